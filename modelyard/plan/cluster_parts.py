@@ -1,6 +1,6 @@
-"""The sides of a stack: its part in the platform's cluster, and its part in each remote cluster.
+"""The parts of a stack: one in the home cluster, and one in each remote cluster.
 
-To look at all clusters of a stack, use ``cluster_parts``; with a plan at hand, ``Plan.sides``.
+To look at all clusters of a stack, use ``cluster_parts``; if you have a plan, use ``Plan.sides``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,53 +22,53 @@ _WRITTEN = {"queues": "quota"}
 
 
 class ClusterPart(NamedTuple):
-    """What a stack asks for in one cluster is made of this, beside the project's patches."""
+    """The input for what a stack asks for in one cluster, apart from the project's patches."""
 
     stack: Stack
-    """With the context and namespace of the cluster; ``stack.remote`` is its name, empty for the platform's."""
+    """The stack with the cluster's context and namespace; ``stack.remote`` is its name, empty for the home cluster."""
     known: Facts
-    """What patches and rules may ask."""
+    """The facts that patches and rules may ask for."""
     path: Path
-    """Where the stack file says the cluster's namespace and the like."""
+    """The path in the stack file of the cluster's namespace and other settings."""
     sizes: "tuple[Sized, ...]" = ()
-    """The stack's resources with their jobs, in the platform's cluster."""
+    """The stack's resources with their jobs, in the home cluster."""
     workloads: "tuple[Workload, ...]" = ()
-    """The platform's workloads, in its cluster."""
+    """The platform's workloads, in the home cluster."""
 
     @property
     def name(self) -> str:
-        """Of the remote cluster; empty: the platform's."""
+        """The name of the remote cluster; empty for the home cluster."""
         return self.stack.remote
 
     def chosen(self, library: Library) -> tuple[tuple[Selected, ...], tuple[Finding, ...]]:
-        """The patches that the stack takes there, and what is wrong with the choice."""
+        """The patches that the stack uses in this cluster, and the findings about that choice."""
         found, problems = select(library, self.stack, self.known)
         return (tuple(map(self._placed, found)) if self.name else found), problems
 
     def _placed(self, one: Selected) -> Selected:
-        """With the places in the stack file of what is said of this cluster alone."""
+        """The patch with the places in the stack file that concern this cluster."""
         return one._replace(sources={name: self._written(where) for name, where in one.sources.items()})
 
     def _written(self, where: Path) -> Path:
-        """Where the stack file says a fact; a patch may ask for all facts of a remote cluster together."""
+        """The place of a fact in the stack file; a patch may ask for all facts of a remote cluster together."""
         if where[:1] != (_FACTS,):
             return where
         return (*self.path, *(_WRITTEN.get(str(key), key) for key in where[1:2]))
 
 
 def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
-    """The sides of a stack, the platform's first."""
+    """The parts of a stack, the home cluster's first."""
     return (home_part(stack), *(remote_part(stack, one) for one in remote_clusters(stack.config)))
 
 
 def home_part(stack: Stack) -> ClusterPart:
-    """The side in the platform's cluster."""
+    """The part in the home cluster."""
     sizes, sized = sized_resources(stack.config), workloads(stack.config)
     return ClusterPart(stack, stack_facts(stack, sized, sizes), ("platform",), sizes, sized)
 
 
 def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
-    """The side in a remote cluster, which has nothing of the platform."""
+    """The part in a remote cluster, which has nothing of the platform."""
     config = stack.config
     there = config._replace(
         platform=Platform(config.platform.release, namespace=remote.cluster.namespace),
@@ -85,7 +85,7 @@ def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
 
 
 def on_cluster(finding: Finding, cluster: str) -> Finding:
-    """The finding under the name of the remote cluster that it is about; as it is for the platform's."""
+    """The finding under the name of its remote cluster; unchanged for the home cluster."""
     if not cluster:
         return finding
     target = f"{cluster}/{finding.target}" if finding.target else ""
@@ -93,7 +93,7 @@ def on_cluster(finding: Finding, cluster: str) -> Finding:
 
 
 def of_cluster(findings: Iterable[Finding], cluster: str) -> Iterator[Finding]:
-    """The findings that may be about a cluster, under the names that objects have there."""
+    """The findings that may concern a cluster, under the names that objects have in that cluster."""
     for finding in findings:
         if not cluster or not finding.target:
             yield finding

@@ -1,4 +1,4 @@
-"""Which changes have to wait until a training backend is idle, and whom to ask whether it is."""
+"""Which changes must wait until a training backend is idle, and which source reports its jobs."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -17,11 +17,11 @@ from modelyard.stack.durations import text
 _SIDES: Mapping[str, TrainingBackend] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
 """The training backend of each workload that a job needs."""
 _WORKERS: Mapping[str, TrainingBackend] = {"rayWorker": "ray", "celery": "celery"}
-"""Of those that take jobs."""
+"""The training backend of each workload that takes jobs."""
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
-    """The waits of a plan: one a backend, for all of its targets whose change stops a pod that a job may need.
+    """The drains of a plan: one per backend, for all of its targets whose change stops a pod that a job may need.
 
     ``scalers`` are the cluster's autoscalers.
     """
@@ -41,7 +41,7 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
             if _SIDES.get(target.role) == side
             and (_stops(target, targets, awake, trained) or _stops_by_keda(scaled.get(target.key), awake))
         ]
-        # What the stack lets go may be of another Ray cluster than what it asks for.
+        # Objects that the stack no longer asks for may belong to another Ray cluster than its current ones.
         asked: dict[Source, list[TargetPlan]] = {}
         for target in sorted(waiting, key=lambda one: one.role != "rayHead"):
             asked.setdefault(_source_of(target, targets, _source(stack, side)), []).append(target)
@@ -52,7 +52,7 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
 
 
 def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source) -> Source:
-    """Who knows of the jobs of a target: of one that the stack lets go, the head that it had."""
+    """The source for a target's jobs: for a target that the stack no longer asks for, its former head."""
     if not (target.leaves and isinstance(source, HeadService)):
         return source
     heads = [
@@ -64,7 +64,7 @@ def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source
 
 
 def moves_route(targets: Iterable[TargetPlan]) -> bool:
-    """Whether new training requests go to the other backend from here on: the route's own field changes."""
+    """Whether new training requests go to the other backend from now on: the route's own field changes."""
     return any(
         target.phase == "route" and any(change.patch is not None and not change.reorders for change in target.changes)
         for target in targets
@@ -74,20 +74,20 @@ def moves_route(targets: Iterable[TargetPlan]) -> bool:
 def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[str], trained: bool) -> bool:
     """Whether a change stops pods that a job may need by then.
 
-    Minutes or hours may pass until its turn, and an autoscaler wakes a backend in seconds.
+    The change may come minutes or hours later, and an autoscaler wakes a backend in seconds.
 
     Args:
-        target: what changes.
-        targets: all of the plan.
-        awake: names of those that have pods by then.
-        trained: whether its backend has had the requests so far.
+        target: the target that changes.
+        targets: all targets of the plan.
+        awake: names of the targets that have pods by then.
+        trained: whether its backend has received the requests so far.
     """
     if target.key.kind != "Deployment" or target.action in ("none", "create"):
         return False
     if target.action == "delete":
         return target.name in awake
     if target.role == "rayHead":
-        # The head keeps the list of jobs and runs their drivers, also of those that no worker is there for yet.
+        # The head keeps the list of jobs and runs their drivers, including jobs that have no worker yet.
         workers = [other for other in targets if other.role == "rayWorker"]
         return bool(target.replaces_pods) and (
             trained or not workers or any(worker.name in awake for worker in workers)
@@ -113,7 +113,7 @@ def _has_pods(target: TargetPlan) -> bool:
 
 
 def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
-    """Seconds without a job: as the stack says, or as long as the pods that send requests may take to end."""
+    """Seconds without a job: from the stack file, or as long as the pods that send requests may take to stop."""
     if config.drain.quiet is not None:
         return config.drain.quiet
     route = config.targets.api_server.deployment
@@ -143,7 +143,7 @@ def _source(stack: Stack, side: TrainingBackend) -> Source:
 
 
 def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
-    """Waits that cannot come to a good end."""
+    """Findings about drains that cannot succeed."""
     for drain in found:
         if isinstance(drain.source, NoJobSource):
             yield unanswerable(drain, drain.source.why, drain.source.remedy)
@@ -161,7 +161,7 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
 
 
 def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
-    """Nobody can say whether a backend is idle."""
+    """The finding that nothing can report whether a backend is idle."""
     return Finding(
         "RES105",
         Severity.WARNING,
@@ -174,9 +174,9 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
 
 
 def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
-    """The backends that new requests leave with this plan and that have no pods for what may wait in their queue.
+    """The backends that new requests leave with this plan and that have no pods for requests left in their queue.
 
-    So it is when a switch is taken back before its end. Nothing waits for them; somebody should know.
+    This happens when a switch is reverted before it ends. Nothing waits for these requests, so a finding reports them.
     """
     config = stack.config
     if not config.drain.enabled or not any(step.phase == "route" for step in plan.steps):

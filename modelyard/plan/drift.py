@@ -1,8 +1,8 @@
-"""Drift: what was applied, compared with what is live.
+"""Drift: compares what was applied with what is live.
 
-Offline and pure. A field has drifted when it was applied, is ours no longer, and has another value or is gone. The API
-server takes a field from us whenever somebody else changes it, so a field that is still ours has only been spelled or
-completed by the API server itself.
+Offline and pure. A field has drifted if it was applied, is no longer ours, and has another value or is gone. The API
+server takes a field from us when another manager changes it, so on a field that is still ours, any difference is
+spelling or defaults from the API server itself.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,70 +18,70 @@ from modelyard.plan.undo.ledger import LedgerError, has, ledger_of
 from modelyard.plan.values import TargetPlan
 
 FORMAT_VERSION = 1
-"""Of what was applied, as the engine's state keeps it, and of the JSON form of drift."""
+"""The version of applied requests in the engine's state, and of the JSON form of drift."""
 
 State = Literal["same", "changed", "gone", "unfinished"]
 StackState = Literal["same", "drifted", "nothing", "unknown"]
-"""``nothing``: nothing is applied. ``unknown``: the engine's state or the cluster is out of reach."""
+"""``nothing``: nothing is applied. ``unknown``: the engine's state or the cluster is unreachable."""
 
 
 class Applied(NamedTuple):
-    """What was applied to one object last."""
+    """What was last applied to one object."""
 
     key: ObjectKey
     request: dict[str, Any] | None
-    """The fields that became ours; None where no apply of the object ever came to its end."""
+    """The fields that became ours; None where no apply of the object ever finished."""
     finished: bool
-    """False where the state says that a step on the object was begun and not ended."""
+    """False where the state says that a step on the object began but did not end."""
 
 
 class FieldDrift(NamedTuple):
-    """One field that is not as it was applied."""
+    """One field that differs from what was applied."""
 
     path: Path
-    """Of the field, or of what is gone around it: a container, a map of limits."""
+    """The path of the field, or of a missing parent: a container, a map of limits."""
     applied: Any
-    """Hidden where it is a secret, as ``live`` is."""
+    """Hidden if it is a secret, as ``live`` is."""
     live: Any
-    """``merge.ABSENT`` where it is gone."""
+    """``merge.ABSENT`` if it is gone."""
     owners: tuple[Owner, ...]
-    """Who holds it now. Nobody holds what is gone: the API server does not note who takes a field away."""
+    """The current owners. A missing field has none: the API server does not record who removes a field."""
 
 
 class TargetDrift(NamedTuple):
-    """What became of one object since it was applied."""
+    """How one object differs from what was applied."""
 
     key: ObjectKey
     state: State
-    """``gone`` is the whole object. ``unfinished``: nobody else has changed it, but its last apply never ended."""
+    """``gone`` means the whole object. ``unfinished``: nothing else changed it, but its last apply never ended."""
     fields: tuple[FieldDrift, ...] = ()
     managed: bool = False
-    """Whether the stack owns the whole object, so that an apply makes it anew."""
+    """Whether the stack owns the whole object, so that an apply recreates it."""
 
 
 class StackDrift(NamedTuple):
-    """What became of a stack since it was applied."""
+    """How a stack differs from what was applied."""
 
     stack: str
     state: StackState
     context: str | None
     cluster: str | None
-    """Identity of the cluster that it was applied to; None where that is not known."""
+    """Identity of the cluster that it was applied to; None where unknown."""
     targets: tuple[TargetDrift, ...] = ()
     reason: str = ""
-    """Why there is nothing to compare, or no way to."""
+    """Why there is nothing to compare, or why comparing is impossible."""
     remedy: str = ""
     remote: str = ""
-    """Name of the remote cluster that it is about; empty: the platform's."""
+    """Name of its remote cluster; empty for the home cluster."""
 
     @property
     def drifted(self) -> tuple[TargetDrift, ...]:
-        """The objects that are not as they were applied."""
+        """The objects that differ from what was applied."""
         return tuple(target for target in self.targets if target.state != "same")
 
 
 def kept(target: TargetPlan) -> dict[str, Any]:
-    """What an apply of a target makes ours to stay.
+    """The fields that an apply of a target makes ours permanently.
 
     That is the request, without replicas that are only held until an autoscaler has set them.
     """
@@ -94,7 +94,7 @@ def kept(target: TargetPlan) -> dict[str, Any]:
 def compare(
     applied: Iterable[Applied], live: Mapping[ObjectKey, dict[str, Any]], schemas: merge.MergeSchema
 ) -> tuple[TargetDrift, ...]:
-    """What became of every applied object, in the order of their keys.
+    """The state of every applied object, in the order of their keys.
 
     Raises:
         LookupError: the schemas do not have the kind of an object.
@@ -134,7 +134,7 @@ def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schem
 
 
 def _returned(request: dict[str, Any]) -> FieldSet:
-    """The fields that a request only carried to set them back: their earlier owners have them."""
+    """The fields that a request only restored: their earlier owners have them."""
     try:
         return ledger_of(request).returning
     except LedgerError:
@@ -142,7 +142,7 @@ def _returned(request: dict[str, Any]) -> FieldSet:
 
 
 def _gone(path: Path, live: dict[str, Any], schema: merge.Type) -> Path | None:
-    """The shortest beginning of a path at which nothing stands; None where the field is there."""
+    """The shortest prefix of a path that leads to no field; None where the field exists."""
     ends = (Path(path[:end]) for end in range(1, len(path) + 1))
     return next((one for one in ends if merge.value_at(schema, live, one) is ABSENT), None)
 

@@ -1,4 +1,4 @@
-"""How busy the training backends of a plan are now. Loaded only where somebody plans against a live cluster."""
+"""How busy the training backends of a plan are now. Loaded only for live plans."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -13,13 +13,13 @@ from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
 
 CODES = ("RES105", "RES107", "RES109")
-"""Of these findings. A plan does not find them, so their waivers are applied here."""
+"""The codes of these findings. A plan does not find them, so their waivers are applied here."""
 
 
 def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
-    """The plan with what the backends that it waits for, or leaves, say now, all asked together.
+    """The plan with findings from the backends that it waits for, or leaves; all are asked together.
 
-    One that is waited for and cannot be asked is a warning: by the time of the apply it may answer.
+    A backend that it waits for and that does not answer is a warning: it may answer by the time of the apply.
     """
     waits, left = (
         [side for side in sides if not isinstance(side.source, NoJobSource)]
@@ -31,7 +31,7 @@ def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
         told = pool.map(_look, waits), pool.map(_look_back, left)
         found = [finding for answers in told for finding in answers if finding is not None]
     placed = apply_waivers([place_field(finding, stack) for finding in found], stack, today)
-    # What is wrong with waivers themselves the plan has told already.
+    # The plan has already reported findings about the waivers themselves.
     return plan._replace(findings=(*plan.findings, *(one for one in placed if one.code in CODES)))
 
 
@@ -44,7 +44,7 @@ def _look(drain: Drain) -> Finding | None:
 
 
 def _look_back(side: Drain) -> Finding | None:
-    """What waits in the queue of a backend that new requests leave; nothing where no answer reports any."""
+    """The requests left in the queue of a backend that new requests leave; None where no answer reports any."""
     try:
         seen = ask(side.source)
     except JobSourceError:

@@ -1,4 +1,4 @@
-"""KEDA's objects in a plan: which Deployment each scales, how far, and what stands in its way."""
+"""KEDA's objects in a plan: which Deployment each scales, its bounds, and conflicts."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from modelyard.stack.config import Config
 from modelyard.stack.durations import text
 
 MOST_BY_DEFAULT = 100
-"""Pods that KEDA may run where its object does not say how many."""
+"""Pods that KEDA may run where its object sets no maximum."""
 _ANSWER = 6
 """Seconds that KEDA waits for an answer at most: 3 (``KEDA_HTTP_DEFAULT_TIMEOUT``), and once more."""
 
@@ -25,20 +25,20 @@ class Scaling(NamedTuple):
     scaled: TargetPlan | None
     """The Deployment; None where the plan does not have it."""
     most: tuple[int | None, int | None]
-    """Pods that KEDA may run, before and after; None where it does not look after the Deployment."""
+    """Pods that KEDA may run, before and after; None where KEDA does not scale the Deployment."""
 
     @property
     def pauses(self) -> bool:
-        """Whether pods may be stopped by it: the bound is, or becomes, less than what may run now."""
+        """Whether the change may stop pods: the bound is, or becomes, less than what may run now."""
         before, after = self.most
         if self.scaler.action in ("none", "delete") or after is None:
-            return False  # a ScaledObject that goes leaves the pods as they are
+            return False  # deleting a ScaledObject leaves the pods as they are
         now = replicas_of(self.scaled.before) or 0 if self.scaled is not None else 0
         return after < (now if before is None else max(before, now))
 
 
 def scalings(targets: Iterable[TargetPlan]) -> dict[ObjectKey, Scaling]:
-    """KEDA's objects among a plan's targets, by their keys: a Deployment may have the same name."""
+    """KEDA's objects among a plan's targets, by key: a Deployment may have the same name."""
     targets = tuple(targets)
     deployments = {target.key: target for target in targets}
     found = {}
@@ -57,7 +57,7 @@ def bounds(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | N
 
 
 def fewest(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | None]]:
-    """The same of the fewest pods, which KEDA leaves however little there is to do."""
+    """The fewest pods that KEDA may run of each Deployment of a plan, before and after, by name of the target."""
     return {
         one.scaled.name: (_least(one.scaler.before), _least(one.scaler.after or None))
         for one in scalings(targets).values()
@@ -85,8 +85,8 @@ def _most(body: Mapping[str, Any] | None) -> int | None:
 
 
 def staying(deleted: Iterable[Mapping[str, Any]], scalers: Iterable[Scaler]) -> tuple[Scaler, ...]:
-    """The cluster's autoscalers that a plan leaves alone: all but KEDA's objects that it deletes, and what KEDA made
-    of those.
+    """The cluster's autoscalers that a plan leaves alone: all except KEDA's objects that it deletes, and the objects
+    that KEDA made for those.
     """
     gone = {
         (body["metadata"].get("namespace", ""), body["metadata"]["name"])
@@ -101,7 +101,7 @@ def staying(deleted: Iterable[Mapping[str, Any]], scalers: Iterable[Scaler]) -> 
 
 
 def freed(deleted: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
-    """Namespaces and names of the Deployments that KEDA lets go of with its objects that a plan deletes."""
+    """Namespaces and names of the Deployments that KEDA stops scaling because a plan deletes its objects."""
     return frozenset(
         (body["metadata"].get("namespace", ""), str(body["spec"]["scaleTargetRef"]["name"]))
         for body in deleted
@@ -110,7 +110,7 @@ def freed(deleted: Iterable[Mapping[str, Any]]) -> frozenset[tuple[str, str]]:
 
 
 def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> Iterator[Finding]:
-    """Findings about stacks whose training KEDA is to scale."""
+    """Findings about stacks whose training backends KEDA scales."""
     if config.autoscaling.mode != "keda":
         return
     if config.autoscaling.queries == "vendor":
@@ -132,7 +132,7 @@ def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[
 
 
 def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -> Iterator[Finding]:
-    """Autoscalers of the same Deployment that are not the stack's."""
+    """Autoscalers of the same Deployment that do not belong to the stack."""
     names = sorted(
         f"{one.kind} {one.name}"
         for one in scalers_of(scaled, scalers)
@@ -153,11 +153,11 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
 
 
 def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[Finding]:
-    """Whether KEDA can take errors for the end of work before its fallback takes over.
+    """Whether KEDA can mistake errors for the end of work before its fallback takes over.
 
-    Until then it forgets its connection after each error, and a question that finds it gone counts as neither an error
+    Until then KEDA drops its connection after each error, and a query without a connection counts as neither an error
     nor work (KEDA 2.20.2, ``getScalerState`` of pkg/scaling/scale_handler.go, ``ErrCacheClosed``). The fallback counts
-    as work, from the failure on that follows ``failureThreshold`` others.
+    as work, from the failure that follows ``failureThreshold`` others.
     """
     spec = scaler.after.get("spec") or {}
     cooldown, fallback = config.autoscaling.cooldown_period, spec.get("fallback") or {}
@@ -178,7 +178,7 @@ def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator
 
 
 def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[Finding]:
-    """Whether a job can end that KEDA does not hear of, as when its exporter is away."""
+    """Whether KEDA can stop a job that its metrics miss, for example when the exporter is down."""
     longest = config.celery.job_limit if scaler.role == "celery" else JOB_SECONDS
     cooldown = config.autoscaling.cooldown_period
     if not scaler.role:

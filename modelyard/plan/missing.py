@@ -1,4 +1,4 @@
-"""What a stack asks for and cannot have: objects and containers that are not there, values that nobody set."""
+"""What a stack asks for but cannot have: missing objects and containers, values that are not set."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,9 +14,9 @@ from modelyard.workloads import Workload
 def missing_target(
     key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
 ) -> Finding:
-    """The finding for an object that patches want and the cluster does not have, with the nearest name."""
+    """The finding for an object that patches need and the cluster does not have, with the nearest name."""
     names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
-    # Deployments of one platform begin alike; a slip of the pen changes less than that.
+    # Deployments of one platform have similar prefixes; a typo changes less than that.
     close = nearest(key.name, names, 0.8)
     have = f"Did you mean {close}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
@@ -56,7 +56,7 @@ def _missing(
     wanted: dict[str, PatchVersion] = {}
     for patch, document in parts:
         for name, container in _containers(document.body, kind).items():
-            # A container that brings its image is a new one, such as a sidecar.
+            # A container with an image is a new one, such as a sidecar.
             if name not in have and "image" not in container:
                 wanted.setdefault(name, patch)
     if not wanted:

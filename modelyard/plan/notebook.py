@@ -1,4 +1,4 @@
-"""The Job of a notebook: the template that the stack takes, rendered for one submission."""
+"""Renders the Job of a notebook from the stack's template, for one submission."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date
@@ -20,23 +20,23 @@ from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook
 from modelyard.stack import Stack, apply_waivers
 
 _PASSING: Final = "node.kubernetes.io/"
-"""How the taints begin that Kubernetes itself puts on nodes and takes away again."""
+"""Prefix of the taints that Kubernetes itself adds to nodes and removes again."""
 _SMALLER: Final = "request less, or add such nodes; where an autoscaler adds them, waive RES212"
 
 
 def notebook_job(
     library: Library, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], today: date
 ) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
-    """The object to create, or None and the findings that say why there is none; a warning comes beside it.
+    """The object to create, or None and the findings that say why not; a warning may come with an object.
 
     Args:
         library: the project's patches.
-        stack: whose flavors, sizes and image count.
-        name: of the Job.
-        place: of the notebook and its result.
-        chosen: nodes, GPUs and queue.
+        stack: the stack with the flavors, sizes and image.
+        name: the name of the Job.
+        place: the place of the notebook and its result.
+        chosen: the chosen nodes, GPUs and queue.
         parameters: values for the notebook's cell ``parameters``.
-        today: the day on which waivers are looked at.
+        today: the day for which waivers are checked.
     """
     _, wrong = notebook_environment(stack)
     found = [*_image(stack), *wrong, *_waived(_size(stack, chosen), stack, today)]
@@ -47,7 +47,7 @@ def notebook_job(
 
 
 def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
-    """The labels of the nodes that a notebook may run on, each with the values that it may have."""
+    """The labels of the nodes that a notebook may run on, each with its allowed values."""
     found = {key: (value,) for key, value in nodes_of(chosen).items()}
     return found | ({PRODUCT_LABEL: tuple(names)} if (names := products_of(chosen)) else {})
 
@@ -55,18 +55,18 @@ def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
 def check_notebook_room(
     stack: Stack, shown: str, chosen: Chosen, nodes: Iterable[Node], today: date
 ) -> tuple[Finding, ...]:
-    """The errors about a notebook whose job would wait for ever: no quota, or no such node, ever holds it.
+    """The errors about a notebook whose job would wait forever because no quota or node can ever hold it.
 
-    What is a warning of a job is an error here where there are nodes of its kind and none is large enough: somebody
-    waits for it. Where there are none, an autoscaler may have taken them away. That a node is cordoned, or has no GPU
-    at the moment, passes.
+    A warning for a job is an error here if nodes of its kind exist and none is large enough, because a user
+    waits for the notebook. If none exist, an autoscaler may have removed them. A cordoned node, or a node without free
+    GPUs, is temporary.
 
     Args:
-        stack: whose quotas and node pools count.
-        shown: the notebook's path as findings name it.
-        chosen: nodes, GPUs and queue.
-        nodes: of the cluster; others than of :func:`labels_of` do not count.
-        today: the day on which waivers are looked at.
+        stack: the stack with the quotas and node pools.
+        shown: the notebook's path in findings.
+        chosen: the chosen nodes, GPUs and queue.
+        nodes: the nodes of the cluster; only those that match :func:`labels_of` count.
+        today: the day for which waivers are checked.
     """
     config, part, team = stack.config, chosen.part, chosen.team
     resource = part.resource if part is not None else GPU_RESOURCE
@@ -85,7 +85,7 @@ def check_notebook_room(
         selector=tuple(nodes_of(chosen).items()),
     )
     wanted = labels_of(chosen).items()
-    # A node has the slices of its partition once they are made: those that it has now say nothing.
+    # A node has its partition's slices only once they are made, so its current slices do not matter.
     known = nodes if part is None else ()
     mine = [
         node._replace(schedulable=True, taints=tuple(one for one in node.taints if not one["key"].startswith(_PASSING)))
@@ -100,7 +100,7 @@ def check_notebook_room(
 
 
 def _waived(findings: list[Finding], stack: Stack, today: date) -> list[Finding]:
-    """What is wrong with waivers themselves a plan tells, which knows all findings."""
+    """The findings after waivers. A plan, which knows all findings, reports those about the waivers themselves."""
     codes = {one.code for one in findings}
     return [one for one in apply_waivers(findings, stack, today) if one.code in codes]
 

@@ -1,4 +1,4 @@
-"""The objects of one cluster in a plan: what is asked of each, and what becomes of it."""
+"""The objects of one cluster in a plan: the request for each, and the predicted result."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ from modelyard.workloads import Facts, Workload
 
 
 class Objects(NamedTuple):
-    """What becomes of the objects of one cluster."""
+    """The planned objects of one cluster."""
 
     asked: list[TargetPlan]
-    """That the stack asks for."""
+    """Objects that the stack asks for."""
     let_go: list[TargetPlan]
-    """That it asked for earlier."""
+    """Objects that it asked for earlier."""
     deleted: list[dict[str, Any]]
-    """As they are now, those that go."""
+    """The objects to delete, as they are now."""
 
 
 def planned_objects(
@@ -39,22 +39,22 @@ def planned_objects(
     findings: list[Finding],
     ask: Callable[[Sequence[Question]], Sequence[Answer | None]] | None = None,
 ) -> Objects:
-    """The targets that a stack asks for, and those that it lets go.
+    """The targets that a stack asks for, and those that it no longer asks for.
 
     Args:
-        stack: whose they are.
+        stack: the stack of the objects.
         library: the project's patches.
-        state: what is there.
+        state: the starting state.
         known: the stack's facts.
-        chosen: the patches that it takes.
+        chosen: the patches that the stack uses.
         by_deployment: the platform's workloads by name of their Deployment.
         findings: those about the patches, to which those about the objects are added.
-        ask: asks the API server what becomes of all of them together; None: nobody is asked.
+        ask: asks the API server for predictions of all objects together; None: no API server is asked.
     """
     config = stack.config
     parts, bases = _documents(chosen, config, findings)
     if config.platform.mode == "managed":
-        # Half an object is no plan: its patches would look for a target that is not there.
+        # A partial object is no plan: its patches would search for a missing target.
         doubtful = unsettled(library, stack, known, chosen, findings)
         parts = {key: documents for key, documents in parts.items() if key in bases or not doubtful.holds(key.name)}
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
@@ -73,7 +73,7 @@ def planned_objects(
     findings += first_of_each(wrong, "the patch")
     gone: list[Leaving] = []
     if not any(finding.code.startswith("PAT") and finding.severity is Severity.ERROR for finding in findings):
-        # A patch that could not be rendered is not one that was dropped.
+        # A patch that failed to render is not a dropped patch.
         wanted = {*parts, *bases}
         gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))
         findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
@@ -88,8 +88,8 @@ def planned_objects(
 
 
 def _quiet(one: Prepared, let_free: Set[tuple[str, str]], installers: tuple[str, ...]) -> tuple[str, ...]:
-    """The managers that will not write by themselves: the stack's installers, and where KEDA lets go of the Deployment
-    with this plan, those that set its replicas so far.
+    """The managers that will not write by themselves: the stack's installers, and the previous writers of replicas
+    where KEDA stops scaling the Deployment with this plan.
     """
     if one.live is None or (one.wish.key.namespace, one.wish.key.name) not in let_free:
         return installers
@@ -103,7 +103,7 @@ def _wishes(
     bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
     by_deployment: Mapping[str, Workload],
 ) -> Iterator[ObjectRequest]:
-    """What is asked of each object, by its key."""
+    """The request for each object, by key."""
     owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
     for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
         base = bases.get(key)
@@ -114,7 +114,7 @@ def _wishes(
 def _documents(
     chosen: Iterable[Selected], config: Config, findings: list[Finding]
 ) -> tuple[dict[ObjectKey, list[tuple[PatchVersion, Document]]], dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]]]:
-    """What every patch rendered to, by object, and in managed mode the bases of the objects that the stack owns."""
+    """The output of every patch, by object, and in managed mode the bases of the objects that the stack owns."""
     parts: dict[ObjectKey, list[tuple[PatchVersion, Document]]] = {}
     bases: dict[ObjectKey, tuple[PatchVersion, dict[str, Any]]] = {}
     incomplete: set[ObjectKey] = set()
@@ -136,7 +136,7 @@ def _documents(
                 incomplete.update(_key(document, namespace) for document in rendered.documents)
             for document in base.documents:
                 bases[key_of(document.body, namespace)] = (one.patch, document.body)
-    # Half an object is no plan: its patches would look for a target that is not there.
+    # A partial object is no plan: its patches would search for a missing target.
     return {key: documents for key, documents in parts.items() if key not in incomplete}, bases
 
 

@@ -1,4 +1,4 @@
-"""In which order the targets change: by free GPUs, so that no pod waits for a GPU that its rival still holds."""
+"""Orders the changes of targets by free GPUs, so that no pod waits for a GPU that its rival still holds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -34,27 +34,27 @@ class Switch(NamedTuple):
     why: str
     """If not, how many of the new pods fit."""
     wait: int
-    """Seconds that jobs which still run on the old backend get to finish; 0 where nothing runs there."""
+    """Seconds that running jobs on the old backend get to finish; 0 where nothing runs there."""
     drained: bool
-    """Whether it goes down only when it is idle."""
+    """Whether it scales down only when it is idle."""
 
 
 def order(
     targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Room, drains: Sequence[Drain] = ()
 ) -> Order:
-    """The vendor's order is route, up, down. Without a GPU to spare it is route, down, up.
+    """The vendor's order is route, up, down. Without a spare GPU it is route, down, up.
 
-    The route moves before both, or the old backend would never run dry. Ray's head changes before a route that will
-    lead to it. Right before the first target whose change stops pods that a job may need stands the wait until its
-    backend is idle. KEDA looks after pods from when they are as they should be, and lets go of them before anybody else
+    The route moves before both; otherwise the old backend would never become idle. Ray's head changes before a route
+    that will lead to it. The wait for an idle backend comes right before the first target whose change stops pods that
+    a job may need. KEDA starts scaling pods once they are as they should be, and stops before another writer
     sets their number.
     """
     every = tuple(targets)
     scaled = scalings(every)
     dropped = [one.scaler for _, one in sorted(scaled.items()) if one.scaler.action == "delete"]
     others = [target for target in every if not (target.action == "delete" and target.key in scaled)]
-    # What changes has a turn. A Deployment comes before what may share its name, such as its disruption budget: it has
-    # the pods.
+    # Changed targets come first. A Deployment comes before objects that may share its name, such as its disruption
+    # budget, because it has the pods.
     telling = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
     by_name = {target.name: target for target in telling}
     sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
@@ -104,14 +104,14 @@ def order(
 
 
 def _down_rank(scaling: Scaling | None) -> int:
-    """KEDA's object before its Deployment, whose pods it stops; behind one that is yet to be made."""
+    """KEDA's object before its Deployment, whose pods it stops; after a Deployment that does not exist yet."""
     if scaling is None:
         return 1
     return 2 if scaling.scaled is not None and scaling.scaled.action == "create" else 0
 
 
 def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[str, ...]:
-    """What a switch to Ray changes of its head, which no job needs yet; a request that finds it starting is lost."""
+    """Ray head targets to change before a switch to Ray: no job needs them yet, and a starting head loses requests."""
     return tuple(
         sorted(
             name
@@ -124,9 +124,9 @@ def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[s
 def _longest_wait(
     downs: Iterable[TargetPlan], drains: Sequence[Drain], scaled: Mapping[ObjectKey, Scaling]
 ) -> tuple[int, bool]:
-    """Seconds until the old backend's GPUs are free at the latest, and whether they are waited for."""
+    """Seconds until the old backend's GPUs are free at the latest, and whether the plan drains all of it."""
     limits = {name: drain.limit for drain in drains for name in drain.targets}
-    # The pods of a Deployment that KEDA puts to sleep are waited for at KEDA's object.
+    # For a Deployment that KEDA scales to zero, the wait is at KEDA's object.
     for one in scaled.values():
         if one.scaler.name in limits and one.scaled is not None:
             limits.setdefault(one.scaled.name, limits[one.scaler.name])
@@ -136,7 +136,7 @@ def _longest_wait(
 
 
 def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Drain]) -> tuple[str, ...]:
-    """The training targets with each head that has to wait right before its backend's first one."""
+    """The training targets with each waiting head right before its backend's first target."""
     if not heads:
         return tuple(names)
     side = {name for drain in drains if set(heads) & set(drain.targets) for name in drain.targets}
@@ -151,7 +151,7 @@ def _steps(
     ahead: Sequence[str],
     scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
-    """Each changed target's turn, and before the first that waits for a backend, the wait."""
+    """Each changed target's step, with the drain before the first target that waits for a backend."""
     told: set[Drain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
@@ -176,7 +176,7 @@ def _why_drain(drain: Drain) -> str:
 
 
 def _phase(target: TargetPlan) -> Phase:
-    """Up and down follow what really happens to the pods where the numbers are known."""
+    """The phase; up and down follow the actual number of pods where it is known."""
     before, after = target.replicas
     if target.phase in ("up", "down") and before is not None and after is not None:
         return "up" if after > before else "down" if after < before else target.phase
@@ -214,7 +214,7 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
         whose = "its" if target.replaces_pods == 1 else "their"
         jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
         return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
-    # What is nobody's workload and the stack's own has no pods.
+    # An object that the stack owns and that belongs to no workload has no pods.
     return "" if target.managed and not target.role else "no running pod is replaced"
 
 

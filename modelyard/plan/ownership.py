@@ -1,7 +1,7 @@
-"""Who holds a field, and whether taking it over is safe.
+"""The owner of a field, and whether a takeover is safe.
 
-An installer wrote a field once and will write it again only when somebody runs it; a controller writes it all the time
-and would fight. Managers are distinguished by the names that Kubernetes and its ecosystem use.
+An installer writes a field once, and again only when a person runs it; a controller writes it all the time
+and would overwrite yours. Managers are distinguished by the names that Kubernetes and its ecosystem use.
 """
 
 import json
@@ -18,23 +18,23 @@ from modelyard.names import STACK_NOTE
 from modelyard.plan.values import FieldChange
 
 FIELD_MANAGER = "modelyard"
-"""The name under which the API server keeps what we own."""
+"""The field manager name under which the API server records our fields."""
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
-"""What Pulumi's provider looks for on an object: our name, and leave to take fields over. It sends them along, so they
-are part of the request. Force is for the whole request; findings tell every field that it takes."""
+"""The annotations that Pulumi's provider reads on an object: our name, and permission to take fields over. It sends
+them as part of the request. Force applies to the whole request; findings report every field that it takes."""
 
 Nature = Literal["installer", "controller", "program"]
-"""``program``: a library's own name, behind which a controller may stand, or a script that somebody runs."""
+"""``program``: the default name of a library, used by a controller or by a script that a person runs."""
 
 CONTROLLERS = ("keda", "vpa-", "karpenter", "kueue", "kuberay", "prometheus-adapter")
-"""Beginnings of the names of managers that write by themselves."""
+"""Prefixes of managers that write by themselves."""
 WORDS = ("controller", "operator", "autoscaler")
-"""What stands in the names of others that do."""
+"""Words in the names of other managers that write by themselves."""
 MANAGER = "manager"
-"""The program of an operator as its kit names it, and so its field manager unless it sets another."""
+"""An operator's default program name, and so its field manager unless it sets another."""
 PROGRAMS = (
     "openapi-generator",
     "swagger-codegen",
@@ -48,7 +48,7 @@ PROGRAMS = (
     "kubernetes-client",
     "go-http-client",
 )
-"""Beginnings of what client libraries call themselves where the program that uses them sets no name."""
+"""Prefixes of the names that client libraries use where the program sets no name."""
 
 GITOPS = (
     "argocd",
@@ -61,18 +61,18 @@ GITOPS = (
     "fleetagent",
     "configsync",
 )
-"""Installers that run again by themselves: a take-over lasts until their next run."""
+"""Installers that run again by themselves: a takeover lasts until their next run."""
 INSTALLERS = ("kubectl", "helm", "pulumi", "terraform", *GITOPS)
-"""Beginnings of the names of installers; kubectl also scales, on somebody's word."""
+"""Prefixes of installers; kubectl also scales when a person runs it."""
 
 
 _NATURES: tuple[Nature, ...] = ("controller", "program")
 
 
 def nature(owner: Owner, installers: Collection[str] = ()) -> Nature:
-    """Whether an owner writes by itself; ``installers`` are names of those that do not, whatever the names say.
+    """Whether an owner writes by itself; ``installers`` are names of managers that do not, despite their names.
 
-    A manager that uses the scale subresource and is none of them is an autoscaler.
+    A manager that uses the scale subresource and is not in ``installers`` is an autoscaler.
     """
     name = owner.manager.lower()
     if owner.manager in installers or (name.startswith(INSTALLERS) and "operator" not in name):
@@ -85,7 +85,7 @@ def nature(owner: Owner, installers: Collection[str] = ()) -> Nature:
 
 
 def take_over(target: str, change: FieldChange, installers: Collection[str] = ()) -> Iterator[Finding]:
-    """The findings for one field that a plan would take from its present owners."""
+    """The findings for one field that a plan would take from its current owners."""
     owners = tuple(owner for owner in change.owners if owner.manager != FIELD_MANAGER)
     yield _taken(target, str(change.path), owners, installers)
     lost = _lost(change)
@@ -105,8 +105,8 @@ def take_over(target: str, change: FieldChange, installers: Collection[str] = ()
 def taken_unchanged(
     target: str, live: Mapping[str, Any], claims: Iterable[Claim], installers: Collection[str] = ()
 ) -> Iterator[Finding]:
-    """The findings for what a request takes from others although none of its changed fields is it, such as the item
-    of a list that gets one more field.
+    """The findings for fields that a request takes from others without changing them, such as the list item around
+    a new field.
     """
     wanted: dict[str, list[Owner]] = {}
     for claim in claims:
@@ -120,9 +120,9 @@ def taken_unchanged(
 
 
 def _lost(change: FieldChange) -> str:
-    """What an atomic list or map held and no longer holds; empty where nothing is lost."""
+    """What an atomic list or map held and loses; empty where nothing is lost."""
     before, after = change.before, change.after
-    # Findings end up in files and comments. Hidden first: whether an argument is a secret, the one before it says.
+    # Findings end up in files and comments. Values are hidden first: the argument before shows which is a secret.
     shown = hidden(before)
     if isinstance(before, list):
         kept = after if isinstance(after, list) else ()
@@ -185,7 +185,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
 def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | None:
     """The finding where another stack than ``stack`` has applied the object."""
     holder = annotations_of(live).get(STACK_NOTE)
-    # A copy of an object has the note too, and nothing of ours.
+    # A copy of an object has the annotation too, but none of our fields.
     if holder in (None, stack) or not any(owner.owner.manager == FIELD_MANAGER for owner in ownership(live)):
         return None
     return Finding(
@@ -199,7 +199,7 @@ def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | N
 
 
 def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding | None:
-    """The finding where an object is held in the other mode, or is somebody else's and would be taken whole."""
+    """The finding where an object is applied in the other mode, or belongs to others and would be taken whole."""
     mode = annotations_of(live).get(MODE_ANNOTATION)
     if mode == ("managed" if managed else "existing") or (mode is None and not managed):
         return None

@@ -1,4 +1,4 @@
-"""Which objects of a cluster patches are about."""
+"""The objects of a cluster that patches change."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,7 @@ from modelyard.stack.config import Platform
 
 
 def objects_about(chosen: Iterable[Selected], platform: Platform) -> Iterator[ObjectKey]:
-    """The objects that patches and their bases are about."""
+    """The objects that patches and their bases change or create."""
     for one in chosen:
         for document in render(one.patch, one.params).documents:
             yield ObjectKey(document.body["apiVersion"], document.body["kind"], platform.namespace, document.target)

@@ -1,4 +1,4 @@
-"""What becomes of one object: as the API server says where it was asked, else by the rules that are known offline."""
+"""Predicts one object: from the API server's answer if it was asked, else from the rules known offline."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,13 +11,13 @@ from modelyard.kube import merge
 from modelyard.kube.merge.managed import entries, identity
 
 _SHOWN = 4
-"""Fields that a finding names before it only counts."""
+"""A finding names this many fields and counts the rest."""
 _WIDE = 60
 """Characters of a value that a finding shows."""
 
 
 class Prediction(NamedTuple):
-    """The object after its request, and what that takes from others."""
+    """The object after its request, and what the request takes from others."""
 
     after: dict[str, Any]
     claims: tuple[Claim, ...]
@@ -31,7 +31,7 @@ def predict(
     offline: merge.ServerSide,
     answer: Answer | None,
 ) -> tuple[Prediction, tuple[Finding, ...]]:
-    """The object after ``applied``, and what the API server adds to the offline prediction."""
+    """The object after ``applied``, and findings where the API server differs from the offline prediction."""
     predicted = Prediction(offline.object, _claims(offline))
     if answer is None:
         return predicted, ()
@@ -40,16 +40,16 @@ def predict(
     after = settled(answer.object, live)
     if not _differences(schema, offline.object, after):
         return Prediction(after, answer.claims), ()
-    # Findings end up in files and comments, so they have no secrets.
+    # Findings end up in files and comments, so they must contain no secrets.
     asked, different = hidden(applied), _differences(schema, hidden(offline.object), hidden(after))
     return Prediction(after, answer.claims), tuple(_unforeseen(name, schema, live is None, asked, different))
 
 
 def settled(answered: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
-    """The answer to a dry run without what is different every time it is asked.
+    """The answer to a dry run without the parts that differ on every request.
 
-    Versions, the status and what identifies an object stay as they are in ``live`` (None: there is none yet), an
-    entry of managedFields that this request would write anew has no time, and a new Service has no address.
+    Versions, the status and identity stay as they are in ``live`` (None for a new object), an
+    entry of managedFields that this request would rewrite has no time, and a new Service has no address.
     """
     old = {} if live is None else live.get("metadata") or {}
     metadata = dict(answered.get("metadata") or {})
@@ -66,14 +66,14 @@ def settled(answered: dict[str, Any], live: dict[str, Any] | None) -> dict[str, 
     ]
     if fields:
         metadata["managedFields"] = fields
-    # Nothing has happened to a new object yet.
+    # A new object has no history.
     status = {} if live is None else live.get("status", {})
     after = {**answered, "metadata": metadata, **({"status": status} if "status" in answered else {})}
     return after if live is not None else _unassigned(after)
 
 
 def _unassigned(new: dict[str, Any]) -> dict[str, Any]:
-    """A new object without the addresses and ports that the API server draws, other ones each time it is asked."""
+    """A new object without the addresses and ports that the API server assigns, which differ on every request."""
     drawn = _DRAWN.get((str(new.get("apiVersion")), str(new.get("kind"))))
     spec = new.get("spec")
     if not drawn or not isinstance(spec, dict) or spec.get("clusterIP") == "None":
@@ -91,12 +91,12 @@ def _without_secrets(refusal: Refusal, applied: dict[str, Any]) -> Refusal:
 
 
 def refused(name: str, refusal: Refusal) -> Finding:
-    """The finding where the API server would not carry an apply out."""
+    """The finding where the API server would refuse an apply."""
     return _refused(name, refusal, *_REFUSED[refusal.why])
 
 
 def undeletable(name: str, refusal: Refusal) -> Finding:
-    """The finding where the API server would not carry a delete out."""
+    """The finding where the API server would refuse a delete."""
     return _refused(name, refusal, *_UNDELETABLE.get(refusal.why, _UNDELETABLE["invalid"]))
 
 
@@ -162,7 +162,7 @@ def _differences(schema: merge.Type, offline: dict[str, Any], after: dict[str, A
 def _unforeseen(
     name: str, schema: merge.Type, new: bool, applied: dict[str, Any], different: Iterable[merge.Change]
 ) -> Iterator[Finding]:
-    """Where admission, webhooks or defaults make something else of a request than the offline rules say."""
+    """Findings where admission, webhooks or defaults change a request beyond the offline rules."""
     others = []
     for change in different:
         asked = merge.value_at(schema, applied, change.path)
@@ -177,7 +177,7 @@ def _unforeseen(
                 remedy="ask for the value that comes out, or ask the owner of that policy or webhook",
             )
         elif not (new and change.before is merge.ABSENT):
-            # A new object gets every default that there is; that is no news.
+            # A new object gets every default; that is expected.
             others.append(change)
     if others:
         told = [f"{change.path}: {said(change.before)} → {said(change.after)}" for change in others]
@@ -201,6 +201,6 @@ def said(value: Any) -> str:
 
 
 def listed(told: Sequence[str]) -> str:
-    """The first of many, and how many more there are."""
+    """The first few of many, and how many more there are."""
     more = len(told) - _SHOWN
     return "; ".join((*told[:_SHOWN], *((f"and {more} more",) if more > 0 else ())))

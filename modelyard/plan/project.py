@@ -1,4 +1,4 @@
-"""Planning the stacks of a project: the one entry that the command line and the Pulumi program share."""
+"""Plans the stacks of a project: the single entry for the command line and the Pulumi program."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,15 +37,15 @@ class Planned(NamedTuple):
     plan: Plan | None
     findings: tuple[Finding, ...]
     state: ClusterState | None = None
-    """What the plan starts from."""
+    """The starting state of the plan."""
     asked: "Asked | None" = None
-    """The requests to the API server that it took; None where nobody was asked."""
+    """The requests that were sent to the API server; None where none was asked."""
     remotes: Mapping[str, ClusterState] = {}
     """The starting states of its remote clusters by name."""
 
     @property
     def sides(self) -> tuple[tuple[Plan, ClusterState], ...]:
-        """The plan of each cluster with the state that it starts from, the platform's first; none without a plan."""
+        """The plan of each cluster with its starting state, the home cluster's first; none without a plan."""
         if self.plan is None or self.state is None:
             return ()
         states = {"": self.state, **self.remotes}
@@ -59,7 +59,7 @@ def library_of(root: Path) -> Library:
 
 
 def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = None) -> Planned:
-    """Plans a stack file against its recorded platform, or against the one that another checkout has of it."""
+    """Plans a stack file against its recorded platform, or against that of another checkout."""
     stack, findings = _loaded(root, file)
     if stack is None:
         return Planned(None, None, findings)
@@ -79,7 +79,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
 
 
 def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
-    """What is wrong with the recorded objects of a stack, why it cannot be planned."""
+    """Why a stack cannot be planned: errors in its recorded objects."""
     from modelyard.cluster.recording_checks import damaged
     from modelyard.kube.merge import MergeSchema
 
@@ -89,12 +89,12 @@ def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Fi
 
 
 def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
-    """What is recorded as the stack's own in remote clusters that it does not name any more, and what is unreadable."""
+    """The stack's recorded objects in remote clusters that it no longer names, and findings where unreadable."""
     from modelyard.kube.state import Held, annotations_of
 
     found: dict[str, dict[ObjectKey, Held]] = {}
     problems: list[Finding] = []
-    # An apply does not read it, and once nothing is there its recording goes.
+    # An apply does not read it, and once the cluster has nothing of the stack, the recording is removed.
     remedy = f"take an earlier version of it back, or apply and then run: modelyard record {stack.name}"
     for name in recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}:
         state, wrong = load_recorded(root, recorded_name(stack.name, name))
@@ -109,7 +109,7 @@ def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, 
 
 
 def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
-    """Where the plans of a stack's remote clusters start offline: as they are recorded, else with nothing there."""
+    """The starting states of a stack's remote clusters for an offline plan: as recorded, else empty."""
     starts: list[RemoteStart] = []
     findings: list[Finding] = []
     for remote in remote_clusters(stack.config):
@@ -130,7 +130,7 @@ def _states(starts: Iterable[RemoteStart]) -> dict[str, ClusterState]:
 
 
 def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan | None:
-    """The plan of the same stack once an earlier plan of it has been applied; None where it has none."""
+    """The plan of the same stack after an earlier plan of it was applied; None where it has none."""
     if planned.stack is None or planned.state is None:
         return None
     before = {one.remote: one for one in earlier.remotes}
@@ -143,7 +143,7 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
 
 
 def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
-    """A cluster once its plan has been applied; as it is without one."""
+    """A cluster after its plan was applied; unchanged without a plan."""
     if plan is None:
         return state
     changed = {target.key: target.after for target in plan.targets}
@@ -156,20 +156,20 @@ def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
 
 
 def with_project(root: Path, stack: Stack) -> Stack:
-    """The stack with the name of its project, and what the project's files say of its environments."""
+    """The stack with its project's name, and the contents of the project's files for its Python environments."""
     named = stack._replace(project=project_name(root))
     if not stack.config.environments:
         return named
-    from modelyard.workloads.environments import with_files  # few stacks have any, and a cold start is short
+    from modelyard.workloads.environments import with_files  # few stacks have any, and a cold start must be short
 
     return with_files(root, named)
 
 
 def plan_live(root: Path, file: Path, today: date) -> Planned:
-    """Plans a stack file against the cluster of its context; what becomes of the targets is what its API server says.
+    """Plans a stack file against the cluster of its context; the API server predicts the targets.
 
     Raises:
-        cluster.connection.ClusterError: the cluster is out of reach.
+        cluster.connection.ClusterError: the cluster is unreachable.
     """
     stack, findings = _loaded(root, file)
     if stack is None:
@@ -205,7 +205,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:
-    """What is to be said where the recorded platform is not the live one."""
+    """Findings where the recorded platform differs from the live one."""
     recorded, _ = load_recorded(root, stack.name)
     if recorded is None:
         return
@@ -228,14 +228,14 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
 
 @contextmanager
 def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
-    """Begins to read what the engine's state has of a stack; what comes with it waits for the answer."""
+    """Starts to read a stack's objects from the engine's state; calling the result waits for the answer."""
     with _reading_sides(root, stack) as sides:
         yield lambda: sides().get("", {})
 
 
 @contextmanager
 def _reading_sides(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, Held]]]]":
-    """The same of all of its clusters."""
+    """Starts to read the engine's state for all clusters of a stack; calling the result waits for the answer."""
     from concurrent.futures import ThreadPoolExecutor
 
     from modelyard.cluster.engine_state import held_sides
@@ -247,16 +247,16 @@ def _reading_sides(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[s
 def read_live(
     root: Path, stack: Stack, client: "Client", held: "Callable[[], Mapping[ObjectKey, Held]]"
 ) -> tuple[ClusterState, tuple[Finding, ...]]:
-    """The live starting state of a stack, and what is to be said where the engine's state cannot be read.
+    """The live starting state of a stack, and findings where the engine's state cannot be read.
 
     Args:
         root: the project's folder.
-        stack: whose targets are read.
-        client: of its cluster.
-        held: gives what the engine's state has of the stack; those objects are read too.
+        stack: the stack whose targets are read.
+        client: the client of its cluster.
+        held: returns the stack's objects in the engine's state; those objects are read too.
 
     Raises:
-        cluster.connection.ClusterError: the cluster is out of reach.
+        cluster.connection.ClusterError: the cluster is unreachable.
     """
     from modelyard.cluster.engine_state import StateError
     from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
@@ -276,14 +276,14 @@ def read_live(
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
-    """Every object that a stack's patches and bases are about, and the platform's known Deployments."""
+    """Every object that a stack's patches and bases change or create, and the platform's known Deployments."""
     namespace = stack.config.platform.namespace
     keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
     return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
 
 
 def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selected, ...]:
-    """The patch versions and parameters of a stack in one of its clusters, the platform's unless a remote one is named.
+    """The patch versions and parameters of a stack in one of its clusters, the home cluster unless you name another.
 
     Raises:
         StopIteration: the stack has no such cluster.
@@ -293,7 +293,7 @@ def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selecte
 
 
 def shown(root: Path, file: Path) -> str:
-    """A file's path as users see it: relative to the project where it lies inside."""
+    """A file's path as users see it: relative to the project if it lies inside."""
     try:
         return file.relative_to(root).as_posix()
     except ValueError:
@@ -301,16 +301,16 @@ def shown(root: Path, file: Path) -> str:
 
 
 def _with(findings: Iterable[Finding], plan: Plan, stack: Stack, today: date) -> Plan:
-    """The plan with what is to be said of where it starts.
+    """The plan with findings about its starting state.
 
-    Waivers cover what of it is no error: behind one of these nobody knows what an apply would do.
+    Waivers cover those that are not errors: with such an error, the result of an apply is unknown.
     """
     extra = tuple(findings)
     if not extra:
         return plan
     errors = [one for one in extra if one.severity is Severity.ERROR]
     rest, used = waive((one for one in extra if one.severity is not Severity.ERROR), stack, today)
-    # The plan has told of these that they cover nothing.
+    # The plan has reported these waivers as unused.
     idle = {(codes.WAIVER_UNUSED, f"waivers[{index}]") for index in used}
     told = (one for one in plan.findings if (one.code, one.field) not in idle)
     return plan._replace(findings=ordered((*errors, *rest, *told)))

@@ -1,8 +1,8 @@
-"""That Kueue reaches the worker clusters for as long as jobs run there: in which order its objects come and go.
+"""Orders Kueue's objects so that Kueue reaches the worker clusters for as long as jobs run there.
 
 A ClusterQueue names its AdmissionCheck, which names a MultiKueueConfig, which names MultiKueueClusters. When a run ends
-or is cancelled, Kueue deletes its copy in the worker cluster only while all four are there (Kueue 0.19.2,
-pkg/controller/admissionchecks/multikueue); without them the copy runs on and nobody here knows of it.
+or is cancelled, Kueue deletes its copy in the worker cluster only while all four exist (Kueue 0.19.2,
+pkg/controller/admissionchecks/multikueue); without them the copy keeps running unnoticed by the home cluster.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from modelyard.stack.words import plural
 
 _CLUSTER: Final = "MultiKueueCluster"
 _KINDS: Final = (_CLUSTER, "MultiKueueConfig", "AdmissionCheck", "ClusterQueue")
-"""Each is named by what follows it."""
+"""Each kind is named by objects of the next."""
 
 
 def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, ...]]]:
     """Targets in the order in which they are made and deleted, each with the names of those that it waits for.
 
-    What stays waits for what it names. What goes waits until what named it has gone, or names it no more. All others
-    stand first, in the order in which they were, and wait for none.
+    An object that stays waits for those that it names. An object that goes waits until no object names it. All others
+    come first, in their previous order, and wait for none.
     """
     ordered = sorted(targets, key=_turn)
     there = {(one.key.kind, one.key.name): one.name for one in ordered if _turn(one) and not one.leaves}
@@ -43,11 +43,11 @@ def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, 
 def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding]:
     """The findings about worker clusters that an apply drops while jobs may run there; only a live plan knows of jobs.
 
-    A queue that goes too is deleted first, and stays until its jobs have ended.
+    A queue that is deleted too goes first, and exists until its jobs have ended.
 
     Args:
-        stack: whose plan it is.
-        targets: all of it.
+        stack: the stack of the plan.
+        targets: all targets of the plan.
     """
     before = {(one.key.kind, one.key.name): one.before for one in targets if _turn(one) and one.before}
     queues: dict[str, list[tuple[str, int]]] = {}
@@ -72,7 +72,7 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
 
 
 def _turn(target: TargetPlan) -> int:
-    """0: it has no turn among these."""
+    """The place among these kinds; 0: none of them."""
     if target.key.kind not in _KINDS:
         return 0
     place = 1 + _KINDS.index(target.key.kind)
@@ -80,7 +80,7 @@ def _turn(target: TargetPlan) -> int:
 
 
 def _named(kind: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Kind and name of what an object names."""
+    """Kind and name of the objects that an object names."""
     spec = body.get("spec") or {}
     if kind == "ClusterQueue":
         checks = (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
@@ -96,7 +96,7 @@ def _named(kind: str, body: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _all_named(
     kind: str, body: Mapping[str, Any], there: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> set[tuple[str, str]]:
-    """The same, with what those name."""
+    """Kind and name of the objects that an object names, directly or through others."""
     found = set(_named(kind, body))
     for named in list(found):
         if named in there:

@@ -1,4 +1,4 @@
-"""Where the recorded platform is no longer what runs, in what a plan reads of it."""
+"""Where the recorded platform differs from the running one, in what a plan reads."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,9 +16,9 @@ from modelyard.stack.config import Stack
 def outdated(
     stack: Stack, recorded: ClusterState, live: ClusterState, targets: Iterable[TargetPlan]
 ) -> Iterator[Finding]:
-    """One finding for each target, and one for the nodes, that a plan without the cluster reads otherwise.
+    """One finding for each target, and one for the nodes, where an offline plan reads other values than a live plan.
 
-    A plan reads the spec of its targets, the labels and annotations that it sets, and who owns the fields that it sets.
+    A plan reads the spec of its targets, the labels and annotations that it sets, and the owners of those fields.
     """
     schemas = merge.MergeSchema.kubernetes(stack.config.kubernetes_version)
     for target in targets:

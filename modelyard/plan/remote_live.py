@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 def live_remotes(
     stack: Stack, library: Library, own: ClusterState, sides: Mapping[str, Mapping[ObjectKey, Held]] | None
 ) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
-    """Where the plans of a stack's remote clusters start, and what is wrong with the way there.
+    """The starting states of a stack's remote clusters, with findings about reaching them.
 
     Args:
-        stack: whose clusters they are.
+        stack: the stack of the remote clusters.
         library: the project's patches.
-        own: the starting state of the platform's cluster, which none of them may be.
-        sides: what the engine's state has of each; None where it cannot be read.
+        own: the starting state of the home cluster; a remote cluster must be another one.
+        sides: what the engine's state has in each cluster; None where it cannot be read.
 
     Raises:
-        ClusterError: one of them is out of reach.
+        ClusterError: a remote cluster is unreachable.
     """
     starts, findings = [], []
     for remote in remote_clusters(stack.config):
@@ -89,10 +89,10 @@ def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
 
 
 def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
-    """Why nothing can be planned on what a context leads to, and what to do; empty where it can.
+    """Why nothing can be planned on a context's cluster, and what to do; empty where it can.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer, or rejects us.
     """
     if what := leads_elsewhere(remote, client):
         return what, "correct context or controller"

@@ -1,8 +1,8 @@
-"""The second clusters of a stack: for each, a plan of its own within the stack's plan.
+"""The remote clusters of a stack: each has its own plan within the stack's plan.
 
-A remote cluster has only what remote jobs need there, so the platform's workloads, GPUs and autoscaling are nothing
-to it. It has its own identity, starting state and order; its findings stand among the stack's, under names that begin
-with the cluster's.
+A remote cluster has only what remote jobs need, so the platform's workloads, GPUs and autoscaling do not apply
+to it. It has its own identity, starting state and order; its findings are among the stack's, under names that begin
+with the cluster's name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,16 +23,16 @@ NAMESPACE = ("v1", "Namespace")
 
 
 class RemoteStart(NamedTuple):
-    """Where the plan of one remote cluster starts."""
+    """The starting point for the plan of one remote cluster."""
 
     remote: RemoteCluster
     state: ClusterState
     ask: Ask | None = None
-    """Asks its API server; None: nobody is asked."""
+    """Asks its API server; None: no API server is asked."""
 
 
 def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: list[Finding]) -> Plan:
-    """The plan of one remote cluster; what is wrong with it is added to ``findings``."""
+    """The plan of one remote cluster; findings about it are added to ``findings``."""
     remote, state = start.remote, start.state
     side = remote_part(stack, remote)
     chosen, problems = side.chosen(library)
@@ -62,7 +62,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
 
 
 def _turn(target: TargetPlan) -> tuple[bool, bool, str, str]:
-    """Namespaces come first, and go last."""
+    """Sorts namespaces first when made, and last when deleted."""
     space = target.key[:2] == NAMESPACE
     gone = target.action == "delete"
     return (gone, space if gone else not space, target.key.kind, target.name)
@@ -74,7 +74,7 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
             continue
         why = ""
         if target.action == "delete":
-            # With a namespace goes all that is in it.
+            # Deleting a namespace deletes everything in it.
             why = "goes away, with every job that is in it" if target.key[:2] == NAMESPACE else "goes away"
         yield Step(target.name, "normal", why)
 
@@ -83,7 +83,7 @@ def _named(finding: Finding, remote: RemoteCluster) -> Finding:
     if not finding.target:
         return finding
     if finding.code == "OWN004":
-        # There is no mode to choose on a remote cluster: all of it is the stack's own, or is not asked for.
+        # A remote cluster has no modes: the stack owns all of an object, or does not ask for it.
         remedy = "name a namespace that is the stack's alone"
         if finding.target == remote.cluster.namespace:
             remedy = "set createNamespace to false, or name a namespace that is not there yet"
@@ -93,7 +93,7 @@ def _named(finding: Finding, remote: RemoteCluster) -> Finding:
 
 
 def _where_there(ask: Ask, state: ClusterState) -> Callable[[Sequence[Question]], Sequence[Answer | None]]:
-    """Asks only about objects whose namespace is there: about the others an API server has no opinion yet."""
+    """Asks only about objects whose namespace exists: an API server cannot predict the others yet."""
 
     def asked(questions: Sequence[Question]) -> Sequence[Answer | None]:
         those = [question for question in questions if _has_place(question, state)]
@@ -109,21 +109,21 @@ def _has_place(question: Question, state: ClusterState) -> bool:
 
 
 def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -> Finding:
-    """The finding about a context that does not lead where the stack file says."""
+    """The finding about a context that leads to another cluster than the stack file says."""
     return stack.finding("REM013", Severity.ERROR, (*remote.path, "context"), what, remedy)
 
 
 def dropped_remotes(
     stack: Stack, sides: Mapping[str, Mapping[ObjectKey, Held]], planned: Iterable[str]
 ) -> Iterator[Finding]:
-    """What is to be said of remote clusters that have something of the stack and are not planned any more.
+    """Findings about remote clusters that still have objects of the stack but are no longer planned.
 
-    The engine deletes at the end of a run what no plan has.
+    At the end of a run, the engine deletes objects that are in no plan.
 
     Args:
-        stack: of the plan.
+        stack: the stack of the plan.
         sides: what the engine's state has in each cluster.
-        planned: names of the remote clusters that the stack file has, reached or not.
+        planned: names of the remote clusters in the stack file, reachable or not.
     """
     for name in sorted(sides.keys() - {"", *planned}):
         held = sorted(key.name for key, one in sides[name].items() if one.managed)

@@ -1,4 +1,4 @@
-"""What a run of a job asks of a cluster: of its nodes, and of its team's quota."""
+"""What a run of a job requests: from the cluster's nodes, and from its team's quota."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -12,24 +12,24 @@ from modelyard.workloads.facts.heads import Head, head_of
 from modelyard.workloads.sizing import Sized
 
 Requests = tuple[tuple[str, Fraction], ...]
-"""Of one pod: cores, bytes and GPUs by resource."""
+"""Requests of one pod: cores, bytes and GPUs by resource."""
 
 
 class Ask(NamedTuple):
-    """What a run asks for. Jobs that ask for the same are judged once, so it can be hashed."""
+    """What a run requests. It is hashable, because jobs with equal requests are checked once."""
 
     team: str | None
     requests: Requests
-    """Of one worker."""
+    """The requests of one worker."""
     products: tuple[str, ...]
-    """Values of the nodes' product label, one of which its GPUs have; none: any."""
+    """Allowed values of the nodes' product label for its GPUs; empty: any."""
     workers: int
-    """That start together, or not at all."""
+    """The number of workers, which start together or not at all."""
     together: str | None
-    """Label of nodes whose value the nodes of all workers share."""
+    """The node label whose value all workers' nodes must share."""
     head: Head | None
     resource: str = GPU_RESOURCE
-    """By which its GPUs are called."""
+    """The resource name of its GPUs."""
     selector: tuple[tuple[str, str], ...] = ()
     """Labels of nodes with its slices."""
 
@@ -45,12 +45,12 @@ class Ask(NamedTuple):
 
 
 def ask_of(config: Config, job: Job, one: Sized) -> Ask:
-    """What a run of a job asks for.
+    """What a run of a job requests.
 
     Args:
-        config: whose job it is.
-        job: with a command.
-        one: the resource that it is on, sized.
+        config: the stack's configuration.
+        job: the job, which has a command.
+        one: the job's resource, sized.
     """
     size, resource, part = one.size, one.resource, one.part
     name = part.resource if part is not None else GPU_RESOURCE

@@ -1,4 +1,4 @@
-"""Fields of objects without secrets, as plans show and save them."""
+"""Objects' fields without secrets, as plans show and save them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from modelyard.kube.state import ObjectKey
 
 
 def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any) -> Any:
-    """The value of one field of an object, hidden where it is a secret; ``key`` is None for what is no object yet."""
+    """The value of one field of an object, hidden if it is a secret; ``key`` is None for what is no object yet."""
     if value is merge.ABSENT:
         return value
     steps: list[str | Mapping[str, Any]] = [
@@ -20,13 +20,13 @@ def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any) -> Any:
 
 
 def hidden_change(key: ObjectKey | None, path: merge.Path, before: Any, after: Any) -> tuple[Any, Any]:
-    """Both values of a field, hidden; the later one says where it hides another value than the earlier one."""
+    """Both values of a field, hidden; the later value shows whether it hides another value than the earlier."""
     was, now = (hidden_field(key, path, value) for value in (before, after))
     return was, marked(before, after, was, now)
 
 
 def findings_without(findings: Iterable[Finding], objects: Iterable[Any]) -> list[Finding]:
-    """Findings that quote no secret of the objects that they are about."""
+    """The findings without quoted secrets of their objects."""
     found = list(findings)
     told = words_without(objects) if found else str
     return [one._replace(summary=told(one.summary), detail=told(one.detail), remedy=told(one.remedy)) for one in found]

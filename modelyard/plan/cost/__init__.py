@@ -2,10 +2,10 @@
 
 Owns the price file of a project (``file``, ``prices.schema.json``), the choice of a price for a node (``prices``), a
 pod's share of its node (``pods``), how two ranges are compared (``delta``), list prices by GPU model (``cards``) and
-the words for all of it (``words``). The values stand in ``modelyard.plan.cost.values``, so that a plan can carry them.
+the words for all of it (``words``). The values are in ``modelyard.plan.cost.values``, so that a plan can carry them.
 
-``project.priced`` prices a plan. Nothing is imported here: who only wants words does not load a planner.
+``project.priced`` prices a plan. This module imports nothing, so that using the words loads no planner.
 
-Does not know what a whole cluster costs (idle nodes, disks, traffic), and never guesses: what has no price is unknown,
-not free.
+Does not know what a whole cluster costs (idle nodes, disks, traffic), and never guesses: an amount without a price is
+unknown, not free.
 """

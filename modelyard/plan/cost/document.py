@@ -1,4 +1,4 @@
-"""The cost of a plan as JSON and back: the part ``cost`` of a plan's document."""
+"""Converts the cost of a plan to and from JSON: the part ``cost`` of a plan's document."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -10,10 +10,10 @@ _Made = TypeVar("_Made")
 
 
 def cost_to_json(cost: StackCost) -> dict[str, Any]:
-    """As plain JSON values; null is unknown.
+    """The cost as plain JSON values; null is unknown.
 
-    Amounts are numbers. One that no decimal number says exactly, such as a third of a price, comes back as the nearest
-    that JSON readers can tell apart, off by less than a billionth of a cent.
+    Amounts are numbers. An amount with no exact decimal, such as a third of a price, is rounded to the nearest number
+    that JSON readers can distinguish, off by less than a billionth of a cent.
     """
     return {
         "currency": "USD",
@@ -28,10 +28,10 @@ def cost_to_json(cost: StackCost) -> dict[str, Any]:
 
 
 def cost_from_json(value: Mapping[str, Any]) -> StackCost:
-    """What ``cost_to_json`` was given.
+    """The cost from the output of ``cost_to_json``.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is something else.
+        KeyError, TypeError, ValueError, AttributeError: the value has another form.
     """
     jobs_only = (JobsOnly(str(one["cluster"]), one["gpus"]) for one in value.get("jobsOnly", ()))
     return stack_cost(map(_read_target, value["targets"]), jobs_only)
@@ -43,10 +43,10 @@ def total_to_json(total: Total) -> dict[str, Any]:
 
 
 def total_from_json(value: Mapping[str, Any]) -> Total:
-    """What ``total_to_json`` was given.
+    """The sum from the output of ``total_to_json``.
 
     Raises:
-        KeyError, TypeError, ValueError: it is something else.
+        KeyError, TypeError, ValueError: the value has another form.
     """
     return Total(_read_money(value["usd"]), _read_count(value["unknownPods"]))
 
@@ -104,5 +104,5 @@ def _read_money(value: Mapping[str, Any] | None) -> Money | None:
 def _read_number(value: Any) -> Fraction:
     if not isinstance(value, int | float):
         raise TypeError(f"{value!r} for an amount")
-    # The shortest text of a float is the decimal that was written, not the binary number beside it.
+    # The shortest text of a float is the decimal that was written, not the binary number near it.
     return Fraction(str(value))

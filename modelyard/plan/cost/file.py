@@ -1,6 +1,6 @@
-"""A project's price file: from YAML to ``Prices``, or to everything that is wrong with it.
+"""A project's price file: from YAML to ``Prices``, or to all findings about it.
 
-It is read with the same care as a stack file: limits, positions, every mistake at once. Its form is
+It is read with the same care as a stack file: limits, positions, all errors at once. Its schema is
 ``prices.schema.json``.
 """
 
@@ -37,14 +37,14 @@ def schema_text() -> str:
 
 
 def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
-    """The prices of a file, with all findings about it; without prices when one of them is an error.
+    """The prices of a file, with all findings about it; no prices if a finding is an error.
 
-    A file that cannot be read is a finding too: nothing is raised.
+    An unreadable file is also a finding: nothing is raised.
 
     Args:
         root: the project's folder.
-        shown: the path of the file from there on.
-        stack: whose prices they are, and whose key ``prices`` names the file.
+        shown: the path of the file relative to it.
+        stack: the stack whose key ``prices`` names the file.
     """
     try:
         content = read_file(root / shown, limit=MAX_BYTES, within=root)
@@ -64,11 +64,11 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
 
 @lru_cache(maxsize=4)
 def load_text(content: bytes, shown: str) -> Loaded:
-    """The prices of a file's content, with all findings about it; without prices when one of them is an error.
+    """The prices from a file's content, with all findings about it; no prices if a finding is an error.
 
     Args:
         content: the bytes of the file.
-        shown: its path as findings name it.
+        shown: the file's path in findings.
     """
     document, problems = parse(content)
     findings = [of_problem(problem, shown) for problem in problems[: MOST_COUNTED + 1]]
@@ -105,7 +105,7 @@ def _gate() -> Any:
 
 
 def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The mappings in a list and their places in it. Trusts no shape, so that all mistakes come at once."""
+    """The mappings in a list with their indexes. Assumes no shape, so that all errors are reported at once."""
     items = document.value.get(section)
     for index, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict):
@@ -113,7 +113,7 @@ def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[st
 
 
 def _machine_key(item: Mapping[str, Any]) -> tuple[str, ...]:
-    """Type, region, GPU; empty where it is not one machine's."""
+    """Type, region, GPU; empty where the entry does not identify one machine."""
     kind, region, gpu = item.get("type"), item.get("region", ""), item.get("gpu", "")
     if not (isinstance(kind, str) and isinstance(region, str) and isinstance(gpu, str)):
         return ()
@@ -129,7 +129,7 @@ def _card_key(item: Mapping[str, Any]) -> tuple[str, ...]:
 def _repeated(
     document: Document, section: str, key_of: Callable[[Mapping[str, Any]], tuple[str, ...]]
 ) -> Iterator[Mistake]:
-    """Entries for the same thing, of which nobody could tell which counts."""
+    """Entries for the same thing, where it is unclear which one counts."""
     first: dict[tuple[str, ...], int] = {}
     for index, item in _entries(document, section):
         key = key_of(item)
@@ -153,7 +153,7 @@ def _unknown_cards(document: Document) -> Iterator[Mistake]:
 
 
 def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
-    """By type, region and GPU."""
+    """Prices by type, region and GPU."""
     single: dict[tuple[str, str, str], Price] = {}
     shared: dict[tuple[str, str, str], Price] = {}
     for index, item in _entries(document, "machines"):
@@ -167,7 +167,7 @@ def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
 
 
 def _cards(document: Document) -> dict[str, Price]:
-    """By id of the GPU."""
+    """Prices by the GPU's id."""
     single: dict[str, Price] = {}
     shared: dict[str, Price] = {}
     for index, item in _entries(document, "cards"):
@@ -181,14 +181,14 @@ def _cards(document: Document) -> dict[str, Price]:
 
 
 def _members(card: str) -> tuple[str, ...]:
-    """The GPUs that a family stands for, each of which may have a price of its own."""
+    """The GPUs in a family, each of which may have its own price."""
     return by_id(card).members if card not in ("", NO_CARD) else ()
 
 
 def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[str, Any]) -> Price:
     amount = item[str(path[-1])]
     text = document.texts.get(path, "")
-    # 14.69 as it was written, not as the binary number beside it. Hexadecimal text is no decimal; its value is exact.
+    # 14.69 as written, not the nearest binary number. Hexadecimal text is no decimal; its value is exact.
     usd = Fraction(text if text and text[:2] not in ("0x", "0o") else amount)
     return Price(
         unit=unit,

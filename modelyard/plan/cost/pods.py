@@ -1,9 +1,9 @@
-"""What the pods of a plan cost: the share of its node that a pod keeps others from using, at the node's price.
+"""What the pods of a plan cost: the share of a node that a pod keeps others from using, at the node's price.
 
-Of a machine with GPUs a pod pays for the GPUs it holds, and the rest of the machine comes with them; for slices of them
-it pays by their part of the slices that the machine has. Of a machine without, it pays for the larger of its shares of
-CPU and memory. Shares are of what the node can allocate, as the scheduler counts: pods that fill a node pay for the
-whole machine.
+On a machine with GPUs, a pod pays for the GPUs it holds, with the rest of the machine included; for slices,
+it pays by their part of the machine's slices. On a machine without GPUs, it pays for the larger of its shares of
+CPU and memory. Shares are of the node's allocatable resources, as the scheduler counts: pods that fill a node pay for
+the whole machine.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,22 +27,22 @@ _FREE = Money(Fraction(0), Fraction(0))
 
 
 class Load(NamedTuple):
-    """The pods of one target on one side of a plan."""
+    """The pods of one target, before or after a plan."""
 
     pods: Count | None
-    """None where nothing says how many may run."""
+    """None where the number that may run is unknown."""
     asks: tuple[Fraction, ...]
-    """What one pod takes from its node, as far as it is paid for."""
+    """What one pod requests of its node, as far as it is charged."""
     places: tuple[str, ...]
     """Names of the nodes that may hold a pod, sorted."""
     each: Mapping[str, Fraction] | None
-    """USD an hour of one pod by place; None where a place has no price or there is no place."""
+    """USD an hour of one pod by node; None where a node has no price or there is no node."""
 
 
 def usd(load: Load) -> Money | None:
-    """What the pods cost: the fewest of them on the cheapest node to the most on the dearest.
+    """What the pods cost: from the fewest on the cheapest node to the most on the dearest.
 
-    No pods cost nothing, whatever one would cost.
+    Zero pods cost nothing, even if the price of a pod is unknown.
     """
     if load.pods is None:
         return None
@@ -54,18 +54,18 @@ def usd(load: Load) -> Money | None:
 
 
 def delta(before: Load, after: Load) -> Money | None:
-    """What the plan adds or saves, None where that is unknown.
+    """What the plan adds or saves; None where unknown.
 
-    It is not every amount after less every amount before: that would show savings and expenses that no change of
-    the plan brings about. What the plan does not decide is equal before and after:
+    This is not every amount after minus every amount before, which would show differences that the plan does not
+    cause. What the plan does not decide is equal before and after:
 
-    - where a pod lands, as long as the same nodes may hold it: each node's price is compared with itself;
-    - how many pods an autoscaler runs, as long as its bounds are the same; where they are not, both amounts answer the
+    - where a pod lands, if the same nodes may hold it: each node's price is compared with itself;
+    - how many pods an autoscaler runs, if its bounds are the same; if not, both amounts answer the
       same demand within their own bounds.
 
-    So a target that stays as it is has a delta of exactly zero, even if its cost is unknown, and one pod
-    more costs what a pod costs. Where other nodes may hold the pods than before, any place before is compared with any
-    after: there the plan does decide.
+    An unchanged target therefore has a delta of exactly zero, even if its cost is unknown, and one more pod
+    adds the cost of one pod. If other nodes may hold the pods than before, the plan decides where they land, and any
+    node before is compared with any node after.
     """
     if before.pods is None or after.pods is None:
         return None
@@ -83,14 +83,14 @@ def delta(before: Load, after: Load) -> Money | None:
 
 
 def _pairs(before: Load, after: Load) -> Iterator[tuple[Fraction, Fraction]]:
-    """What one pod may cost before and after; nothing where a side that has pods has no price."""
+    """What one pod may cost before and after; nothing if pods before or after have no price."""
     now, then = _each(before), _each(after)
     if not now or not then:
         return
     if now.keys() == then.keys():
         yield from ((now[place], then[place]) for place in now)
         return
-    # The ends are enough: an amount is linear in each price.
+    # The extremes are enough: an amount is linear in each price.
     yield from ((one, other) for one in _ends(now) for other in _ends(then))
 
 
@@ -105,12 +105,12 @@ def _ends(each: Mapping[str, Fraction]) -> tuple[Fraction, Fraction]:
 
 
 def _answer(demand: int, bounds: Count) -> int:
-    """The pods that run where so many are wanted."""
+    """The number of pods that run for this demand."""
     return min(max(demand, bounds.low), bounds.high)
 
 
 _REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
-"""Kinds of which ``spec.replicas`` says how many pods there are, 1 where it is not set."""
+"""Kinds whose ``spec.replicas`` sets the number of pods, 1 where it is not set."""
 _NAME = "metadata.name"
 _NOBODY = Count(0, 0)
 _ZERO = Fraction(0)
@@ -120,10 +120,10 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
     """What the targets of a plan cost in its own cluster, before it, after it, and the difference.
 
     Args:
-        plan: what changes; remote clusters have plans of their own.
-        state: the starting state that the plan was made from; its nodes are those that pods may land on.
-        prices: the project's own prices, which win over list prices.
-        earlier: the project's own prices before, where they change with the plan.
+        plan: the changes; remote clusters have separate plans.
+        state: the starting state of the plan; pods may land on its nodes.
+        prices: the project's own prices, which override list prices.
+        earlier: the project's earlier prices, if they change with the plan.
     """
     before = prices if earlier is None else earlier
     least, most = fewest(plan.targets), bounds(plan.targets)
@@ -137,7 +137,7 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
 
 
 def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[Node, ...]:
-    """The first node of each kind: what neither prices nor the plan's pods tell apart costs the same everywhere."""
+    """The first node of each kind: nodes that neither prices nor the plan's pods distinguish cost the same."""
     keys = {key for target in plan.targets for body in (target.before, target.after) for key in _told_by(body)}
     if _NAME in keys:
         return tuple(nodes)
@@ -151,7 +151,7 @@ def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[
 
 
 def _told_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What the pods of an object tell nodes apart by: labels, or their names."""
+    """The keys by which an object's pods distinguish nodes: labels, or the nodes' names."""
     keys = label_keys(pods_of(body))
     return (_NAME,) if keys is None else keys
 
@@ -159,7 +159,7 @@ def _told_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
 def _target(
     target: TargetPlan, limits: Sequence[Count | None], before: "_Offers", after: "_Offers"
 ) -> Iterator[TargetCost]:
-    """Nothing for an object that has no pods; ``limits`` are KEDA's, before and after."""
+    """The cost of a target; nothing for an object without pods; ``limits`` are KEDA's, before and after."""
     if not pod_spec(target.after) and not pod_spec(target.before):
         return
     now = _side(target.before, _count_before(target, limits[0]), before)
@@ -199,7 +199,7 @@ def _count_after(target: TargetPlan, limit: Count | None) -> Count | None:
 
 
 def _count(body: Mapping[str, Any], scaled: bool) -> Count | None:
-    """How many pods there are; under an autoscaler from none, as it sends them to sleep, to the most it may run."""
+    """The number of pods; under an autoscaler from 0, since it may scale to zero, to the most that it may run."""
     if scaled:
         most = most_replicas(body)
         return None if most is None else Count(0, most)
@@ -234,7 +234,7 @@ class _Offer(NamedTuple):
 
 
 class _Offers:
-    """Where pods may land and what they cost there: those that ask for the same are answered once."""
+    """Where pods may land and what they cost there; pods with equal requests are computed once."""
 
     def __init__(self, nodes: Iterable[Node], prices: Prices) -> None:
         self._nodes, self._prices = tuple(nodes), prices
@@ -295,8 +295,8 @@ def _asked(pods: Pods, resource: str) -> Fraction:
 
 
 def _is_meant(node: Node, pods: Pods) -> bool:
-    """Whether the node, were it empty and large enough, could hold a pod that pays for its share of it."""
-    # The price of a GPU machine is its GPUs'. What else runs there is counted where it usually runs.
+    """Whether the node, if empty and large enough, could hold a pod that pays for its share of it."""
+    # GPUs carry the whole price of a GPU machine. Pods without GPUs are counted on the nodes where they usually run.
     return bool(_held(pods)) == _has_gpus(node) and not obstacle(pods, node)
 
 
@@ -309,7 +309,7 @@ def _has_gpus(node: Node) -> bool:
 
 
 def _slices(amounts: Mapping[str, Fraction]) -> Fraction:
-    """Compute slices of MIG, or shares of shared GPUs; a machine has one of both."""
+    """Compute slices of MIG, or shares of shared GPUs; a machine has only one of the two."""
     return sum((value * resource_compute(name) for name, value in amounts.items() if is_slice(name)), _ZERO)
 
 
@@ -327,7 +327,7 @@ def _homeless(pods: Pods) -> str:
 
 
 def _by_card(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
-    """What a pod costs where no node is there yet, such as in a node pool that is asleep: by the GPUs it asks for."""
+    """What a pod costs by its requested GPUs while no node exists, such as in a node pool scaled to zero."""
     if not prices.cards or not pods.gpus:
         return {}, {}
     cards = {card.id: prices.cards.get(card.id) for card in map(resolve, _products(pods)) if card is not None}

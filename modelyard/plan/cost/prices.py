@@ -1,4 +1,4 @@
-"""The price of a node: the project's own where it has one, else a cloud's list price, else none."""
+"""The price of a node: the project's own price, else a cloud's list price, else none."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"
 NO_CARD = "none"
-"""Instead of a GPU: only machines without GPUs."""
+"""In place of a GPU: only machines without GPUs."""
 _EVERYWHERE = "(same in all regions)"
 
 
 class Prices(NamedTuple):
-    """What a project says that things cost. Empty, list prices are all there is."""
+    """The prices that a project sets. If empty, only list prices apply."""
 
     machines: Mapping[tuple[str, str, str], Price] = {}
-    """By type, region and GPU: an id of the GPU table, or ``none``. Empty is every region, and whatever the GPU."""
+    """By type, region and GPU: an id of the GPU table, or ``none``. Empty means every region, or any GPU."""
     cards: Mapping[str, Price] = {}
     """By id in the GPU table."""
 
 
 LIST = Prices()
-"""List prices alone."""
+"""List prices only."""
 
 
 def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
     """What the GPUs of a node cost, or why that is unknown.
 
-    The project's price of the machine wins, then its price of the GPU, then the list price of the machine. A list
-    price holds in its own region only: the next region may be a third dearer.
+    The project's price of the machine comes first, then its price of the GPU, then the list price of the machine.
+    A list price is valid only in its own region: the next region may cost a third more.
     """
     own = _own_machine(node, prices) or _own_card(node, prices)
     if own is not None:
@@ -55,7 +55,7 @@ def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
 
 
 def cpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
-    """What a node without GPUs costs, or why that is unknown. There is no list of such machines, only the project's."""
+    """What a node without GPUs costs, or why that is unknown. Only the project sets such prices; there is no list."""
     own = _own_machine(node, prices)
     return own, "" if own is not None else _nowhere(node)
 
@@ -63,7 +63,7 @@ def cpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
 @lru_cache(maxsize=256)
 def list_price(kind: str) -> Price | None:
     """The on-demand price of a machine type, None where the table has none."""
-    # A table that is read when somebody asks for it, and only then.
+    # The table is read only when needed.
     from modelyard.hardware.instances import by_type
 
     row = by_type().get(kind)
@@ -90,7 +90,7 @@ def listed(row: "Instance") -> Price | None:
 
 
 def _own_machine(node: Node, prices: Prices) -> Price | None:
-    """The price that says most of the machine: of its GPU and region, of its GPU, of its region, of its type."""
+    """The most specific price of the machine: by GPU and region, by GPU, by region, by type."""
     if not prices.machines:
         return None
     kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
@@ -122,19 +122,19 @@ class CardPrice(NamedTuple):
     card_id: str
     usd: Money
     cheapest: str
-    """Machine type at the lower end, and its cloud: ``lambda gpu_1x_a10``."""
+    """The cheapest machine type, with its cloud: ``lambda gpu_1x_a10``."""
     dearest: str
     prices: tuple[Price, ...]
-    """Of the machines, sorted by type."""
+    """The machines' prices, sorted by type."""
     unverified: bool
-    """Whether an end rests on a number of GPUs that nobody could verify."""
+    """Whether the lowest or highest price depends on an unverified number of GPUs."""
 
 
 def card_prices(table: Iterable[Instance] | None = None) -> Mapping[str, CardPrice]:
-    """List prices by id of the GPU; a GPU that no cloud lists with a price is not there.
+    """List prices by the GPU's id; a GPU that no cloud lists with a price is left out.
 
-    A machine counts where it has a known number of whole GPUs. Left out are fractions of a GPU and the prices of a GPU
-    without its machine. Regions and days differ from cloud to cloud; each price says its own.
+    A machine counts if it has a known number of whole GPUs. Fractions of a GPU, and prices of a GPU
+    without its machine, are left out. Regions and days differ by cloud; each price shows its own.
 
     Args:
         table: machine types, the built-in table unless given.
@@ -142,7 +142,7 @@ def card_prices(table: Iterable[Instance] | None = None) -> Mapping[str, CardPri
     found: dict[str, list[tuple[Fraction, Instance, Price]]] = {}
     for row in instances() if table is None else table:
         price = listed(row)
-        # Only a price of a GPU alone has no size of a machine beside it.
+        # A price of a GPU alone has no machine size.
         if price is not None and row.whole_gpus and row.gpus and row.vcpu is not None:
             found.setdefault(row.card_id, []).append((price.usd / row.gpus, row, price))
     return {card: _range(card, offers) for card, offers in found.items()}

@@ -1,4 +1,4 @@
-"""Pricing the plans of a project: the one entry for reports and policies."""
+"""Prices the plans of a project: the single entry for reports and policies."""
 
 from collections.abc import Collection, Iterator
 from itertools import chain
@@ -14,15 +14,15 @@ from modelyard.workloads.facts.remote import remote_clusters
 
 
 def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
-    """The same plan, and what it costs in all of its clusters; no plan but the findings where the stack's price file
-    has mistakes.
+    """The same plan with its cost in all of its clusters; no plan, only the findings, where the stack's price file has
+    errors.
 
-    What could not be planned stays as it is.
+    A stack that could not be planned stays as it is.
 
     Args:
-        root: the project's folder, where price files lie.
-        planned: as ``plan_recorded`` or ``plan_live`` returns it.
-        earlier: the prices before, where they change with the plan.
+        root: the project's folder, which holds price files.
+        planned: the result of ``plan_recorded`` or ``plan_live``.
+        earlier: the earlier prices, if they change with the plan.
     """
     if planned.stack is None or planned.plan is None or planned.state is None:
         return planned
@@ -36,7 +36,7 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
 
 
 def _jobs_only(stack: Stack, names: Collection[str]) -> Iterator[JobsOnly]:
-    """Those of a stack's remote clusters, by name, in which nothing stands."""
+    """The stack's remote clusters, by name, that run only jobs."""
     for remote in remote_clusters(stack.config):
         if remote.name in names:
             quotas = [one.remote.cluster.quota for one in remote.resources if one.remote and one.remote.cluster]
@@ -45,12 +45,12 @@ def _jobs_only(stack: Stack, names: Collection[str]) -> Iterator[JobsOnly]:
 
 
 def prices_of(root: Path, stack: Stack) -> tuple[Prices | None, tuple[Finding, ...]]:
-    """The prices of a stack, with all findings about its price file; without prices when one of them is an error.
+    """The prices of a stack, with all findings about its price file; no prices if a finding is an error.
 
-    A stack that names no file has list prices alone.
+    A stack that names no file uses only list prices.
     """
     if stack.config.prices is None:
         return LIST, ()
-    from modelyard.plan.cost.file import load_prices  # few stacks have a file, and a cold start is short
+    from modelyard.plan.cost.file import load_prices  # few stacks have a file, and a cold start must be short
 
     return load_prices(root, stack.config.prices, stack)

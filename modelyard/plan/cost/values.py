@@ -1,6 +1,6 @@
 """What a plan costs, as values. ``modelyard.plan.cost`` computes it once; reports read it from the plan.
 
-Amounts are exact USD an hour and ranges: a pod may land on one of several machines, and an autoscaler runs some number
+Amounts are exact USD an hour and ranges: a pod may land on one of several machines, and an autoscaler varies the number
 of pods. An unknown amount or number is None, never zero.
 """
 
@@ -10,36 +10,36 @@ from typing import Literal, NamedTuple
 
 
 class Money(NamedTuple):
-    """USD an hour, from the least to the most it may be."""
+    """USD an hour, from the lowest to the highest possible amount."""
 
     low: Fraction
     high: Fraction
 
 
 class Count(NamedTuple):
-    """A number of pods or GPUs, from the least to the most it may be."""
+    """A number of pods or GPUs, from the lowest to the highest possible number."""
 
     low: int
     high: int
 
 
 class Price(NamedTuple):
-    """What a machine or a GPU costs, from when and from where."""
+    """What a machine or a GPU costs, with the price's date and source."""
 
     unit: Literal["machine", "card"]
     name: str
-    """The machine's type as the label ``node.kubernetes.io/instance-type`` has it, or the GPU's name."""
+    """The machine's type as in the label ``node.kubernetes.io/instance-type``, or the GPU's name."""
     usd: Fraction
-    """An hour of the whole machine, or of one GPU."""
+    """For an hour of the whole machine, or of one GPU."""
     region: str
-    """Empty where it holds in every region."""
+    """Empty if the price is valid in every region."""
     date: str
-    """``YYYY-MM-DD``, empty where nobody knows."""
+    """``YYYY-MM-DD``, empty if unknown."""
     source: str
     listed: bool
     """Whether it is a cloud's public on-demand price, which a contract may undercut."""
     discount: str = ""
-    """What makes it another price than the list's, such as ``reserved for 3 years``."""
+    """Why it differs from the list price, such as ``reserved for 3 years``."""
 
 
 class TargetCost(NamedTuple):
@@ -48,14 +48,14 @@ class TargetCost(NamedTuple):
     kind: str
     name: str
     pods: tuple[Count | None, Count | None]
-    """None where nothing says how many may run."""
+    """None where the number that may run is unknown."""
     gpus: tuple[Count | None, Count | None]
-    """GPUs that these pods hold, and so GPU-hours an hour."""
+    """GPUs that these pods hold, which equals GPU-hours an hour."""
     usd: tuple[Money | None, Money | None]
     delta: Money | None
-    """What the plan adds or saves. Not the difference of the two ranges: ``modelyard.plan.cost.pods`` tells why."""
+    """What the plan adds or saves. Not the difference of the two ranges: ``modelyard.plan.cost.pods`` explains why."""
     prices: tuple[Price, ...]
-    """Those that the amounts rest on."""
+    """The prices behind the amounts."""
     unknown: str
     """Why an amount is unknown, empty where none is."""
 
@@ -64,24 +64,24 @@ class Total(NamedTuple):
     """A sum over targets, as far as it is known."""
 
     usd: Money | None
-    """Of the targets whose amount is known; None where those have not one pod."""
+    """The sum over targets with a known amount; None where those have no pods."""
     unknown: Count | None
-    """Pods that the sum lacks; None where not even their number is known."""
+    """Pods that the sum leaves out; None where their number is also unknown."""
 
 
 class JobsOnly(NamedTuple):
-    """A remote cluster in which no pod of the plan's stands: what it costs, it costs while jobs run."""
+    """A remote cluster with no permanent pods of the plan: it costs money only while jobs run."""
 
     cluster: str
     gpus: int | None
-    """GPUs that its queues let the jobs have at once; None where nothing limits them."""
+    """GPUs that its queues allow the jobs at once; None where nothing limits them."""
 
 
 class StackCost(NamedTuple):
     """What a plan costs."""
 
     targets: tuple[TargetCost, ...]
-    """Those with pods, in the plan's order, the platform's first."""
+    """Targets with pods, in the plan's order, the home cluster's first."""
     before: Total
     after: Total
     delta: Total
@@ -91,14 +91,14 @@ class StackCost(NamedTuple):
 
     @property
     def prices(self) -> tuple[Price, ...]:
-        """Every price that it rests on, once, sorted."""
+        """Every price behind the cost, once, sorted."""
         return tuple(sorted({price for target in self.targets for price in target.prices}))
 
 
 def stack_cost(targets: Iterable[TargetCost], jobs_only: Iterable[JobsOnly] = ()) -> StackCost:
     """The sums over targets.
 
-    Lows are added to lows and highs to highs: where the pods of one Deployment land says nothing about another's.
+    Lows are added to lows and highs to highs: where the pods of one Deployment land does not affect another's.
     """
     every = tuple(targets)
     return StackCost(
@@ -115,7 +115,7 @@ class _Part(NamedTuple):
     usd: Money | None
     pods: Count | None
     priced: bool
-    """Whether a price stands behind the amount: no pods cost nothing, whatever a pod costs."""
+    """Whether a price supports the amount: zero pods cost nothing without a price."""
 
 
 def _total(parts: list[_Part]) -> Total:
@@ -133,7 +133,7 @@ def _some(pods: Count | None) -> bool:
 
 
 def _more(before: Count | None, after: Count | None) -> Count | None:
-    """The side with more pods, of low and of high."""
+    """The larger count of pods before or after, for low and for high."""
     if before is None or after is None:
         return None
     return Count(max(before.low, after.low), max(before.high, after.high))

@@ -1,7 +1,7 @@
 """Money, GPU-hours and where a price comes from, in words.
 
-Plain text for every report, one line a function. Amounts are rounded here and nowhere before. Texts of a price file and
-of node labels stand in it as they are: the report makes them safe for its terminal or page.
+Plain text for every report, one line per function. Amounts are rounded only here. Texts from a price file and
+node labels are included unchanged: the report escapes them for its terminal or page.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Span = Literal["day", "month"]
 HOURS: dict[Span, int] = {"day": 24, "month": 730}
-"""Hours of a span. A month is a twelfth of 365 days, as the clouds' own calculators have it."""
+"""Hours of a span. A month is a twelfth of 365 days, as in the clouds' own calculators."""
 UNKNOWN = "unknown"
 
 
@@ -51,7 +51,7 @@ def _signed(usd: Fraction, per: str) -> str:
 
 
 def over(usd: Money | None, span: Span) -> str:
-    """What goes on for a whole day or month: ``USD 941.70 a month``."""
+    """The cost of a whole day or month: ``USD 941.70 a month``."""
     return money(None if usd is None else Money(usd.low * HOURS[span], usd.high * HOURS[span]), f" a {span}")
 
 
@@ -61,13 +61,13 @@ def number(count: Count) -> str:
 
 
 def gpu_hours(gpus: Count | None) -> str:
-    """Of a day: ``24 GPU-hours a day``, ``0–192 GPU-hours a day``, or ``unknown GPU-hours a day``."""
+    """GPU-hours of a day: ``24 GPU-hours a day``, ``0–192 GPU-hours a day``, or ``unknown GPU-hours a day``."""
     hours = UNKNOWN if gpus is None else number(Count(gpus.low * HOURS["day"], gpus.high * HOURS["day"]))
     return f"{hours} GPU-hours a day"
 
 
 def origin(prices: Iterable[Price]) -> str:
-    """Where amounts come from: ``list price 2026-07-20``; ``price 2026-10-01 (reserved)``; empty without any."""
+    """The source of amounts: ``list price 2026-07-20``; ``price 2026-10-01 (reserved)``; empty without any."""
     known = tuple(prices)
     own: dict[str, list[Price]] = {}
     for price in known:
@@ -91,7 +91,7 @@ def _dated(what: str, prices: list[Price]) -> str:
 
 
 def side(total: Total) -> str:
-    """A sum and what it lacks: ``USD 1.29/h plus 4 pods of unknown price``; ``unknown (9 pods)``."""
+    """A sum and what it leaves out: ``USD 1.29/h plus 4 pods of unknown price``; ``unknown (9 pods)``."""
     lacks = _lacks(total)
     if total.usd is None:
         return f"{UNKNOWN} ({lacks})"
@@ -121,8 +121,8 @@ def _lacks(total: Total) -> str:
 
 
 def stack_cost(cost: StackCost) -> list[str]:
-    """A whole plan in three lines: money before and after, the difference, GPU-hours; one more for each remote cluster
-    that is in none of them.
+    """A whole plan in three lines: money before and after, the difference, GPU-hours; one more line for each
+    remote cluster that is not in the sums.
     """
     was, will, source = side(cost.before), side(cost.after), origin(cost.prices)
     hours = gpu_hours(cost.gpus[0]), gpu_hours(cost.gpus[1])
