@@ -1,4 +1,4 @@
-"""What a plan starts from: the part of each object that it reads, what of it has moved since, and what no file gets."""
+"""The starting point of a plan: the part of each object that it reads, later changes, and what files omit."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,18 +15,18 @@ _NOTES = ("labels", "annotations")
 
 
 def relevant(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The part of a target's object, now or later, that its plan depends on; None where there is no object.
+    """The part of a target's object, now or later, that its plan depends on; None if the object does not exist.
 
-    That is everything but the status and the metadata, of which only the labels and annotations count that the plan
-    sets. Replicas count where the plan sets them, be it only to hold them: whatever else moves them may. Secrets do
-    not count.
+    That is everything except the status and the metadata; of the metadata, only the labels and annotations that the
+    plan sets count. Replicas count where the plan sets them, even if only to hold them; otherwise other writers may
+    change them. Secrets do not count.
     """
     kept = _read(target, body)
     return None if kept is None else dict(hidden(kept))
 
 
 def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The same with its secrets."""
+    """The part of a target's object that its plan depends on, including its secrets."""
     if body is None:
         return None
     asked = target.applied.get("metadata") or {}
@@ -43,7 +43,7 @@ def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | N
 
 
 def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
-    """The objects that are not what they were when a plan was approved, with the fields that moved."""
+    """The objects that changed since a plan was approved, with the fields that moved."""
     was, is_now = ({target.key: target for target in plan.targets} for plan in (approved, now))
     for key in sorted(was.keys() | is_now.keys()):
         name = "/".join(key[1:])
@@ -56,12 +56,12 @@ def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
 
 
 def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | None:
-    """The finding where an object is, right before its step, not what its plan was made from.
+    """The finding where an object, right before its step, differs from the one that its plan was made from.
 
-    Secrets count here: both states have them.
+    Secrets count, because both states have them.
     """
     if live is None and target.managed:
-        # An engine that replaces an object has deleted it by now.
+        # An engine that replaces an object has already deleted it.
         return None
     told = _moved(target.key, _read(target, target.before), _read(target, live))
     if not told:
@@ -77,7 +77,7 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
 
 
 def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
-    """What has become of an object, in words without secrets; empty where nothing that counts has moved."""
+    """How an object has moved, in words without secrets; empty where no relevant part has moved."""
     if before is None or after is None:
         return "" if before is after else "is new" if before is None else "is gone"
     if before == after:
@@ -96,7 +96,7 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
 
 
 def moved_order(approved: Plan, now: Plan) -> Iterator[str]:
-    """The order of changes where it is another one, because other GPUs are free by now."""
+    """The order of changes where it differs, because other GPUs are free now."""
     was, is_now = ([step.target for step in plan.steps] for plan in (approved, now))
     if was != is_now and sorted(was) == sorted(is_now):
         yield f"the order of changes was {', '.join(was)} and is {', '.join(is_now)}: other GPUs are free"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost
 
 STALE = "the plan is stale"
-"""Begins every message that says so."""
+"""Start of every message about a stale plan."""
 
 
 class PlanFileError(Exception):
@@ -40,7 +40,7 @@ def canonical(value: Any) -> str:
 
 
 def starting_state(plan: Plan) -> dict[str, str | None]:
-    """SHA-256 of what a plan reads of each target, by ``kind/namespace/name``; None where there is no object."""
+    """SHA-256 of what a plan reads of each target, by ``kind/namespace/name``; None if the object does not exist."""
     read = {"/".join(target.key[1:]): relevant(target, target.before) for target in plan.targets}
     return {
         name: None if body is None else hashlib.sha256(canonical(body).encode()).hexdigest()
@@ -89,7 +89,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def seal(document: Mapping[str, Any]) -> str:
-    """SHA-256 of a plan document but for its own seal."""
+    """SHA-256 of a plan document without its own seal."""
     return hashlib.sha256(
         canonical({key: value for key, value in document.items() if key != "sha256"}).encode()
     ).hexdigest()
@@ -156,10 +156,10 @@ def _owner(value: Mapping[str, str]) -> merge.Owner:
 
 
 def plan_from_json(text: str, shown: str) -> Plan:
-    """The plan that a file holds.
+    """The plan in a file.
 
     Raises:
-        PlanFileError: the text is no plan, is newer than this tool, or was changed after it was written.
+        PlanFileError: the text is no plan, is from a newer modelyard, or was changed after it was written.
     """
     again = "make it again with modelyard plan STACK --out FILE"
     try:
@@ -184,7 +184,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
 
 
 def _misplaced(document: Mapping[str, Any]) -> str | None:
-    """The first thing in a plan document that does not follow its schema, in words that quote nothing of it."""
+    """The first part of a plan document that does not follow its schema, without quoting it."""
     from jsonschema_rs import Draft202012Validator
 
     schema = Path(__file__).with_name("plan.schema.json").read_text(encoding="utf-8")
@@ -264,10 +264,10 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
 
 
 def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
-    """An object of a plan, once it is known to have the outline of one.
+    """An object of a plan, after a check that it has the outline of an object.
 
     Raises:
-        AttributeError, TypeError: it has none.
+        AttributeError, TypeError: it does not have that outline.
     """
     metadata = (value or {}).get("metadata") or {}
     template = ((value or {}).get("spec") or {}).get("template") or {}
@@ -281,7 +281,7 @@ def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
-    """What is different between the moment of approval and now, in words; empty where the approval still holds."""
+    """What differs between the approval and now, in words; empty where the approval is still valid."""
     differences = []
     if approved.cluster != now.cluster:
         differences.append(f"another cluster: approved for {approved.cluster}, this is {now.cluster}")
@@ -296,7 +296,7 @@ def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
 
 
 def _moved_remotes(approved: Plan, now: Plan) -> Iterator[str]:
-    """The same of the remote clusters."""
+    """What differs in remote clusters between the approval and now, in words."""
     was, are = ({one.remote: one for one in plan.remotes} for plan in (approved, now))
     for name in sorted(was.keys() | are.keys()):
         if name in was and name in are:
@@ -306,9 +306,9 @@ def _moved_remotes(approved: Plan, now: Plan) -> Iterator[str]:
 
 
 def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
-    """Targets of which the API server makes something else now, although nothing has moved that a plan starts from.
+    """Targets that the API server changes differently now, although nothing in the plan's starting state has moved.
 
-    Only an API server that was asked at both times can say that: an admission policy is new, perhaps.
+    This needs an answer from the API server at both times. A new admission policy is a possible cause.
     """
     if approved.source == now.source == "live":
         was = {target.key: target for target in approved.targets}
@@ -318,7 +318,7 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
                 yield f"{target.name} would become something else than what was approved"
 
 
-# A wait of a plan as plain JSON values and back.
+# Converts a drain of a plan to and from plain JSON values.
 _KINDS: dict[str, type[Source]] = {
     "dashboard": Dashboard,
     "headService": HeadService,
@@ -329,7 +329,7 @@ _KINDS: dict[str, type[Source]] = {
 
 
 def drain_to_json(drain: Drain) -> dict[str, Any]:
-    """The wait; ``ask`` says whom, ``of`` with what."""
+    """The drain; ``ask`` names the kind of source, ``of`` its arguments."""
     kind = next(name for name, made in _KINDS.items() if isinstance(drain.source, made))
     return {
         "side": drain.side,
@@ -342,6 +342,6 @@ def drain_to_json(drain: Drain) -> dict[str, Any]:
 
 
 def drain_from_json(value: Mapping[str, Any]) -> Drain:
-    """The wait that a document holds."""
+    """The drain from a document."""
     source = _KINDS[value["ask"]](**value["of"])
     return Drain(value["side"], tuple(value["targets"]), value["limit"], value["quiet"], source)

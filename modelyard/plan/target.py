@@ -1,4 +1,4 @@
-"""Planning one object: its patches as one request, and what becomes of the object."""
+"""Plans one object: combines its patches into one request, and predicts the object."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
@@ -41,15 +41,15 @@ class ObjectRequest(NamedTuple):
 
     key: ObjectKey
     parts: list[tuple[PatchVersion, Document]]
-    """What its patches rendered to, in merge order."""
+    """The output of its patches, in merge order."""
     base: tuple[PatchVersion, dict[str, Any]] | None
-    """The whole object where the stack owns it (mode managed), and the patch version that it comes from."""
+    """The whole object if the stack owns it (mode managed), and the patch version that it comes from."""
     workload: Workload | None
-    """Whose object it is, None where it is only its patches'."""
+    """The workload of the object; None if only patches define it."""
 
 
 class Prepared(NamedTuple):
-    """A request for one object that can be sent, and what becomes of the object as far as this can be told offline."""
+    """A request for one object that can be sent, with the result as far as it can be predicted offline."""
 
     wish: ObjectRequest
     schema: merge.Type
@@ -58,14 +58,14 @@ class Prepared(NamedTuple):
     applied: dict[str, Any]
     offline: merge.ServerSide
     kept: ReversibleRequest | None
-    """Its ledger; None for an object that the stack owns."""
+    """Its reversible request with the ledger; None for an object that the stack owns."""
 
 
 def prepare(
     wish: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
-    """The request of ``stack`` (its full name) for one object, and the findings on the way to it; none where they say
-    that there can be none.
+    """The request of ``stack`` (its full name) for one object, with its findings; no request where they rule it
+    out.
     """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
@@ -82,7 +82,7 @@ def prepare(
     kept: ReversibleRequest | None = None
     try:
         request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
-        # Pulumi sends quantities in the server's spelling. It matters: to the server, 1 is in conflict with "1".
+        # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
         applied = _shaped(merge.stored(schema, request), request)
         if live is not None and base is None:
             kept = reversible_request(live, applied, schema, state.copy_of(key))
@@ -100,13 +100,13 @@ def finish(
 ) -> tuple[TargetPlan, tuple[Finding, ...]]:
     """The plan of one object, and the findings about it.
 
-    ``answer`` is the API server's to the object's request. Where nobody was asked, or the API server refuses, the plan
-    shows what it would have become by the rules that are known offline. ``installers`` are managers that the stack
-    names as such.
+    ``answer`` is the API server's answer to the object's request. If it was not asked, or refuses, the plan
+    shows the result according to the rules known offline. ``installers`` are managers that the stack names as
+    installers.
     """
     wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
     foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
-    # An apply has done its work when what it gives back belongs to its earlier owners.
+    # An apply is complete once the restored fields belong to their earlier owners.
     after = foreseen.after if prepared.kept is None else handed_over(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
     action: Action = "create" if live is None else "update" if changes else "none"
@@ -133,7 +133,7 @@ def finish(
 
 
 def _phase(wish: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
-    """When the target has its turn. A route is one only where its own patch changes it: a variable more is none."""
+    """The phase of the target. It is a route only if its own patch changes the route: one more variable does not count."""
     if composed.phase != "route":
         return composed.phase
     asking = {change.patch for change in changes if not change.reorders}
@@ -153,7 +153,7 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
 
 
 def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
-    """What is wrong with the request: at the patch that sets the field where one does, the rest in one finding."""
+    """The errors of the request: at the patch that sets the field where there is one, the rest in one finding."""
     key, base, rest = wish.key, wish.base, []
     shown = words_without([composed.body] if base is None else [composed.body, base[1]])
     files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in wish.parts}
@@ -184,7 +184,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
 
 
 def _hindrances(wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState) -> tuple[Finding, ...]:
-    """What keeps the object from being planned at all."""
+    """Why the object cannot be planned at all."""
     if live is None:
         return () if wish.base is not None else (missing_target(wish.key, wish.workload, wish.parts, state),)
     missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workload, wish.parts, live))
@@ -193,11 +193,11 @@ def _hindrances(wish: ObjectRequest, live: dict[str, Any] | None, state: Cluster
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
-    """The composed request with the fields that nobody would hold if we left them out.
+    """The composed request plus the fields that would have no owner if we left them out.
 
-    A field that its last owner drops takes the API server's default, which for ``replicas`` is a GPU pod that nobody
-    asked for. So a field that a patch leaves to somebody else is held at its present value (0 for a new object) until
-    that somebody has taken it.
+    A field that its last owner drops takes the API server's default; for ``replicas`` that is an unwanted GPU pod.
+    A field that a patch leaves to another owner is therefore held at its current value (0 for a new object) until
+    that owner has taken it.
     """
     body = composed.body
     for path in sorted(composed.unowned, key=lambda path: path.sort_key):
@@ -207,7 +207,7 @@ def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: 
             value: Any = 0 if owned else None
         else:
             holders = {owner.manager for owner in merge.owners(live, path, schema)}
-            # What nobody holds, an autoscaler's 0 perhaps, stays as it is where a request leaves it out.
+            # A field without an owner, such as an autoscaler's 0, stays as it is when a request leaves it out.
             value = replicas_of(live) if holders == {FIELD_MANAGER} else None
         if value is not None:
             body = {**body, "spec": {**body.get("spec", {}), "replicas": value}}
@@ -221,7 +221,7 @@ def _request(
     schema: merge.Type,
     stack: str,
 ) -> dict[str, Any]:
-    """The one request of a target: its base when the stack owns it, its patches, and our own annotations."""
+    """The one request of a target: its base if the stack owns it, its patches, and our own annotations."""
     body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)
     metadata = dict(body.get("metadata") or {})
     annotations = dict(metadata.get("annotations") or {})
@@ -245,7 +245,7 @@ def _shaped(value: Any, shape: Any) -> Any:
 
 
 def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tuple[FieldChange, ...]:
-    """What is different after it; ``taken`` are the fields, as the server words them, that are taken from others."""
+    """The changes from the request; ``taken`` are the fields, as the server words them, that are taken from others."""
     live, schema, base = prepared.live, prepared.schema, prepared.wish.base
     changes = []
     for change in merge.diff(live, after, schema):
@@ -267,7 +267,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
 
 
 def _origin(path: merge.Path, origins: Mapping[merge.Path, str]) -> str | None:
-    """The patch that set a field, or a field below or above it where the field is atomic."""
+    """The patch that set a field, or a field below or above it if the field is atomic."""
     if path in origins:
         return origins[path]
     for other, patch in origins.items():

@@ -1,4 +1,4 @@
-"""From a field back to what set it: patches, owners, and the line of the stack file."""
+"""Traces a field back to what set it: patches, owners, and the line of the stack file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,22 +17,22 @@ from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
 
 _Name = str | tuple[str, str, str]
-"""Of a target, as templates name it; API version, kind and name of an object, as it has them in a base."""
+"""A target's name in templates; or API version, kind and name of an object in a base."""
 
 
 class Source(NamedTuple):
-    """A parameter that decides a field, and where its value is written."""
+    """A parameter that decides a field, and the place of its value."""
 
     param: str
     value: Any
     path: ConfigPath
-    """In the stack file; empty where the value is the patch's own default."""
+    """The path in the stack file; empty if the value is the patch's default."""
     line: int
-    """1-based line of the stack file, 0 where it is not written there."""
+    """1-based line of the stack file, 0 if it is not written there."""
 
 
 class Setting(NamedTuple):
-    """One patch that sets the field, and what decides the value it gives."""
+    """One patch that sets the field, and the parameters that decide its value."""
 
     patch: str
     file: str
@@ -41,9 +41,9 @@ class Setting(NamedTuple):
 
 
 class Renderings:
-    """What the patches of one cluster say of its objects, as they are and with another value for one parameter.
+    """What the patches of one cluster set, as they are and with another value for one parameter.
 
-    Each is rendered when somebody asks for it, and once: who traces the fields of many objects keeps this.
+    Each is rendered once, on first use: keep this object to trace the fields of many objects.
     """
 
     def __init__(self) -> None:
@@ -51,12 +51,12 @@ class Renderings:
         self._shown: dict[tuple[str, str], Any] = {}
 
     def of(self, one: Selected, file: str, other: str | None = None) -> "Mapping[_Name, dict[str, Any]]":
-        """What a patch says in its template by target, or in its base by API version, kind and name.
+        """A patch's output, by target for its template, or by API version, kind and name for its base.
 
         Args:
             one: the patch.
             file: ``TEMPLATE`` or ``BASE``.
-            other: the parameter that has another value; None: none.
+            other: the parameter to give another value; None: none.
         """
         key = (one.patch.id, file, other)
         if key not in self._bodies:
@@ -65,7 +65,7 @@ class Renderings:
         return self._bodies[key]
 
     def shown(self, one: Selected, param: str) -> Any:
-        """The value of a parameter without what looks like a secret."""
+        """The value of a parameter without anything that looks like a secret."""
         key = (one.patch.id, param)
         if key not in self._shown:
             self._shown[key] = hidden_at(param, one.params[param])
@@ -73,7 +73,7 @@ class Renderings:
 
 
 class Trace(NamedTuple):
-    """The whole story of one field."""
+    """Everything that gave one field its value."""
 
     target: TargetPlan
     path: Path
@@ -84,9 +84,9 @@ class Trace(NamedTuple):
 
 
 def place_field(finding: Finding, stack: Stack) -> Finding:
-    """The finding with its stack, and where it has no file yet, the line of the stack file that its field names.
+    """The finding with its stack, and if it has no file yet, the line of the stack file that its field names.
 
-    A field of the target, or a section that the stack file leaves out, has no line there.
+    A field of the target, or a section that the stack file leaves out, has no line in it.
     """
     if finding.file:
         return finding._replace(stack=stack.name)
@@ -107,20 +107,20 @@ def trace(
     bases: bool = False,
     renderings: Renderings | None = None,
 ) -> Trace:
-    """Who gives a field its value.
+    """What gives a field its value.
 
-    A parameter decides a field when another value for it makes the patch render another value there; so this holds
-    for any template, with conditions and arithmetic, and needs no help from the patch's author. What looks like a
+    A parameter decides a field if another value for it makes the patch render another value there. This works
+    for any template, with conditions and arithmetic, without help from the patch's author. Anything that looks like a
     secret is hidden, as in plans.
 
     Args:
-        target: of a plan.
-        path: of one of its fields.
-        schema: of its kind.
-        stack: of the plan.
-        chosen: its patches.
-        bases: whether a field that no patch sets is looked for in the objects that patches own.
-        renderings: of ``chosen``, where more than one field is traced.
+        target: a target of a plan.
+        path: the path of one of its fields.
+        schema: the schema of its kind.
+        stack: the stack of the plan.
+        chosen: the stack's patches.
+        bases: whether to search the objects that patches own for a field that no patch sets.
+        renderings: the renderings of ``chosen``, if you trace more than one field.
     """
     known = Renderings() if renderings is None else renderings
     settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
@@ -136,11 +136,11 @@ def trace(
 
 
 def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
-    """The line of a field in a :class:`Setting`'s file, template or base; 0 where it is not written plainly.
+    """The line of a field in a :class:`Setting`'s file, template or base; 0 where it is not written literally.
 
     Args:
-        file: of the setting.
-        path: of the field.
+        file: the file of the setting.
+        path: the path of the field.
         chosen: the stack's patches.
     """
     for one in chosen:
@@ -151,7 +151,7 @@ def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
 
 
 def _without_secrets(key: ObjectKey, path: Path, setting: Setting) -> Setting:
-    """The setting without a secret, nor the parameter that it came from."""
+    """The setting without a secret, or the parameter that it came from."""
     shown = hidden_field(key, path, setting.value)
     if shown == setting.value:
         return setting
@@ -179,8 +179,8 @@ def _settings(
         for param in sorted(one.params):
             given = one.params[param]
             other = known.of(one, file, param).get(name)
-            # With another name it is another object; an object is gone where what it is made of is. Of an empty list it
-            # is not made: that template only took no item of another kind.
+            # Another name makes another object, and an object disappears without its source value. An empty list is no
+            # source: that template only took no item of another kind.
             gone = file == BASE and isinstance(given, list) and given != []
             if gone if other is None else _value_at(other, path, schema) != value:
                 where = one.sources.get(param, ())
@@ -189,12 +189,12 @@ def _settings(
 
 
 def _patched(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
-    """What the patch says of each of its targets: the first of several."""
+    """What the patch sets on each of its targets; the first of several documents counts."""
     return {each.target: each.body for each in reversed(render(one.patch, params).documents)}
 
 
 def _owned(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
-    """The objects as the patch's base has them: the first of several of one name."""
+    """The objects in the patch's base; the first of several with one name counts."""
     bodies = [each.body for each in reversed(render_base(one.patch, params).documents)]
     return {(body["apiVersion"], body["kind"], body["metadata"]["name"]): body for body in bodies}
 
@@ -213,7 +213,7 @@ def _value_at(body: dict[str, Any] | None, path: Path, schema: merge.Type) -> An
 
 
 def _another(value: Any) -> Any:
-    """A value of the same kind that differs."""
+    """A different value of the same kind."""
     match value:
         case bool():
             return not value
@@ -240,8 +240,8 @@ def _line(stack: Stack, where: ConfigPath) -> int:
 
 
 def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:
-    """The fields of a target that a user's text names: a whole path, the end of exactly those that end so, or the name
-    of a list's item, such as an environment variable.
+    """The fields of a target that a user's text names: a whole path, the end of paths, or the name of a list item,
+    such as an environment variable.
 
     Raises:
         ValueError: the text is no path.
@@ -250,7 +250,7 @@ def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path
     try:
         wanted = Path.parse(text)
     except ValueError:
-        # Names with slashes and dots need quotes in a path; few people write them at the first try.
+        # Names with slashes and dots need quotes in a path, which few users write at first.
         plain = tuple(leaf for leaf in leaves if f".{_plain(leaf)}".endswith(f".{text}"))
         if plain:
             return plain

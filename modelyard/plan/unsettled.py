@@ -1,7 +1,7 @@
-"""Objects of which a plan cannot tell what becomes of them, because a patch of theirs could not be used.
+"""Objects that a plan cannot predict, because one of their patches could not be used.
 
-What such an object has of its own is not what the stack asks for: to judge it would be to find fault with settings that
-nobody made, and to hide the one mistake behind its echoes.
+The current settings of such an object are not what the stack asks for. Checking it would report settings that
+no user made, and hide the one error behind its consequences.
 """
 
 import re
@@ -20,41 +20,41 @@ _FOLDER = re.compile(r"patches/([^/]+)/")
 
 
 class Unsettled(NamedTuple):
-    """The objects that are not judged."""
+    """The objects that are not checked."""
 
     names: frozenset[str] = frozenset()
     everything: bool = False
-    """Whether it may be any object: nobody can tell what a patch was about."""
+    """Whether it may be any object, because a patch's targets are unknown."""
 
     def __bool__(self) -> bool:
         return self.everything or bool(self.names)
 
     def holds(self, name: str) -> bool:
-        """Whether the object is one of them."""
+        """Whether the object is one of these."""
         return self.everything or name in self.names
 
     def judges(self, finding: Finding) -> bool:
-        """Whether the finding is about such an object, or about a waiver that may be for one."""
+        """Whether the finding concerns such an object, or a waiver that may be for one."""
         if finding.code == codes.WAIVER_UNUSED:
             return bool(self)
         return bool(finding.target) and self.holds(finding.target)
 
     def without(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """The findings that hold whatever becomes of these objects."""
+        """The findings that do not depend on these objects."""
         return (finding for finding in findings if not self.judges(finding))
 
 
 def unsettled(
     library: Library, stack: Stack, known: Facts, chosen: Iterable[Selected], findings: Iterable[Finding]
 ) -> Unsettled:
-    """What the mistakes in patches leave open.
+    """The objects that errors in patches leave undecided.
 
     Args:
         library: the project's patches.
-        stack: whose plan it is.
+        stack: the stack of the plan.
         known: the stack's facts.
-        chosen: the patches that the stack takes.
-        findings: the plan's, with those of patches among them.
+        chosen: the patches that the stack uses.
+        findings: the plan's findings, including those about patches.
     """
     wrong = [one for one in findings if one.code.startswith("PAT") and one.severity is Severity.ERROR]
     if not wrong:
@@ -82,7 +82,7 @@ def _fails(one: Selected, mode: str) -> bool:
 
 
 def _targets(patch: PatchVersion, params: Mapping[str, Any]) -> Iterator[str | None]:
-    """The objects that a patch's template names, without rendering it; None for a name that takes rendering."""
+    """The objects that a patch's template names, without rendering it; None for a name that needs rendering."""
     for text in _TARGET.findall(patch.template):
         param = _PARAM.fullmatch(text)
         value = params.get(param[1]) if param is not None else None if "{" in text else text

@@ -1,4 +1,4 @@
-"""The values that a plan is made of."""
+"""The values in a plan."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -11,18 +11,18 @@ from modelyard.kube.state import ObjectKey
 from modelyard.probes import Drain
 
 if TYPE_CHECKING:
-    from modelyard.plan.cost.values import StackCost  # most verbs never look at it, and a cold start is short
+    from modelyard.plan.cost.values import StackCost  # most verbs never use it, and a cold start must be short
 
 FORMAT_VERSION = 2
-"""Of the plan's JSON form; grows when a reader of the old form would misread the new."""
+"""The version of the plan's JSON form; grows when a reader of the old form would misread the new one."""
 
 _HANDS_OVER = "OWN013"
 """Code of the finding that fields of a target still wait for their earlier owners."""
 _LEFT = "REM014"
-"""Code of the finding that a remote cluster has something of the stack, and is not of it any more."""
+"""Code of the finding that a remote cluster has objects of the stack but no longer belongs to it."""
 
 Action = Literal["create", "update", "none", "restore", "delete"]
-"""The last two are for objects that the stack no longer asks for: they are put back, or deleted where it made them."""
+"""The last two are for objects that the stack no longer asks for: they are restored, or deleted if it made them."""
 Turn = Phase | Literal["drain"]
 
 
@@ -31,17 +31,17 @@ class FieldChange(NamedTuple):
 
     path: Path
     before: Any
-    """The value now, ``merge.ABSENT`` where there is none; hidden where it is a secret."""
+    """The current value, ``merge.ABSENT`` if there is none; hidden if it is a secret."""
     after: Any
-    """The same after the change; ``hiding.CHANGED`` where both are secrets."""
+    """The value after the change; ``hiding.CHANGED`` if both are secrets."""
     patch: str | None
-    """``name@version`` that asks for it; None for what the plan itself writes."""
+    """The ``name@version`` that asks for it; None for what the plan itself writes."""
     owners: tuple[Owner, ...]
-    """Who holds the field now."""
+    """The current owners of the field."""
     taken: bool
-    """Whether the change takes the field over from a present owner."""
+    """Whether the change takes the field from a current owner."""
     back: tuple[Owner, ...] | None = None
-    """Who gets the field back, nobody where nobody held it before us; None where it is not given back."""
+    """The owners who get the field back, empty if it had none before us; None if it is not restored."""
 
     @property
     def reorders(self) -> bool:
@@ -58,45 +58,45 @@ class TargetPlan(NamedTuple):
     patches: tuple[str, ...]
     """``name@version`` in merge order."""
     applied: dict[str, Any]
-    """What is sent: the one request that carries all patches of the target, or what it goes back to; empty for a
+    """What is sent: the one request with all patches of the target, or the restored values; empty for a
     delete."""
     before: dict[str, Any] | None
     after: dict[str, Any]
-    """Empty once it is deleted."""
+    """Empty after a delete."""
     changes: tuple[FieldChange, ...]
     """None for a delete."""
     replaces_pods: int
-    """Running pods that a new template replaces; 0 where the template stays."""
+    """Running pods that a new template replaces; 0 if the template stays."""
     replicas: tuple[int | None, int | None]
-    """Before and after; None where there is no such field or an autoscaler holds it."""
+    """Before and after; None if the field does not exist or an autoscaler owns it."""
     gpus: tuple[int, int]
     """GPUs that the target's pods hold before and after: replicas times GPUs of a pod."""
     managed: bool
     """Whether the stack owns the whole object, not just the patched fields."""
     role: str = ""
-    """The workload it belongs to (``rayWorker`` …), empty for a target that belongs to no workload."""
+    """The workload of the target (``rayWorker`` …), empty if it belongs to none."""
     conflicts: tuple[Claim, ...] = ()
-    """What is taken from others: the conflicts of the request without force. An apply finds exactly these or stops."""
+    """The conflicts of the request without force: what it takes from others. An apply finds exactly these or stops."""
     elsewhere: bool = False
-    """Whether it is in another namespace than the stack's: one that the stack had before."""
+    """Whether it is in an earlier namespace of the stack, not in its current one."""
     cluster: str = ""
-    """Name of the remote cluster that it is in; empty: the platform's."""
+    """Name of its remote cluster; empty for the home cluster."""
 
     def __repr__(self) -> str:
-        """Without the objects, which may hold secrets."""
+        """The text form without the objects, which may contain secrets."""
         return f"TargetPlan({self.key}, {self.action})"
 
     @property
     def name(self) -> str:
-        """The object's name, with its namespace where that is not the stack's: a target of today may have the same.
+        """The object's name, with its namespace if that is not the stack's: a current target may have the same name.
 
-        Before it stands the name of the remote cluster that it is in.
+        The name of its remote cluster comes first.
         """
         return f"{self.cluster}/{self.name_there}" if self.cluster else self.name_there
 
     @property
     def name_there(self) -> str:
-        """The same among the targets of its own cluster."""
+        """The object's name among the targets of its own cluster."""
         return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
 
     @property
@@ -106,9 +106,9 @@ class TargetPlan(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One target's turn. Each changed target has exactly one, so it rolls out at most once.
+    """One target's step. Each changed target has exactly one, so it rolls out at most once.
 
-    A step ``drain`` stands before the first target that waits until its side is idle, under that target's name.
+    A step ``drain`` comes before the first target that waits for its idle training backend, under that target's name.
     """
 
     target: str
@@ -118,18 +118,18 @@ class Step(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What will change in one environment, and everything there is to know about it."""
+    """What will change in one stack, and everything known about it."""
 
     stack: str
     file: str
     headline: str
-    """The environment in a few words: training backend, GPU, release, mode."""
+    """The stack in a few words: training backend, GPU, release, mode."""
     training: str
     mode: str
     context: str | None
     namespace: str
     source: str
-    """``live`` or ``recorded``: where the starting state comes from."""
+    """``live`` or ``recorded``: the source of the starting state."""
     cluster: str
     """UID of the namespace kube-system of that cluster."""
     kubernetes: str
@@ -140,13 +140,13 @@ class Plan(NamedTuple):
     inputs: Mapping[str, str]
     """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
     cost: "StackCost | None" = None
-    """What it costs; None where nobody asked. ``modelyard.plan.cost.project.priced`` puts it there."""
+    """What it costs; None if it was not priced. ``modelyard.plan.cost.project.priced`` sets it."""
     drains: tuple[Drain, ...] = ()
-    """What waits until a training backend is idle."""
+    """The changes that wait until a training backend is idle."""
     remotes: "tuple[Plan, ...]" = ()
-    """The same for each remote cluster of the stack; their findings are among those above."""
+    """The plan of each remote cluster of the stack; their findings are among those above."""
     remote: str = ""
-    """Name of the remote cluster that it is about; empty: the platform's."""
+    """Name of its remote cluster; empty for the home cluster."""
 
     @property
     def blocked(self) -> bool:
@@ -160,23 +160,23 @@ class Plan(NamedTuple):
 
     @property
     def sides(self) -> "tuple[Plan, ...]":
-        """The plan of each of its clusters, the platform's first."""
+        """The plan of each of its clusters, the home cluster's first."""
         return (self, *self.remotes)
 
     @property
     def everything(self) -> tuple[TargetPlan, ...]:
-        """The targets of all its clusters, the platform's first."""
+        """The targets of all its clusters, the home cluster's first."""
         return tuple(target for side in self.sides for target in side.targets)
 
     @property
     def pending(self) -> frozenset[str]:
-        """Names of the targets for which an apply has something to do: what will be different, or change hands."""
+        """Names of the targets that an apply acts on: those that will be different, or change owners."""
         waiting = {finding.target for finding in self.findings if finding.code == _HANDS_OVER}
         return frozenset({target.name for target in self.changed} | waiting)
 
     @property
     def left(self) -> int:
-        """How many remote clusters the stack has left: an apply deletes there what no plan shows any more."""
+        """How many remote clusters the stack has left: an apply deletes objects there that are in no plan."""
         return sum(finding.code == _LEFT for finding in self.findings)
 
     @property

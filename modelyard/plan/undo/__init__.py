@@ -1,6 +1,6 @@
-"""Undo: requests that can be undone, and putting earlier values back.
+"""Undo: requests that can be undone, and the restore of earlier values.
 
 Owns the ledger on each object (``ledger``, ``entries``), the reversible request (``request``), what a restore sends
 (``restore``), objects that a stack no longer asks for (``leaving``) and the findings about all of it (``findings``).
-All of it is pure; the engine sends the requests (``modelyard.engine.undoing``).
+It is all pure; the engine sends the requests (``modelyard.engine.undoing``).
 """

@@ -1,4 +1,4 @@
-"""The ledger of an object as its readers see it: field by field, with what has become of each."""
+"""The ledger of an object as its readers see it: field by field, each with its current state."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -21,8 +21,8 @@ from modelyard.plan.undo.ledger import (
 from modelyard.plan.undo.restore import at, foreign
 
 State = Literal["held", "returning", "returned", "changed"]
-"""``held``: ours. ``returning``: its earlier value is back, its owner is still to come. ``returned``: both are back.
-``changed``: somebody else has set it or taken it away since, and an undo leaves it alone.
+"""``held``: ours. ``returning``: the earlier value is back, the earlier owner is not yet. ``returned``: both are back.
+``changed``: another manager has since set or removed it, and an undo leaves it alone.
 """
 
 
@@ -31,15 +31,15 @@ class Entry(NamedTuple):
 
     path: Path
     before: Any
-    """What it held before we took it; ``merge.ABSENT`` where it was not there. Hidden where it is a secret, as ``now``
+    """The value before we took it; ``merge.ABSENT`` if the field did not exist. Hidden if it is a secret, as ``now``
     is.
     """
     owners: tuple[Owner, ...]
-    """Who held it before; nobody held a default."""
+    """The earlier owners; a default had none."""
     now: Any
     state: State
     holders: tuple[Owner, ...] = ()
-    """Who holds it now, where it has changed."""
+    """The current owners, if it has changed."""
 
 
 class Noted(NamedTuple):
@@ -47,7 +47,7 @@ class Noted(NamedTuple):
 
     key: ObjectKey
     patches: str
-    """The patches that it holds, ``name@version`` with commas."""
+    """The patches on the object, ``name@version`` with commas."""
     entries: tuple[Entry, ...]
     """Sorted by path."""
     problem: str = ""
@@ -81,9 +81,9 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
 
 
 def noted_in(state: ClusterState) -> tuple[Noted, ...]:
-    """The objects that carry a ledger, or of which the engine's state has a copy, in the order of their keys.
+    """The objects that carry a ledger, or whose ledger the engine's state has a copy of, in the order of their keys.
 
-    A destroy goes by the copy for fields of ours that the object's own ledger does not know.
+    A destroy uses the copy for fields of ours that the object's own ledger does not have.
     """
     found = []
     for key in sorted(state.objects):

@@ -1,4 +1,4 @@
-"""What a plan says about going back: objects that are let go, and ledgers that are not what they should be."""
+"""Findings about undo: objects that a plan lets go, and ledgers with errors."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from modelyard.stack.words import few, plural
 
 
 def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
-    """The finding where no patch of the stack asks for an object any more; ``back`` is how it is put back, None where
-    it is deleted.
+    """The finding where no patch of the stack asks for an object any more; ``back`` is the undo that restores it, None
+    if it is deleted.
     """
     held = annotations_of(body).get(PATCHES_ANNOTATION)
     holds = f"it holds {held}" if held else "it holds fields of ours"
@@ -40,7 +40,7 @@ def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
 
 
 def stranger(name: str, body: dict[str, Any]) -> Finding:
-    """The finding where an object has our patches, and neither the stack nor the engine's state knows of it."""
+    """The finding where an object has our patches, but neither the stack nor the engine's state has it."""
     return Finding(
         "OWN006",
         Severity.WARNING,
@@ -52,7 +52,7 @@ def stranger(name: str, body: dict[str, Any]) -> Finding:
 
 
 def two_states(stack: Stack, names: Sequence[str]) -> Finding:
-    """The finding where objects were applied by this stack from another state than the one that was read."""
+    """The finding where this stack applied objects from another state than the one that was read."""
     return Finding(
         "OWN016",
         Severity.WARNING,
@@ -83,9 +83,9 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
     """The finding where a live plan lacks quotas or autoscalers, because the credentials may not list them.
 
     Args:
-        stack: the one that is planned.
+        stack: the stack of the plan.
         lists: such as ``resourcequotas of ml-platform``.
-        cluster: name of the remote cluster that they are in; empty: the platform's.
+        cluster: name of their remote cluster; empty for the home cluster.
     """
     if lists:
         where = f" in remote cluster {cluster}" if cluster else ""
@@ -101,7 +101,7 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
 
 
 def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
-    """Who gets how many fields back, and what becomes of the others."""
+    """Which owners get how many fields back, and what happens to the others."""
     back = [path for path in restorable_fields(ledger, ours(body), others(body), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
     told = [
@@ -112,7 +112,7 @@ def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
 
 
 def doubts(name: str, live: dict[str, Any], kept: ReversibleRequest) -> Iterator[Finding]:
-    """What is to be said of an object's ledger as it is now."""
+    """The findings about an object's current ledger."""
     if kept.forgotten:
         yield Finding(
             "OWN012",

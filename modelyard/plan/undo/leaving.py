@@ -1,7 +1,7 @@
-"""Objects that the stack no longer asks for: an apply puts back what it patched, and deletes what it made.
+"""Objects that the stack no longer asks for: an apply restores what it patched, and deletes what it made.
 
-What an apply let go of is what the engine's state has. Where nobody could look there, as in a plan without the cluster,
-the annotations of the objects have to tell.
+The engine's state has the objects that an apply lets go. If the state is not available, as in an offline plan,
+the annotations of the objects replace it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -34,18 +34,18 @@ class Leaving(NamedTuple):
     live: dict[str, Any]
     schema: merge.Type
     undo: Undo | None
-    """How it is put back; None where it is deleted."""
+    """The undo that restores it; None if it is deleted."""
     role: str
     elsewhere: bool
 
     @property
     def name(self) -> str:
-        """As its target is named."""
+        """The name of its target."""
         return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
 
     @property
     def request(self) -> dict[str, Any]:
-        """What is sent to put it back, whatever version the object has by then."""
+        """The request that restores it, for any later version of the object."""
         if self.undo is None:
             return {}
         metadata = {name: value for name, value in self.undo.request["metadata"].items() if name != "resourceVersion"}
@@ -53,7 +53,7 @@ class Leaving(NamedTuple):
 
     @property
     def question(self) -> Question:
-        """What the API server is asked about it."""
+        """The question to the API server about it."""
         return self.request if self.undo is not None else Deletion(self.key, self.live["metadata"].get("uid", ""))
 
 
@@ -69,11 +69,11 @@ def leaving(
 
     Args:
         wanted: the objects that the stack asks for.
-        state: what is there.
-        schemas: of the stack's Kubernetes version.
-        library: the project's patches, which tell whose object it was.
+        state: the starting state.
+        schemas: the schemas of the stack's Kubernetes version.
+        library: the project's patches, which show the object's workload.
         workloads: by name of their Deployment.
-        namespace: the stack's.
+        namespace: the stack's namespace.
 
     Raises:
         LookupError: the schemas do not have the kind of such an object.
@@ -108,7 +108,7 @@ def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:
 
 
 def _role(key: ObjectKey, live: dict[str, Any], library: Library, workloads: Mapping[str, Workload]) -> str:
-    """Whose object it was, told by its name, else by the patches that it holds; empty where nobody can tell."""
+    """The workload of the object, by its name, else by the patches on it; empty if unknown."""
     if key.name in workloads:
         return workloads[key.name].role
     for patch in str(annotations_of(live).get(PATCHES_ANNOTATION, "")).split(","):
@@ -121,7 +121,7 @@ def _role(key: ObjectKey, live: dict[str, Any], library: Library, workloads: Map
 
 
 def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
-    """What is to be said of objects that carry patches and that neither the stack nor its state knows."""
+    """Findings about objects that carry patches but are neither in the stack nor in its state."""
     if state.held is None:
         return
     for key in sorted(state.objects.keys() - wanted - state.held.keys()):
@@ -130,8 +130,8 @@ def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
 
 
 def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
-    """The finding where the cluster has objects that this stack applied, and the state that was read knows nothing of
-    them: another state of the stack does, or did.
+    """The finding where the cluster has objects that this stack applied, but the state that was read does not have
+    them: they are from another state of the stack.
     """
     names = [
         key.name
@@ -143,7 +143,7 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
 
 
 def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
-    """The plan of such an object, and the findings about it; ``answer`` is the API server's to its question."""
+    """The plan of such an object, with its findings; ``answer`` is the API server's answer to its question."""
     findings: tuple[Finding, ...] = ()
     after: dict[str, Any] = {}
     changes: tuple[FieldChange, ...] = ()
@@ -178,7 +178,7 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
 
 
 def _phase(one: Leaving, before: int, after: int) -> Phase:
-    """When it has its turn: what is deleted after what takes its place, where the GPUs allow it."""
+    """The phase: a deletion comes after its replacement is ready, if the GPUs allow it."""
     if one.undo is None:
         return "down"
     if one.role == "apiServer":

@@ -1,7 +1,7 @@
-"""The ledger of a target: what its fields held before we took them, and who held them.
+"""The ledger of a target: what its fields held before we took them, and their owners.
 
 It travels with the object, as the annotation ``modelyard.dev/ledger``, so that a reader of the object sees what
-an undo would put back. A field that was not there before, or of which nothing is known, is one that an undo drops.
+an undo would restore. An undo drops a field that did not exist before, or whose earlier value is unknown.
 """
 
 import json
@@ -20,20 +20,20 @@ FORMAT_VERSION = 1
 
 
 class LedgerError(Exception):
-    """A ledger that cannot be read: why."""
+    """A ledger that cannot be read, and why."""
 
 
 class Earlier(NamedTuple):
-    """Somebody who held fields before us."""
+    """A manager that owned fields before us."""
 
     entry: Mapping[str, str]
-    """His entry of managedFields, but for its fields: manager, operation, apiVersion, subresource, time."""
+    """The owner's entry of managedFields without its fields: manager, operation, apiVersion, subresource, time."""
     fields: FieldSet
-    """Of the fields that we took, those that he held, with the list items that they stand in."""
+    """The fields that we took from this owner, with the list items around them."""
 
     @property
     def owner(self) -> Owner:
-        """The same as plans tell him."""
+        """The owner as plans show it."""
         return owner_of(self.entry)
 
 
@@ -41,17 +41,17 @@ class Ledger(NamedTuple):
     """What an undo of one object needs to know."""
 
     held: tuple[tuple[Path, Any], ...] = ()
-    """Fields that were there before, with the value that they had; sorted by path."""
+    """Fields that existed before, with their values; sorted by path."""
     items: FieldSet = {}  # noqa: RUF012 - sets are never changed
-    """List items that were there before."""
+    """List items that existed before."""
     absent: FieldSet = {}  # noqa: RUF012
-    """Fields and list items that were not there."""
+    """Fields and list items that did not exist before."""
     owners: tuple[Earlier, ...] = ()
     returning: FieldSet = {}  # noqa: RUF012
-    """What nobody asks for any more: set back already, and waiting to be handed to its earlier owners."""
+    """Fields that no patch asks for any more: already set back, and waiting for their earlier owners."""
 
     def owners_of(self, path: Path) -> tuple[Owner, ...]:
-        """Who held a field before."""
+        """The earlier owners of a field."""
         wanted = fieldset.of(path)
         return tuple(sorted(each.owner for each in self.owners if fieldset.contains(each.fields, wanted)))
 
@@ -74,10 +74,10 @@ def write_ledger(ledger: Ledger) -> str:
 
 
 def read_ledger(text: str) -> Ledger:
-    """The ledger that a text holds.
+    """The ledger from a text.
 
     Raises:
-        LedgerError: the text is no ledger, or one of a newer modelyard.
+        LedgerError: the text is no ledger, or is from a newer modelyard.
     """
     try:
         document = parse_json(text)
@@ -97,7 +97,7 @@ def read_ledger(text: str) -> Ledger:
 
 
 def _set(value: Any) -> FieldSet:
-    tuple(fieldset.paths(value))  # fails on what is no set
+    tuple(fieldset.paths(value))  # fails if the value is no set
     return dict(value)
 
 
@@ -108,7 +108,7 @@ def _entry(value: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def read_or_none(text: str) -> Ledger | None:
-    """The ledger that a text holds, None where it holds none that can be read."""
+    """The ledger from a text, None if it is unreadable."""
     try:
         return read_ledger(text) if text else None
     except LedgerError:
@@ -116,8 +116,8 @@ def read_or_none(text: str) -> Ledger | None:
 
 
 def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
-    """The ledger that an object carries, and of fields of ours that it does not know, the one that was ``noted``
-    elsewhere. One that cannot be read is none.
+    """The ledger that an object carries, completed from the one that was ``noted`` elsewhere for fields of ours that it
+    lacks. An unreadable ledger counts as none.
     """
     carried, copy = read_or_none(ledger_text(body)), read_or_none(noted)
     if carried is None or copy is None:
@@ -131,7 +131,7 @@ def ledger_text(body: Mapping[str, Any]) -> str:
 
 
 def without_ledger(body: dict[str, Any]) -> dict[str, Any]:
-    """The object without its ledger, for who shows or hands out the object itself."""
+    """The object without its ledger, for reports and exports of the object itself."""
     if not ledger_text(body):
         return body
     annotations = {name: text for name, text in annotations_of(body).items() if name != LEDGER_NOTE}
@@ -139,17 +139,17 @@ def without_ledger(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def ledger_of(body: Mapping[str, Any]) -> Ledger:
-    """The ledger that an object carries, an empty one where it carries none.
+    """The ledger that an object carries, an empty one if it carries none.
 
     Raises:
-        LedgerError: it carries something else.
+        LedgerError: the annotation is no ledger.
     """
     text = ledger_text(body)
     return read_ledger(text) if text else Ledger()
 
 
 def ours(body: Mapping[str, Any]) -> FieldSet:
-    """The fields that we hold of an object."""
+    """The fields of an object that we own."""
     found: FieldSet = {}
     for entry in entries(body):
         if entry.get("manager") == FIELD_MANAGER and not entry.get("subresource"):
@@ -158,7 +158,7 @@ def ours(body: Mapping[str, Any]) -> FieldSet:
 
 
 def others(body: Mapping[str, Any]) -> FieldSet:
-    """The fields that anybody else holds."""
+    """The fields of an object that other managers own."""
     found: FieldSet = {}
     for entry in entries(body):
         if entry.get("manager") != FIELD_MANAGER:
@@ -172,9 +172,9 @@ def has(fields: FieldSet, path: Path) -> bool:
 
 
 def in_items(paths: Iterable[Path]) -> FieldSet:
-    """The set of these paths, and of the list items that they stand in, with the fields that identify those.
+    """The set of these paths and of the list items around them, with the fields that identify those items.
 
-    It is what somebody owns who applies just these fields.
+    A manager that applies only these fields owns this set.
     """
     members: dict[Path, None] = {}
     for path in paths:
@@ -187,12 +187,12 @@ def in_items(paths: Iterable[Path]) -> FieldSet:
 
 
 def is_item(path: Path) -> bool:
-    """Whether a path leads to an item of a list, which is owned apart from its fields."""
+    """Whether a path leads to a list item, which is owned separately from its fields."""
     return isinstance(path[-1], Key)
 
 
 def leaves(fields: FieldSet) -> Iterator[Path]:
-    """The members that hold a value of their own: no list items, nor the fields that identify those."""
+    """The members with their own value: no list items, and no fields that identify those."""
     for path in fieldset.paths(fields):
         before = path[-2] if len(path) > 1 else None
         if not is_item(path) and not (isinstance(before, Key) and path[-1] in dict(before.fields)):
@@ -205,14 +205,14 @@ def items(fields: FieldSet) -> Iterator[Path]:
 
 
 def covered(ledger: Ledger) -> FieldSet:
-    """The fields and list items of which a ledger says what they were."""
+    """The fields and list items whose earlier values a ledger has."""
     return fieldset.union(in_items([*(path for path, _ in ledger.held), *items(ledger.items)]), ledger.absent)
 
 
 def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledger:
-    """The ledger with what an older one of the object knows and it does not, as after it was lost in between.
+    """The ledger with entries that only an older ledger of the object has, for example after it was lost in between.
 
-    What has gone back by the older one does not count any more. ``among`` are the fields that are asked about; None for
+    Fields that the older one lists as returning do not count. ``among`` are the fields to fill; None for
     all.
     """
     held = dict(ledger.held)
@@ -244,7 +244,7 @@ def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledg
 
 
 def with_owners(owners: Iterable[Earlier], body: Mapping[str, Any], new: FieldSet) -> tuple[Earlier, ...]:
-    """The owners, and those whom an object's managedFields name for the fields of ``new``."""
+    """The owners, plus those that an object's managedFields name for the fields of ``new``."""
     found = {identity(each.entry): each for each in owners}
     for entry in entries(body):
         fields = fieldset.intersection(entry.get("fieldsV1") or {}, new)

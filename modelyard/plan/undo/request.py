@@ -1,4 +1,4 @@
-"""A request that can be undone: what it takes is noted first, and what it no longer asks for goes back."""
+"""A request that can be undone: it first notes what it takes, and restores what it no longer asks for."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -33,16 +33,16 @@ _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in
 
 
 class ReversibleRequest(NamedTuple):
-    """What to send instead of a request, so that everything it takes can be put back."""
+    """What to send instead of a request, so that everything it takes can be restored."""
 
     request: dict[str, Any]
-    """The request with its ledger, and with the earlier values of the fields that go back."""
+    """The request with its ledger, and with the earlier values of the restored fields."""
     ledger: Ledger
-    """That goes with it."""
+    """The ledger in the request."""
     given_back: Mapping[Path, tuple[Owner, ...]]
-    """The fields that go back, with who gets them; empty where nobody held one."""
+    """The restored fields with their earlier owners; empty for a field that had no owner."""
     forgotten: bool
-    """Whether we hold fields of which nobody knows any more what they held before."""
+    """Whether we own fields whose earlier values are lost."""
 
 
 def reversible_request(
@@ -52,25 +52,26 @@ def reversible_request(
 
     Args:
         live: the object now.
-        asked: what the patches ask for, in the form in which the API server stores it.
+        asked: what the patches ask for, in the form that the API server stores.
         schema: the object's type.
-        copy: the ledger by the engine's state, for fields of which the object carries none that can be read.
+        copy: the ledger in the engine's state, for fields without a readable ledger entry on the object.
     """
     noted, mine = ledger_text(live), ours(live)
-    # A copy of an object, or one that was put back by other means, may still carry a ledger; it is of no use.
+    # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
     carried = read_or_none(noted) if mine else None
     before = known_ledger(live, copy) if mine else Ledger()
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
-        # The apply itself says what is wrong with it.
+        # The apply itself reports the error.
         return ReversibleRequest(asked, before, {}, False)
     back = restorable_fields(before, mine, others(live), wanted)
     ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
     request = _asking(asked, back, live, schema)
     text = write_ledger(ledger)
     if carried is not None and text != noted and _settled(live, with_note(request, noted), schema):
-        # What went back stays noted until something else changes, so that an apply that changes nothing sends nothing.
+        # Restored fields stay in the ledger until something else changes, so that an apply without changes sends
+        # nothing.
         ledger, text = before, noted
     given_back = {path: ledger.owners_of(path) for path in back if not is_item(path)}
     return ReversibleRequest(
@@ -79,15 +80,15 @@ def reversible_request(
 
 
 def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:
-    """The fields that we alone hold and of which a ledger does not say what they were."""
+    """The fields that only we own and whose earlier values are not in the ledger."""
     alone = fieldset.difference(fieldset.difference(ours(live), others(live)), _NOTE_FIELDS)
     return fieldset.difference(alone, covered(ledger))
 
 
 def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any]) -> Ledger:
-    """The entries of a ledger that still count: of what is asked for again, and of what goes back now.
+    """The entries of a ledger that still count: fields that are asked for again, and fields that are restored now.
 
-    What has gone back and is asked for again is as good as never taken.
+    A field that was restored and is asked for again counts as never taken.
     """
 
     def counts(path: Path) -> bool:
@@ -107,7 +108,7 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
 
 
 def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSet, schema: merge.Type) -> Ledger:
-    """The ledger with what a request takes that it did not hold yet."""
+    """The ledger with the fields that a request takes and it lacks."""
     noted = [*(path for path, _ in ledger.held), *items(ledger.items)]
     new = fieldset.difference(fieldset.difference(wanted, mine), fieldset.union(in_items(noted), ledger.absent))
     values = {path: _value(schema, live, path) for path in leaves(new)}
@@ -125,7 +126,7 @@ def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSe
 
 
 def _value(schema: merge.Type, live: dict[str, Any], path: Path) -> Any:
-    """The value of a field as it is owned: of a map or list that is owned piece by piece only that it is there."""
+    """The value of a field as it is owned; for a map or list that is owned in parts, only that it exists."""
     value = merge.value_at(schema, live, path)
     if not isinstance(value, dict | list):
         return value
@@ -137,7 +138,7 @@ def _value(schema: merge.Type, live: dict[str, Any], path: Path) -> Any:
 
 
 def _settled(live: dict[str, Any], request: dict[str, Any], schema: merge.Type) -> bool:
-    """Whether a request changes nothing but perhaps who owns what."""
+    """Whether a request changes at most the owners of fields."""
     after = merge.server_side(live, request, FIELD_MANAGER, schema, force=True).object
     return all(change.path[:2] == ("metadata", "managedFields") for change in merge.diff(live, after, schema))
 
@@ -152,7 +153,7 @@ def with_note(request: Mapping[str, Any], text: str) -> dict[str, Any]:
 def _asking(
     asked: dict[str, Any], values: Mapping[Path, Any], live: dict[str, Any], schema: merge.Type
 ) -> dict[str, Any]:
-    """The request with more values; list items keep the order that they have now."""
+    """The request with more values; list items keep their current order."""
     if not values:
         return asked
     found: dict[str, Any] = _as_listed(live, laid_over(schema, asked, partial(values, live)), schema)
@@ -160,7 +161,7 @@ def _asking(
 
 
 def _as_listed(live: Any, value: Any, kind: merge.Type) -> Any:
-    """``value`` with the items of its lists in the order that those of ``live`` have; new items keep their place."""
+    """``value`` with the items of its lists in the order of those of ``live``; new items keep their place."""
     if isinstance(value, dict) and isinstance(live, dict) and kind.separable:
         return {name: _as_listed(live.get(name), inner, kind.child[name] or kind) for name, inner in value.items()}
     if isinstance(value, list) and isinstance(live, list) and kind.list_kind == "map":
@@ -172,7 +173,7 @@ def _as_listed(live: Any, value: Any, kind: merge.Type) -> Any:
 
 
 def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], Mapping[Path, tuple[Owner, ...]]]:
-    """An object as an undo leaves it, and the fields that go back, with who gets them."""
+    """An object after its undo, and the restored fields with their owners."""
     plan = undo(body, known_ledger(body))
     if plan is None:
         return body, {}
@@ -181,5 +182,5 @@ def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], 
 
 
 def gets_back(ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
-    """The fields that an undo gives back, with who gets them."""
+    """The fields that an undo restores, with their owners."""
     return {path: ledger.owners_of(path) for path, _ in ledger.held if has(ledger.returning, path)}

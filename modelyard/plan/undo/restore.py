@@ -1,7 +1,7 @@
-"""Giving fields back: the earlier value first, by an apply that still asks for it, then the owners, by themselves.
+"""Restores fields: first the earlier value, by an apply that still asks for it, then the owners, by themselves.
 
-No write can do both. An apply cannot name another owner, and the API server makes the writer of a value its owner.
-In between the fields are ours at their earlier value, so nobody ever sees a default, and pods roll once.
+No single write does both. An apply cannot name another owner, and the API server makes the writer of a value its
+owner. In between, the fields are ours at their earlier value, so that no default ever takes effect and pods roll once.
 """
 
 from collections.abc import Mapping
@@ -22,16 +22,16 @@ NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 
 
 def partial(values: Mapping[Path, Any], live: Mapping[str, Any]) -> dict[str, Any]:
-    """The object that has just these fields, and the keys of the list items that they stand in.
+    """The object with only these fields, and the keys of the list items around them.
 
-    A path that ends at a list item asks for the item alone; its value is not looked at. Items stand in the order that
-    they have in ``live``, as an apply would turn them round otherwise.
+    A path that ends at a list item asks for the item only; its value is ignored. Items keep their order from
+    ``live``, because an apply would otherwise reorder them.
     """
     out: dict[str, Any] = {}
     for path in sorted(values, key=lambda path: _place(path, live)):
         node: Any = out
         for element, following in zip(path, (*path[1:], None), strict=True):
-            # A list begins where the next element leads into one.
+            # A list starts where the next element leads into one.
             empty: Any = copy(values[path]) if following is None else {} if isinstance(following, str) else []
             if isinstance(element, str):
                 node = node.setdefault(element, empty)
@@ -47,7 +47,7 @@ def partial(values: Mapping[Path, Any], live: Mapping[str, Any]) -> dict[str, An
 
 
 def _place(path: Path, live: Any) -> tuple[tuple[int, str], ...]:
-    """Orders paths by where they lead in an object: fields by name, list items as they stand."""
+    """Orders paths by their place in an object: fields by name, list items by position."""
     place = []
     for element in path:
         if isinstance(element, str):
@@ -65,9 +65,9 @@ def _place(path: Path, live: Any) -> tuple[tuple[int, str], ...]:
 
 
 def restorable_fields(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
-    """The fields and items of a ledger that are to go back: ours alone by now, and not wanted any more.
+    """The fields and items of a ledger to restore: only ours now, and no longer wanted.
 
-    What somebody else holds as well is simply dropped: it stays as he has it.
+    A field that another manager also owns is simply dropped: it keeps that manager's value.
     """
     held = {path: value for path, value in ledger.held if _due(path, mine, theirs, wanted)}
     return {**{path: {} for path in items(ledger.items) if _due(path, mine, theirs, wanted)}, **held}
@@ -78,16 +78,16 @@ def _due(path: Path, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> bool
 
 
 def handed_over(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    """The object with the fields that wait for it owned by their earlier owners; the same object where none does.
+    """The object with the waiting fields owned by their earlier owners; the same object if none waits.
 
-    Only managedFields change. Fields that are not ours by now are left alone.
+    Only managedFields change. Fields that are no longer ours are left alone.
     """
     back = fieldset.intersection(ledger.returning, ours(body))
     return _owned_anew(body, back, back, ledger) if back else body
 
 
 def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Ledger) -> dict[str, Any]:
-    """The object without ``drop`` of ours, and with ``back`` owned by those who held it before."""
+    """The object without ``drop`` of ours, and with ``back`` owned by the earlier owners."""
     left: list[dict[str, Any]] = []
     gets = {identity(each.entry): fieldset.intersection(each.fields, back) for each in ledger.owners}
     for entry in entries(body):
@@ -104,20 +104,20 @@ def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Le
 
 
 class Undo(NamedTuple):
-    """How an object is put back."""
+    """How to restore an object."""
 
     request: dict[str, Any]
-    """What to apply: what was not there before is dropped, and what was has its earlier value."""
+    """What to apply: drops fields that did not exist before, and sets the earlier values of the others."""
     ledger: Ledger
-    """To finish with: everything is returning."""
+    """The ledger to finish with: every field is returning."""
     left: Mapping[Path, tuple[Owner, ...]]
-    """Fields that stay as they are, since somebody else holds them by now."""
+    """Fields that stay as they are, because another manager owns them now."""
 
 
 def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
-    """How to put an object back, None where nothing of it is ours.
+    """How to restore an object, None if we own nothing of it.
 
-    It needs no schema, so that it works whatever becomes of the program that wrote the ledger.
+    It needs no schema, so that it works without the program that wrote the ledger.
     """
     mine = ours(body)
     if not mine:
@@ -127,7 +127,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
     names = ("name", "namespace", "resourceVersion")
     metadata = {name: body["metadata"][name] for name in names if name in body["metadata"]}
     more = request.pop("metadata", {})
-    # Until everything is back, the object says what it is that is to go back.
+    # Until everything is restored, the object carries the ledger of what to restore.
     notes = {**more.pop("annotations", {}), LEDGER_NOTE: write_ledger(ledger)}
     return Undo(
         {
@@ -142,7 +142,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
 
 
 def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    """The object without a trace of us, once the request of its undo is applied: earlier owners, and no notes."""
+    """The object without a trace of us, once its undo request is applied: earlier owners, and no notes."""
     mine = ours(body)
     after = _owned_anew(body, mine, fieldset.intersection(ledger.returning, mine), ledger)
     annotations = {name: text for name, text in annotations_of(after).items() if name not in NOTES}
@@ -151,9 +151,9 @@ def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
 
 
 def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
-    """Fields of a ledger that somebody else set after us, with who holds them now.
+    """Fields of a ledger that another manager set after us, with their current owners.
 
-    Nobody does where that was a scale to 0, which leaves no trace.
+    After a scale to 0 there is no owner, because it leaves no trace.
     """
     mine = ours(body)
     found = {}
@@ -168,7 +168,7 @@ def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, 
 
 
 def at(value: Any, path: Path) -> Any:
-    """The value at a path, told without a schema; ``ABSENT`` where nothing stands there."""
+    """The value at a path, found without a schema; ``ABSENT`` if there is none."""
     for element in path:
         if isinstance(element, str) and isinstance(value, dict):
             value = value.get(element, merge.ABSENT)
