@@ -133,7 +133,7 @@ def finish(
 
 
 def _phase(wish: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
-    """The phase of the target. It is a route only if its own patch changes the route: one more variable does not count."""
+    """The phase of the target. It is a route only if its own patch changes it: one more variable does not count."""
     if composed.phase != "route":
         return composed.phase
     asking = {change.patch for change in changes if not change.reorders}

@@ -240,7 +240,7 @@ def _line(stack: Stack, where: ConfigPath) -> int:
 
 
 def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:
-    """The fields of a target that a user's text names: a whole path, the end of paths, or the name of a list item,
+    """The fields of a target that a user's text names: a whole path, the end of a path, or the name of a list item,
     such as an environment variable.
 
     Raises:

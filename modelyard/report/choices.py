@@ -1,4 +1,4 @@
-"""What the submission of a notebook can choose."""
+"""Shows what you can choose when you submit a notebook."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from modelyard.stack import Stack
 from modelyard.workloads.facts.environments import image_with
 
 _INDENT = 14
-"""Columns before the words."""
+"""Columns before the description."""
 
 
 def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str]:
@@ -38,7 +38,7 @@ def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str
 
 
 def choices_document(stack: Stack, offered: Offer) -> dict[str, Any]:
-    """The same for machines."""
+    """The options of ``job submit`` as JSON."""
     return {
         "formatVersion": 1,
         "stack": stack.name,

@@ -18,7 +18,7 @@ _UNKNOWN = "set by somebody whom the API server does not name"
 
 
 def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
-    """Every stack in a line, and below it the objects that are not as they were applied."""
+    """One line per stack, and below it the objects that differ from what was applied."""
     return [line for drift in drifts for line in _stack(drift, style)]
 
 
@@ -67,7 +67,7 @@ def _target(target: TargetDrift, style: Style) -> Iterator[str]:
 
 
 def _by_owner(fields: Iterable[FieldDrift]) -> list[tuple[tuple[Owner, ...], list[FieldDrift]]]:
-    """The fields by who holds them, what is gone last."""
+    """The fields by their current owners, missing fields last."""
     found: dict[tuple[bool, tuple[Owner, ...]], list[FieldDrift]] = {}
     for field in fields:
         found.setdefault((field.live is merge.ABSENT, field.owners), []).append(field)
@@ -85,7 +85,7 @@ def _owner(owner: Owner) -> str:
 
 
 def drift_document(drifts: Iterable[StackDrift]) -> dict[str, Any]:
-    """The same for machines, as ``modelyard schema drift`` publishes it; a missing key is a missing field."""
+    """Drift as JSON, as ``modelyard schema drift`` publishes it; a missing key is a missing field."""
     stacks = tuple(drifts)
     return {
         "formatVersion": FORMAT_VERSION,

@@ -1,4 +1,4 @@
-"""Environments as text and as JSON."""
+"""Python environments as text and as JSON."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from modelyard.workloads.environments.conda import channels_of
 from modelyard.workloads.facts.environments import build_name
 
 Built = Mapping[str, Mapping[str, str]]
-"""State of the build by namespace, by name of the environment."""
+"""State of the build by namespace, by name of the Python environment."""
 SHORT = 12
-"""Characters of a digest that people read."""
+"""Characters of a digest in texts."""
 _MARKS: Mapping[str, str] = {
     "built": "built",
     "building": "is being built",
@@ -23,7 +23,7 @@ _MARKS: Mapping[str, str] = {
 
 
 def list_text(stack: str, config: Config, built: Built | None = None, style: Style = PLAIN) -> list[str]:
-    """A line an environment."""
+    """One line per Python environment."""
     rows = []
     for one in config.environments:
         row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "nobody")
@@ -34,7 +34,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
 
 
 def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[str]:
-    """What it is, and every package of its lock."""
+    """A Python environment, and every package of its lock."""
     files = one.files
     image = one.image or config.runtime.image or "none"
     facts = (
@@ -78,7 +78,7 @@ def lock_text(one: Environment, before: Lock | None, *, changed: bool) -> list[s
 
 
 def build_text(one: Environment, job: Mapping[str, Any], state: str, before: str) -> list[str]:
-    """What became of a build."""
+    """The result of a build."""
     namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
     where = f"environment {one.name} ({_short(one)})"
     if state == before == "built":
@@ -170,7 +170,7 @@ def _locked(one: Environment) -> str:
 
 
 def _users(config: Config, one: Environment) -> list[str]:
-    """Who names it, as ``job train``."""
+    """The users of a Python environment, as ``job train``."""
     users = [f"job {job.name}" for job in config.jobs if job.environment == one.name]
     users += [f"resource {each.name}" for each in config.resources if each.environment == one.name]
     return [*users, "notebooks"] if config.notebooks.environment == one.name else users

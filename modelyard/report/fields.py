@@ -1,4 +1,4 @@
-"""Changed fields in the words of a reader: grouped by what they belong to, without what repeats."""
+"""Changed fields in readers' words: grouped by what they belong to, without repetition."""
 
 from collections.abc import Callable, Hashable, Iterable
 from itertools import chain
@@ -12,24 +12,24 @@ from modelyard.report.pods import writer
 from modelyard.report.values import Write, distinct, text_of
 
 OWN_NOTES = frozenset({PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE, *ENGINE_ANNOTATIONS})
-"""The annotations that a plan itself writes."""
+"""The annotations that the plan itself writes."""
 
 _CONTAINERS = ("spec", "template", "spec", "containers")
 _RESOURCES = ("resources", "pod resources")
 _OTHER = {"limits": "requests", "requests": "limits"}
 _TOGETHER = ("env", *_RESOURCES, "annotations", "labels", "pod annotations", "pod labels")
-"""Groups whose items are named apart from the group even where there is only one."""
+"""Groups whose items keep their own name, even a single item."""
 
 
 class Item(NamedTuple):
-    """One change of a row; of a request that equals its limit, both."""
+    """One change in a row; for a request that equals its limit, the changes of both."""
 
     name: str
-    """Within the row; empty where the row's label says it all."""
+    """The name within the row; empty if the row's label is enough."""
     before: Any
     after: Any
     write: Write = text_of
-    """Says both values."""
+    """Formats both values."""
 
 
 class Row(NamedTuple):
@@ -44,11 +44,11 @@ class _Told(NamedTuple):
 
     change: FieldChange
     whole: bool
-    """Whether it stands for a whole list item, of which there is nothing but its key."""
+    """Whether it stands for a whole list item with only its key."""
 
 
 def asked_by(change: FieldChange) -> str:
-    """The patch that asks for a change, or what else makes it."""
+    """The patch that asks for a change, or its other cause."""
     if change.patch is not None:
         return change.patch
     if change.back is not None:
@@ -65,7 +65,7 @@ def is_own_note(change: FieldChange) -> bool:
 def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> tuple[Row, ...]:
     """The changes in rows, in the order of their paths.
 
-    With ``one_container`` the name of the pod's container is left out: there is no other that could be meant.
+    ``one_container`` leaves out the container's name, because the pod has only one.
     """
     return _rows(_told(changes), one_container)
 
@@ -73,7 +73,7 @@ def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> t
 def rows_by(
     changes: Iterable[FieldChange], asker: Callable[[FieldChange], str], *, one_container: bool = False
 ) -> tuple[tuple[str, tuple[Row, ...]], ...]:
-    """The same in groups, each below the name of who asks for its changes."""
+    """The changes in rows, grouped by what asks for them."""
     told = _told(changes)
     one_container = one_container and _one_container(told)
     groups: dict[str, list[_Told]] = {}
@@ -83,16 +83,16 @@ def rows_by(
 
 
 def _one_container(told: Iterable[_Told]) -> bool:
-    """Whether the changes are of one container of a pod at most, besides its init containers."""
+    """Whether the changes concern at most one container of a pod, besides its init containers."""
     return (
         len({one.change.path[4] for one in told if one.change.path[:4] == _CONTAINERS and len(one.change.path) > 4}) < 2
     )
 
 
 def _told(changes: Iterable[FieldChange]) -> tuple[_Told, ...]:
-    """The changes without the key of a list item that another change is about: the path of that one says it.
+    """The changes without list item keys that the path of another change already shows.
 
-    Of a list item that has only its key, one change stands for the item: one that a patch asks for, if there is any.
+    For a list item with only its key, one change stands for the item, preferably one that a patch asks for.
     """
     every = tuple(changes)
     keys: dict[merge.Path, list[FieldChange]] = {}
@@ -103,7 +103,7 @@ def _told(changes: Iterable[FieldChange]) -> tuple[_Told, ...]:
         else:
             named.update(_beginnings(change.path))
     stand: dict[merge.Path, bool] = {}
-    # The path of an item says the keys of the items around it.
+    # The path of an item shows the keys of the items around it.
     for item in sorted(keys, key=len, reverse=True):
         if item in named:
             continue
@@ -120,7 +120,7 @@ def _is_key(change: FieldChange) -> bool:
 
 
 def _is_whole(item: merge.Path, changes: list[FieldChange]) -> bool:
-    """Whether these changes of the item's key are all of it, so that the item itself comes or goes."""
+    """Whether these changes of the item's key are all of it, so that the item itself is added or removed."""
     key = item[-1]
     comes, goes = (all(value is merge.ABSENT for value in side) for side in zip(*map(_values, changes), strict=True))
     return isinstance(key, merge.Key) and len(changes) == len(key.fields) and (comes or goes)
@@ -135,7 +135,7 @@ def _beginnings(path: merge.Path) -> Iterable[merge.Path]:
 
 
 def _orders(change: FieldChange) -> tuple[list[str], list[str]] | None:
-    """The items of a list before and after, where only their order changes."""
+    """The items of a list before and after, if only their order changes."""
     if not (isinstance(change.before, list) and isinstance(change.after, list)):
         return None
     before, after = ([_element(one) for one in some] for some in (change.before, change.after))
@@ -144,7 +144,9 @@ def _orders(change: FieldChange) -> tuple[list[str], list[str]] | None:
 
 
 def _element(value: Any) -> merge.Key | merge.Value | None:
-    """The list item that this stands for, also as a saved plan has it: ``[[["name", "worker"]]]`` or ``["value"]``."""
+    """The list item that this stands for, including its form in a saved plan: ``[[["name", "worker"]]]`` or
+    ``["value"]``.
+    """
     match value:
         case merge.Key() | merge.Value():
             return value
@@ -170,7 +172,7 @@ def _rows(told: Iterable[_Told], one_container: bool) -> tuple[Row, ...]:
 
 
 def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
-    """Short names of fields that belong together, and how many they are: ``resources cpu, memory`` and 4."""
+    """Short names of fields that belong together, with their number: ``resources cpu, memory`` and 4."""
     nothing = [FieldChange(path=path, before=None, after=None, patch=None, owners=(), taken=False) for path in paths]
     containers = {change.path[3:5] for change in nothing if change.path[3:4] in (("containers",), ("initContainers",))}
     groups: dict[str, list[FieldChange]] = {}
@@ -184,7 +186,7 @@ def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
 
 
 def names_its_item(path: merge.Path, value: Any) -> bool:
-    """Whether this is the field that identifies a list item, which its path already says."""
+    """Whether this field identifies a list item, so that its path already shows it."""
     if len(path) < 2:
         return False
     item, field = path[-2:]
@@ -212,7 +214,7 @@ def _item(name: str, told: _Told) -> Item:
 
 
 def _resources(named: list[tuple[str, _Told]]) -> tuple[Item, ...]:
-    """A limit and a request that change alike are one item, and any other says which of both it is."""
+    """The items of resources: one for a limit and request with equal changes, else each with its kind."""
     values = {told.change.path: (told.change.before, told.change.after) for _, told in named}
     found: dict[Hashable, list[Item]] = {}
     for name, told in named:
@@ -264,7 +266,7 @@ def _grouped(names: list[str]) -> tuple[str, str]:
 
 
 def _names(path: merge.Path) -> list[str]:
-    """A path's parts, list items by their key alone."""
+    """A path's parts, with list items by their key only."""
     parts: list[str] = []
     for element in path:
         if isinstance(element, merge.Key) and parts:
@@ -277,7 +279,7 @@ def _names(path: merge.Path) -> list[str]:
 
 
 def _word(element: Any) -> str:
-    """A list item by its key or value alone."""
+    """A list item by its key or value only."""
     if isinstance(element, merge.Key):
         return ",".join(str(value) for _, value in element.fields)
     return str(element.value if isinstance(element, merge.Value) else element)

@@ -1,37 +1,37 @@
-"""Choosing what has room: parts of a text that may be as long as hosts allow."""
+"""Chooses the parts of a text that fit into the length that hosts allow."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 NOTE = 80
-"""Characters that the line may have which says how much more there is."""
+"""Characters reserved for the line that says how many more there are."""
 
 
 class Item(NamedTuple):
-    """One thing to tell."""
+    """One part of a text."""
 
     forms: tuple[str, ...]
-    """In full, and shorter where that is possible."""
+    """The full text, then shorter versions if there are any."""
     turn: tuple[int, ...] = ()
-    """Those of an earlier turn come first; of one turn, those that stand first."""
+    """Items with a lower turn are chosen first; within a turn, earlier items."""
 
 
 class Section(NamedTuple):
-    """Things of one kind, in the order in which they are shown."""
+    """Items of one kind, in the order in which they are shown."""
 
     items: Sequence[Item]
     whole: Callable[[list[str], int], str]
-    """The section, made of what has room and the number of things that have none."""
+    """Makes the section from the chosen texts and the number of items left out."""
     share: float
-    """Share of the room, where it is too small for every section."""
+    """Share of the room, if it is too small for every section."""
     left: int = 0
-    """Things for which there was no room from the beginning, and that were not made."""
+    """Items that were never made, because there was no room for them."""
 
 
 def filled(sections: Sequence[Section], room: int) -> list[str]:
-    """The sections, together at most so many characters, as long as the frame of each alone is less.
+    """The sections, together at most ``room`` characters if their frames alone are shorter.
 
-    What one section does not need is the others', the first ones first.
+    Room that one section does not need goes to the others, first sections first.
     """
     room -= sum(_frame(section) for section in sections)
     needs = [sum(len(item.forms[0]) + 1 for item in section.items) for section in sections]
@@ -51,7 +51,7 @@ def _whole(section: Section, room: int) -> str:
 
 
 def chosen(items: Sequence[Item], room: int) -> dict[int, str]:
-    """What has room, each with a line break: by its place, in the longest form that fits."""
+    """The texts that fit, each with a line break: by position, in the longest form that fits."""
     kept: dict[int, str] = {}
     for at in sorted(range(len(items)), key=lambda at: (items[at].turn, at)):
         form = next((form for form in items[at].forms if len(form) < room), None)

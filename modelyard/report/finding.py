@@ -8,24 +8,24 @@ from modelyard.report.takeovers import Told, gathered, together
 from modelyard.report.values import count, named
 
 _INDENT = 18
-"""Columns before the text of a finding: its severity and code."""
+"""Columns before the text of a finding, for its severity and code."""
 _NARROW = 80
-"""Columns below which only the first line of a finding has that indent."""
+"""Below this many columns, only the first line of a finding has that indent."""
 _FIELD_LINES = 2
-"""Lines that the fields of a finding take at most where it stands for several."""
+"""The most lines for the fields of a finding that stands for several."""
 
 
 def findings_text(findings: Iterable[Finding], style: Style = PLAIN) -> list[str]:
     """Each finding in a few lines: severity, code, what, where, why, what to do.
 
-    Findings about the owners of fields are one a target and owner; what to do stands below the last of several that
-    say the same.
+    Findings about the owners of fields are combined per target and owner; the remedy appears below the last of several
+    with the same remedy.
     """
     return told_text(gathered(findings), style)
 
 
 def told_text(told: Sequence[Told], style: Style = PLAIN) -> list[str]:
-    """The same of findings that are gathered already."""
+    """Findings that are already gathered, in a few lines each."""
     lines: list[str] = []
     for at, one in enumerate(told):
         again = one.fields and any(after.fields and _advice(after) == _advice(one) for after in told[at + 1 : at + 2])
@@ -57,7 +57,7 @@ def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
 
 
 def _where(told: Told) -> tuple[str, ...]:
-    """Place, target, and the stacks where there are several, each with its own place where these differ."""
+    """Place, target, and the stacks if there are several, each with its own place if these differ."""
     finding = told.finding
     if not told.places:
         return finding.location, finding.target, f"in {named(told.stacks)}" if told.stacks else ""
@@ -70,7 +70,7 @@ def _filled(text: str, indent: int, columns: int) -> list[str]:
 
 
 def _statement(told: Told, head: str, indent: int, columns: int) -> list[str]:
-    """What is wrong, with as many of the fields that it is about as fit, and how many more there are."""
+    """What is wrong, with as many of its fields as fit, and how many more there are."""
     summary = f"  {head}" + " ".join(told.finding.summary.splitlines())
     lines = hanging(summary, indent, columns)
     for most in range(len(told.fields), 0, -1):
@@ -93,7 +93,7 @@ def _paint(severity: Severity, style: Style) -> Callable[[str], str]:
 
 
 def tally(findings: Iterable[Finding]) -> str:
-    """``1 error, 2 warnings``, without what is zero; empty where there is nothing."""
+    """``1 error, 2 warnings``, without zero counts; empty if there are no findings."""
     found = [alike[0] for alike in together(findings)]
     words = []
     for severity, one in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.ADVICE, "note")):

@@ -11,11 +11,11 @@ _MARKED = "? unverified or from a weak source. modelyard gpus GPU tells why and 
 
 
 _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "SM")))
-"""Columns that are left out where the text is narrower: the GPU's id says its name, and each GPU's own page all."""
+"""Columns that narrower text leaves out: the GPU's id shows its name, and each GPU's own page shows all."""
 
 
 def gpus_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
-    """One line a GPU, with its dense FP16 tensor throughput. A ``?`` marks a number nobody verified."""
+    """One line per GPU, with its dense FP16 tensor throughput. A ``?`` marks an unverified number."""
     shown = list(rows)
     spare = {name for least, names in _SPARE if style.columns < least for name in names}
     cells = [{name: cell for name, cell in _cells(row).items() if name not in spare} for row in shown]
@@ -39,7 +39,7 @@ def _cells(row: Row) -> dict[str, str]:
 
 
 def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
-    """Everything about single GPUs."""
+    """All data of single GPUs."""
     from modelyard.plan.cost.prices import card_prices
     from modelyard.plan.cost.words import card_price
 
@@ -66,7 +66,7 @@ def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
 
 
 def gpus_document(rows: Iterable[Row]) -> dict[str, Any]:
-    """The table for machines; null is unknown, never zero."""
+    """The table as JSON; null is unknown, never zero."""
     return {"formatVersion": 1, "cards": [{**record(row), "products": list(row.products)} for row in rows]}
 
 

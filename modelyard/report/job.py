@@ -1,4 +1,4 @@
-"""What was submitted, in words and for machines."""
+"""The objects of a submission, in words and as JSON."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,14 @@ from modelyard.runs.pool.words import run_words
 def submitted_text(
     run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False, remote: str = ""
 ) -> list[str]:
-    """What was made, or would be, and how to follow it.
+    """What was made, or would be made, and how to follow it.
 
     Args:
-        run: its name.
-        objects: what it is made of.
+        run: the name of the run.
+        objects: the objects of the run.
         style: colours and width.
         dry_run: whether nothing was made.
-        remote: the resource in whose remote cluster it is; empty: in the platform's.
+        remote: the resource whose remote cluster runs it; empty: the home cluster runs it.
     """
     first = objects[0]
     queue = first["metadata"].get("labels", {}).get(QUEUE)
@@ -39,7 +39,7 @@ def submitted_text(
 def submitted_document(
     stack: str, run: str, made: Submission, objects: Sequence[Mapping[str, Any]], *, dry_run: bool
 ) -> dict[str, Any]:
-    """The same as JSON."""
+    """The submitted run as JSON."""
     return {
         "formatVersion": 1,
         "stack": stack,
@@ -60,13 +60,13 @@ def submitted_document(
 
 
 def rendered_text(made: Submission) -> list[str]:
-    """The objects as YAML documents, each with the template that it is of."""
+    """The objects as YAML documents, each with its template."""
     documents = (yaml_text(body).rstrip("\n") for body in made.objects)
     return [line for document in documents for line in ("---", f"# {made.template}", document)]
 
 
 def rendered_document(stack: str, run: str, made: Submission) -> dict[str, Any]:
-    """The same as JSON."""
+    """The rendered objects as JSON."""
     return {
         "formatVersion": 1,
         "stack": stack,
@@ -77,18 +77,18 @@ def rendered_document(stack: str, run: str, made: Submission) -> dict[str, Any]:
     }
 
 
-# Lines that a container wrote, fit for a terminal.
+# Lines that a container wrote, made safe for a terminal.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def log_line(text: str, style: Style, mark: str = "") -> str:
-    """One line: colours where the output has them, of a line that was written over what was written last, tabs as such,
-    and escapes for everything else that could steer a terminal or the reader of a CI log.
+    """One line: with colours if the output has them; of an overwritten line, only the last text; with tabs kept,
+    and with escapes for everything else that could control a terminal or the reader of a CI log.
 
     Args:
         text: as the container wrote it.
         style: of the output.
-        mark: who wrote it, where several do.
+        mark: the writer of the line, if there are several.
     """
     last = text.rstrip("\r").rpartition("\r")[2]
     parts = _COLOUR.split(last)

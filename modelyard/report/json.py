@@ -1,4 +1,4 @@
-"""Documents for machines. Each has a ``formatVersion`` and a published schema (``modelyard schema``)."""
+"""JSON documents. Each has a ``formatVersion`` and a published schema (``modelyard schema``)."""
 
 import json
 import re
@@ -19,8 +19,8 @@ def json_text(document: Any, *, applied: bool = False) -> str:
     """A document as indented JSON without a final newline, with escapes for what a terminal or a CI log would obey.
 
     Args:
-        document: of plain values.
-        applied: whether it holds what is applied, which keeps what looks like a credential.
+        document: the document, of plain values.
+        applied: whether the document will be applied; then it keeps what looks like a credential.
     """
     text = json.dumps(document if applied else without_credentials(document), indent=2, ensure_ascii=False)
     return _UNSAFE.sub(_escaped, text)
@@ -37,7 +37,7 @@ def record(value: Any) -> dict[str, Any]:
 
 
 def findings_document(findings: Iterable[Finding], *, error: str = "", remedy: str = "") -> dict[str, Any]:
-    """Findings, and where a run ended early, why."""
+    """Findings, and if a run ended early, why."""
     document: dict[str, Any] = {
         "formatVersion": FINDINGS_FORMAT,
         "findings": [finding_to_json(finding) for finding in findings],

@@ -1,4 +1,4 @@
-"""Ledgers as text and as JSON: what each field held before, and what has become of it."""
+"""Ledgers as text and as JSON: what each field held before, and its current state."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,7 +18,7 @@ _ORDER = ("held", "returning", "changed", "returned")
 
 
 def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style = PLAIN) -> list[str]:
-    """Every object with a ledger, its fields by what becomes of them. Values are those before and now."""
+    """Every object with a ledger, its fields grouped by their state. Values are those before and now."""
     found = list(targets)
     where = "in the cluster" if source == "live" else "on the recorded platform"
     fields, objects = sum(len(target.entries) for target in found), count(len(found), "object")
@@ -63,7 +63,7 @@ def _owner(owner: Owner, *, time: bool = False) -> str:
 
 
 def ledger_document(stacks: Iterable[tuple[str, str, Iterable[Noted]]]) -> dict[str, Any]:
-    """The same for machines; a missing key is a missing field."""
+    """Ledgers as JSON; a missing key is a missing field."""
     return {
         "formatVersion": FORMAT_VERSION,
         "stacks": [

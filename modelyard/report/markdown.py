@@ -1,4 +1,4 @@
-"""Texts as Markdown that a code host shows as they are: no markup, no HTML, no links, no mentions of anybody."""
+"""Texts as Markdown that a code host shows literally: no markup, HTML, links or mentions."""
 
 import re
 from html import escape
@@ -17,11 +17,11 @@ _QUIET = re.compile(
     r"|:(?=//)|\bwww(?=\.))",  # addresses
     re.IGNORECASE,
 )
-"""Hosts make mentions, references and links of what begins like this even where it is escaped."""
+"""Patterns that hosts turn into mentions, references and links even if escaped."""
 _NOTHING = "\u200b"
 """An invisible space."""
 _LINK = re.compile(r":(?=//)|\bw(?=ww\.)", re.IGNORECASE)
-"""The beginning of an address, which becomes a link in code as well."""
+"""The start of an address, which becomes a link even in code."""
 
 
 def text(words: str) -> str:
@@ -30,32 +30,32 @@ def text(words: str) -> str:
 
 
 def html(words: str) -> str:
-    """Plain words inside of HTML, where Markdown is not read."""
+    """Plain words inside HTML, which Markdown does not process."""
     return escape(_quiet(safe(words)), quote=False)
 
 
 def code(words: str) -> str:
-    """Words in code style, also inside a table's cell, where a pipe would end the cell whatever stands around it.
+    """Words in code style, also inside a table's cell, where a pipe would end the cell even in code.
 
-    Hosts make no mentions there, so no invisible space gets into what somebody copies.
+    Hosts make no mentions in code, so that copied text contains no invisible space.
     """
     shown = escape(safe(words), quote=False).translate(_IN_CODE)
     return f"<code>{_LINK.sub(lambda found: f'&#{ord(found[0])};', shown)}</code>"
 
 
 def prose(words: str) -> str:
-    """Words in which backquotes stand around commands and settings."""
+    """Words with backquotes around commands and settings."""
     parts = _SPAN.split(words)
     return "".join(code(part) if at % 2 else text(part) for at, part in enumerate(parts))
 
 
 def address(url: str) -> str:
-    """An address as the target of a link that it cannot end."""
+    """An address as a link target, escaped so that it cannot end the link."""
     return quote(url, safe="/:?#@!$&'*+,;=%~-._")
 
 
 def folded(title: str, body: str, *, opened: bool = False) -> str:
-    """Something to unfold: the title is HTML, the body Markdown."""
+    """A foldable block: the title is HTML, the body Markdown."""
     return f"<details{' open' if opened else ''}>\n<summary>{title}</summary>\n\n{body}\n\n</details>\n"
 
 

@@ -1,4 +1,4 @@
-"""Where environments diverge, for the eyes and for machines."""
+"""The fields in which stacks diverge, as text and as JSON."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ FORMAT_VERSION = 1
 
 
 def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[str]:
-    """Each diverging field with its values, and who has which."""
+    """Each diverging field with its values, and the stacks with each value."""
     rows = tuple(rows)
     if not rows:
         return [f"{count(stacks, 'stack')} ask for the same"]
@@ -29,7 +29,7 @@ def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[
 
 
 def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
-    """The rows with their paths; a limit and the request that equals it in every stack are one."""
+    """The rows with their paths; a limit and a request that are equal in every stack become one row."""
     found: dict[str, tuple[list[Path], Row]] = {}
     for row in rows:
         path = Path.parse(row.field)
@@ -55,7 +55,7 @@ def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
 
 
 def matrix_document(rows: Iterable[Row], stacks: Iterable[str]) -> dict[str, Any]:
-    """The same for machines; a value that is missing has no key."""
+    """The matrix as JSON; a missing value has no key."""
     return {
         "formatVersion": FORMAT_VERSION,
         "stacks": list(stacks),

@@ -1,4 +1,4 @@
-"""Which part of a plan is shown, and which targets have no plan at all."""
+"""The part of a plan that is shown, and the targets that have no plan."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.values import StackCost, stack_cost
 
 _LEFT_OUT = ("PAT", "OWN")
-"""Families of findings that leave a target out of a plan. Those about GPUs and sizes speak of planned targets."""
+"""Families of findings that leave a target out of a plan. Those about GPUs and sizes concern planned targets."""
 
 
 class Totals(NamedTuple):
-    """What some targets come to."""
+    """Totals over some targets."""
 
     changed: int
     pods: int
@@ -47,9 +47,9 @@ def target_names(plan: Plan) -> tuple[str, ...]:
 
 
 def part_of(plan: Plan, names: Collection[str]) -> Plan:
-    """The plan with only the targets named.
+    """The plan with only the named targets.
 
-    Errors stay, whatever they are about: they stop the apply of every target.
+    All errors stay, because they block the apply of every target.
     """
     remotes = tuple(part_of(far, names) for far in plan.remotes if any(target.name in names for target in far.targets))
     return plan._replace(

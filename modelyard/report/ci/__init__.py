@@ -1,6 +1,6 @@
-"""Findings in the formats of CI systems, one module a format; ``FORMATS`` lists them.
+"""Findings in the formats of CI systems, one module per format; ``FORMATS`` lists them.
 
-Owns the table of formats and what each makes of a run of ``check``. Writes no file: ``cli.check`` does. To add one,
+Owns the table of formats and how each shows a run of ``check``. Writes no file: ``cli.check`` does. To add a format,
 write a module with ``document(checked)`` and add its row.
 """
 
@@ -16,11 +16,11 @@ class Format(NamedTuple):
     """A row of the table."""
 
     module: str
-    """Name of its module in this folder, which is loaded when it is asked for."""
+    """Name of its module in this folder, loaded when the format is asked for."""
     purpose: str
-    """For the help."""
+    """The description for the help."""
     ending: str = ""
-    """Of files that are in this format unless another is asked for; empty: none."""
+    """File ending that selects this format by default; empty: none."""
 
 
 FORMATS: Final[Mapping[str, Format]] = {

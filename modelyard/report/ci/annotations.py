@@ -1,7 +1,7 @@
 """Findings as annotations of GitHub Actions: commands in the log that GitHub shows on the lines of the change.
 
-GitHub shows ten annotations of a kind and step and drops the others. So the last of them says how many there are more,
-and those follow as plain text.
+GitHub shows ten annotations per kind and step and drops the others. So the last of them says how many more there
+are, and those follow as plain text.
 """
 
 import re
@@ -15,9 +15,9 @@ from modelyard.report.takeovers import Told, gathered
 from modelyard.report.values import count, named
 
 MOST = 10
-"""Annotations of one kind that GitHub shows of a step."""
+"""Annotations of one kind that GitHub shows per step."""
 MOST_ROWS = 200
-"""Rows of the summary's table. A step's summary may have 1 MiB, and nobody reads that."""
+"""Rows of the summary's table. A step's summary may have 1 MiB, far more than is readable."""
 
 _KINDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "notice"}
 _WORDS = {"error": "error", "warning": "warning", "notice": "note"}
@@ -25,12 +25,12 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|~#@&])")
 
 
 def document(checked: Checked) -> str:
-    """The annotations, one a line."""
+    """The annotations, one per line."""
     return "".join(f"{line}\n" for line in annotations_text(checked))
 
 
 def annotations_text(checked: Checked) -> list[str]:
-    """The lines for the log: commands, what there is no room for, and a last line that counts."""
+    """The lines for the log: commands, findings without room, and a last line with the count."""
     checked = _gathered(checked)
     lines: list[str] = []
     rest: list[Finding] = []
@@ -47,12 +47,12 @@ def annotations_text(checked: Checked) -> list[str]:
 
 
 def _gathered(checked: Checked) -> Checked:
-    """With the findings that text shows as one: room is short."""
+    """The run with findings grouped as text groups them, because room is short."""
     return checked._replace(findings=tuple(_alone(one) for one in gathered(checked.findings)))
 
 
 def _alone(told: Told) -> Finding:
-    """One finding that says what several say."""
+    """One finding that replaces several."""
     names = "; ".join(name for name, _ in told.fields)
     summary = f"{told.finding.summary}: {names}" if names else told.finding.summary
     return told.finding._replace(summary=summary, stack=named(told.stacks) if told.stacks else told.finding.stack)
@@ -72,7 +72,7 @@ def _command(finding: Finding, kind: str, checked: Checked) -> str:
 
 
 def _data(text: str) -> str:
-    """Text as the message of a command. It is one line already; only the sign of escapes is left."""
+    """Text as the message of a command. It is already one line; only the escape character is left to escape."""
     return safe(text).replace("%", "%25")
 
 
@@ -107,5 +107,5 @@ def _table(checked: Checked) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    """Text that Markdown takes as it is."""
+    """Text with Markdown characters escaped."""
     return _MARKDOWN.sub(r"\\\1", safe(text))

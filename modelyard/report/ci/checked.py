@@ -1,4 +1,4 @@
-"""What one run checked, and where its findings stand, as CI systems name places: a file of the repository, a line."""
+"""One run of checks, with the places of its findings as CI systems name them: a file of the repository, a line."""
 
 import re
 from collections.abc import Mapping
@@ -15,24 +15,24 @@ class Place(NamedTuple):
     """Where a finding is shown."""
 
     file: str
-    """From the repository's root, with slashes; absolute where it lies outside the project."""
+    """Relative to the repository's root, with slashes; absolute if it lies outside the project."""
     line: int
-    """1-based. A finding about a whole file is shown on its first line: CI systems show nothing without a line."""
+    """1-based. A finding about a whole file is shown on its first line, because CI systems need a line."""
     column: int
-    """1-based, 0 where it is not known."""
+    """1-based, 0 if unknown."""
 
 
 class Checked(NamedTuple):
-    """The findings of one run, and the stacks that they are about."""
+    """The findings of one run, and the stacks that they concern."""
 
     findings: tuple[Finding, ...]
     """Sorted, without repeats."""
     stacks: Mapping[str, str]
     """File of each stack by its name, relative to the project."""
     unplanned: frozenset[str] = frozenset()
-    """Stacks that could not be planned: of them nothing is known but what their findings say."""
+    """Stacks that could not be planned: only their findings are known."""
     folder: str = ""
-    """The project's path inside its repository, with slashes; empty where the project is the repository."""
+    """The project's path inside its repository, with slashes; empty if the project is the repository."""
     rules: Mapping[str, Explanation] = {}
     """The pages of the project's own rules, by code."""
     documentation: str = ""
@@ -44,7 +44,7 @@ class Checked(NamedTuple):
         return dict(sorted({**explanations(), **self.rules}.items()))
 
     def place(self, finding: Finding) -> Place:
-        """Where to show a finding: its own file, else its stack's, else the project's."""
+        """Where to show a finding: in its own file, else its stack's, else the project's."""
         file = finding.file or self.stacks.get(finding.stack, "") or "Pulumi.yaml"
         return Place((PurePosixPath(self.folder) / file).as_posix(), finding.line or 1, finding.column)
 
@@ -52,7 +52,7 @@ class Checked(NamedTuple):
 def sentences(finding: Finding) -> tuple[str, ...]:
     """What is wrong, why, and what to do: up to three texts that end like sentences, each on one line."""
     detail = " ".join(finding.detail.split())
-    # A summary may begin with the name of something; a detail that begins with an ordinary word begins a sentence.
+    # A summary may begin with a name; a detail that begins with an ordinary word begins a sentence.
     detail = detail[0].upper() + detail[1:] if _WORD.match(detail) else detail
     remedy = f"To correct it: {finding.remedy}" if finding.remedy else ""
     return tuple(_ended(" ".join(text.split())) for text in (finding.summary, detail, remedy) if text.strip())

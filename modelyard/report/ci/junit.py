@@ -1,8 +1,8 @@
 """Findings as JUnit XML, which GitLab, Jenkins and most other CI systems show as test results.
 
-A stack is a test suite and each rule a test case of it, so that a corrected error is seen as a test that passes again.
-GitLab knows a test case by ``classname`` and ``name``, shows the text inside ``failure``, and drops its attributes;
-Jenkins shows both. So everything is in the text.
+Each stack is a test suite and each rule a test case in it, so that a corrected error becomes a passing test. GitLab
+identifies a test case by ``classname`` and ``name``, shows the text inside ``failure``, and drops its attributes;
+Jenkins shows both. Everything is therefore in the text.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,15 +15,15 @@ from modelyard.report.ci.checked import Checked, sentences
 from modelyard.report.style import safe
 
 _PROJECT = "project"
-"""Name of the suite of findings that belong to no stack."""
+"""Name of the suite for findings that belong to no stack."""
 
 
 def document(checked: Checked) -> str:
     """The XML, with a final newline. The same findings give the same text.
 
-    A test case fails where a finding is an error, and is skipped where all its errors are waived. Warnings are the
-    output of a case that passes. Of a stack that could not be planned, only the rules with findings are cases: the
-    others were never looked at.
+    A test case fails if a finding is an error, and is skipped if all its errors are waived. Warnings are the
+    output of a case that passes. For a stack that could not be planned, only rules with findings are cases, because the
+    others were not checked.
     """
     known = checked.known
     root = Element("testsuites", name="modelyard check")
@@ -67,7 +67,7 @@ def _suite(
 
 
 def _outcome(case: Element, found: Sequence[Finding], checked: Checked, *, broken: bool) -> None:
-    """What became of a rule. ``broken``: its errors kept the stack from being checked at all."""
+    """The result of a rule. ``broken``: its errors kept the stack from being checked at all."""
     errors = [finding for finding in found if finding.blocks]
     waived = [finding for finding in found if finding.waived and finding.severity is Severity.ERROR]
     if errors:

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the form in which code scanning and editors take the results of static analysis."""
+"""Findings as SARIF 2.1.0, the format in which code scanning and editors read results of static analysis."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from modelyard.report.json import json_text
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
-"""The name under which readers of SARIF know the root of the checked-out repository."""
+"""The name that SARIF readers use for the root of the checked-out repository."""
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "note"}
 _GRAVITY = ("none", "note", "warning", "error")
@@ -25,7 +25,7 @@ _PLACEHOLDER = re.compile(r"\{(\d+)\}")
 _WHY = re.compile(r"\*\*Why\.\*\*\s*(.+?)(?:\n\n|\Z)", re.DOTALL)
 _MARKS = re.compile(r"\*\*|`")
 MOST_CHARACTERS = 1000
-"""Of a rule's description: code scanning takes no more than 1,024."""
+"""Limit for a rule's description: code scanning accepts at most 1,024."""
 
 
 def document(checked: Checked) -> str:
@@ -34,13 +34,13 @@ def document(checked: Checked) -> str:
 
 
 def sarif_document(checked: Checked) -> dict[str, Any]:
-    """One run with a result for each finding that it is given, and a rule for each of their codes.
+    """One run with a result for each given finding, and a rule for each of their codes.
 
     The same findings give the same document. A waived finding has a suppression with the waiver's reason, and the level
-    ``note``: a reader that knows no suppressions must not fail a build for it.
+    ``note``, so that a reader that ignores suppressions does not fail a build for it.
 
     Args:
-        checked: the findings; the caller decides whether notes and waived ones are among them.
+        checked: the findings; the caller decides whether to include notes and waived findings.
     """
     known = checked.known
     codes = sorted({finding.code for finding in checked.findings})
@@ -56,7 +56,7 @@ def sarif_document(checked: Checked) -> dict[str, Any]:
     category = "/".join(part for part in ("modelyard", checked.folder) if part)
     run = {
         "tool": {"driver": driver},
-        # Code scanning takes what stands before the last slash as the category of the results.
+        # Code scanning uses the text before the last slash as the category of the results.
         "automationDetails": {"id": f"{category}/"},
         "originalUriBaseIds": {ROOT: {"description": {"text": "The root of the repository."}}},
         "columnKind": "unicodeCodePoints",
@@ -83,7 +83,7 @@ def _rule(code: str, known: Explanation | None, level: str, documentation: str) 
 
 
 def _plain(markdown: str, *, lines: bool = False) -> str:
-    """Markdown without its marks; on one line unless its lines are wanted."""
+    """Markdown without its marks; on one line unless ``lines`` is set."""
     text = _MARKS.sub("", re.sub(r"^```.*\n", "", markdown, flags=re.MULTILINE))
     return text if lines else " ".join(text.split())
 
@@ -106,7 +106,7 @@ def _result(finding: Finding, checked: Checked, index: Mapping[str, int], mark: 
         "locations": [_location(finding, checked)],
         "partialFingerprints": {
             "modelyard/v1": f"{digest}:{number}",
-            # The name under which code scanning looks for what to recognise a result by.
+            # Code scanning recognizes a result by the value under this name.
             "primaryLocationLineHash": f"{digest[:16]}:{number}",
         },
     }
@@ -118,7 +118,7 @@ def _result(finding: Finding, checked: Checked, index: Mapping[str, int], mark: 
 
 
 def _message(text: str) -> str:
-    """Text in which a reader of SARIF finds no placeholder ``{0}`` and no link ``[words](address)``."""
+    """Text in which a SARIF reader finds no placeholder ``{0}`` and no link ``[words](address)``."""
     return _PLACEHOLDER.sub(r"{{\1}}", hidden_text(text)).replace("](", "] (")
 
 
@@ -138,10 +138,10 @@ def _location(finding: Finding, checked: Checked) -> dict[str, Any]:
 
 
 def fingerprints(findings: Iterable[Finding]) -> list[tuple[str, int]]:
-    """What each finding is recognised by in a later run, however lines move: a digest and a number from 1.
+    """What identifies each finding in a later run, even if lines move: a digest and a number from 1.
 
-    The digest is of what the finding is about, not of its words: the numbers in them change with the platform. The
-    number tells findings about the same thing apart.
+    The digest covers the finding's subject, not its words, because numbers in them change with the platform. The
+    number distinguishes findings about the same subject.
     """
     seen: Counter[str] = Counter()
     marks = []

@@ -1,7 +1,7 @@
 """A preview as one HTML file that loads nothing: summary, filters, findings, diffs, charts, and a picture of a stack.
 
-Owns how the document of a preview looks in a browser. What can be read without scripts (all but the picture of the
-nodes) stands in the page as HTML, made by ``templates``; ``assets`` has the styles and the scripts that filter, sort,
+Owns how the document of a preview looks in a browser. Everything readable without scripts (all but the picture of the
+nodes) is HTML in the page, made by ``templates``; ``assets`` has the styles and the scripts that filter, sort,
 mark changed words and draw. Decides nothing about plans, reads no cluster, and writes no file.
 """
 
@@ -13,8 +13,8 @@ def html_page(document: Mapping[str, Any], *, title: str) -> str:
     """The page of a preview, the same bytes for the same document.
 
     Args:
-        document: as ``modelyard.report.preview.json.preview_document`` makes it.
-        title: of the page, plain text.
+        document: the result of ``modelyard.report.preview.json.preview_document``.
+        title: the title of the page, plain text.
     """
     from modelyard.report.html.page import page  # a template engine, which few reports need
 

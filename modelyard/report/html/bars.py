@@ -1,4 +1,4 @@
-"""Bars before and after, a stack or a target a row: the chart is a table whose last column is drawn."""
+"""Bars before and after, one row per stack or target: the chart is a table whose last column is drawn."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 WIDTH = 240
 """Units of the drawing; the axis takes all of it."""
 CAP = 25
-"""Rows that show before the reader asks for more."""
+"""Rows shown before the reader asks for more."""
 _STEPS = (1, 2, 5)
 _MOST_STEPS = 4
 
 
 class Amount(NamedTuple):
-    """The least and the most of something, exact."""
+    """The lowest and highest amount, exact."""
 
     low: Fraction
     high: Fraction
 
 
 class Pair(NamedTuple):
-    """Amounts before and after and the difference, None where unknown."""
+    """Amounts before and after and the difference, None if unknown."""
 
     stack: int | None
-    """Its index in the document; None for what several stacks have together."""
+    """Its index in the document; None for the total of several stacks."""
     name: str
     before: Amount | None
     after: Amount | None
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """Solid up to the least it may be, open from there to the most; units of the drawing."""
+    """Solid up to the lowest amount, open from there to the highest; in units of the drawing."""
 
     low: float
     high: float
@@ -48,13 +48,13 @@ class Row(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Rows, those that change most first, and the ticks of their common axis."""
+    """Rows, largest changes first, and the ticks of their common axis."""
 
     rows: tuple[Row, ...]
     ticks: tuple[tuple[float, str], ...]
     """Position in units of the drawing, and label."""
     total: tuple[str, str, str] | None
-    """Of all stacks that change, None where another chart says it."""
+    """For all stacks that change; None if another chart shows it."""
 
 
 class Gpus(NamedTuple):
@@ -62,9 +62,9 @@ class Gpus(NamedTuple):
 
     any: bool
     targets: Chart
-    """By name of the changed target, those that hold one."""
+    """By name of the changed target, those that hold a GPU."""
     stacks: Chart
-    """Only those that hold more or fewer than before."""
+    """Only stacks that hold more or fewer than before."""
     known: bool
     """Whether the GPUs of every stack are known."""
 
@@ -150,7 +150,7 @@ def _most(pairs: Iterable[Pair]) -> Fraction:
 
 
 def _step(most: Fraction, least: Fraction) -> Fraction:
-    """The first round number of which a few reach so far."""
+    """The first round number of which a few reach the maximum."""
     size = least
     while True:
         for step in _STEPS:

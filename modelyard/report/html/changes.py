@@ -11,16 +11,16 @@ from modelyard.report.preview.words import HAPPENS
 from modelyard.report.values import exactly
 
 MANY = 8
-"""Changes of which all stand open when the page is; of more, only the first few do."""
+"""Up to this many changes are all open at first; of more, only the first few are."""
 FEW = 3
 SHOWN = 12
-"""Stacks that a change names before the rest are folded away."""
+"""Stacks that a change names before the others are folded."""
 _PLAIN = ("spec.template.spec.", "spec.template.metadata.", "spec.template.", "metadata.", "spec.")
-"""Beginnings of paths that most fields share."""
+"""Prefixes that most fields' paths share."""
 _PART = re.compile(r"(?:[^.\[]|\[[^\]]*\])+")
-"""A part of a path with the keys behind it."""
+"""A part of a path with its keys."""
 _GIST = 32
-"""Characters of a value that a gist shows."""
+"""Characters of a value in a gist."""
 NOBODY = "nobody any more"
 DEFAULT = "the API server’s default"
 """What sets a field that no patch asks for."""
@@ -35,51 +35,51 @@ MARKS = {"added": "+", "removed": "−", "deleted": "−", "changed": "±", "sam
 
 
 class Field(NamedTuple):
-    """One row of a diff. None stands for a field that is not there."""
+    """One row of a diff. None stands for a missing field."""
 
     lead: str
-    """The part of the path that tells nothing new."""
+    """The part of the path that adds no information."""
     name: str
     before: str | None
     after: str | None
     patch: str
-    """What sets it: a patch, or in words who does where none asks for it."""
+    """What sets it: a patch, or a description of the source if no patch asks for it."""
 
 
 class Version(NamedTuple):
-    """A patch that the target takes in another version."""
+    """A patch that the target uses in another version."""
 
     name: str
     words: str
 
 
 class Change(NamedTuple):
-    """One change of one target, and the stacks that it happens in."""
+    """One change of one target, and the stacks with that change."""
 
     number: int
     target: str
     kind: str
     status: str
     words: str
-    """The same for readers."""
+    """The status for readers."""
     mark: str
     stacks: tuple[tuple[int, str], ...]
-    """Each one's index in the document, and its name."""
+    """Each stack's index in the document, and its name."""
     pods: int
     gpus: tuple[int, int]
     cost: str
-    """What it adds or saves an hour, empty where it is nothing."""
+    """What it adds or saves an hour, empty if nothing."""
     findings: tuple[tuple[str, tuple[str, ...]], ...]
-    """What became of findings: the codes of what somebody has to look at, the gravest first."""
+    """The codes of findings that need attention, the gravest first, by what became of them."""
     versions: tuple[Version, ...]
     fields: tuple[Field, ...]
     gist: str
-    """The first field in a few words, to tell folded changes of one target apart."""
+    """The first field in a few words, to distinguish folded changes of one target."""
     open: bool
 
 
 class Submission(NamedTuple):
-    """What differs for the next apply or submission, and the stacks that it happens in."""
+    """What differs for the next apply or submission, and the stacks with that difference."""
 
     title: str
     words: str
@@ -108,7 +108,7 @@ def submissions_of(document: Mapping[str, Any]) -> tuple[Submission, ...]:
 
 
 def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
-    """The changes in the document's order, to whose numbers its stacks point."""
+    """The changes in the document's order; the stacks refer to them by number."""
     changes = document["changes"]
     members: list[list[tuple[int, str]]] = [[] for _ in changes]
     for number, stack in enumerate(document["stacks"]):
@@ -121,13 +121,13 @@ def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
 
 
 def patches_of(change: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the patches that a change comes from."""
+    """Names of the patches behind a change."""
     names = {version["name"] for version in change["versions"]}
     return tuple(sorted(names | {field["patch"].split("@")[0] for field in change["fields"] if field["patch"]}))
 
 
 def version_words(before: str | None, after: str | None) -> str:
-    """How a patch's version moves."""
+    """How a patch's version changes."""
     if before is None:
         return f"{after}, new here"
     if after is None:
@@ -175,7 +175,7 @@ def _codes(findings: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]
 
 
 def _counts(part: str, one: Mapping[str, Any]) -> bool:
-    """Whether somebody has to look at it."""
+    """Whether it needs attention."""
     return one["severity"] != "advice" and (part == "waived" or not one["waived"])
 
 

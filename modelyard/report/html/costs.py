@@ -1,4 +1,4 @@
-"""What the stacks cost before and after, where the document says so."""
+"""What the stacks cost before and after, if the document has costs."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -21,7 +21,7 @@ class Cost(NamedTuple):
     after: str
     delta: str
     about: tuple[str, ...]
-    """The whole story in a few lines: sums, where prices come from, what has none."""
+    """The details in a few lines: sums, sources of prices, what has no price."""
 
     @property
     def amounts(self) -> tuple[str, str, str]:
@@ -30,12 +30,12 @@ class Cost(NamedTuple):
 
 
 def costs_of(document: Mapping[str, Any]) -> tuple[Cost | None, ...]:
-    """The cost of each stack in words, None where the document says nothing of it."""
+    """The cost of each stack in words, None if the document has none."""
     return tuple(None if cost is None else _told(cost) for cost in _costs(document))
 
 
 def total_cost(document: Mapping[str, Any]) -> Cost:
-    """The sums over the stacks whose cost is known before and after, so that the two can be compared."""
+    """The sums over the stacks whose cost is known before and after, so that you can compare the two."""
     costs = list(_costs(document))
     known = [usd for usd in map(_usd, costs) if None not in usd]
     if not known:
@@ -50,7 +50,7 @@ def total_cost(document: Mapping[str, Any]) -> Cost:
 
 
 def cost_chart(document: Mapping[str, Any]) -> Chart | None:
-    """USD an hour of the stacks whose cost changes or is unknown; None where the document knows no cost at all."""
+    """USD an hour of the stacks whose cost changes or is unknown; None if the document has no costs at all."""
     costs = list(_costs(document))
     if all(cost is None for cost in costs):
         return None

@@ -1,4 +1,4 @@
-"""The findings of many stacks, alike ones told once and those of one code together."""
+"""The findings of many stacks: identical findings appear once, and those of one code together."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,30 +15,30 @@ PARTS = {
     "still": "Still there",
 }
 OPEN = ("new", "waived", "relaxed")
-"""What the reader has to see."""
+"""The parts that the reader must see."""
 PROJECT = "the whole project"
 SHOWN = 12
-"""Places of a finding that stand in the page itself; the scripts tell all."""
+"""Places of a finding in the page itself; the scripts show all."""
 _PLACE = ("stack", "file", "line", "column")
 
 
 class Place(NamedTuple):
-    """A stack that has the finding, and the line that causes it; or the project where it is no stack's own."""
+    """A stack with the finding, and the line that causes it; or the project, if no stack owns the finding."""
 
     stack: int | None
-    """Its index in the document."""
+    """The stack's index in the document."""
     name: str
     location: str
     """``file:line:column`` as far as they are known."""
     short: str
-    """The same where the stack's name has told the file."""
+    """The location without the file, if the stack's name implies it."""
 
 
 class Item(NamedTuple):
-    """One finding, wherever it occurs."""
+    """One finding, with all its places."""
 
     number: int
-    """Of the finding in the whole page."""
+    """The finding's number in the whole page."""
     severity: str
     code: str
     summary: str
@@ -61,13 +61,13 @@ class Family(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The findings that one thing became of."""
+    """The findings with the same outcome."""
 
     name: str
     heading: str
     families: tuple[Family, ...]
     tally: Mapping[str, int]
-    """Findings by severity, and those that are waived; each counts in every stack that has it."""
+    """Findings by severity, and waived findings; each counts in every stack that has it."""
     open: bool
 
 
@@ -81,7 +81,7 @@ class Text(NamedTuple):
 
 
 def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
-    """The findings by part, the gravest first."""
+    """The findings by part, the gravest first within each."""
     titles = {code: one.title for code, one in _known(document).items()}
     parts = []
     number = 0
@@ -116,7 +116,7 @@ def texts_of(document: Mapping[str, Any], parts: Iterable[Part]) -> tuple[Text, 
 
 
 def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:
-    """The page of every code, those of the project's own rules included."""
+    """The page of every code, including the project's own rules."""
     rules = {code: Explanation(code, one["title"], one["markdown"]) for code, one in document.get("rules", {}).items()}
     return {**explanations(), **rules}
 
@@ -132,8 +132,8 @@ def _alike(document: Mapping[str, Any], part: str) -> dict[tuple[tuple[str, Any]
 
 
 def _told(findings: Mapping[str, Any], part: str) -> Iterator[Mapping[str, Any]]:
-    """The findings of a part. Those that the change waives or relaxes say so, and those that are still there what they
-    said before where that was something else.
+    """The findings of a part. Those that the change waives or relaxes say so; those that are still there and changed
+    show their earlier text.
     """
     if part == "waived":
         for one in findings.get("waived", ()):

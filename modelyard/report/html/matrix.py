@@ -1,4 +1,4 @@
-"""Which version of each patch every changed stack has before and after."""
+"""The version of each patch before and after, for every changed stack."""
 
 import re
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ class Row(NamedTuple):
     """One stack."""
 
     stack: int
-    """Its index in the document."""
+    """The stack's index in the document."""
     name: str
     cells: tuple[Cell, ...]
-    """One a patch; empty where none is known."""
+    """One per patch; empty if unknown."""
     why: str
-    """Why none is known, empty where they are."""
+    """Why the versions are unknown, empty if they are known."""
 
 
 class Matrix(NamedTuple):
@@ -41,11 +41,11 @@ class Matrix(NamedTuple):
     patches: tuple[str, ...]
     rows: tuple[Row, ...]
     moved: tuple[int, ...]
-    """Stacks in which each patch has another version, is new or gone."""
+    """The number of stacks in which each patch changes its version, is new or is gone."""
 
 
 def matrix_of(document: Mapping[str, Any]) -> Matrix:
-    """Stacks by patches; patches that move somewhere come first."""
+    """Stacks by patches; patches that change in some stack come first."""
     stacks = document["stacks"]
     moved: dict[str, int] = {}
     for stack in stacks:
@@ -85,5 +85,5 @@ def _move(before: str | None, after: str | None) -> Move:
 
 
 def _order(version: str) -> list[tuple[int, str]]:
-    """Versions sort by their numbers: ``v10`` comes after ``v9``."""
+    """The sort key of a version, by its numbers: ``v10`` comes after ``v9``."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", version) if part]

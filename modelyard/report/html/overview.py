@@ -1,4 +1,4 @@
-"""What stands at the top: the verdict, the numbers, and a row for every changed stack."""
+"""The top of the page: the verdict, the numbers, and a row for every changed stack."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or milder"}
 _BECAME = {**_QUIETED, "fixed": "fixed", "still": "still there"}
 _ALWAYS = ("fixed", "still there")
 CAP = 100
-"""Rows that show before the reader asks for more."""
+"""Rows shown before the reader asks for more."""
 
 
 class Stat(NamedTuple):
@@ -24,7 +24,7 @@ class Stat(NamedTuple):
     value: str
     note: str
     tone: str = ""
-    """``bad`` where the number should be noticed."""
+    """``bad`` if the number needs attention."""
 
 
 class Tally(NamedTuple):
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     """One changed stack."""
 
     stack: int
-    """Its index in the document."""
+    """The stack's index in the document."""
     name: str
     file: str
     headline: str
@@ -53,19 +53,19 @@ class Row(NamedTuple):
     """Changes for the next apply or submission."""
     pods: int
     gpus: tuple[int, int] | None
-    """Of all its targets before and after; None where nobody knows."""
+    """GPUs of all its targets before and after; None if unknown."""
     gpu_delta: str
     cost: Cost | None
     new: tuple[Tally, ...]
-    """Severities with a finding that is new."""
+    """Severities with a new finding."""
     quieted: tuple[str, ...]
-    """How many findings are newly waived, and no longer checked or milder, in words."""
+    """How many findings are newly waived, no longer checked, or milder, in words."""
     fixed: int
     still: int
 
 
 def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
-    """How grave it is (``error``, ``warning`` or ``fixed``), and whether anything stops an apply, in a sentence."""
+    """The severity of the preview (``error``, ``warning`` or ``fixed``), and whether an apply is blocked, in words."""
     stacks = [stack for stack in document["stacks"] if stack["blocked"]]
     project = document.get("project", {}).get("findings", {})
     if not stacks and any(finding["severity"] == "error" for finding in project.get("new", ())):
@@ -114,13 +114,13 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
 
 
 def _others(summary: Mapping[str, Any], severity: str) -> str:
-    """What became of the other findings of a severity."""
+    """How many other findings of a severity changed, and how."""
     numbers = {words: summary.get(part, {}).get(severity, 0) for part, words in _BECAME.items()}
     return ", ".join(f"{number:,} {words}" for words, number in numbers.items() if number or words in _ALWAYS)
 
 
 def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
-    """The number with the stacks that it leaves out because nobody knows it of them."""
+    """The number with the count of stacks that it leaves out because they are unknown."""
     unknown = sum(stack[name] is None for stack in document["stacks"])
     if not unknown:
         return stat
@@ -138,7 +138,7 @@ def _arrow(before: str, after: str) -> str:
 
 
 def rows_of(document: Mapping[str, Any], costs: Sequence[Cost | None]) -> tuple[Row, ...]:
-    """The changed stacks: those that are blocked first, then by their new findings, then by name."""
+    """The changed stacks: blocked stacks first, then by their new findings, then by name."""
     rows = [_row(at, stack, document, costs[at]) for at, stack in enumerate(document["stacks"])]
     return tuple(sorted(rows, key=_gravity))
 

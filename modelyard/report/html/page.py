@@ -1,4 +1,4 @@
-"""The page of a preview: its parts, its styles and scripts, and the policy that lets it load nothing."""
+"""The page of a preview: its parts, its styles and scripts, and the policy that forbids it to load anything."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ from modelyard.report.preview.words import HAPPENS
 from modelyard.report.values import count
 
 DIFF_VERSION = "9.0.0"
-"""Of the library in ``vendor/diff``."""
+"""Version of the library in ``vendor/diff``."""
 _STYLES = ("base.css", "overview.css", "sections.css", "topology.css", "print.css")
 _SCRIPTS = (
     "dom.js",
@@ -85,7 +85,7 @@ def page(document: Mapping[str, Any], title: str) -> str:
 
 
 def _choices(document: Mapping[str, Any], parts: tuple[told.Part, ...]) -> dict[str, list[tuple[str, str]]]:
-    """What each filter offers: value and words."""
+    """The choices of each filter: value and words."""
     stacks = document["stacks"]
     states = {stack["status"] for stack in stacks}
     states |= {name for name in ("blocked", "unplanned") if any(stack[name] for stack in stacks)}
@@ -125,7 +125,7 @@ def _environment() -> jinja2.Environment:
 
 @lru_cache(maxsize=1)
 def _assets() -> tuple[str, str, str, str]:
-    """Styles, the script that must run before anything shows, the library with its licence, the scripts."""
+    """Styles, the script that runs before anything is shown, the library with its licence, the scripts."""
     licence = _read("vendor", "diff", "LICENSE").strip()
     library = f"/*! diff {DIFF_VERSION}\n\n{licence}\n*/\n{_read('vendor', 'diff', 'diff.min.js')}"
     scripts = "\n".join(_read("assets", name) for name in _SCRIPTS)
@@ -142,7 +142,7 @@ def _read(*path: str) -> str:
 
 
 def _policy(styles: list[str], scripts: list[str]) -> str:
-    """Only what the page itself holds may style it and run; nothing may be loaded or sent."""
+    """The policy: only the page's own styles and scripts apply; nothing may be loaded or sent."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -159,14 +159,14 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-# What the scripts of the page know: the document without what stands in the page already.
+# The data for the page's scripts: the document without what the page already contains.
 _NO_GPUS = {"before": 0, "after": 0}
-"""What stacks are sorted by where their GPUs are unknown; the page does not show it."""
+"""The sort value of stacks whose GPUs are unknown; the page does not show it."""
 _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 
 def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequence[Cost | None]) -> dict[str, Any]:
-    """Stacks with numbers instead of texts: those of changes, findings, node lists and scenes told once."""
+    """Stacks with numbers instead of texts: texts of changes, findings, node lists and scenes are stored once."""
     places, scenes = _Told(), _Told()
     items = [(part, item) for part in parts for family in part.families for item in family.items]
     found: list[list[list[Any]]] = [[] for _ in document["stacks"]]
@@ -203,19 +203,19 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
 
 
 def script_json(data: Any) -> str:
-    """JSON that cannot end the script it stands in."""
+    """JSON that cannot end its surrounding script."""
     return json.dumps(data, separators=(",", ":")).translate(_ESCAPES)
 
 
 class _Told:
-    """Values, alike ones once."""
+    """Values, each stored once."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._at: dict[str, int] = {}
 
     def place(self, value: Any) -> int | None:
-        """Where the value stands; None for none."""
+        """The index of the value; None for None."""
         if value is None:
             return None
         text = json.dumps(value, sort_keys=True)
@@ -256,7 +256,7 @@ def _stack(
             for target in stack["targets"]
         ],
         "submissions": submissions,
-        # The stack's own file is told once.
+        # The stack's own file is stored once.
         "findings": [[number, where.removeprefix(stack["file"]) if where else None] for number, where in found],
         "topology": picture
         and [places.place(picture["places"]), scenes.place(picture["before"]), scenes.place(picture["after"])],
@@ -264,6 +264,6 @@ def _stack(
 
 
 def _middle(cost: Mapping[str, Any] | None) -> float | None:
-    """What the stack's cost changes by, to sort by."""
+    """The change of the stack's cost, as a sort value."""
     usd = cost["delta"]["usd"] if cost else None
     return usd and (usd["low"] + usd["high"]) / 2

@@ -1,4 +1,4 @@
-"""Texts of a document as a page may show them."""
+"""Prepares texts of a document for display in the page."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _CODE = re.compile(r"`(?P<code>[^`]+)`")
 
 
 def visible(value: Any) -> Any:
-    """A document without credentials, and with escapes for characters that are invisible or turn the direction."""
+    """A document without credentials, and with escapes for characters that are invisible or change the direction."""
     match value:
         case str():
             return _HIDDEN.sub(escape, hidden_text(value))
@@ -31,7 +31,7 @@ def visible(value: Any) -> Any:
 
 
 def value_text(value: Any) -> str:
-    """A field's value: one line, or YAML where it has parts."""
+    """A field's value: one line, or YAML if it has parts."""
     if isinstance(value, dict | list) and value:
         return yaml_text(value).rstrip("\n")
     if isinstance(value, str) and "\n" in value:
@@ -40,7 +40,7 @@ def value_text(value: Any) -> str:
 
 
 def breakable(path: str) -> Markup:
-    """A field's path that breaks between its parts when it must."""
+    """A field's path that can break between its parts."""
     return Markup("<wbr>").join(part for part in _JOINT.split(path) if part)
 
 
@@ -64,7 +64,7 @@ def _blocks(text: str) -> Iterator[Markup]:
 
 
 def inline(text: str) -> Markup:
-    """One line of a finding, in which backquotes stand around commands and settings."""
+    """One line of a finding, with backquotes around commands and settings."""
     return _marked(text, _CODE)
 
 
