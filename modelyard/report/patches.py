@@ -12,7 +12,7 @@ from modelyard.stack.config import Target, Targets
 
 
 def patches_text(library: Library, style: Style = PLAIN) -> list[str]:
-    """Two lines a patch: name, versions and what it does; then its targets."""
+    """Two lines per patch: name, versions and what it does; then its targets."""
     newest = [next(iter(versions.values())) for versions in library.patches.values()]
     rows = [(patch.name, _versions(library, patch.name), patch.meta.description) for patch in newest]
     head, *lines = table(rows, ("PATCH", "VERSIONS", "WHAT IT DOES"), style)
@@ -28,7 +28,7 @@ def _versions(library: Library, name: str) -> str:
 
 
 def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
-    """One patch: its newest version's terms and parameters."""
+    """One patch: the terms and parameters of its newest version."""
     patch = library.latest(name)
     lines = [
         style.bold(patch.id),
@@ -46,7 +46,7 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
             lines.extend(wrapped(value, 13, style.columns, f"  {name}"))
     lines.append("")
     properties: dict[str, Any] = patch.schema.get("properties", {})
-    # A schema may be true or false alone, which says nothing of its values.
+    # A schema may be only true or false, which does not describe its values.
     described = {name: spec if isinstance(spec, dict) else {} for name, spec in properties.items()}
     rows = [
         (
@@ -61,9 +61,9 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
 
 
 def _targets(patch: PatchVersion) -> tuple[str, ...]:
-    """Names of the objects that a version is for, as far as the template tells: the vendor's unless a stack renames.
+    """Names of the objects that a version changes, as far as the template shows them: the vendor names.
 
-    Of whole objects, their kinds.
+    A stack may rename them. For whole objects, their kinds.
     """
     if patch.meta.use != "patched":
         kinds = (
@@ -124,7 +124,7 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
 
 
 def _shown(schema: Any, name: str = "") -> Any:
-    """A JSON Schema whose values are no secrets, neither by the name of their parameter nor by their form."""
+    """A JSON Schema without values that look like secrets, by the name of their parameter or by their form."""
     if isinstance(schema, list):
         return [_shown(part, name) for part in schema]
     if not isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""A pipeline and its runs, in words and for machines."""
+"""A pipeline and its runs, as text and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from modelyard.workloads.facts.heads import Head
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
-    """The stages in order, and below them what a run holds at most."""
+    """The stages in order, and below them the most that a run holds."""
     lines = [f"{style.bold(safe(shown.name))} of {safe(stack)}: {count(len(shown.stages), 'stage')}", ""]
     rows = [row for one in shown.stages for row in _rows(one)]
     lines += table(rows, ("STAGE", "RUNS", "PODS", "CPU", "MEMORY", "GPUS", "LIMIT", "AFTER"), style)
@@ -34,7 +34,7 @@ def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]
 
 
 def pipeline_document(stack: str, file: str, shown: Summary) -> dict[str, Any]:
-    """The same for machines."""
+    """The pipeline as JSON."""
     return {
         "formatVersion": 1,
         "stack": stack,
@@ -68,7 +68,7 @@ def pipeline_document(stack: str, file: str, shown: Summary) -> dict[str, Any]:
 
 
 def pipeline_mermaid(shown: Summary) -> list[str]:
-    """A flowchart in Mermaid's language: stages with their GPUs, and on each arrow what is handed on."""
+    """A flowchart in Mermaid's language: stages with their GPUs, and on each arrow the data that it passes on."""
     numbers = {one.stage.name: f"s{index}" for index, one in enumerate(shown.stages)}
     writers = {name: one.stage.name for one in shown.stages for name in one.stage.writes}
     lines = ["flowchart LR"]
@@ -87,7 +87,7 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
 def run_text(
     stack: str, run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
 ) -> list[str]:
-    """What was made, or would be, and how to follow it and end it."""
+    """What was made, or would be made, and how to follow and end it."""
     namespace = objects[0]["metadata"]["namespace"]
     state = "could be" if dry_run else "is"
     lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}; its stages wait for each other"]
@@ -101,7 +101,7 @@ def run_text(
 def run_document(
     stack: str, pipeline: str, run: str, made: Submission, objects: Sequence[Mapping[str, Any]], *, dry_run: bool
 ) -> dict[str, Any]:
-    """The same as JSON."""
+    """The submitted pipeline run as JSON."""
     document = submitted_document(stack, run, made, objects, dry_run=dry_run)
     stages = [body["metadata"].get("labels", {}).get(STAGE) for body in objects]
     described = [{**one, "stage": stage} for one, stage in zip(document["objects"], stages, strict=True)]
@@ -127,7 +127,7 @@ def _head(head: Head | None) -> dict[str, Any] | None:
 
 
 def _rows(one: StageSize) -> Iterator[tuple[str, ...]]:
-    """The line of a stage, and below it that of the pod beside its workers."""
+    """The line of a stage, and below it the line of the pod beside its workers."""
     after = ", ".join(one.stage.needs)
     if one.stage.rollout is not None:
         yield one.stage.name, f"roll-out to {one.stage.rollout}", "", "", "", "", "", after

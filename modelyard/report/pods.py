@@ -1,4 +1,4 @@
-"""What a pod asks of its nodes, in words."""
+"""What a pod requires of its nodes, in words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def writer(path: merge.Path) -> Write:
-    """What says the values of a field: words of its own for affinity to nodes and for tolerations."""
+    """The function that formats the values of a field: a special one for node affinity and for tolerations."""
     if path[-2:] == ("nodeAffinity", _REQUIRED):
         return nodes
     if path[-2:] == ("nodeAffinity", _PREFERRED):
@@ -29,7 +29,7 @@ def nodes(value: Any, most: int) -> str:
 
 
 def preferred_nodes(value: Any, most: int) -> str:
-    """Which nodes a pod would rather run on, each wish with its weight."""
+    """Which nodes a pod prefers, each preference with its weight."""
     try:
         wishes = [f"{_term(wish['preference'], most)} (weight {wish['weight']})" for wish in value]
     except (KeyError, TypeError, AttributeError):
@@ -39,7 +39,7 @@ def preferred_nodes(value: Any, most: int) -> str:
 
 def _term(term: Mapping[str, Any], most: int) -> str:
     wishes = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
-    # The scheduler matches an empty term with no node at all.
+    # For the scheduler, an empty term matches no node.
     return some([_expression(wish, most) for wish in wishes], most, " and ") if wishes else "no node"
 
 
@@ -61,7 +61,7 @@ def _expression(wish: Mapping[str, Any], most: int) -> str:
 
 
 def tolerations(value: Any, most: int) -> str:
-    """Which taints a pod puts up with, as kubectl writes taints: ``nvidia.com/gpu:NoSchedule, spot=true for 300 s``."""
+    """Which taints a pod tolerates, as kubectl writes taints: ``nvidia.com/gpu:NoSchedule, spot=true for 300 s``."""
     try:
         return some([_toleration(one) for one in value], most) or "none"
     except (TypeError, AttributeError):

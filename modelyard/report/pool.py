@@ -14,24 +14,24 @@ from modelyard.runs.pool.words import age
 from modelyard.stack.words import few, plural
 
 MOST_ROWS = 20
-"""Of a table that nobody asked for whole."""
+"""Rows of a table, unless the user asks for all."""
 _PARTS = (MOST_ROWS, "--team T shows those of one team, --json all")
 _ALL_NODES = "--nodes shows all, --node NAME one"
 _UNKNOWN = "unknown"
 
 
 class Asked(NamedTuple):
-    """What was asked for, beside the pool."""
+    """The user's request, in addition to the pool."""
 
     stack: str
     now: datetime
     usage: Usage | None
-    """None: there is no server that could tell what GPUs do."""
+    """None if no server reports what GPUs do."""
     all_nodes: bool = False
 
 
 def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
-    """Products, owners, queues, what waits, and nodes; each with a head, and none that would be empty."""
+    """Products, owners, queues, waiting runs, and nodes; each table has a head, and empty tables are left out."""
     lines = [_summary(view, asked, style)]
     whole = len(view.nodes) if asked.all_nodes else MOST_ROWS
     for head, rows, title, most, more in (
@@ -82,7 +82,7 @@ def _summary(view: PoolView, asked: Asked, style: Style) -> str:
 
 
 def _taken(products: Sequence[ProductUse], noun: str) -> str:
-    """How many of them are taken, free, out of reach and idle."""
+    """How many of them are taken, free, unreachable and idle."""
     taken = sum(one.taken for one in products)
     closed = sum(one.closed for one in products)
     idle, unknown = sum(one.idle.idle for one in products), sum(one.idle.unknown for one in products)
@@ -221,7 +221,7 @@ def _busy(idle: Idle, taken: int) -> str:
 
 
 def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
-    """The same for machines; null is unknown, never zero."""
+    """The pool as JSON; null is unknown, never zero."""
     usage = asked.usage
     return {
         "formatVersion": 1,
@@ -261,5 +261,5 @@ def pool_document(view: PoolView, asked: Asked) -> dict[str, Any]:
 
 
 def _used(idle: Idle, taken: int) -> dict[str, int | None]:
-    """Idle GPUs, None unless all are known; and how busy those are that are known."""
+    """Idle GPUs, None unless all are known; and the utilisation of the known ones."""
     return {"idle": None if taken and idle.unknown else idle.idle, "utilisation": idle.utilisation(taken)}

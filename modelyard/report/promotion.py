@@ -1,4 +1,4 @@
-"""A promotion for the eyes: what is taken, what stays, the edit."""
+"""A promotion as text: what is taken, what stays, the edit."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ def promotion_text(
     Args:
         found: what is taken and what stays.
         source: name of the stack that is ahead.
-        target: name of the one to change.
+        target: name of the stack to change.
         diff: the edit as a unified diff.
         written: whether the edit has been made.
         style: colours and width.
@@ -48,7 +48,7 @@ def promotion_text(
 
 
 def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Style) -> list[str]:
-    """A warning for each version that would go down."""
+    """A warning for each version that would decrease."""
     lines, keep = [], []
     for one in lowered:
         words = f"{one.setting} goes down from {_value(one.shown[1])} to {_value(one.shown[0])}"

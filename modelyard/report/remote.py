@@ -1,4 +1,4 @@
-"""Remote resources with the machines that they may get, as text and as JSON."""
+"""Remote resources with the machines that are offered for them, as text and as JSON."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -13,7 +13,7 @@ from modelyard.stack.jobs import Resource
 from modelyard.workloads.remote.offers import Offer
 
 SHOWN = 8
-"""Offers of a resource that the text shows; JSON has all."""
+"""Offers per resource in the text; JSON has all."""
 
 
 class RemoteResource(NamedTuple):
@@ -22,11 +22,11 @@ class RemoteResource(NamedTuple):
     resource: Resource
     jobs: tuple[str, ...]
     offers: tuple[Offer, ...]
-    """The chosen one first."""
+    """The offers, the chosen one first."""
     launcher: str
-    """Empty where nothing is launched."""
+    """The launcher; empty if nothing is launched."""
     errors: tuple[str, ...] = ()
-    """Codes of what keeps its jobs from being launched."""
+    """Codes of the errors that keep its jobs from being launched."""
 
 
 def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = PLAIN) -> list[str]:
@@ -60,7 +60,7 @@ def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = 
 
 
 def remote_document(stack: str, file: str, resources: Iterable[RemoteResource]) -> dict[str, Any]:
-    """The same for machines; null is unknown, never zero."""
+    """The remote resources as JSON; null is unknown, never zero."""
     return {
         "formatVersion": 1,
         "stack": stack,
@@ -113,7 +113,7 @@ def _usd(amount: Fraction | None) -> str:
 
 
 def _notes(offers: Sequence[Offer]) -> list[str]:
-    """From when the prices are, and what is not sure."""
+    """The dates of the prices, and what is uncertain."""
     priced = sorted({offer.price_date for offer in offers if offer.usd_per_hour is not None})
     notes = []
     if priced:

@@ -13,14 +13,14 @@ from modelyard.report.unified import yaml_text
 
 
 class RenderedRemote(NamedTuple):
-    """Where the files for a remote cluster are among a stack's."""
+    """The place of a remote cluster's files among a stack's files."""
 
     name: str
     context: str
-    """By which the plan reaches it."""
+    """The context by which the plan reaches it."""
     namespace: str
     folder: str
-    """Relative to the stack's."""
+    """The folder, relative to the stack's."""
 
 
 class RenderedStack(NamedTuple):
@@ -29,12 +29,12 @@ class RenderedStack(NamedTuple):
     name: str
     files: Mapping[str, str]
     findings: tuple[Finding, ...]
-    """What to know before another tool applies them."""
+    """What to know before another tool applies the files."""
     remotes: tuple[RenderedRemote, ...] = ()
 
 
 def rendered_remotes(plan: Plan) -> tuple[RenderedRemote, ...]:
-    """The remote clusters for which there are files."""
+    """The remote clusters that have files."""
     return tuple(
         RenderedRemote(far.remote, far.context or "", far.namespace, f"remotes/{far.remote}")
         for far in plan.remotes
@@ -43,9 +43,9 @@ def rendered_remotes(plan: Plan) -> tuple[RenderedRemote, ...]:
 
 
 def vendor_files(plan: Plan, documents: Iterable[tuple[PatchVersion, Document]]) -> dict[str, str]:
-    """One file a document, numbered in the order in which they are applied, each with its ``# target:`` line.
+    """One file per document, numbered in the order in which they are applied, each with its ``# target:`` line.
 
-    In a remote cluster is nothing to patch, so for it there is one file an object, whole and numbered alike, in
+    A remote cluster has nothing to patch, so it gets one file per object, whole and numbered in the same way, in
     ``remotes/NAME``.
     """
     rank = {target.name: index for index, target in enumerate(plan.targets)}
@@ -68,14 +68,14 @@ def _whole_files(plan: Plan) -> dict[str, str]:
 
 
 def _of_remotes(plan: Plan, files: Callable[[Plan], Mapping[str, str]]) -> dict[str, str]:
-    """The files of each remote cluster's plan, in folders of their own."""
+    """The files of each remote cluster's plan, each in its own folder."""
     folders = {one.name: one.folder for one in rendered_remotes(plan)}
     of_each = ((folders[far.remote], files(far)) for far in plan.remotes if far.remote in folders)
     return {f"{folder}/{name}": text for folder, found in of_each for name, text in found.items()}
 
 
 def rendered_document(form: str, folder: str | None, stacks: Iterable[RenderedStack]) -> dict[str, Any]:
-    """The files for machines: where they are, none where they were only printed, and what stands in each."""
+    """The files as JSON: their folder, none if they were only printed, and the content of each."""
     return {
         "formatVersion": 1,
         "format": form,
@@ -93,12 +93,12 @@ def rendered_document(form: str, folder: str | None, stacks: Iterable[RenderedSt
 
 
 def kustomize_files(plan: Plan) -> dict[str, str]:
-    """A base of the objects as they are and one patch a target; ``kubectl kustomize`` builds it to the plan's after.
+    """A base of the current objects and one patch per target; ``kubectl kustomize`` builds the plan's result from them.
 
     The base leaves out what the API server adds by itself: status, versions, times. Patches are JSON Patches, because
-    kustomize puts new items of a list first and a cluster puts them last, which would be another pod template. Objects
-    that the stack creates are resources of their own, without a patch. Each remote cluster has a kustomization of its
-    own, ``remotes/NAME``.
+    kustomize puts new items of a list first and a cluster puts them last, which would change the pod template. Objects
+    that the stack creates are separate resources, without a patch. Each remote cluster has its own kustomization,
+    ``remotes/NAME``.
     """
     files: dict[str, str] = {}
     resources, patches = [], []
@@ -134,7 +134,7 @@ Operation = dict[str, Any]
 def json_patch(before: Any, after: Any) -> list[Operation]:
     """Operations that turn ``before`` into exactly ``after``, order of lists included.
 
-    Items are compared in their places; a list that lost items or changed their order is replaced as a whole.
+    Items are compared by position; a list that lost items or changed their order is replaced as a whole.
     """
     return list(_operations("", before, after))
 
@@ -163,7 +163,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _grown(before: list[Any], after: list[Any]) -> bool:
-    """Whether each item still stands in its place, whatever happened inside it; named items tell by their name."""
+    """Whether each item keeps its position, whatever changed inside it; named items are identified by their name."""
     if len(after) < len(before):
         return False
 

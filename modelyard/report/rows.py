@@ -1,4 +1,4 @@
-"""Rows of changes laid out: one line where it fits, else broken between the changes, never inside a name."""
+"""Lays out rows of changes: on one line if it fits, else broken between the changes, never inside a name."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from modelyard.report.style import Style, safe, shorten
 from modelyard.report.values import EVERYTHING, fitted
 
 WIDEST_LABEL = 15
-"""Columns that labels are aligned to at most; the values of a longer label begin where it ends."""
+"""The widest column to align labels to; the values of a longer label begin where it ends."""
 
 
 class Piece(NamedTuple):
-    """Text that stays on one line: plain to be measured, marked up to be printed."""
+    """Text that stays on one line: plain for measuring, marked up for printing."""
 
     plain: str
     marked: str
@@ -26,7 +26,7 @@ def rows_text(rows: tuple[Row, ...], indent: int, style: Style) -> list[str]:
 
 
 def _row(row: Row, indent: int, width: int, style: Style) -> Iterator[str]:
-    """What fits beside the label, and below it what needs the label's columns too."""
+    """The items that fit beside the label, and below it those that need the label's columns too."""
     label = safe(row.label)
     lead = " " * indent + f"{label:<{width}}  "
     beside: list[Piece] = []
@@ -59,7 +59,7 @@ def _packed(pieces: Iterable[Piece], lead: str, style: Style) -> Iterator[str]:
 
 
 def _long(item: Item, room: int, style: Style) -> list[str]:
-    """A change on one line, or what it was and what it will be on a line each."""
+    """A change on one line, or its old and new values on a line each."""
     whole = _piece(item, EVERYTHING, style)
     if len(whole.plain) <= room:
         return [whole.marked]
@@ -84,7 +84,7 @@ def _piece(item: Item, room: int, style: Style) -> Piece:
 
 
 def apart(item: Item, room: int) -> tuple[str, str]:
-    """Both values cut to the room; where that hides what differs, from shortly before the first difference."""
+    """Both values cut to the room; if that hides the difference, they start shortly before it."""
     before, after = (fitted(value, room, item.write) for value in (item.before, item.after))
     if before != after:
         return before, after

@@ -1,4 +1,4 @@
-"""Runs as a table and as JSON, why one waits, and what was stopped."""
+"""Runs as a table and as JSON, why a run waits, and what was stopped."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,13 +13,13 @@ from modelyard.stack.words import few, plural
 
 
 def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidden: int = 0) -> list[str]:
-    """One line a run.
+    """One line per run.
 
     Args:
-        runs: the newest first.
-        now: the present.
-        style: of the text.
-        hidden: runs that have ended and are not shown.
+        runs: the runs, newest first.
+        now: the current time.
+        style: the style of the text.
+        hidden: the number of ended runs that are not shown.
     """
     more = [style.dim(f"{plural(hidden, 'run')} that ended: --all shows {'it' if hidden == 1 else 'them'}")]
     if not runs:
@@ -29,10 +29,10 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
         for run in runs
     ]
     paint = {"failed": style.removed, "running": style.added, "queued": style.changed, "cancelled": style.dim}
-    # Queues of the platform's cluster have their teams' names; a remote cluster has no teams.
+    # Queues of the home cluster have their teams' names; a remote cluster has no teams.
     queue = "QUEUE" if any(run.remote for run in runs) else "TEAM"
     head, *lines = table(rows, ("RUN", "STATE", queue, "GPUS", "AGE", "RAN", "ABOUT"), style)
-    # A name may have a state in it, and no two spaces before that.
+    # A name may contain a state, but never after two spaces.
     lines = [
         line.replace(f"  {run.state}", f"  {paint.get(run.state, str)(run.state)}", 1)
         for run, line in zip(runs, lines, strict=True)
@@ -56,7 +56,7 @@ def _seconds(run: Run, now: datetime) -> int | None:
 
 
 def _about(run: Run) -> str:
-    """Where it runs if not here, the reason of a failure, how far its trials or stages are."""
+    """The cluster if it is not the home cluster, the reason of a failure, the progress of its trials or stages."""
     trials = ""
     if len(run.parts) > 1:
         states: tuple[State, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
@@ -69,7 +69,7 @@ def _about(run: Run) -> str:
 
 
 def runs_document(stack: str, runs: Iterable[Run], now: datetime, unread: Iterable[str]) -> dict[str, Any]:
-    """The same for machines."""
+    """The runs as JSON."""
     return {
         "formatVersion": 1,
         "stack": stack,
@@ -80,7 +80,7 @@ def runs_document(stack: str, runs: Iterable[Run], now: datetime, unread: Iterab
 
 
 def run_record(run: Run, now: datetime) -> dict[str, Any]:
-    """One run for machines."""
+    """One run as a JSON object."""
     return {
         "name": run.name,
         "job": run.job,
@@ -126,7 +126,7 @@ def why_text(found: Diagnosis, style: Style = PLAIN) -> list[str]:
 
 
 def why_document(found: Diagnosis, now: datetime) -> dict[str, Any]:
-    """The same for machines."""
+    """The diagnosis as JSON."""
     return {
         "formatVersion": 1,
         "stack": found.run.stack,
@@ -149,7 +149,7 @@ def cancelling_text(run: Run, has: Stake) -> str:
 
 
 def cancelled_text(run: Run, has: Stake, style: Style = PLAIN) -> list[str]:
-    """What was stopped, and what comes free."""
+    """What was stopped, and what becomes free."""
     if has.gpus or has.asked:
         gpus = has.total
         had = f"{run.counted(gpus)} of it {'comes' if gpus == 1 else 'come'} free when its pods have stopped"
@@ -165,7 +165,7 @@ def cancelled_text(run: Run, has: Stake, style: Style = PLAIN) -> list[str]:
 
 
 def cancelled_document(run: Run, has: Stake | None) -> dict[str, Any]:
-    """The same for machines; None: it had ended, and nothing was stopped."""
+    """The result as JSON; ``has`` is None if the run had ended and nothing was stopped."""
     return {
         "formatVersion": 1,
         "stack": run.stack,

@@ -16,9 +16,9 @@ from modelyard.workloads.sizing.sources import SOURCES
 from modelyard.workloads.sizing.values import amount, count
 
 _ADDED = 6
-"""Numbers of jobs that share pods that are shown one by one; of more, only their number."""
+"""Up to this many numbers of jobs that share pods are shown separately; of more, only their count."""
 _UNITS = {"cores": "core", "pods": "pod", "GPUs": "GPU", "parts": "part", "requests": "request"}
-"""The plural of each unit but bytes, and its singular."""
+"""The plural of each unit except bytes, and its singular."""
 
 
 def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> list[str]:
@@ -38,7 +38,7 @@ def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> l
 
 
 def size_document(stack: str, file: str, resources: Iterable[Sized]) -> dict[str, Any]:
-    """The same for machines; null is unknown, never zero."""
+    """The sizes as JSON; null is unknown, never zero."""
     known = list(resources)
     return {
         "formatVersion": 1,
@@ -86,7 +86,7 @@ def _cited_text(key: str) -> str:
 
 
 def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
-    """What the resource gets of each kind, and from where."""
+    """What the resource gets of each kind, and the source of the number."""
     for key, value in one.size._asdict().items():
         said, needed = getattr(one.resource, key), getattr(one.need, key)
         estimated = _gets_text(key, Fraction(needed)) if needed is not None else ""
@@ -96,7 +96,7 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
                 if key in one.below
                 else ""
             )
-            # That none is estimated says nothing to somebody who has given some.
+            # "No GPU estimated" does not help a user who has set a number.
             known = estimated if key != "gpus" or needed else ""
             origin = f"the stack file{under or (f'; its jobs need {known}' if known else '')}"
         elif key == "gpus" and one.part is not None:
@@ -128,12 +128,12 @@ def _of_jobs(one: Sized, key: str) -> str:
 
 
 def memory_text(value: Fraction) -> str:
-    """Bytes as a stack file says them; whole Gi where an estimate is none."""
+    """Bytes in the stack file's form; an estimate that is no whole number is rounded up to Gi."""
     return quantity.memory(value) if value.denominator == 1 else f"{math.ceil(value / GI)}Gi"
 
 
 def _rounded(key: str, value: Fraction) -> Fraction:
-    """As a resource would say it: whole Gi, whole numbers."""
+    """The value in a resource's form: whole Gi, whole numbers."""
     return Fraction(math.ceil(value / GI) * GI if key == "memory" else math.ceil(value))
 
 

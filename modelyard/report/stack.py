@@ -29,7 +29,7 @@ from modelyard.workloads.sizing import sized as resources
 
 
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
-    """GPU, workloads and patches of an environment, then its pool and its jobs, as far as it has any."""
+    """GPU, workloads and patches of a stack, then its pool and its jobs if it has any."""
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
     lines.extend(wrapped(_card(stack), 14, style.columns, "  GPU"))
@@ -57,7 +57,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
 
 
 def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected]) -> dict[str, Any]:
-    """The same for machines."""
+    """The stack as JSON."""
     return {
         "formatVersion": 1,
         "stack": stack.name,
@@ -87,9 +87,9 @@ def _replicas(workload: Workload) -> str:
     return "as it is" if workload.role == "apiServer" else "autoscaled"
 
 
-# What a stack asks for beside the platform's workloads: its pool, its jobs and what they run in and on.
+# What a stack asks for in addition to the platform's workloads: its pool, its jobs and what they run in and on.
 _OF_A_RESOURCE: Final = ("quota", "readSecret", "writeSecret")
-"""Keys of a remote cluster that each of the resources on it says for itself."""
+"""Keys of a remote cluster that each resource on it repeats."""
 _Table = tuple[tuple[str, ...], Iterable[tuple[str, ...]]]
 
 
@@ -97,8 +97,8 @@ def asked_text(config: Config, sizes: Sequence[Sized], style: Style = PLAIN) -> 
     """A table for each section that a stack has, with an empty line before each.
 
     Args:
-        config: of the stack.
-        sizes: its resources, as ``sizing.sized`` gives them.
+        config: the stack's configuration.
+        sizes: its resources, from ``sizing.sized``.
         style: colours and width.
     """
     lines = []
@@ -109,7 +109,7 @@ def asked_text(config: Config, sizes: Sequence[Sized], style: Style = PLAIN) -> 
 
 
 def asked_document(config: Config, sizes: Sequence[Sized]) -> dict[str, Any]:
-    """The same for machines: lists of named things in the keys of the stack file, defaults included."""
+    """The sections as JSON: lists of named things with the keys of the stack file, defaults included."""
     sized = {one.resource.name: one for one in sizes if not one.own}
     return {
         "nodePools": _said(config.node_pools),
@@ -167,7 +167,7 @@ def _secretless(name: str, value: Any) -> Any:
 
 
 def _locked(environment: Environment) -> int | None:
-    """Packages of the lock; None without one that fits."""
+    """Packages of the lock; None without a matching lock."""
     files = environment.files
     return len(files.lock.packages) if files is not None and files.lock is not None and files.digest else None
 
@@ -289,7 +289,7 @@ def _remote(one: RemoteCluster) -> tuple[str, ...]:
 
 
 def _at_once(quota: RemoteQuota | None) -> str:
-    """What the jobs of one resource may have there."""
+    """What the jobs of one resource may use in the remote cluster at once."""
     return f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
 
 
@@ -319,7 +319,7 @@ def _team(job: Job, resource: Resource | None) -> str:
 
 
 def _runs(job: Job, resource: Resource | None) -> str:
-    """What starts it: its command, whenever it is submitted, or the pods or the machine of its resource."""
+    """What starts the job: its command on each submission, or the pods or the machine of its resource."""
     remote = resource.remote if resource is not None else None
     rented = remote is not None and remote.cluster is None
     command = remote.command if remote is not None and rented else job.command

@@ -1,6 +1,6 @@
 """Colour and layout of terminal text.
 
-A plan must be on the screen before a colour library would be imported, so the dozen codes that are needed stand here.
+A plan must appear before a colour library could be imported, so this module has the dozen codes that it needs.
 """
 
 import re
@@ -11,15 +11,15 @@ from typing import NamedTuple
 from modelyard.hiding import hidden_text
 
 MOST_COLUMNS = 100
-"""Columns of text that nobody says a width for, and the most on a wide screen: longer lines are hard to read."""
+"""The default number of columns, and the most on a wide screen: longer lines are hard to read."""
 LEAST_COLUMNS = 60
-"""Columns below which a plan would be all line breaks; a narrower terminal breaks the lines itself."""
+"""Below this many columns a plan would be mostly line breaks; a narrower terminal breaks the lines itself."""
 
 WIDEST_CELL = 48
-"""Columns of the widest cell of a table that is not its last."""
+"""Columns of the widest cell of a table, except its last."""
 NARROWEST_CELL = 6
 LAST_CELL = 24
-"""Columns that the last cell of a table has at least."""
+"""The fewest columns of a table's last cell."""
 
 INVISIBLE = (
     r"\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
@@ -27,21 +27,21 @@ INVISIBLE = (
     r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff"
 )
-"""Beyond ASCII's own: C1 controls, separators of lines and paragraphs, marks of direction, what has no width or no ink,
-and spaces that are not the ordinary one."""
+"""Beyond ASCII's own: C1 controls, separators of lines and paragraphs, marks of direction, characters without width or
+ink, and special spaces."""
 LOG_COMMAND = r"#(?=#[a-z]*\[)"
-"""What CI systems obey anywhere in a log: ``##[group]``, ``##vso[…]``, ``##teamcity[…]``."""
-# Others obey `::set-env …`, but only at the start of a line.
+"""Commands that CI systems obey anywhere in a log: ``##[group]``, ``##vso[…]``, ``##teamcity[…]``."""
+# Other CI systems obey `::set-env …`, but only at the start of a line.
 _UNSAFE = re.compile(rf"[\x00-\x1f{INVISIBLE}\ud800-\udfff]|(?<!\S):(?=:[A-Za-z])|{LOG_COMMAND}")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 class Style(NamedTuple):
-    """How to lay text out: with terminal colours or without, and how wide."""
+    """How to lay out text: with or without terminal colours, and how wide."""
 
     colour: bool
     columns: int = MOST_COLUMNS
-    """No line is wider."""
+    """The maximum width of a line."""
 
     def _wrap(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
@@ -51,7 +51,7 @@ class Style(NamedTuple):
         return self._wrap("1", text)
 
     def dim(self, text: str) -> str:
-        """What most readers skip."""
+        """Text that most readers skip."""
         return self._wrap("2", text)
 
     def added(self, text: str) -> str:
@@ -79,15 +79,15 @@ PLAIN = Style(colour=False)
 
 
 def safe(text: str) -> str:
-    """Text from outside on one line, with escapes for what could steer a terminal or the reader of a CI log.
+    """Text from outside on one line, with escapes for what could control a terminal or the reader of a CI log.
 
-    What looks like a credential, such as a password in an address, is hidden.
+    Anything that looks like a credential, such as a password in an address, is hidden.
     """
     return _UNSAFE.sub(escape, hidden_text(text))
 
 
 def escape(found: re.Match[str]) -> str:
-    """What stands for a character that nobody would see."""
+    """The escape for an invisible character."""
     character = found.group()
     number = ord(character)
     wide = f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
@@ -104,7 +104,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrapped(text: str, indent: int, width: int, first: str = "") -> list[str]:
-    """A paragraph broken at words, every line indented; ``first`` stands in the indent of the first line."""
+    """A paragraph broken at words, every line indented; ``first`` is in the indent of the first line."""
     lead = f"{first:<{indent}}" if first else " " * indent
     return textwrap.wrap(
         safe(" ".join(text.splitlines())),
@@ -121,7 +121,7 @@ def hanging(text: str, indent: int, width: int) -> list[str]:
 
 
 def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, indent: int = 0) -> list[str]:
-    """Rows in aligned columns under a bold head, one text a row; a long last cell goes on in further lines of it."""
+    """Rows in aligned columns under a bold head, one text per row; a long last cell continues on more lines."""
     body = [[*(shorten(cell, WIDEST_CELL) for cell in row[:-1]), safe(row[-1])] for row in map(list, rows)]
     titles = list(head)
     longest = [max(len(row[column]) for row in [titles, *body]) for column in range(len(titles))]
@@ -138,7 +138,7 @@ def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, inde
 
 
 def _narrowed(widths: list[int], room: int) -> list[int]:
-    """The widths with the widest made narrower until all fit the room together."""
+    """The widths, with the widest reduced until all fit the room together."""
     narrow = list(widths)
     while sum(narrow) > room and max(narrow) > NARROWEST_CELL:
         narrow[narrow.index(max(narrow))] -= 1

@@ -1,4 +1,4 @@
-"""Several fields of a target at once, with what each becomes and which patch asks for it."""
+"""Several fields of a target at once, with the new value of each and the patch that asks for it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,9 +10,9 @@ from modelyard.report.style import PLAIN, Style, shorten, table, wrapped
 from modelyard.report.values import count, fitted
 
 SHORT = 24
-"""Fields that are all told; of more, only those that a patch sets."""
+"""Up to this many fields are all shown; of more, only those that a patch sets."""
 _VALUE = 36
-"""Columns of a value at most."""
+"""The most columns of a value."""
 
 
 def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN) -> list[str]:
@@ -40,7 +40,7 @@ def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN
 
 
 def _shared(paths: list[merge.Path], least: int) -> int:
-    """How many elements all paths begin with, before the last element of each."""
+    """How many elements all paths share at the start, before the last element of each."""
     most = min(len(path) for path in paths) - 1
     return next((at for at in range(least, most) if len({path[at] for path in paths}) > 1), max(most, least))
 
@@ -56,7 +56,7 @@ def _value(one: Trace) -> str:
 
 
 def subtree_document(path: merge.Path, traces: Iterable[Trace]) -> dict[str, Any]:
-    """The same for machines, every field of it; a missing key is a missing field."""
+    """The fields as JSON, all of them; a missing key is a missing field."""
     found = list(traces)
     return {
         "formatVersion": 1,

@@ -1,4 +1,4 @@
-"""What a plan comes to, and what to do next."""
+"""The totals of a plan, and what to do next."""
 
 from collections.abc import Collection, Iterator
 
@@ -10,7 +10,7 @@ from modelyard.report.values import count
 
 
 def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str = "") -> list[str]:
-    """Totals of the whole plan, before them those of the targets in ``only``, and where the plan is saved."""
+    """Totals of the whole plan, preceded by those of the targets in ``only``, and where the plan is saved."""
     left_out = unplanned(plan)
     every = len(plan.everything) + len(left_out)
     name = plan.stack
@@ -30,7 +30,7 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
 
 
 def _parts(plan: Plan, missing: int, noun: str, left: int) -> Iterator[str]:
-    """What the targets come to; ``missing`` more could not be planned, the stack leaves ``left`` remote clusters."""
+    """The targets' totals; ``missing`` more could not be planned, the stack leaves ``left`` remote clusters."""
     sums = totals(plan.everything)
     if not plan.everything and (missing or plan.blocked):
         which = f" ({count(missing, 'target')})" if missing else ""
@@ -50,7 +50,7 @@ def _parts(plan: Plan, missing: int, noun: str, left: int) -> Iterator[str]:
 
 
 def _line(words: str, rest: str, style: Style) -> list[str]:
-    """A bold statement and what follows it, broken where it is too long."""
+    """A bold statement and the text after it, broken if it is too long."""
     lines = hanging(words + rest, 2, style.columns)
     if len(lines) > 1 or not rest:
         return [style.bold(line) for line in lines]
@@ -59,7 +59,7 @@ def _line(words: str, rest: str, style: Style) -> list[str]:
 
 
 def next_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str = "") -> list[str]:
-    """What to do next with a plan of which the targets in ``only`` were shown."""
+    """What to do next with a plan whose targets in ``only`` were shown."""
     before, command, after = _step(plan, only, saved)
     lines = hanging(f"Next: {before}{command}{after}", 2, style.columns)
     shown = safe(command)

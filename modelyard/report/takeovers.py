@@ -12,7 +12,7 @@ _ONE = {
     "OWN002": "{owner} keeps writing {field}",
     "OWN003": "{owner} holds {field} and will write it again at its next sync",
 }
-"""How the plan words each."""
+"""The plan's wording for each."""
 _MANY = {
     "OWN001": "{number} fields taken over from {owner}",
     "OWN002": "{owner} keeps writing {number} fields",
@@ -21,24 +21,24 @@ _MANY = {
 
 
 class Told(NamedTuple):
-    """A finding as readers see it: one of its own, or one that stands for several."""
+    """A finding as readers see it: a single finding, or one that stands for several."""
 
     finding: Finding
     fields: tuple[tuple[str, int], ...] = ()
-    """Short names of the fields that it stands for, some together, with their number; empty for what stands alone."""
+    """Short names of its fields, some combined, each with a number; empty for a single finding."""
     stacks: tuple[str, ...] = ()
-    """The stacks that have it, where there are several."""
+    """The stacks that have it, if there are several."""
     places: tuple[str, ...] = ()
-    """Where each of these stacks has it, where that differs."""
+    """The place in each of these stacks, if they differ."""
 
 
 def gathered(findings: Iterable[Finding]) -> list[Told]:
-    """The findings in their order; those that are shown as one stand in the place of the first."""
+    """The findings in their order; a combined finding takes the place of its first."""
     return [_told(found) for found in together(findings)]
 
 
 def alike(findings: Iterable[Finding]) -> list[Told]:
-    """The findings the gravest first; a finding of several stacks is one, even if each has it in its own file."""
+    """The findings, gravest first; a finding of several stacks appears once, even if each has it in its own file."""
     found = sorted(gathered(findings), key=lambda told: _gravity(told.finding))
     places: dict[object, list[Told]] = {}
     for told in found:
@@ -48,23 +48,23 @@ def alike(findings: Iterable[Finding]) -> list[Told]:
 
 
 def together(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings that are shown as one: of one target and owner, or the same of several stacks at the same place."""
+    """The findings that are shown as one: of one target and owner, or equal ones of several stacks at one place."""
     places: dict[object, list[Finding]] = {}
     for finding in findings:
         owner = _owner(finding)
         like: object = len(places)
         if owner:
-            # All but the field, its line and the words about it.
+            # Everything except the field, its line and its wording.
             like = finding._replace(summary="", field="", line=0, column=0), owner
         elif finding.file:
-            # In a stack's own file there is nothing of another stack: this is a patch, or the lock of all patches.
+            # A stack's own file has no findings of other stacks, so this is a patch or the lock of all patches.
             like = finding._replace(stack="")
         places.setdefault(like, []).append(finding)
     return list(places.values())
 
 
 def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many fields a plan takes over as a matter of course, by their owner."""
+    """How many fields a plan takes over routinely, by owner."""
     owners = sorted(_owner(one) for one in findings if one.severity is Severity.ADVICE and not one.waived)
     return {owner: owners.count(owner) for owner in owners if owner}
 
@@ -91,7 +91,7 @@ def _told(found: list[Finding]) -> Told:
 
 
 def _owner(finding: Finding) -> str:
-    """Whose field the finding is about, empty where it is not about one field and its owner."""
+    """The owner in the finding, empty if it does not concern one field and its owner."""
     if finding.code not in _ONE or not finding.field:
         return ""
     before, _, after = _ONE[finding.code].replace("{field}", finding.field).partition("{owner}")

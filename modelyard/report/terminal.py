@@ -1,4 +1,4 @@
-"""A plan for the eyes: what changes in which order and why, what is wrong, what it comes to, what to do next."""
+"""A plan as text: what changes in which order and why, findings, totals, what to do next."""
 
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
@@ -25,15 +25,15 @@ def plan_text(
     saved: str = "",
     next_step: bool = True,
 ) -> list[str]:
-    """The plan as lines. One that changes nothing and complains about nothing is a single line.
+    """The plan as lines; a single line if it has no changes and no findings.
 
     Args:
         plan: the whole plan.
         style: colours and width.
         advice: whether to show notes and waived findings, which are counted in any case.
         only: names of the targets to show; None for all.
-        saved: the file that the plan is saved in, empty where it is not.
-        next_step: whether to say what to do next; an apply that shows its plan goes on by itself.
+        saved: the file that the plan is saved in, empty if it is not saved.
+        next_step: whether to say what to do next; an apply that shows its plan continues by itself.
     """
     part = plan if only is None else part_of(plan, only)
     shown = part.findings if advice else loud(part.findings)
@@ -58,7 +58,7 @@ def _changed(plan: Plan) -> tuple[TargetPlan, ...]:
 
 
 def _remote(far: Plan, style: Style) -> list[str]:
-    """The part of a plan that is in another cluster."""
+    """The part of a plan for a remote cluster."""
     changed = _changed(far)
     state = _state(far) if changed else f"no changes {_state(far)}"
     head = [*map(style.bold, hanging(far.headline, 2, style.columns))]
@@ -87,7 +87,7 @@ def _state(plan: Plan) -> str:
 
 
 def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[str]:
-    """Each changed target with its turn in the order of the whole plan; those of one line each stand together."""
+    """Each changed target with its number in the whole plan's order; targets of one line are grouped."""
     turns: dict[str, Turn] = {}
     waits: dict[str, Turn] = {}
     for number, step in enumerate(plan.steps, 1):
@@ -107,7 +107,7 @@ def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[
 
 
 def _cost(plan: Plan, style: Style) -> list[str]:
-    """What the targets cost, where somebody priced them."""
+    """What the targets cost, if the plan is priced."""
     if plan.cost is None or not plan.changed:
         return []
     from modelyard.plan.cost.words import short_cost
@@ -116,7 +116,7 @@ def _cost(plan: Plan, style: Style) -> list[str]:
 
 
 def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
-    """Whose fields the plan takes over; notes tell which."""
+    """The owners whose fields the plan takes over; notes list the fields."""
     found = taken_over(findings)
     if not found:
         return []
@@ -133,7 +133,7 @@ class Turn(NamedTuple):
     """A target's place in the order of changes."""
 
     number: int
-    """From 1."""
+    """The number, from 1."""
     why: str
     """Why now, and what it means for running pods."""
 
@@ -146,7 +146,7 @@ def wait_text(turn: Turn, style: Style) -> list[str]:
 
 
 def grouped(target: TargetPlan) -> Grouped:
-    """The changed fields of a target by patch, without our own annotations; none of an object that is new or goes."""
+    """The changed fields of a target by patch, without our own annotations; empty for a new or deleted object."""
     if target.action in ("create", "delete"):
         return ()
     changes = [change for change in target.changes if not is_own_note(change)]
@@ -159,19 +159,19 @@ def _containers(target: TargetPlan) -> int:
 
 
 Seen = list[tuple[tuple[Row, ...], str]]
-"""Rows that were shown already, with their patch and target."""
+"""Rows that were already shown, with their patch and target."""
 
 _WORTH_A_MENTION = 3
-"""Rows from which on it is shorter to say who else has the same."""
+"""From this many rows on, it is shorter to name another target with the same rows."""
 
 
 def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style) -> list[str]:
-    """A target's lines.
+    """The lines of a target.
 
     Args:
         target: what happens to it.
-        turn: when it is changed; None where there is no order.
-        seen: what the targets before it told, which is not told again; the target's own rows are added.
+        turn: its place in the order; None if there is no order.
+        seen: rows shown for earlier targets, which are not repeated; the target's own rows are added.
         style: colours and width.
     """
     rows = grouped(target)
@@ -192,7 +192,7 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
 
 
 def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: Style, *, alone: bool) -> list[str]:
-    """What one patch changes, below its name where the target's line does not have it."""
+    """What one patch changes, below its name unless the target's line has it."""
     same = next((who for told, who in seen if told == rows), "")
     if alone:
         return _dim(f"the same as {same}", indent, style) if same else rows_text(rows, indent, style)
@@ -216,14 +216,14 @@ def _single(rows: Grouped) -> bool:
 
 
 def _patch(target: TargetPlan, rows: Grouped) -> str:
-    """The patch that stands beside the target's name, empty where there are several or none."""
+    """The patch beside the target's name, empty if there are several or none."""
     if not rows:
         return target.patches[0] if len(target.patches) == 1 else ""
     return rows[0][0] if _single(rows) else ""
 
 
 def _head(target: TargetPlan, rows: Grouped, why: str, lead: str, indent: int, style: Style) -> list[str]:
-    """Name, patch, effects and reason: on one line where they fit."""
+    """Name, patch, effects and reason, on one line if they fit."""
     kind = "" if target.key.kind == "Deployment" else f"{target.key.kind} "
     room = style.columns - indent
     name = shorten(kind + target.name, room)
@@ -258,12 +258,12 @@ def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
 
 
 def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
-    """What becomes of an object that is there already."""
+    """What happens to an existing object."""
     before, after = target.replicas
     if target.leaves:
         yield "put back" if target.action == "restore" else "deleted"
     if before != after and after is not None:
-        # Of an object that did not say how many, the API server or a controller does.
+        # If the object set no number before, the API server or a controller did.
         yield f"pods {before} → {after}" if before is not None else f"{count(after, 'pod')} from now on"
     elif noted and len(target.patches) == 1:
         yield "records the patch only"

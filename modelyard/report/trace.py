@@ -1,4 +1,4 @@
-"""Where a field's value comes from, as text and as JSON."""
+"""The source of a field's value, as text and as JSON."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from modelyard.report.values import fitted
 
 
 def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str]:
-    """The story of a field, the newest first."""
+    """Everything that set a field, the newest first."""
     room, say = style.columns, writer(traced.path)
     lines = [style.bold(shorten(traced.target.name, room)), *wrapped(str(traced.path), 2, room)]
     lines.append(f"  after   {style.added(fitted(traced.after, room - 10, say))}")
     for setting in traced.settings:
-        # An empty field is sent to nobody: whoever sets it keeps it.
+        # An empty field is not sent, so its current owner keeps it.
         verb = "left alone by" if setting.value is None else "set by"
         who = f"    {verb} {style.bold(safe(setting.patch))}"
         lines.append(_pair(who, 5 + len(verb) + len(setting.patch), setting.file, style))
@@ -40,7 +40,7 @@ def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str
 
 
 def _pair(left: str, width: int, where: str, style: Style) -> str:
-    """Two texts on one line, or the second below the first where they do not fit."""
+    """Two texts on one line, or the second below the first if they do not fit."""
     where = shorten(where, style.columns - 8)
     if width + 2 + len(where) <= style.columns:
         return f"{left}  {style.link(where)}"
@@ -48,7 +48,7 @@ def _pair(left: str, width: int, where: str, style: Style) -> str:
 
 
 def trace_document(traced: Trace) -> dict[str, Any]:
-    """The same for machines; a missing key is a missing field."""
+    """The trace as JSON; a missing key is a missing field."""
     document: dict[str, Any] = {
         "formatVersion": 1,
         "target": traced.target.name,

@@ -20,9 +20,9 @@ def yaml_text(value: Any) -> str:
 
 
 def titles(targets: Sequence[TargetPlan]) -> list[str]:
-    """What each target is called, unlike any other: a Deployment by its name, others with their kind before it.
+    """A unique title for each target: a Deployment's name, for others the name with the kind before it.
 
-    Objects of one kind and name have their namespace in between.
+    Objects with equal kinds and names have their namespace in between.
     """
     short = [one.name if one.key.kind == "Deployment" else f"{one.key.kind}/{one.name}" for one in targets]
     known = Counter(short)
@@ -34,7 +34,7 @@ def titles(targets: Sequence[TargetPlan]) -> list[str]:
 
 def target_diff(target: TargetPlan, title: str, context: int = 3) -> list[str]:
     """The lines of a unified diff of one target, without what changes by itself (status, versions, times), without its
-    ledger, which has a verb of its own, and without what looks like a secret.
+    ledger, which has a separate verb, and without what looks like a secret.
     """
     before, after = (without_ledger(essence(body)) if body else {} for body in (target.before, target.after))
     was, now = hidden_pair(before, after)
@@ -51,7 +51,7 @@ def target_diff(target: TargetPlan, title: str, context: int = 3) -> list[str]:
 
 
 def diff_text(targets: Sequence[TargetPlan], style: Style = PLAIN, context: int = 3) -> list[str]:
-    """Coloured lines of all diffs: a long line that stays is cut, a long line that changes goes on below."""
+    """Coloured lines of all diffs: a long unchanged line is cut, a long changed line continues below."""
     return [
         _paint(part, style)
         for target, title in zip(targets, titles(targets), strict=True)

@@ -1,4 +1,4 @@
-"""Values of fields in words that a reader can scan."""
+"""Formats the values of fields in words that are easy to scan."""
 
 import json
 import re
@@ -12,16 +12,16 @@ from modelyard.stack.words import few
 _BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
 EVERYTHING = 1 << 30
 NAMES = 6
-"""Names that are shown before the rest is counted."""
+"""Up to this many names are shown; the rest is counted."""
 _TRIES = (EVERYTHING, *range(12, 0, -1))
-"""How many items of each list are shown, until the text is short enough."""
+"""Limits for the items of each list, tried until the text is short enough."""
 
 Write = Callable[[Any, int], str]
-"""Says a value in words, with at most so many items of each list in it."""
+"""Formats a value in words, with at most so many items per list."""
 
 
 def text_of(value: Any, most: int = EVERYTHING) -> str:
-    """A field's value on one line: words bare, maps and lists in flow style, odd texts quoted."""
+    """A field's value on one line: words bare, maps and lists in flow style, special texts quoted."""
     if value is merge.ABSENT:
         return "(none)"
     match value:
@@ -52,7 +52,7 @@ def some(parts: Iterable[str], most: int, joint: str = ", ") -> str:
 
 
 def fitted(value: Any, width: int, write: Write = text_of) -> str:
-    """A value in at most ``width`` columns: lists and maps are cut at an item, a single long text in its middle."""
+    """A value in at most ``width`` columns: lists and maps are cut at an item, a single long text in the middle."""
     text = ""
     for most in _TRIES:
         text = safe(write(value, most))
@@ -62,7 +62,7 @@ def fitted(value: Any, width: int, write: Write = text_of) -> str:
 
 
 def distinct(before: Any, after: Any, write: Write = text_of) -> Write:
-    """What says two values, or says them exactly where the texts of both would be the same: ``1`` and ``"1"``."""
+    """A function that formats two values, exactly if both texts would otherwise be equal: ``1`` and ``"1"``."""
     alike = safe(write(before, EVERYTHING)) == safe(write(after, EVERYTHING))
     return exactly if alike and merge.ABSENT not in (before, after) else write
 

@@ -1,4 +1,4 @@
-"""A preview for machines, and for the pages that are made of it."""
+"""A preview as JSON, which pages are also made from."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -27,12 +27,12 @@ FORMAT_VERSION = 1
 def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None = None) -> dict[str, Any]:
     """The preview as plain JSON values, in the form that ``modelyard schema preview`` publishes.
 
-    A change that happens in many stacks stands once under ``changes``; the stacks point to it by its place there. What
-    differs for the next apply or submission stands once under ``submissions``, which name their stacks.
+    A change that happens in many stacks appears once under ``changes``; the stacks refer to it by its index. What
+    differs for the next apply or submission appears once under ``submissions``, which name their stacks.
 
     Args:
-        preview: what to tell.
-        rules: the pages of the project's own rules by code; those that findings name are in the document.
+        preview: the preview to convert.
+        rules: the pages of the project's own rules by code; the document includes those that findings name.
     """
     every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
     codes = {finding.code for news in every for finding in _every(news)}
@@ -114,7 +114,7 @@ def _pair(gpus: tuple[int, int]) -> dict[str, int]:
 
 
 def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Which findings a change has, by code, the gravest first; the stacks' own lists say the rest."""
+    """The findings of a change, by code, the gravest first; the stacks' own lists have the details."""
     stacks: dict[tuple[bool, Severity, str], set[str]] = {}
     for finding in findings:
         stacks.setdefault((bool(finding.waived), finding.severity, finding.code), set()).add(finding.stack)
@@ -137,7 +137,7 @@ def _field(field: FieldDiff) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value; of a list whose order changes its items as paths say them: ``[name=worker]``."""
+    """A value; in a list whose order changes, items appear as in paths: ``[name=worker]``."""
     if isinstance(value, list) and any(isinstance(one, merge.Key | merge.Value) for one in value):
         return [str(merge.Path((one,))) for one in value]
     return value

@@ -1,4 +1,4 @@
-"""A preview as a comment under a pull request: the summary always fits, details folded, not longer than hosts allow."""
+"""A preview as a comment under a pull request: the summary always fits, details are folded, hosts' limits are kept."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -39,31 +39,31 @@ from modelyard.report.takeovers import Told, alike
 from modelyard.report.values import NAMES, count, fitted, named
 
 MARK = "<!-- modelyard preview -->"
-"""First line of every comment, by which a workflow finds the one to replace."""
+"""First line of every comment; a workflow finds the comment to replace by it."""
 LIMIT = 65_000
 """Characters of the longest comment: GitHub takes 65,536, other hosts more."""
 LEAST = 4_000
-"""Characters that every comment may have, besides the address of the full report."""
+"""Every comment may have this many characters, in addition to the address of the full report."""
 _ROWS = 40
 """Stacks in the table of the summary."""
 _CODES = 20
 """Codes of new errors that are listed with their stacks."""
 _PROJECT = "the project"
-"""Where findings are that are no stack's own."""
+"""The place of findings that belong to no stack."""
 
 
 def least(report: str = "") -> int:
-    """The smallest limit that every comment keeps."""
+    """The smallest limit that every comment can keep."""
     return LEAST + len(markdown.address(report))
 
 
 def preview_markdown(preview: Preview, *, limit: int = LIMIT, report: str = "") -> str:
-    """The comment.
+    """The preview as a comment.
 
     Args:
-        preview: what to tell.
-        limit: most characters of it.
-        report: address of the full report, empty where there is none.
+        preview: the preview to show.
+        limit: the most characters of the comment.
+        report: address of the full report, empty if there is none.
 
     Raises:
         ValueError: the limit is less than ``least(report)``.
@@ -155,7 +155,7 @@ def _what(stack: StackDiff) -> str:
 
 
 def _cost(stack: StackDiff) -> str:
-    """The difference, and from which prices it is where there is one."""
+    """The cost difference, with the source of the prices if there is one."""
     if stack.cost is None:
         return UNKNOWN
     return difference(stack.cost.delta.usd) + markdown.text(sources(stack.cost))
@@ -183,7 +183,7 @@ def _verdict(stack: StackDiff) -> str:
 
 
 def _tail(preview: Preview, limit: int) -> str:
-    """What is not affected: by name, as far as there is room."""
+    """The stacks without changes, by name as far as there is room."""
     if not preview.stacks or not preview.unchanged:
         return ""
     for most in (12, 6, 3):
@@ -193,15 +193,15 @@ def _tail(preview: Preview, limit: int) -> str:
     return f"Not affected: {count(len(preview.unchanged), 'stack')}."
 
 
-# The findings and changes of a preview as Markdown, each for itself, so that a comment has what there is room for.
+# The findings and changes of a preview as separate Markdown items, so that a comment includes as many as fit.
 _OPEN = 3
-"""Changes that stand open; of more, none does."""
+"""Up to this many changes are open; of more, none is."""
 _FIELDS = 60
-"""Fields that are shown of one change."""
+"""Fields shown of one change."""
 _VALUE = 160
 """Characters of the longest value."""
 _SHORTEST = 60
-"""Characters of the shortest finding or change, about: of more than the room is for, none is made."""
+"""Approximate length of the shortest finding or change; items beyond the room are not made."""
 _STACKS = 100
 """Stacks that one change names."""
 
@@ -210,11 +210,11 @@ Whole = Callable[[list[str], int], str]
 
 def sections(preview: Preview, room: int, *, linked: bool) -> list[Section]:
     """New findings, those that the change waives or no longer checks, changes, what differs for the next apply or
-    submission, then findings that are fixed and still there; sections that are empty are left out.
+    submission, then findings that are fixed or still there; empty sections are left out.
 
     Args:
-        preview: what to tell.
-        room: characters for all of them.
+        preview: the preview to show.
+        room: characters for all sections together.
         linked: whether the comment links a full report.
     """
     parts = parts_of(preview)
@@ -256,7 +256,7 @@ def _more(left: int, one: str, where: str) -> list[str]:
 
 
 def _gravity(group: Group) -> tuple[int, ...]:
-    """New errors come first, then new warnings, then pods that are replaced and GPUs that move."""
+    """Sorts new errors first, then new warnings, then replaced pods and GPUs that move."""
     errors = sum(finding.blocks for finding in group.findings.new)
     return -errors, -len(loud(group.findings.new)), -group.replaces_pods, -abs(group.gpus[1] - group.gpus[0])
 
@@ -287,7 +287,7 @@ def _fields(group: Group) -> Iterator[str]:
 
 
 def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
-    """Rows in tables, each below what asks for them."""
+    """Rows in tables, each below the patch or other cause that asks for them."""
     left = _FIELDS
     for patch, rows in parts:
         items = [(" ".join(filter(None, (row.label, item.name))), item) for row in rows for item in row.items]
@@ -307,7 +307,7 @@ def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
 
 
 def _values(item: Change) -> tuple[str, str]:
-    """Both values, of long ones what differs; nothing for what is not there."""
+    """Both values, only the differing part of long values; empty for a missing value."""
     if item.before is merge.ABSENT or item.after is merge.ABSENT:
         sides = (item.before, item.after)
         before, after = ("" if value is merge.ABSENT else fitted(value, _VALUE, item.write) for value in sides)
@@ -317,7 +317,7 @@ def _values(item: Change) -> tuple[str, str]:
 
 
 def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole, *, noted: bool = False) -> Section:
-    """The gravest first. Of each code one has its turn before another one of the same code."""
+    """The findings, gravest first. Each code gets one finding before any code gets its next."""
     every = alike(findings)
     turns: list[tuple[int, int]] = []
     seen: dict[tuple[Severity, str], int] = {}
@@ -336,7 +336,7 @@ def _forms(told: Told) -> tuple[str, ...]:
 
 
 def _noted(told: Told) -> tuple[str, ...]:
-    """With what became of the finding: the reason why it is shown."""
+    """The finding with what became of it, which is the reason why it is shown."""
     return (f"{_finding(told)}<br>{prose(told.finding.detail)}",)
 
 

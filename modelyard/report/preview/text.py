@@ -1,4 +1,4 @@
-"""A preview for the eyes."""
+"""A preview as text."""
 
 from modelyard.plan.cost.words import UNKNOWN, short_cost
 from modelyard.preview import Group, Preview, SubmissionGroup, grouped, grouped_submissions
@@ -26,7 +26,7 @@ from modelyard.report.values import named
 
 
 def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
-    """The preview as lines: what changes and where, alike changes once, then what is wrong or mended."""
+    """The preview as lines: what changes and where, identical changes once, then new and fixed findings."""
     lines = [style.bold(line) for line in hanging(headline(preview), 2, style.columns)]
     lines += map(style.dim, hanging(span(preview), 2, style.columns))
     if not preview.changes:

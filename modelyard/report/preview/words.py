@@ -1,4 +1,4 @@
-"""What all forms of a preview say in the same words."""
+"""Words that all forms of a preview share."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -25,9 +25,9 @@ from modelyard.report.style import shorten
 from modelyard.report.values import count, named, some
 
 _NAME = 60
-"""Characters of the longest name of a branch that is shown in full."""
+"""Characters of the longest branch name that is shown in full."""
 _SOURCES = 100
-"""Characters of the longest note on where prices come from."""
+"""Characters of the longest note on the source of prices."""
 _CODES = 6
 """Codes that a change names."""
 
@@ -44,14 +44,14 @@ HAPPENS = {
     "changed": "changed",
     "same": "comes out alike",
 }
-"""What becomes of an object, in words."""
+"""What happens to an object, in words."""
 _BECOMES = {"added": "new", "removed": "gone", "changed": ""}
 
 
 class Parts(NamedTuple):
-    """What somebody has to look at in all stacks and in the project, by what became of it.
+    """The findings that need attention in all stacks and in the project, by what became of them.
 
-    Findings that are waived by the change, or relaxed, or changed, say so in their detail.
+    Findings that the change waives, relaxes or changes say so in their detail.
     """
 
     new: tuple[Finding, ...]
@@ -60,11 +60,11 @@ class Parts(NamedTuple):
     moved: tuple[Finding, ...]
     fixed: tuple[Finding, ...]
     still: tuple[Finding, ...]
-    """Those that say what they said before."""
+    """Findings with the same text as before."""
 
 
 def parts_of(preview: Preview) -> Parts:
-    """The findings of a preview, those of the project as a whole first."""
+    """The findings of a preview, project findings first."""
     every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
     return Parts(
         new=loud(finding for one in every for finding in one.new),
@@ -77,23 +77,23 @@ def parts_of(preview: Preview) -> Parts:
 
 
 def unmoved(news: News | StackDiff) -> tuple[Finding, ...]:
-    """The findings that are still there and say what they said before."""
+    """The findings that are still there with the same text as before."""
     moved = {one.finding for one in news.moved}
     return tuple(finding for finding in news.still if finding not in moved)
 
 
 def told_waived(waived: Waived) -> Finding:
-    """The finding as it would be without the waiver, which it tells: until when, by whom, why."""
+    """The finding without the waiver, with the waiver's date, author and reason as detail."""
     return waived.finding._replace(waived="", detail=waived.words, remedy="")
 
 
 def told_relaxed(relaxed: Relaxed) -> Finding:
-    """The finding, and what became of its rule."""
+    """The finding, with what became of its rule."""
     return relaxed.finding._replace(detail=relaxed.why, remedy="")
 
 
 def told_moved(moved: Moved) -> Finding:
-    """The finding, and what it said before."""
+    """The finding, with its earlier text."""
     return moved.finding._replace(detail=f"changed; before: {moved.before}")
 
 
@@ -108,14 +108,14 @@ def headline(preview: Preview) -> str:
 
 
 def span(preview: Preview) -> str:
-    """Which commits were compared."""
+    """The compared commits."""
     head, base = preview.head, shorten(preview.base.name, _NAME)
     against = shorten(head.name, _NAME) if head.name != "working tree" else f"working tree on {head.commit[:8]}"
     return f"{against} against {base} ({preview.base.commit[:8]})"
 
 
 def effects(preview: Preview) -> list[str]:
-    """What it comes to: stacks, pods, GPUs, cost, GPU-hours, submissions, findings."""
+    """The effects: stacks, pods, GPUs, cost, GPU-hours, submissions, findings."""
     stacks = preview.stacks
     known = [stack for stack in stacks if not stack.unplanned]
     pods = sum(stack.replaces_pods for stack in known)
@@ -133,18 +133,18 @@ def effects(preview: Preview) -> list[str]:
 
 
 def _gpus(stacks: Iterable[StackDiff]) -> list[str]:
-    """GPUs of the stacks of which they are known."""
+    """The GPUs of the stacks whose GPUs are known."""
     found = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
     return [f"GPUs {moved(sum(one[0] for one in found), sum(one[1] for one in found), 'stay at ')}"] if found else []
 
 
 def moved(before: int, after: int, same: str = "") -> str:
-    """``3 → 4``, or what there is and stays."""
+    """``3 → 4``, or the number if it stays the same."""
     return f"{before} → {after}" if before != after else f"{same}{after}"
 
 
 def _cost(stacks: Iterable[StackDiff]) -> list[str]:
-    """What the changes cost an hour, from which prices, and GPU-hours; nothing where no stack could be planned."""
+    """What the changes cost an hour, from which prices, and GPU-hours; empty if no stack could be planned."""
     known = [stack.cost for stack in stacks if stack.cost is not None]
     if not known:
         return []
@@ -153,7 +153,7 @@ def _cost(stacks: Iterable[StackDiff]) -> list[str]:
 
 
 def sources(cost: StackCost) -> str:
-    """`` (list price 2026-07-20)``, empty where the difference is unknown or nothing."""
+    """`` (list price 2026-07-20)``, empty if the difference is unknown or zero."""
     found = origin(cost.prices) if cost.delta.usd and any(cost.delta.usd) else ""
     return f" ({shorten(found, _SOURCES)})" if found else ""
 
@@ -187,7 +187,7 @@ def version_words(change: TargetDiff) -> str:
 
 
 def submission_name(change: SubmissionDiff) -> str:
-    """``job train``; of what a stack has only one of, the kind alone."""
+    """``job train``; the kind only, if a stack has a single one of that kind."""
     return f"{change.kind} {change.name}".rstrip()
 
 
@@ -197,7 +197,7 @@ def submission_words(group: SubmissionGroup) -> str:
 
 
 def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
-    """The fields of a submission in rows; of a new one, or one that is gone, in a single row."""
+    """The fields of a submission in rows; for a new or deleted one, a single row."""
     rows = rows_of(
         FieldChange(path=one.path, before=one.before, after=one.after, patch=None, owners=(), taken=False)
         for one in change.fields
@@ -209,7 +209,7 @@ def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
 
 
 def change_words(group: Group) -> str:
-    """What a change means: pods, GPUs and cost in all its stacks, and the findings about its target there."""
+    """The effect of a change: pods, GPUs and cost in all its stacks, and the findings about its target there."""
     change = group.change
     words = [HAPPENS[change.status]] if change.status != "changed" else []
     if change.status == "deleted" and change.kind == "Namespace":
@@ -225,7 +225,7 @@ def change_words(group: Group) -> str:
 
 
 def _worth(cost: Total | None) -> list[str]:
-    """What a change costs; nothing where it costs nothing."""
+    """What a change costs; empty if it costs nothing."""
     if cost is None or (cost.usd is not None and not any(cost.usd) and _complete(cost)):
         return []
     some_pods = "" if cost.usd is None or _complete(cost) else " and more of unknown price"
@@ -250,13 +250,13 @@ def _news(group: Group) -> list[str]:
 
 
 def codes_of(findings: Iterable[Finding]) -> str:
-    """``GPU001, RES101``: the codes of what somebody has to look at, the gravest first."""
+    """``GPU001, RES101``: the codes of findings that need attention, the gravest first."""
     found = sorted({(tuple(Severity).index(one.severity), one.code) for one in loud(findings)})
     return some(dict.fromkeys(code for _, code in found), _CODES)
 
 
 def gravest_first(stacks: Iterable[StackDiff]) -> list[StackDiff]:
-    """What cannot be planned, then what cannot be applied, then by new findings, then as they come."""
+    """Stacks that cannot be planned, then those that cannot be applied, then by new findings, then in their order."""
     return sorted(stacks, key=_gravity)
 
 
