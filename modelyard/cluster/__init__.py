@@ -1,7 +1,7 @@
-"""The state that a plan starts from, live from an API server or recorded in the project.
+"""The state that a plan starts from, read live from an API server or recorded in the project.
 
-Owns reading Deployments and nodes, recording them, and the cluster's identity. No other package talks to Kubernetes.
-Applying is Pulumi's work: this package writes only what undoes an apply (``writing``) and what a submission creates
+Reads Deployments and nodes, records them, and identifies the cluster. No other package talks to Kubernetes.
+Pulumi does the applying: this package writes only what undoes an apply (``writing``) and what a submission creates
 (``creating``).
 """
 

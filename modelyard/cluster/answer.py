@@ -1,4 +1,4 @@
-"""What the API server answers to the question what a change would do, as values without a client."""
+"""The API server's answers to the question what a change would do, as values without a client."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -6,37 +6,37 @@ from typing import Any, Literal, NamedTuple
 from modelyard.kube.state import ObjectKey
 
 Why = Literal["rights", "admission", "quota", "invalid", "missing"]
-"""Why a change is refused: no right to it, a webhook or policy says no, a quota is used up, the object would not be
-valid, what it needs is not there.
+"""Why a change is refused: missing rights, rejection by a webhook or policy, an exhausted quota, an invalid object,
+or something that it needs is missing.
 """
 
 
 class Claim(NamedTuple):
-    """A field that an apply without force may not set, and who holds it."""
+    """A field that an apply without force may not set, and its owner."""
 
     field: str
-    """As the API server words it: ``.spec.containers[name="worker"].image``."""
+    """In the API server's notation: ``.spec.containers[name="worker"].image``."""
     manager: str
     operation: str
     """``Apply`` or ``Update``."""
     subresource: str = ""
 
     def __str__(self) -> str:
-        """The field and its holder, for a message."""
+        """The field and its owner, for a message."""
         by = f"{self.manager} ({self.subresource})" if self.subresource else self.manager
         return f"{self.field.removeprefix('.')} of {by}"
 
 
 class Refusal(NamedTuple):
-    """A change that the API server would not carry out."""
+    """A change that the API server refuses."""
 
     why: Why
     message: str
-    """The API server's own words."""
+    """The API server's message."""
 
 
 class Deletion(NamedTuple):
-    """The delete of one object, and of none that was made anew under its name."""
+    """The delete of one object, and never of a new object with its name."""
 
     key: ObjectKey
     uid: str
@@ -46,14 +46,14 @@ class Answer(NamedTuple):
     """What a change would do."""
 
     object: dict[str, Any] | None
-    """The object after a forced apply, with everything that admission and defaults add; None where it is refused, and
-    after a delete."""
+    """The object after a forced apply, with everything that admission and defaults add; None after a refusal or a
+    delete."""
     claims: tuple[Claim, ...]
-    """What a forced apply takes from others: the conflicts of the same apply without force, sorted."""
+    """What a forced apply takes from other owners: the conflicts of this apply without force, sorted."""
     refusal: Refusal | None = None
 
 
 Question = Mapping[str, Any] | Deletion
-"""The request of an apply, or a delete."""
+"""An apply request, or a delete."""
 Ask = Callable[[Sequence[Question]], Sequence[Answer]]
-"""Asks several questions at once; the answers come in their order."""
+"""Asks several questions at once and returns the answers in their order."""

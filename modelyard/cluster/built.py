@@ -1,4 +1,4 @@
-"""Whether an environment was built: what its build Job, which stays, says."""
+"""The state of a Python environment, read from its build Job, which stays in the cluster."""
 
 from typing import Literal
 
@@ -11,15 +11,15 @@ State = Literal["built", "building", "failed", "none"]
 
 
 def build_state(client: Client, namespace: str, job: str) -> State:
-    """How far the build Job of a name is.
+    """The progress of a build Job.
 
     Args:
-        client: of the cluster.
-        namespace: of the Job.
-        job: its name, which has the digest of what it builds.
+        client: connection to the cluster.
+        namespace: the Job's namespace.
+        job: the Job's name, which contains the digest of what it builds.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     found = read(client, ObjectKey("batch/v1", "Job", namespace, job))
     if found is None:

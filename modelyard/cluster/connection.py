@@ -1,7 +1,7 @@
-"""A connection to a cluster's API server: whom to ask with which credentials, and every way of getting no answer.
+"""A connection to a cluster's API server: its address, its credentials, and an error for each way to get no answer.
 
-Of the client only the credentials and the HTTP are used. Its typed answers are not: it makes a type when the first
-answer of it arrives and takes no lock for that, so that two first answers at once can end the process.
+Uses only the client's credentials and HTTP, not its typed answers: the client creates a type when the first answer of
+that type arrives, without a lock, so two first answers at once can end the process.
 """
 
 import json
@@ -31,14 +31,14 @@ _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 _PLUGIN_ENDED = re.compile(r"Exec (.+?) returned (-?\d+):")
 _FILES = ("certificate_auth", "client_cert", "client_key", "token_file")
-"""What the client calls the files that a cluster or a user of a kubeconfig names."""
+"""The client's names for the files that a cluster or a user of a kubeconfig names."""
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
 T = TypeVar("T")
 
 
 class ClusterError(Exception):
-    """The cluster is out of reach: why, and what to do about it."""
+    """The cluster cannot be reached or used: why, and what to do about it."""
 
     def __init__(self, summary: str, remedy: str) -> None:
         super().__init__(summary)
@@ -47,17 +47,17 @@ class ClusterError(Exception):
 
 
 def connect(context: str | None, named: str = "kubernetes:context") -> Client:
-    """A client for the kubeconfig's context, or its current one.
+    """A client for a context of the kubeconfig, or for its current context.
 
-    ``KUBECONFIG`` may list several files, as for kubectl; the first that has the context counts. Proxies and names of
-    certificates are those of kubectl too (``route``).
+    ``KUBECONFIG`` may list several files, as for kubectl; the first file that has the context counts. Proxies and
+    certificate names follow kubectl too (``route``).
 
     Args:
-        context: its name.
-        named: the key of the stack file that says it.
+        context: name of the context.
+        named: the key of the stack file that sets it.
 
     Raises:
-        ClusterError: there is no kubeconfig, it cannot be used, or it has no such context.
+        ClusterError: there is no kubeconfig, it cannot be used, or it lacks the context.
     """
     configs = _kubeconfigs()
     wanted = context or next((config.current_context for config in configs if config.current_context), None)
@@ -86,12 +86,12 @@ def _client(config: KubeConfig, context: str) -> Client:
         _check_proxy(way.proxy)
     single = config.get(context)
     if single is not None and _has_secret(single) and urlsplit(single.cluster.server).scheme == "http":
-        # kubectl leaves the credentials out then, without a word.
+        # kubectl then omits the credentials silently.
         try:
             permit(single.cluster.server, f"the login of context {context!r}", os.environ, named=True)
         except Unusable as error:
             raise ClusterError(error.summary, error.remedy) from None
-    # What else the client would take from the environment is not what kubectl takes: bundles, and passwords of .netrc.
+    # The client would also read CA bundles and the passwords of .netrc from the environment; kubectl does not.
     made = Client(
         config=with_plugin_info(_with_files(single)),
         timeout=httpx2.Timeout(TIMEOUT),
@@ -105,7 +105,7 @@ def _client(config: KubeConfig, context: str) -> Client:
 
 
 def _has_secret(config: SingleConfig) -> bool:
-    """Whether requests carry a password or a token; certificates count under TLS only."""
+    """Whether requests carry a password or a token; certificates apply under TLS only."""
     if "@" in config.cluster.server:
         return True
     user = config.user
@@ -113,12 +113,12 @@ def _has_secret(config: SingleConfig) -> bool:
 
 
 def _with_files(config: SingleConfig | None) -> SingleConfig | None:
-    """The same config once the files that it names are known to be readable: the client would wait for a pipe.
+    """The config, with the files that it names checked to be readable: the client would wait for a pipe.
 
-    Paths count from the kubeconfig's folder, for the client does not say so of all of them.
+    Makes paths absolute from the kubeconfig's folder, because the client does not do so for all of them.
 
     Raises:
-        ReadError: one of them is not.
+        ReadError: a file cannot be read.
     """
     for part, name in () if config is None else product((config.cluster, config.user), _FILES):
         file = getattr(part, name, None)
@@ -131,7 +131,7 @@ def _with_files(config: SingleConfig | None) -> SingleConfig | None:
 
 
 def _check_proxy(url: str) -> None:
-    """What the client would say of a proxy that it cannot use is not for users, and may have its password in it."""
+    """Rejects a proxy that the client cannot use; the client's message is not for users and may quote a password."""
     try:
         httpx2.Proxy(url)
     except (ValueError, httpx2.InvalidURL):
@@ -148,10 +148,10 @@ def _check_proxy(url: str) -> None:
 
 
 def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:
-    """The same config with its credential plugin told what it needs to know.
+    """The config, with the environment variable that its credential plugin needs.
 
-    Plugins of ``client.authentication.k8s.io/v1`` must be told in ``KUBERNETES_EXEC_INFO`` which form to answer in. The
-    client does not tell them, and takes only plugins of earlier versions; the token stands in the same place.
+    Plugins of ``client.authentication.k8s.io/v1`` read from ``KUBERNETES_EXEC_INFO`` which form to answer in. The
+    client does not set it and accepts only plugins of earlier versions; the token is in the same place of the answer.
     """
     user = config.user if config is not None else None
     plugin = user.exec if user is not None else None
@@ -172,7 +172,7 @@ def _no_credentials(error: Exception) -> ClusterError:
 
 
 def _why(error: Exception) -> str:
-    """What is wrong with credentials, in words that quote none of them and nothing of what a plugin prints."""
+    """What is wrong with credentials, without quoting them or the output of a plugin."""
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"line {mark.line + 1}, column {mark.column + 1} is not YAML"
@@ -193,7 +193,7 @@ def _why(error: Exception) -> str:
 
 
 def _kubeconfigs() -> list[KubeConfig]:
-    """The existing kubeconfig files, else the service account of the pod that this runs in."""
+    """The existing kubeconfig files, or else the service account of the pod that this process runs in."""
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
     found = []
     try:
@@ -205,7 +205,7 @@ def _kubeconfigs() -> list[KubeConfig]:
                     raise
         return found or [KubeConfig.from_env()]
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
-        # The client checks nothing of a file that is no kubeconfig, so it fails wherever it happens to look first.
+        # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         raise ClusterError(
             f"no kubeconfig could be read from {named}: {_why(error)}",
             "set KUBECONFIG; plan and check do without a cluster, against the recorded platform",
@@ -213,13 +213,13 @@ def _kubeconfigs() -> list[KubeConfig]:
 
 
 def transport(client: Client) -> httpx2.Client:
-    """The client's HTTP. Paths count from the API server's root."""
+    """The client's HTTP. Paths are relative to the API server's root."""
     found: httpx2.Client = client._client._client
     return found
 
 
 def sent(send: Callable[[], httpx2.Response]) -> httpx2.Response:
-    """The answer to a request that was on no connection yet; of many handshakes at once, one may fail by accident."""
+    """Sends a request on a new connection, twice if needed: of many handshakes at once, one may fail by chance."""
     try:
         return send()
     except httpx2.ConnectError:
@@ -227,7 +227,7 @@ def sent(send: Callable[[], httpx2.Response]) -> httpx2.Response:
 
 
 def ask_server(question: Callable[[], T], what: str) -> T:
-    """The answer to a question, with every way of not getting one told as a ClusterError; ``what`` is asked for."""
+    """The answer to a question about ``what``; every way to get none becomes a ClusterError."""
     try:
         return question()
     except httpx2.HTTPStatusError as error:
@@ -238,7 +238,7 @@ def ask_server(question: Callable[[], T], what: str) -> T:
             "check the context, the network and the cluster",
         ) from error
     except (ConfigError, OSError, AssertionError) as error:
-        # Programs that fetch credentials are only run when the first question is asked.
+        # The client runs programs that fetch credentials only when it asks the first question.
         raise _no_credentials(error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ClusterError(
@@ -248,14 +248,14 @@ def ask_server(question: Callable[[], T], what: str) -> T:
 
 
 def _transport_words(error: Exception) -> str:
-    """The client's words, but where it quotes what it cannot send, such as a token with a line break."""
+    """The client's message, unless it quotes what it cannot send, such as a token with a line break."""
     if isinstance(error, httpx2.LocalProtocolError | httpx2.InvalidURL):
         return "the address or the credentials contain characters that cannot be sent"
     return hidden_text(str(error))
 
 
 def _place(error: Exception) -> str:
-    """Where it was asked, without the credentials that an address may hold; empty where it was not asked yet."""
+    """The address of the request, without the credentials in it; empty if no request was made."""
     try:
         url = error.request.url  # type: ignore[attr-defined]
     except (AttributeError, RuntimeError):
@@ -276,7 +276,7 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
 
 
 def message(answer: httpx2.Response) -> str:
-    """The API server's own words; empty where they are somebody else's."""
+    """The API server's message; empty if something else answered."""
     try:
         found = answer.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Making new objects, or asking whether the API server would: nothing that is there is changed."""
+"""Creates new objects, or asks whether the API server would create them; changes no existing object."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,18 +18,18 @@ from modelyard.kube.state import key_of
 
 
 def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) -> dict[str, Any] | Refusal:
-    """The object as the API server made it, or would; or why it does not.
+    """Creates an object: as the API server made it, or would make it, or why it does not.
 
-    A real create is sent once: asked again after an answer that was lost, it would find its own object there.
+    Sends a real create once: after a lost answer, a second create would find the object of the first.
 
     Args:
-        client: of the cluster.
-        body: with a name that is not taken.
-        manager: whose fields they are.
-        dry: only ask; the rest of a request's way (admission, quotas, validation) is the real one.
+        client: connection to the cluster.
+        body: the object, with a name that is not taken.
+        manager: owner of its fields.
+        dry: only ask; everything else about the request (admission, quotas, validation) is real.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     key = key_of(body, "")
     path = path_of(key._replace(name="")).rstrip("/")
@@ -48,13 +48,14 @@ def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) 
 def create_all(
     client: Client, bodies: Sequence[Mapping[str, Any]], manager: str, *, dry: bool, apart: bool = False
 ) -> tuple[dict[str, Any], ...] | Refusal:
-    """The objects as the API server made them, or would: all or none. The first owns the others, which go with it.
+    """Creates all objects or none; the first owns the others, which are deleted with it.
 
-    With ``apart`` each stands for itself: one that has ended goes, and the others run on.
-    All are asked for by dry run before the first is made. Where one is refused all the same, what was made is deleted.
+    With ``apart`` no object owns another: one that has ended is deleted, and the others run on.
+    A dry run of all objects comes before the first create. If a create is refused even so, the objects made are
+    deleted.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     made: list[dict[str, Any]] = []
     for asking in (True,) if dry else (True, False):

@@ -1,7 +1,7 @@
-"""Asking the API server what an apply or a delete would do: the request with ``dryRun=All``, which changes nothing.
+"""Asks the API server what an apply or a delete would do: the request with ``dryRun=All``, which changes nothing.
 
-The whole way of a request is gone but for the last step, writing: conflicts, admission (webhooks and policies), quotas,
-defaulting and validation are the real ones. Loaded only by verbs that look at a cluster.
+The request takes every step except the last, writing: conflicts, admission (webhooks and policies), quotas, defaulting
+and validation are real. Loaded only by verbs that read a cluster.
 """
 
 import json
@@ -21,7 +21,7 @@ from modelyard.cluster.writing import delete_options
 from modelyard.kube.state import ObjectKey, key_of
 
 AT_ONCE = 16
-"""Requests under way at a time."""
+"""The number of requests under way at a time."""
 
 _HOLDER = re.compile(
     r'conflict with (?P<manager>"(?:[^"\\]|\\.)*")(?: with subresource (?P<subresource>"(?:[^"\\]|\\.)*"))?'
@@ -30,10 +30,10 @@ _HOLDER = re.compile(
 
 
 def dry_run(client: Client, questions: Sequence[Question], manager: str) -> tuple[Answer, ...]:
-    """What each apply would do, with what it would take from others, and each delete; all are asked at once.
+    """What each apply would do and take from other owners, and what each delete would do; asks all questions at once.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         asked = [_begun(pool, client, question, manager) for question in questions]
@@ -41,7 +41,7 @@ def dry_run(client: Client, questions: Sequence[Question], manager: str) -> tupl
 
 
 def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager: str) -> Callable[[], Answer]:
-    """Puts one question; what is returned waits for the answer."""
+    """Asks one question; the returned function waits for the answer."""
     if isinstance(question, Deletion):
         return pool.submit(_deleted, client, question).result
     forced = pool.submit(_forced, client, question, manager)
@@ -60,7 +60,7 @@ def _deleted(client: Client, deletion: Deletion) -> Answer:
     http, path = transport(client), path_of(deletion.key)
 
     def send() -> httpx2.Response:
-        # The API server reads the options of a delete that has a body from the body alone.
+        # If a delete has a body, the API server reads its options from the body alone.
         content = json.dumps({**delete_options(deletion.uid), "dryRun": ["All"]}).encode()
         return http.request("DELETE", path, content=content, headers={"Content-Type": "application/json"})
 
@@ -70,12 +70,12 @@ def _deleted(client: Client, deletion: Deletion) -> Answer:
 
 
 def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Claim, ...] | Refusal:
-    """The conflicts of an apply without force, sorted; or why it is refused.
+    """The conflicts of an apply without force, sorted, or why it is refused.
 
-    Conflicts come before admission: where there is one, nothing is known of the rest.
+    Conflicts come before admission: an answer with a conflict says nothing about the later checks.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     answer = _asked(client, body, manager, force=False)
     if answer.status_code != 409:
@@ -90,7 +90,7 @@ def _forced(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, 
 
 
 def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool) -> httpx2.Response:
-    """What the API server says to a dry run of an apply."""
+    """The API server's answer to a dry run of an apply."""
     key = key_of(body, "")
     http, path = transport(client), path_of(key)
 
@@ -106,10 +106,10 @@ def _asked(client: Client, body: Mapping[str, Any], manager: str, *, force: bool
 
 
 def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    """An object as it is now, asked for as patiently as what an apply would do; None where there is none.
+    """The current state of an object, read with the retries of a dry run; None if the object does not exist.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     http, path = transport(client), path_of(key)
     answer = _answered(lambda: http.get(path), key.name)
@@ -120,7 +120,7 @@ def look(client: Client, key: ObjectKey) -> dict[str, Any] | None:
 
 
 def _answered(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response:
-    """The answer to one question, asked again while the API server is busy or the object changes under it."""
+    """The answer to one question; asks again while the API server is busy or another write changes the object."""
     answer = ask_server(lambda: patiently(send, lambda answer: busy(answer) or _overtaken(answer)), what)
     if answer.status_code == 401 or busy(answer):
         ask_server(answer.raise_for_status, what)
@@ -128,7 +128,7 @@ def _answered(send: Callable[[], httpx2.Response], what: str) -> httpx2.Response
 
 
 def _overtaken(answer: httpx2.Response) -> bool:
-    # A conflict with a field's owner is an answer; one with another write is not.
+    # A conflict with the owner of a field is an answer; a conflict with another write is not.
     return answer.status_code == 409 and not (status(answer).get("details") or {}).get("causes")
 
 
@@ -142,7 +142,7 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
 
 
 def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | Refusal:
-    """The object that the API server answers with to a change of it, or why it is refused."""
+    """The object that the API server returns for a change, or why it refuses the change."""
     if unknown_kind(answer, key_of(body, "")):
         kind = f"{body['kind']} in {body['apiVersion']}"
         return Refusal("missing", f"the cluster has no {kind}: its operator, or the operator's CRDs, are not there")
@@ -150,7 +150,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
 
 
 def refusal(answer: httpx2.Response) -> Refusal:
-    """Why a change is refused, in the API server's own words."""
+    """Why a change is refused, in the API server's words."""
     message = str(status(answer).get("message") or f"the API server answered {answer.status_code}")
     return Refusal(_why(answer.status_code, message), message)
 

@@ -1,7 +1,7 @@
-"""What the engine's state has of a stack, read with the engine's own command line.
+"""What the engine's state contains of a stack, read with the engine's command line.
 
-It is part of where a plan starts from: an apply puts back, or deletes, what the state has and the stack no longer asks
-for. Nothing of the engine is imported, so that a live plan stays as fast as its API server.
+A plan also starts from it: an apply restores or deletes what the state contains and the stack no longer asks for.
+Imports nothing of the engine, so a live plan stays as fast as its API server.
 """
 
 import os
@@ -18,32 +18,32 @@ RECORD = "modelyard:index:Applied"
 LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
 REMOTE = "modelyard:index:RemoteCluster"
-"""Type of ``components.remote_cluster.RemoteCluster``, the parent of all that is in one, by whose name."""
+"""Type of ``components.remote_cluster.RemoteCluster``, which has the cluster's name and is the parent of all in it."""
 
 
 class StateError(Exception):
-    """The engine's state cannot be read: why."""
+    """The engine's state cannot be read, and why."""
 
 
 def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, Held]:
-    """The objects that the engine's state has of a stack; none where nothing was ever applied.
+    """The objects of a stack in the engine's state; none if nothing was ever applied.
 
     Args:
         root: the project's folder.
-        stack: its name.
-        remote: name of the remote cluster that the objects are in; empty: the platform's.
+        stack: name of the stack.
+        remote: name of the remote cluster that the objects are in; empty: the home cluster.
 
     Raises:
-        StateError: there is no engine, no way to the state, or nobody can read it.
+        StateError: there is no engine, or the state cannot be found or read.
     """
     return held_sides(root, stack).get(remote, {})
 
 
 def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
-    """The same by name of the remote cluster; under the empty name the platform's.
+    """The objects of a stack in the engine's state, by name of the remote cluster; the home cluster's name is empty.
 
     Raises:
-        StateError: there is no engine, no way to the state, or nobody can read it.
+        StateError: there is no engine, or the state cannot be found or read.
     """
     try:
         done = ask_engine(root, "stack", "export", "--non-interactive", "--stack", stack)
@@ -62,16 +62,16 @@ def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
 
 
 def side_of(resource: Mapping[str, Any]) -> str:
-    """Name of the remote cluster that a resource of the state is about; empty: the platform's."""
+    """Name of the remote cluster that a resource of the state belongs to; empty: the home cluster."""
     kind, _, name = str(resource.get("parent", "")).rpartition("::")
     return name if kind.endswith(REMOTE) else ""
 
 
 def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[ObjectKey, Held]:
-    """The same from the resources of an exported state.
+    """The objects of one cluster among the resources of an exported state.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: they are not what our program leaves.
+        KeyError, TypeError, ValueError, AttributeError: the resources are not what modelyard's program leaves.
     """
     found: dict[ObjectKey, Held] = {}
     roles: dict[ObjectKey, str] = {}
@@ -93,26 +93,26 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
     return {key: held._replace(role=roles.get(key, "")) for key, held in {**forgotten, **found}.items()}
 
 
-# One answer of the engine's own command line. Nothing of the engine is imported, so that who asks stays fast.
+# One answer of the engine's command line. Imports nothing of the engine, so the caller stays fast.
 TIMEOUT = 60
 """Seconds that an answer may take."""
 
 
 class EngineError(Exception):
-    """The engine does not run, or does not end: why."""
+    """The engine does not run or does not end, and why."""
 
 
 def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    """What ``pulumi`` says; how it ended is the caller's to judge.
+    """The output and exit code of ``pulumi``; the caller judges the exit code.
 
-    Without a passphrase the empty one counts: that of a state without secrets.
+    Without a passphrase it uses the empty one, which fits a state without secrets.
 
     Args:
         root: the project's folder.
         arguments: of the program.
 
     Raises:
-        EngineError: there is no such program, it cannot be started, or it takes too long.
+        EngineError: the program is missing, cannot be started, or takes too long.
     """
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
     try:

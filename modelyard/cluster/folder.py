@@ -1,4 +1,4 @@
-"""The JSON files of a folder, replaced all together."""
+"""Replaces all JSON files of a folder together."""
 
 import re
 import shutil
@@ -13,19 +13,19 @@ _STAGE = re.compile(r"\.[0-9a-f]{16}\.replacing")
 
 
 def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path], bool]) -> None:
-    """Writes files into a folder (text by name) in place of all its own ones; every other file stays.
+    """Replaces a folder's own files with new ones (text by name); every other file stays.
 
-    All of that happens or nothing. The folder is made anew beside its place and moved there when it is complete. A run
-    that is killed leaves the old folder or the new one. In the moment between two renames it leaves none, which every
-    reader notices; the next run puts the new one in place.
+    All of that happens or nothing. The new folder is built beside the old one and moved into place when it is complete.
+    A run that is killed leaves the old folder or the new one. Between two renames there is briefly no folder, which
+    every reader notices; the next run then moves the new one into place.
 
     Args:
-        folder: what is replaced.
+        folder: the folder to replace.
         texts: its new files.
-        is_own: whether a file was written by an earlier run and may go.
+        is_own: whether an earlier run wrote a file, so it may be deleted.
 
     Raises:
-        OSError: something cannot be written; what was there before is still there.
+        OSError: something cannot be written; the earlier content is still there.
     """
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def _put_back(stage: Path, place: Path) -> None:
 
 
 def _take_up(place: Path) -> None:
-    """Ends what a killed run began: what it had ready and not in place goes there, the rest goes away."""
+    """Finishes what a killed run began: moves a complete folder into place if none is there, and deletes the rest."""
     for stage in list(place.parent.iterdir()):
         if not _STAGE.fullmatch(stage.name.removeprefix(f".{place.name}")) or stage.is_symlink():
             continue
@@ -65,5 +65,5 @@ def _take_up(place: Path) -> None:
 def _left_out(
     top: Path, texts: Mapping[str, str], is_own: Callable[[Path], bool], folder: str, names: Iterable[str]
 ) -> set[str]:
-    """Names of a folder that are not copied: at the top what is written anew, and what may go."""
+    """Names in a folder that are not copied: at the top, files that are written anew or may be deleted."""
     return {name for name in names if Path(folder) == top and (name in texts or is_own(top / name))}

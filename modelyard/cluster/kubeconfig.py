@@ -1,7 +1,7 @@
-"""Kubeconfigs: reading their files, contexts under other names, and the route to an API server.
+"""Kubeconfigs: reads their files, adds context aliases, and finds the route to an API server.
 
-Of a cluster this reads what the Kubernetes client does not: ``proxy-url`` and ``tls-server-name``, and of the
-environment ``HTTPS_PROXY`` (of a server without TLS: ``HTTP_PROXY``) and ``NO_PROXY``, by the rules of
+Reads what the Kubernetes client does not: ``proxy-url`` and ``tls-server-name`` of a cluster, and ``HTTPS_PROXY`` (for
+a server without TLS: ``HTTP_PROXY``) and ``NO_PROXY`` of the environment, by the rules of
 golang.org/x/net/http/httpproxy, as kubectl and the engine do.
 """
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from lightkube import KubeConfig
 
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
-"""Keys of a cluster or a user that name a file, as seen from the folder of the kubeconfig."""
+"""Keys of a cluster or a user that name a file, relative to the kubeconfig's folder."""
 MAX_BYTES = 4 * 1024 * 1024
-"""Of the largest kubeconfig, and of the largest file that one names. One of 100 clusters has about 500,000."""
+"""Limit for a kubeconfig, and for each file that it names. A kubeconfig of 100 clusters has about 500,000."""
 
 
 def known_contexts() -> frozenset[str] | None:
-    """Names of the kubeconfig's contexts; None where there is none, as in a pod with a service account."""
+    """Names of the kubeconfig's contexts; None without a kubeconfig, as in a pod with a service account."""
     found = [set(named(document, "contexts")) for _, document in _documents()]
     return frozenset().union(*found) if found else None
 
 
 def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
-    """Gives contexts another name in front of their own, in a kubeconfig that nobody else may read.
+    """Writes context aliases into a private kubeconfig that goes in front of the existing ones.
 
     Args:
-        names: by new name the context that it stands for; None: the current one. Unknown contexts are left out.
-        folder: for the file, the caller's alone, who also removes it: it may hold credentials.
+        names: the context of each alias; None: the current one. Unknown contexts are left out.
+        folder: a folder that only the caller uses and removes: the file may hold credentials.
 
     Returns:
-        What ``KUBECONFIG`` is to be for who asks by the new names too; empty where there is nothing to name.
+        The value of ``KUBECONFIG`` with which the aliases work too; empty if there are no aliases.
     """
     made: dict[str, list[dict[str, Any]]] = {"clusters": [], "users": [], "contexts": []}
     for new, old in names.items():
@@ -57,12 +57,12 @@ def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
         return ""
     file = folder / "kubeconfig"
     write_private(file, json.dumps({"apiVersion": "v1", "kind": "Config", **made}))
-    # The first that has a name counts.
+    # For each name, the first file that has it counts.
     return os.pathsep.join((str(file), *map(str, kubeconfig_paths())))
 
 
 def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None:
-    """Context, cluster and user of a context, with paths that hold anywhere; None where there is no such context."""
+    """Context, cluster and user of a context, with absolute paths; None if the context does not exist."""
     documents = tuple(_documents())
     wanted = name or next((str(one["current-context"]) for _, one in documents if one.get("current-context")), "")
     for folder, document in documents:
@@ -79,13 +79,13 @@ def _absolute(part: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     made = {key: str(folder / value) if key in _FILES else value for key, value in part.items()}
     program = made.get("exec")
     if isinstance(program, dict) and os.sep in str(program.get("command", "")):
-        # A bare name is looked for on PATH.
+        # A bare name is looked up on PATH.
         made["exec"] = {**program, "command": str(folder / program["command"])}
     return made
 
 
 def named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
-    """The clusters, users or contexts of a kubeconfig by their names, without what is none."""
+    """The clusters, users or contexts of a kubeconfig by name, without malformed entries."""
     entries = document.get(kind)
     pairs = [
         (one.get("name"), one.get(kind.removesuffix("s")) or {})
@@ -96,12 +96,12 @@ def named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
 
 
 def read_kubeconfig(path: Path) -> Any:
-    """What a kubeconfig holds, of whatever form.
+    """The content of a kubeconfig, in whatever form.
 
     Raises:
         ReadError: the file cannot be read.
         ValueError: it is nested too deeply.
-        YAMLError: it is no YAML.
+        YAMLError: it is not YAML.
     """
     try:
         return safe_load(read_text(path, limit=MAX_BYTES))
@@ -110,7 +110,7 @@ def read_kubeconfig(path: Path) -> Any:
 
 
 def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The existing kubeconfig files, each with its folder. The connection reports what is wrong with one."""
+    """The existing kubeconfig files, each with its folder. The connection reports what is wrong with a file."""
     for path in kubeconfig_paths():
         try:
             document = read_kubeconfig(path)
@@ -121,35 +121,35 @@ def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def kubeconfig_paths() -> list[Path]:
-    """The kubeconfig files that count, whether they are there or not."""
+    """The kubeconfig files that count, existing or not."""
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
     return [Path(name).expanduser() for name in named.split(os.pathsep) if name]
 
 
-# The way to an API server as kubectl and the engine take it: what the Kubernetes client here does not read itself.
+# The route to an API server that kubectl and the engine take, as far as the Kubernetes client does not read it itself.
 _PROXY_URL, _SERVER_NAME = "proxy-url", "tls-server-name"
 
 
 class Route(NamedTuple):
-    """How requests get to an API server."""
+    """How requests reach an API server."""
 
     proxy: str | None = None
     """URL of the proxy that they go through."""
     server_name: str | None = None
-    """The name for which the server's certificate counts, where it is not the one in its address."""
+    """The name that the server's certificate is checked against, if it differs from the one in its address."""
 
 
 def route(config: "KubeConfig", context: str, environment: Mapping[str, str]) -> Route:
     """The route to the cluster of a context.
 
     Args:
-        config: has the context; its file is read again where it says more than the client keeps.
-        context: whose cluster it is.
-        environment: variables as of a process.
+        config: has the context; reads its file again for what the client does not keep.
+        context: name of the cluster's context.
+        environment: environment variables.
 
     Raises:
-        KeyError: the context names a cluster that the kubeconfig has not.
-        OSError: the file has gone meanwhile.
+        KeyError: the context names a cluster that the kubeconfig lacks.
+        OSError: the file has been deleted meanwhile.
     """
     name = config.contexts[context].cluster
     server = config.clusters[name].server
@@ -159,7 +159,7 @@ def route(config: "KubeConfig", context: str, environment: Mapping[str, str]) ->
 
 
 def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
-    """What the file says of a cluster; empty where it says nothing that the client does not read."""
+    """The file's entry for a cluster; empty if it has nothing beyond what the client reads."""
     text = read_text(config.fname, limit=MAX_BYTES) if config.fname is not None else ""
     if config.fname is None or (_PROXY_URL not in text and _SERVER_NAME not in text):
         return {}
@@ -167,7 +167,7 @@ def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
 
 
 def _proxy_for(server: str, environment: Mapping[str, str]) -> str | None:
-    """The environment's proxy for a server; none for this machine itself."""
+    """The environment's proxy for a server; None for this machine itself."""
     parts = urlsplit(server)
     name = f"{parts.scheme}_proxy"
     proxy = environment.get(name.upper()) or environment.get(name)
@@ -177,7 +177,7 @@ def _proxy_for(server: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _without_proxy(host: str, port: int | None, environment: Mapping[str, str]) -> bool:
-    """Whether a server is asked without the environment's proxy."""
+    """Whether requests to a server bypass the environment's proxy."""
     address = None
     with suppress(ValueError):
         address = ipaddress.ip_address(host)
@@ -194,7 +194,7 @@ def _without_proxy(host: str, port: int | None, environment: Mapping[str, str]) 
         name, _, only = entry.partition(":")
         if not name or (only and only != str(port)):
             continue
-        # ".example.com" is its subdomains, "example.com" is itself too.
+        # ".example.com" matches its subdomains, "example.com" matches itself too.
         name = name.removeprefix("*")
         if host.endswith(name if name.startswith(".") else f".{name}") or host == name:
             return True

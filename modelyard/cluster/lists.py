@@ -1,4 +1,4 @@
-"""Lists of a live cluster, page by page: what a pool of thousands of nodes has comes in answers of moderate size."""
+"""Lists of a live cluster, page by page, so a pool of thousands of nodes comes in answers of moderate size."""
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,22 +14,22 @@ from modelyard.kube.kinds import KUEUE, RAY, SPARK
 from modelyard.kube.state import Node, node_of
 
 PAGE: Final = 500
-"""Objects of one answer, as kubectl asks for them."""
+"""Objects per answer, as in kubectl."""
 _KUEUE: Final = f"/apis/{KUEUE}"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""Field selector of the pods that hold what they ask for, or wait for it."""
+"""Field selector of the pods that hold or await what they request."""
 
 
 def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched: bool = False) -> PoolObjects:
-    """Reads nodes and pods, and where Kueue is installed its queues and workloads, all lists at once.
+    """Reads nodes and pods, and with Kueue its queues and workloads, all lists at once.
 
     Args:
-        client: of the cluster.
-        namespaces: where workloads and local queues are read if they may not be of the whole cluster.
-        dispatched: whether to read the clusters too that Kueue sends jobs to.
+        client: connection to the cluster.
+        namespaces: where to read workloads and local queues if reading them for the whole cluster is not allowed.
+        dispatched: whether to read also the clusters that Kueue sends jobs to.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     lists = ("clusterqueues", "resourceflavors", "cohorts")
     parts = ("workloads", "localqueues")
@@ -61,10 +61,10 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
 
 
 def nodes_with(client: Client, labels: Mapping[str, Collection[str]]) -> tuple[Node, ...] | None:
-    """The nodes that have each label with one of its values; None where these credentials may not read nodes.
+    """The nodes that have each label with one of its values; None if these credentials may not read nodes.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     selector = ",".join(f"{key} in ({','.join(values)})" for key, values in labels.items())
     found = _allowed(client, "/api/v1/nodes", {"labelSelector": selector} if selector else None)
@@ -72,10 +72,10 @@ def nodes_with(client: Client, labels: Mapping[str, Collection[str]]) -> tuple[N
 
 
 def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """Kueue's workloads of some namespaces, and those namespaces in which these credentials may not read them.
+    """Kueue's workloads in some namespaces, and the namespaces in which these credentials may not read them.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     found = {name: _allowed(client, f"{_KUEUE}/namespaces/{name}/workloads") for name in sorted(namespaces)}
     unread = tuple(f"workloads of {name}" for name, one in found.items() if one == "unread")
@@ -83,14 +83,14 @@ def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict
 
 
 def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
-    """Reads every object that a submission made: of the whole cluster, or where that is not allowed, of namespaces.
+    """Reads every object that a submission made, for the whole cluster or, if that is not allowed, by namespace.
 
     Args:
-        client: of the cluster.
+        client: connection to the cluster.
         namespaces: where the stack's runs are made.
 
     Raises:
-        ClusterError: the API server does not answer, or lets us list Jobs in none of the namespaces.
+        ClusterError: the API server does not answer, or allows listing Jobs in none of the namespaces.
     """
     query = {"labelSelector": STACK}
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -114,16 +114,16 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
 
 
 def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) -> list[dict[str, Any]]:
-    """The pods of a run, ended ones too, by name.
+    """The pods of a run, including ended ones, by name.
 
     Args:
-        client: of the cluster.
-        namespace: the run's.
-        run: its name, which its pods have as a label.
-        names: of its Jobs, RayJobs and SparkApplications: a Job's own pods, and those have no such label.
+        client: connection to the cluster.
+        namespace: the run's namespace.
+        run: name of the run, which its pods have as a label.
+        names: names of its Jobs, RayJobs and SparkApplications, to find the pods of a Job, which lack that label.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     path = f"/api/v1/namespaces/{namespace}/pods"
     jobs = tuple(names)
@@ -133,10 +133,10 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
 
 
 def paged(client: Client, path: str, query: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """All objects of a list, which is asked for in pages.
+    """All objects of a list, read page by page.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     return ask_server(lambda: _pages(client, path, query or {}), path.rpartition("/")[2])
 
@@ -148,7 +148,7 @@ def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str
     while True:
         answer = patiently(lambda: transport(client).get(path, params=params), busy)  # noqa: B023 - sent at once
         if answer.status_code == 410 and "continue" in params and again:
-            # The list is older than what the API server keeps: from the beginning, in one answer.
+            # The API server no longer keeps this list: start again, in one answer.
             found, again = [], False
             params = dict(query)
             continue
@@ -164,7 +164,7 @@ def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str
 def _in_parts(
     client: Client, plural: str, namespaces: Collection[str]
 ) -> list[dict[str, Any]] | Literal["unread"] | None:
-    """Kueue's objects of a kind: of the whole cluster, or of those of the namespaces that may be read."""
+    """Kueue's objects of a kind: of the whole cluster, or of the namespaces that these credentials may read."""
     everywhere = _allowed(client, f"{_KUEUE}/{plural}")
     if everywhere != "unread":
         return everywhere
@@ -174,10 +174,10 @@ def _in_parts(
 
 
 def pods_of_job(client: Client, namespace: str, job: str) -> list[dict[str, Any]]:
-    """The pods of one Job; none where these credentials may not read pods.
+    """The pods of one Job; none if these credentials may not read pods.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     found = _allowed(client, f"/api/v1/namespaces/{namespace}/pods", {"labelSelector": f"{JOB_NAME}={job}"})
     return [] if found == "unread" else found or []
@@ -186,7 +186,7 @@ def pods_of_job(client: Client, namespace: str, job: str) -> list[dict[str, Any]
 def _allowed(
     client: Client, path: str, query: Mapping[str, str] | None = None
 ) -> list[dict[str, Any]] | Literal["unread"] | None:
-    """The objects of a list; None where the cluster has no such kind, and a word where we may not read it."""
+    """The objects of a list; None if the cluster lacks the kind, ``"unread"`` if these credentials may not read it."""
 
     def get() -> list[dict[str, Any]] | Literal["unread"] | None:
         try:
@@ -204,10 +204,10 @@ def _allowed(
 def _wherever(
     client: Client, group: str, plural: str, namespaces: Collection[str], query: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]] | None, tuple[str, ...]]:
-    """The objects of a kind, and what could not be read; None where nothing could be.
+    """The objects of a kind, and which lists could not be read; None if no list could be read.
 
-    None of either where the cluster has no such kind, also for those who might not read it: the API server refuses
-    before it looks for the kind.
+    Both are empty if the cluster lacks the kind, even without the right to read it: the API server denies access before
+    it looks for the kind.
     """
 
     def get(path: str) -> list[dict[str, Any]] | None:
@@ -237,5 +237,5 @@ def _wherever(
 
 
 def _is_missing(client: Client, group: str) -> bool:
-    """Whether the API server has nothing of a group and version, which everybody may ask."""
+    """Whether the API server lacks a group and version; every user may ask that."""
     return ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404

@@ -1,6 +1,6 @@
-"""Reading a live cluster through its API server.
+"""Reads a live cluster through its API server.
 
-Loaded only by verbs that were asked to look at a cluster: the client costs more to import than a whole offline plan.
+Loaded only by verbs that read a cluster: importing the client costs more than a whole offline plan.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,20 +37,20 @@ class Snapshot(NamedTuple):
     version: str
     nodes: tuple[Mapping[str, Any], ...]
     pods: tuple[Mapping[str, Any], ...]
-    """``{node, owner, requests}`` of every running pod; nothing else of a pod is kept."""
+    """``{node, owner, requests}`` of every running pod; no other part of a pod is kept."""
     objects: tuple[Mapping[str, Any], ...]
     quotas: tuple[Mapping[str, Any], ...]
     scalers: tuple[Mapping[str, Any], ...] = ()
-    """What HorizontalPodAutoscalers and ScaledObjects scale; nothing else of them is kept."""
+    """What HorizontalPodAutoscalers and ScaledObjects scale; no other part of them is kept."""
     unread: tuple[str, ...] = ()
     """Quotas and autoscalers that these credentials may not list, as ``resourcequotas of ml-platform``."""
 
 
 def identity(client: Client) -> str:
-    """The UID of the namespace kube-system, which a cluster keeps for life.
+    """The UID of the namespace kube-system, which stays the same for the life of a cluster.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     return ask_server(lambda: str(_got(client, "/api/v1/namespaces/kube-system")["metadata"]["uid"]), "namespaces")
 
@@ -58,11 +58,11 @@ def identity(client: Client) -> str:
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     """Reads the wanted objects, their namespaces' quotas and autoscalers, the nodes and what pods request, in parallel.
 
-    Objects that are not there are left out. Quotas and autoscalers that these credentials may not list are in
-    ``unread``.
+    Leaves out objects that do not exist. Lists in ``unread`` the quotas and autoscalers that these credentials may not
+    list.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     keys = tuple(dict.fromkeys(wanted))
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -75,7 +75,7 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         paths = [("", f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
         paths += [one for namespace in namespaces for one in lists(namespace)]
         asked = [(kind, path, pool.submit(_may_be, client, path)) for kind, path in paths]
-        # First: where the server does not answer at all, this is the question to name.
+        # First: if the server does not answer at all, the error names this question.
         cluster = uid.result()
         extra = [(kind, path, job.result()) for kind, path, job in asked]
         return Snapshot(
@@ -97,10 +97,10 @@ def _list_name(path: str) -> str:
 
 
 def serves(client: Client, api_version: str) -> bool:
-    """Whether the API server has a group in this version, such as ``apps/v1``.
+    """Whether the API server serves a group and version, such as ``apps/v1``.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
 
     def get() -> bool:
@@ -116,10 +116,10 @@ def serves(client: Client, api_version: str) -> bool:
 
 
 def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
-    """Those of the objects that are there.
+    """The objects that exist, by key.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     wanted = tuple(keys)
     if not wanted:
@@ -130,10 +130,10 @@ def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
 
 
 def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
-    """The objects of the same kinds and namespaces as ``keys``: what somebody may have meant who named those.
+    """The objects with the kinds and namespaces of ``keys``: candidates for a mistyped name.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     found = {}
     for api_version, kind, namespace in sorted({key[:3] for key in keys}):
@@ -157,10 +157,10 @@ def state_of(taken: Snapshot) -> ClusterState:
 
 
 def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    """An object as the API server has it; None where there is none.
+    """An object as the API server has it; None if it does not exist.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us, or nobody reads objects of this kind.
+        ClusterError: the API server does not answer, denies access, or modelyard does not read objects of this kind.
     """
     path = path_of(key)
 
@@ -176,18 +176,18 @@ def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
 
 
 def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
-    """Whether an answer says that the cluster has no objects of a kind that an operator brings. Of what it does not
-    serve the API server says so in no form of its own.
+    """Whether an answer says that the cluster lacks a kind that an operator brings. For a path that it does not serve,
+    the API server answers in plain text, not with a Status.
     """
     group, _, version = key.api_version.partition("/")
-    # One operator has a group that is named like those of Kubernetes itself.
+    # One operator has a group that is named like the groups of Kubernetes itself.
     own = group.endswith(".k8s.io") and key.api_version != SPARK
     brought = bool(version) and "." in group and not own
     return brought and answer.status_code == 404 and answer.text.strip() == "404 page not found"
 
 
 def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:
-    """The objects of a kind in a namespace; none where the operator that brings the kind is not there.
+    """The objects of a kind in a namespace; none if the operator that brings the kind is not installed.
 
     Raises:
         ClusterError: as for :func:`read`.
@@ -208,14 +208,14 @@ def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[
 
 
 def _may_be(client: Client, path: str) -> list[dict[str, Any]] | None:
-    """The objects of a list; none where the cluster has no such kind; None where these credentials may not list it."""
+    """The objects of a list; none if the cluster lacks the kind; None if these credentials may not list it."""
 
     def get() -> list[dict[str, Any]] | None:
         try:
             return list(_got(client, path)["items"])
         except httpx2.HTTPStatusError as error:
             code = error.response.status_code
-            # Of a kind that it does not know the API server says so in no form of its own.
+            # For an unknown kind, the API server answers in plain text, not with a Status.
             if code == 404:
                 return []
             if code == 403 and message(error.response):
@@ -224,17 +224,17 @@ def _may_be(client: Client, path: str) -> list[dict[str, Any]] | None:
 
     found = ask_server(get, path.rpartition("/")[2])
     if found is None and path.startswith("/apis/"):
-        # Access is refused before the API server looks for the kind. Anyone may ask which kinds it has.
+        # The API server denies access before it looks for the kind. Every user may ask which kinds it has.
         group = path.removeprefix("/apis/").partition("/namespaces/")[0]
         return None if serves(client, group) else []
     return found
 
 
 def path_of(key: ObjectKey) -> str:
-    """Where the API server has an object.
+    """The path of an object on the API server.
 
     Raises:
-        ClusterError: nobody reads objects of this kind.
+        ClusterError: modelyard does not read objects of this kind.
     """
     known = KINDS.get(key[:2])
     if known is None:
@@ -251,7 +251,7 @@ def _got(client: Client, path: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-# The objects by which autoscalers are told what to scale, and the little of them that is kept.
+# The objects that say what autoscalers scale, and the few fields of them that are kept.
 _LISTS = (
     ("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
     ("keda.sh/v1alpha1", SCALED_OBJECT, "scaledobjects"),
@@ -259,13 +259,13 @@ _LISTS = (
 
 
 def lists(namespace: str) -> tuple[tuple[str, str], ...]:
-    """The kinds, and where the API server lists the objects of each in a namespace."""
+    """The kinds, and the path of the list of each in a namespace."""
     return tuple((kind, f"/apis/{version}/namespaces/{namespace}/{plural}") for version, kind, plural in _LISTS)
 
 
 def reference(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object of a list, in its own form, with nothing but what it scales, whether it is paused, and for which object
-    of KEDA's it was made.
+    """An object of a list, in its own form, reduced to what it scales, whether it is paused, and the KEDA object that
+    it was made for.
     """
     metadata = body["metadata"]
     kept = {"name": metadata["name"], "namespace": metadata["namespace"]}

@@ -1,4 +1,4 @@
-"""What a container wrote, through the API server."""
+"""Reads the log of a container through the API server."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
@@ -15,28 +15,28 @@ _QUIET: Final = httpx2.Timeout(TIMEOUT, read=None)
 
 
 class LogRequest(NamedTuple):
-    """Which lines of which container."""
+    """Selects lines of the log of a container."""
 
     namespace: str
     pod: str
     container: str
     tail: int | None = None
-    """Only so many of the last lines; None: all of them."""
+    """The number of last lines; None: all lines."""
     previous: bool = False
-    """Of the container before its last restart."""
+    """Whether to read the log of the container before its last restart."""
     follow: bool = False
 
 
 class NoLogError(Exception):
-    """There is no log to show: the API server's own words."""
+    """There is no log to show; has the API server's message."""
 
 
 def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
-    """The lines, without their ends, as they come.
+    """The lines of a log, without line ends, as they arrive.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
-        NoLogError: the container has not started, or is gone, or its node does not answer.
+        ClusterError: the API server does not answer or denies access.
+        NoLogError: the container has not started or is gone, or its node does not answer.
     """
     path = f"/api/v1/namespaces/{wanted.namespace}/pods/{wanted.pod}/log"
     params = {"container": wanted.container}
@@ -49,7 +49,7 @@ def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
     try:
         if not answer.is_success:
             answer.read()
-            # The API server asks the node, and a node that does not answer is none of the API server's own failures.
+            # The API server asks the node; a node that does not answer is not a failure of the API server.
             if answer.status_code in _NONE and (words := status(answer).get("message")):
                 raise NoLogError(str(words))
             ask_server(answer.raise_for_status, f"pods/log of {wanted.pod}")
@@ -61,7 +61,7 @@ def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Text line by line; the last one may have no end."""
+    """Text line by line; the last line may lack a line end."""
     left = b""
     for chunk in chunks:
         *whole, left = (left + chunk).split(b"\n")

@@ -15,7 +15,7 @@ def holds_resources(pod: Mapping[str, Any]) -> bool:
 
 
 def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Why the first of some pods that cannot start does not: what the scheduler or the kubelet says; empty: none."""
+    """Why the first pod that cannot start does not, from the scheduler or the kubelet; empty if all can start."""
     for pod in pods:
         status = pod.get("status") or {}
         if status.get("phase") != "Pending":
@@ -29,9 +29,9 @@ def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
 
 
 def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    """Reason and message of each container of a pod that cannot start, as the kubelet says them."""
+    """Reason and message of each container of a pod that cannot start, as the kubelet reports them."""
     status = pod.get("status") or {}
-    # Its containers wait for those that come first, and say nothing of it.
+    # Containers wait for the init containers before them and do not report it.
     for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         waiting = (one.get("state") or {}).get("waiting") or {}
         if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
@@ -39,7 +39,7 @@ def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """``{node, owner, requests}`` of a pod, the quantities of its containers together."""
+    """``{node, owner, requests}`` of a pod, with the sum of its containers' quantities."""
     total: dict[str, Any] = {}
     for container in pod["spec"]["containers"]:
         for name, value in (container.get("resources", {}).get("requests") or {}).items():

@@ -1,4 +1,4 @@
-"""What is read of a pool and its runs, as values without a client."""
+"""The objects of a pool and its runs, as values without a client."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -8,60 +8,60 @@ from modelyard.names import STACK_NOTE
 STACK: Final = STACK_NOTE
 """Label of what a stack submits: the stack's name."""
 JOB: Final = "modelyard.dev/job"
-"""Label of the same: the name of the job."""
+"""Label of what a stack submits: the name of the job."""
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Label that names the LocalQueue of a job."""
 RUN: Final = "modelyard.dev/run"
 """Label of a run's objects and pods: the run's name."""
 PIPELINE: Final = "modelyard.dev/pipeline"
-"""Label of what a run of a pipeline is made of: the name of the pipeline."""
+"""Label of the objects of a pipeline run: the name of the pipeline."""
 PIPELINE_RUN: Final = "modelyard.dev/pipeline-run"
-"""The same: the name of the run."""
+"""Label of the objects of a pipeline run: the name of the run."""
 STAGE: Final = "modelyard.dev/stage"
-"""Label of a stage's objects: the name of the stage; what starts the stages has none."""
+"""Label of a stage's objects: the name of the stage; the object that starts the stages lacks it."""
 RELEASED: Final = "modelyard.dev/released"
 """Annotation of a stage that may start."""
 LATER: Final = "modelyard.dev/queue"
-"""Annotation of a stage: the queue that it goes into at its turn."""
+"""Annotation of a stage: the queue that it enters at its turn."""
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
 """Label of a Job's pods: its name."""
 HELD: Final = "modelyard-held"
-"""The queue of stages that wait. No LocalQueue has this name; with none, Kueue might give them its default one."""
+"""The queue of stages that wait. No LocalQueue has this name; without a name, Kueue might use its default queue."""
 Objects = tuple[Mapping[str, Any], ...]
 
 
 class PoolObjects(NamedTuple):
-    """What a cluster has of its GPU pool, as the API server returned it."""
+    """The GPU pool of a cluster, as the API server returned it."""
 
     nodes: Objects
     pods: Objects
-    """Those that have not ended, on a node or without one."""
+    """Pods that have not ended, with or without a node."""
     workloads: Objects = ()
     queues: Objects = ()
     """ClusterQueues."""
     local_queues: Objects = ()
     flavors: Objects = ()
     cohorts: Objects = ()
-    """Those that are objects of their own."""
+    """Cohorts that are objects."""
     kueue: bool = False
     """Whether the cluster has Kueue."""
     unread: tuple[str, ...] = ()
     """Lists that these credentials may not read."""
     worker_clusters: Objects = ()
-    """MultiKueueClusters, where somebody asked for them."""
+    """MultiKueueClusters, if requested."""
 
 
 class FarObjects(NamedTuple):
-    """What a worker cluster has of a run that Kueue sent there, as its API server returned it."""
+    """The objects of a run on the worker cluster that Kueue sent it to, as its API server returned them."""
 
     workloads: Objects | None
-    """Of the run's namespace; None: these credentials may not read them."""
+    """Workloads in the run's namespace; None: these credentials may not read them."""
     pods: Objects
-    """The run's, ended ones too."""
+    """The run's pods, including ended ones."""
 
 
 class RunObjects(NamedTuple):
-    """The objects that submissions made, of whichever stack."""
+    """The objects that submissions made, of all stacks."""
 
     jobs: Objects
     ray_jobs: Objects

@@ -1,4 +1,4 @@
-"""Reading single objects of a live cluster, without its nodes and pods."""
+"""Reads single objects of a live cluster, without its nodes and pods."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,14 +12,14 @@ from modelyard.cluster.retries import busy, patiently, status
 from modelyard.kube.state import ObjectKey
 
 AT_ONCE = 8
-"""Requests under way at a time."""
+"""The number of requests under way at a time."""
 
 
 def present(client: Client, keys: Iterable[ObjectKey]) -> tuple[str, dict[ObjectKey, dict[str, Any]]]:
-    """The cluster's identity, and those of the objects that are there.
+    """The cluster's identity, and the objects that exist, by key.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us, or an object is of a kind that nobody reads.
+        ClusterError: the API server does not answer, denies access, or modelyard does not read objects of a kind.
     """
     wanted = tuple(dict.fromkeys(keys))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
@@ -29,7 +29,7 @@ def present(client: Client, keys: Iterable[ObjectKey]) -> tuple[str, dict[Object
         return uid.result(), {key: body for key, body in bodies.items() if body is not None}
 
 
-# Whether objects are there that pods name, without a look at what is in them.
+# Whether objects that pods name exist, without reading their content.
 NAMED_BY_PODS: Final = {
     "ConfigMap": "configmaps",
     "PersistentVolumeClaim": "persistentvolumeclaims",
@@ -38,14 +38,14 @@ NAMED_BY_PODS: Final = {
 }
 """Kinds of ``v1``, each with its name in a path."""
 _METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
-"""No content of a Secret comes here."""
+"""Keeps the content of a Secret out of the answer."""
 
 
 def absent(client: Client, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
-    """Those of the objects that are not there for sure: of what these credentials may not read nobody knows.
+    """The objects that certainly do not exist; an object that these credentials may not read is not among them.
 
     Args:
-        client: of the cluster.
+        client: connection to the cluster.
         keys: of kinds in ``NAMED_BY_PODS``.
 
     Raises:

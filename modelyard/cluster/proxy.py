@@ -1,4 +1,4 @@
-"""Reading from a Service of the cluster through the API server, which can reach it where this machine cannot."""
+"""Reads from a Service through the API server, which reaches Services that this machine cannot."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def service_of(client: "Client", namespace: str, deployment: str, port: int) -> str | None:
-    """The Service that leads to a port of a Deployment's pods, the first by name; None where there is none.
+    """The Service that leads to a port of a Deployment's pods, the first by name; None if there is none.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
     """
     body = read(client, ObjectKey("apps/v1", "Deployment", namespace, deployment))
     if body is None:
@@ -35,10 +35,10 @@ def service_of(client: "Client", namespace: str, deployment: str, port: int) -> 
 
 
 def fetch(client: "Client", namespace: str, service: str, port: int, path: str) -> bytes:
-    """What a Service answers to a GET over plain HTTP.
+    """A Service's answer to a GET over plain HTTP.
 
     Raises:
-        ClusterError: the API server or the Service does not answer, or not to us.
+        ClusterError: the API server or the Service does not answer or denies access.
     """
     place = f"/api/v1/namespaces/{namespace}/services/http:{service}:{port}/proxy{path}"
     return ask_server(partial(_get, client, place), f"services/proxy of {service}")

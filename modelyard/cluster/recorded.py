@@ -1,7 +1,7 @@
-"""The recorded platform of an environment: ``stacks/recorded/<env>/``.
+"""The recorded platform of a stack: ``stacks/recorded/<env>/``.
 
 ``cluster.json`` has the version, the identity, the nodes and quotas as the API server returned them, and what pods
-request; beside it lies one ``<kind>.<namespace>.<name>.json`` an object. ``modelyard record`` writes the folder.
+request; beside it is one ``<kind>.<namespace>.<name>.json`` per object. ``modelyard record`` writes the folder.
 """
 
 import json
@@ -18,23 +18,23 @@ from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, 
 
 FORMAT_VERSION = 1
 RECORDED = "stacks/recorded"
-"""The folder of all recorded platforms, whichever folder has the stack files."""
+"""The folder of all recorded platforms, independent of the folder of the stack files."""
 CLUSTER_FILE = "cluster.json"
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
 
 
 def recorded_folder(root: Path, stack: str) -> Path:
-    """Where the recorded platform of a stack lies."""
+    """The folder of a stack's recorded platform."""
     return root / RECORDED / stack
 
 
 def recorded_name(stack: str, remote: str) -> str:
-    """Under which name the remote cluster of a stack is recorded; no stack has such a name."""
+    """The name under which a stack's remote cluster is recorded; no stack can have this name."""
     return f"{stack}@{remote}"
 
 
 def recorded_remote_names(root: Path, stack: str) -> set[str]:
-    """The remote clusters that are recorded of a stack, those among them that it has left."""
+    """The recorded remote clusters of a stack, including those that the stack no longer has."""
     folder = recorded_folder(root, "")
     try:
         changed = folder.stat().st_mtime_ns
@@ -48,8 +48,8 @@ def recorded_remote_names(root: Path, stack: str) -> set[str]:
 def _remotes_by_stack(folder: Path, _changed: int) -> dict[str, list[str]]:
     """The names of the remote clusters that have a folder here, by stack.
 
-    The folder's time of change is part of the question: the folder is listed once while nothing comes or goes, for a
-    listing for each stack of a project would grow with the square of their number.
+    The folder's modification time is part of the cache key, so the folder is listed once until it changes; listing it
+    for each stack would grow with the square of the number of stacks.
     """
     found: dict[str, list[str]] = {}
     for path in folder.iterdir():
@@ -60,14 +60,14 @@ def _remotes_by_stack(folder: Path, _changed: int) -> dict[str, list[str]]:
 
 
 def forget_recorded(root: Path, name: str) -> None:
-    """Removes what ``write_recorded`` wrote, as far as that can be told; other files in the folder stay.
+    """Removes what ``write_recorded`` wrote, as far as that is certain; other files in the folder stay.
 
     Raises:
         OSError: a file cannot be removed, or a link is in the way.
     """
     folder = recorded_folder(root, name)
     refuse_links(folder, root)
-    # The file by which others know the folder goes last.
+    # Other code knows the folder by this file, so it goes last.
     for path in sorted(filter(_is_own, folder.iterdir()), key=lambda path: path.name == CLUSTER_FILE):
         path.unlink()
     if not any(folder.iterdir()):
@@ -75,7 +75,7 @@ def forget_recorded(root: Path, name: str) -> None:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether ``write_recorded`` writes such a file: the cluster's, or an object under the name that this gives it."""
+    """Whether ``write_recorded`` writes this file: the cluster's, or an object's under the name that it would get."""
     if path.name == CLUSTER_FILE:
         return True
     try:
@@ -85,13 +85,13 @@ def _is_own(path: Path) -> bool:
 
 
 def stack_of_recorded(name: str) -> str:
-    """The stack whose cluster is recorded under a name, the platform's or a remote one."""
+    """The stack of a recorded cluster's name, home or remote."""
     return name.partition("@")[0]
 
 
 def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
-    """The cluster that is recorded under a name, a stack's own or ``recorded_name``, or the findings that say why there
-    is none.
+    """The cluster recorded under a name (a stack's own or ``recorded_name``), or the findings that say why there is
+    none.
     """
     folder, stack = recorded_folder(root, name), stack_of_recorded(name)
     shown = f"{RECORDED}/{name}"
@@ -133,7 +133,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
 
 
 def recorded_files(folder: Path) -> list[Path]:
-    """The files of a recorded cluster, sorted; none where there is no folder that can be listed."""
+    """The files of a recorded cluster, sorted; none if the folder cannot be listed."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".json")
     except OSError:
@@ -141,11 +141,11 @@ def recorded_files(folder: Path) -> list[Path]:
 
 
 def read_object(path: Path, root: Path) -> dict[str, Any]:
-    """The JSON object of a file.
+    """The JSON object in a file.
 
     Raises:
         ReadError: the file cannot be read.
-        ValueError: it holds something else.
+        ValueError: the file holds something else.
     """
     body = parse_json(read_file(path, within=root))
     if not isinstance(body, dict):
@@ -154,11 +154,11 @@ def read_object(path: Path, root: Path) -> dict[str, Any]:
 
 
 def _key(body: Mapping[str, Any]) -> ObjectKey:
-    """The key of an object that has the outline of one.
+    """The key of an object with the outline of a Kubernetes object.
 
     Raises:
         KeyError: a part of the key is missing.
-        TypeError: a part has another type than all objects of Kubernetes give it.
+        TypeError: a part has another type than in every Kubernetes object.
     """
     metadata = _typed(body, "metadata", dict)
     for name in ("annotations", "labels"):
@@ -187,7 +187,7 @@ def _typed(body: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any]]) -> ClusterState:
-    """The state that a cluster's own file and the objects beside it give.
+    """The state from a cluster's file and the objects beside it.
 
     Raises:
         KeyError: the file lacks something.
@@ -231,12 +231,12 @@ def write_recorded(
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
-    Earlier objects that are not recorded any more go; files that are none of an earlier recording stay. Secrets are
-    hidden: the folder is committed.
+    Deletes earlier objects that are no longer recorded; files that do not belong to an earlier recorded platform stay.
+    Hides Secrets: the folder is committed.
 
     Raises:
-        OSError: the folder cannot be written, or is reached through a link in the project; the earlier recording is
-            still there.
+        OSError: the folder cannot be written, or its path contains a link in the project; the earlier recorded platform
+            is still there.
     """
     from modelyard.cluster.folder import replace_json
 
@@ -270,12 +270,12 @@ def _object_file(key: ObjectKey) -> str:
 
 
 def again(stack: str) -> str:
-    """What helps where the recording of a stack is not as it should be."""
+    """The remedy for a damaged recorded platform of a stack."""
     return f"run: modelyard record {stack}"
 
 
 def not_recorded(stack: str, file: str, words: str, remedy: str) -> Finding:
-    """The finding about a file that is not what ``record`` writes: in which way."""
+    """The finding about a file that is not what ``record`` writes, and why."""
     return _error("CFG102", stack, file, f"the recorded platform is not what record writes: {words}", remedy)
 
 

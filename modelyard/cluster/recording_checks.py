@@ -1,6 +1,6 @@
 """Whether the files of a recorded cluster are what ``modelyard record`` writes: whole objects of their kinds.
 
-It takes a look at every field, so only who cannot go on with a recording asks.
+Checks every field, so only callers that cannot use the recorded cluster run it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,11 @@ from modelyard.kube.merge import MergeSchema, validate
 
 
 def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
-    """The finding about each file of a recorded cluster, that can be read, with what does not fit its kind.
+    """The finding about each readable file of a recorded cluster, with what does not fit its kind.
 
     Args:
         root: the project's folder.
-        name: that the cluster is recorded under.
+        name: name of the recorded cluster.
         schema: of its Kubernetes version.
     """
     stack = stack_of_recorded(name)

@@ -1,8 +1,8 @@
 """Credentials of remote clusters that the kubeconfig does not have: from a Secret, or from the stack file.
 
-They are put into a kubeconfig of this process's own, in a folder that nobody else may read and that goes with the
-process. ``KUBECONFIG`` names it behind the user's, for this process and those that it starts, such as the engine. So
-they are in no plan, no state, no log and no argument.
+Writes them to a private kubeconfig in a folder that only this user can read and that is deleted with the process.
+``KUBECONFIG`` names it after the user's files, for this process and those that it starts, such as the engine. So no
+plan, state, log or argument contains them.
 """
 
 import atexit
@@ -25,21 +25,21 @@ from modelyard.temporary import temporary_folder, write_private
 from modelyard.workloads.facts.remote import RemoteCluster, own_context, remote_clusters
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
-"""What is taken of a user. Programs and paths are not: they would let the author of a Secret choose what runs here."""
+"""What is taken from a user. Programs and paths would let the author of a Secret choose what runs here."""
 _REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
-"""What is taken of a cluster. Its address is the stack file's."""
+"""What is taken from a cluster. Its address comes from the stack file."""
 _handed: set[tuple[str, str]] = set()
 
 
 def write_remote_credentials(root: Path, stack: Stack) -> None:
-    """Makes the remote clusters of a stack that have credentials reachable, once a process.
+    """Makes a stack's remote clusters that have credentials reachable, once per process.
 
     Args:
         root: the project's folder, where the engine decrypts.
-        stack: whose clusters they are.
+        stack: the stack of the clusters.
 
     Raises:
-        ClusterError: there are no such credentials, or they are of no use.
+        ClusterError: the credentials are missing or unusable.
     """
     wanted = [one for one in remote_clusters(stack.config) if one.cluster.context is None]
     known = (str(root), stack.sha256 or stack.name)
@@ -47,7 +47,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
         return
     own = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
     if not any(Path(name).expanduser().is_file() for name in own.split(os.pathsep) if name):
-        # With one more file the client would not take the service account of its pod any more.
+        # With one more file, the client would no longer use the service account of its pod.
         raise ClusterError(
             f"there is no kubeconfig, and remote cluster {wanted[0].name} needs one beside it",
             "set KUBECONFIG, or put the remote cluster's context into one",
@@ -66,7 +66,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
 
 
 def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
-    """A kubeconfig with the one context of a remote cluster."""
+    """A kubeconfig with one context, that of a remote cluster."""
     cluster = remote.cluster
     try:
         if cluster.credentials_secret is not None:
@@ -76,7 +76,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
         else:
             raise ValueError("the stack file names none")
     except (ValueError, LookupError, TypeError, AttributeError, YAMLError) as error:
-        # What the parser quotes of a text may be part of a key.
+        # The parser's message may quote a part of a key.
         why = str(error) if type(error) is ValueError else "they are no kubeconfig with a token or a certificate"
         raise ClusterError(
             f"remote cluster {remote.name}: its credentials cannot be used: {why}",
@@ -96,13 +96,13 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
 
 
 def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -> None:
-    """Lets credentials go to the address that the stack file names.
+    """Allows credentials to go to the address in the stack file.
 
-    The author of that file may write any address there. So it is the one in the kubeconfig that holds them, or its
-    server must prove itself by the certificate authority that comes with them.
+    The author of the stack file may write any address there. So the address must be the one in the kubeconfig that
+    holds the credentials, or its server must prove itself by the certificate authority that comes with them.
 
     Raises:
-        ClusterError: they are not known to belong there.
+        ClusterError: the credentials are not known to belong to the address.
     """
     there = origin_of(remote.cluster.controller)
     if there is not None and there == origin_of(server):
@@ -117,7 +117,7 @@ def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -
 
 
 def _secret(stack: Stack, name: str) -> Mapping[str, str]:
-    """The data of a Secret of the platform's namespace."""
+    """The data of a Secret in the platform's namespace."""
     client, namespace = connect(stack.context), stack.config.platform.namespace
     path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
 
@@ -137,9 +137,9 @@ def _secret(stack: Stack, name: str) -> Mapping[str, str]:
 
 
 def _of_secret(data: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
-    """Server, cluster and user of a Secret.
+    """Server, cluster and user from a Secret.
 
-    It has a key ``kubeconfig``, or ``token`` and ``ca.crt`` of a service account, which name no server.
+    Its keys are ``kubeconfig``, or ``token`` and ``ca.crt`` of a service account, which name no server.
     """
     if "kubeconfig" in data:
         return _of_kubeconfig(data["kubeconfig"])
@@ -153,7 +153,7 @@ def _of_secret(data: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, 
 
 
 def _of_kubeconfig(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
-    """Server, cluster and user of a kubeconfig's current context, or its only one."""
+    """Server, cluster and user of a kubeconfig's current context, or of its only one."""
     document = safe_load(text)
     contexts = {one["name"]: one["context"] for one in document["contexts"]}
     current = document.get("current-context") or (next(iter(contexts)) if len(contexts) == 1 else "")
@@ -167,7 +167,7 @@ def _of_kubeconfig(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
 
 
 def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:
-    """An encrypted value of the stack file, as the engine decrypts it."""
+    """An encrypted value of the stack file, decrypted by the engine."""
     key = f"modelyard:{dotted(tuple(path))}"
     try:
         done = ask_engine(root, "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)

@@ -1,4 +1,4 @@
-"""How many requests a client sends, and how many of them at once."""
+"""How many requests a client sends, and how many at once."""
 
 import threading
 import time
@@ -8,17 +8,17 @@ import httpx2
 
 
 class Asked(NamedTuple):
-    """The requests that looking at one cluster took."""
+    """The requests that reading one cluster took."""
 
     requests: int
     at_once: int
-    """The most that were under way together."""
+    """The most requests under way together."""
     seconds: float
     """From the first request to the last answer."""
 
 
 class Counter:
-    """Counts what goes through an HTTP client from now on."""
+    """Counts the requests of an HTTP client from now on."""
 
     def __init__(self, http: httpx2.Client) -> None:
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class Counter:
         http.event_hooks = {"request": [self._sent], "response": [self._answered]}
 
     def total(self) -> Asked:
-        """What was counted until now."""
+        """The counts so far."""
         with self._lock:
             return Asked(self._requests, self._most, self._last - self._first)
 

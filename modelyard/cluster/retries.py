@@ -1,4 +1,4 @@
-"""Asking a busy API server again: after the pause that it asks for, and not for ever."""
+"""Asks a busy API server again after the pause that it requests, a limited number of times."""
 
 import time
 from collections.abc import Callable
@@ -11,14 +11,12 @@ from modelyard.cluster.connection import sent
 PAUSES = (0.1, 0.3, 0.9, 2.0)
 """Seconds before each further attempt; the server may ask for a longer one."""
 LONGEST_PAUSE = 5.0
-"""Seconds that an API server may ask us to wait before the next attempt; past it we give up."""
+"""The longest pause in seconds that an API server may request; for a longer one, modelyard gives up."""
 _BUSY = (429, 500, 502, 503, 504)
 
 
 def patiently(send: Callable[[], httpx2.Response], again: Callable[[httpx2.Response], bool]) -> httpx2.Response:
-    """The answer to one request that may be sent more than once: the first that ``again`` does not turn down, or the
-    last.
-    """
+    """The answer to a request that may be sent several times: the first that ``again`` does not reject, or the last."""
     answer = sent(send)
     for pause in PAUSES:
         wait = _wait(answer, pause) if again(answer) else None
@@ -30,13 +28,13 @@ def patiently(send: Callable[[], httpx2.Response], again: Callable[[httpx2.Respo
 
 
 def busy(answer: httpx2.Response) -> bool:
-    """Whether the API server could not answer now: it starts, sheds load, or has lost its storage for a moment."""
-    # A webhook that must be asked and does not answer is no reason to wait: asking again ends the same way.
+    """Whether the API server could not answer now: it starts, sheds load, or has briefly lost its storage."""
+    # A required webhook that does not answer is no reason to wait: asking again ends the same way.
     return answer.status_code in _BUSY and "failed calling webhook" not in str(status(answer).get("message", ""))
 
 
 def status(answer: httpx2.Response) -> dict[str, Any]:
-    """The answer's JSON object, a ``Status`` where something went wrong; empty where it is none."""
+    """The answer's JSON object, a ``Status`` after an error; empty if the answer is not a JSON object."""
     try:
         found = answer.json()
     except ValueError:

@@ -1,7 +1,7 @@
-"""The writes that undo what was applied: an apply, one that only says who owns what, and a delete of what was made.
+"""The writes that undo an apply: an apply, a change of owners only, and a delete of an object that was made.
 
-The first two name the version of the object that they are about, so that nothing which came in between is lost. They
-need the right to ``patch``, as applying does, and no other.
+The first two name the version of the object that they change, so no write in between is lost. They need the right to
+``patch``, as applying does, and no other.
 """
 
 import json
@@ -19,26 +19,26 @@ _BUSY = (429, 500, 502, 503, 504)
 
 
 class OvertakenError(Exception):
-    """The object is not what it was when it was read, or the API server was busy: read it and try again."""
+    """The object changed since it was read, or the API server was busy: read it and try again."""
 
 
 class RefusedError(Exception):
-    """The API server does not carry a write out: its own words."""
+    """The API server refuses a write; has its message."""
 
 
 def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
-    """The object as the API server has it, to the letter; None where there is none.
+    """The object exactly as the API server has it; None if it does not exist.
 
     Raises:
-        ClusterError: the API server does not answer, or not to us.
+        ClusterError: the API server does not answer or denies access.
         OvertakenError: the API server is busy.
-        RefusedError: it does not show the object.
+        RefusedError: the API server does not show the object.
     """
     return _sent(client, key, "GET", {}, None, "")
 
 
 def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, Any] | None:
-    """The object after a server-side apply that takes over what it asks for; None where there is no object.
+    """The object after a server-side apply that takes over the fields it sets; None if the object does not exist.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
@@ -48,12 +48,12 @@ def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, An
 
 
 def delete(client: Client, live: Mapping[str, Any], *, waits: bool = False) -> None:
-    """Deletes this very object, not one that was made anew under its name; what belongs to it goes after it.
+    """Deletes exactly this object, not a new one with its name; the objects that it owns are deleted after it.
 
     Args:
-        client: of the cluster.
+        client: connection to the cluster.
         live: the object.
-        waits: it stays, marked as deleted, until what belongs to it is gone.
+        waits: it stays, marked as deleted, until the objects that it owns are gone.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
@@ -65,7 +65,7 @@ def delete(client: Client, live: Mapping[str, Any], *, waits: bool = False) -> N
 
 
 def delete_options(uid: str) -> dict[str, Any]:
-    """The body of a delete that is about one object and none of the same name."""
+    """The body of a delete for one object and no other of its name."""
     return {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -77,8 +77,8 @@ def delete_options(uid: str) -> dict[str, Any]:
 def hand_over(
     client: Client, before: Mapping[str, Any], after: Mapping[str, Any], manager: str
 ) -> dict[str, Any] | None:
-    """The object with the owners of ``after``, and without the annotations that ``after`` lacks; None where there is no
-    object. Nothing else of it changes.
+    """The object with the owners of ``after``, and without the annotations that ``after`` lacks; None if the object
+    does not exist. Changes nothing else of it.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
