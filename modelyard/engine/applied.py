@@ -1,4 +1,4 @@
-"""What the engine's state says was applied last. No program runs, and nothing is changed."""
+"""Reads from the engine's state what was applied last. Runs no program and changes nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,23 +16,23 @@ CLUSTER = "modelyard:Cluster"
 
 
 class AppliedStack(NamedTuple):
-    """What a stack's last applies left."""
+    """What the last applies of a stack left."""
 
     cluster: str | None
-    """Identity of the cluster; None where no apply ever came to its end."""
+    """Identity of the cluster; None if no apply ever finished."""
     targets: tuple[Applied, ...]
     forgotten: tuple[ObjectKey, ...] = ()
-    """Whole objects that a refresh did not find and took out of the state: no destroy would delete them."""
+    """Whole objects that a refresh did not find and removed from the state: no destroy would delete them."""
     remotes: Mapping[str, "AppliedStack"] = {}
-    """The same by name of each remote cluster to which something was applied."""
+    """By name, what was applied to each remote cluster."""
 
 
 def applied_stack(root: Path, stack: str) -> AppliedStack:
     """What was applied of a stack.
 
     Raises:
-        NothingAppliedError: the state does not know the stack.
-        EngineError: there is no engine, no way to the state, or nobody can read it.
+        NothingAppliedError: the state does not have the stack.
+        EngineError: there is no engine, or the state cannot be found or read.
     """
     with Run("apply", lambda _line: None) as run:
         run.select(root, stack, create=False)
@@ -47,10 +47,10 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
 
 
 def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
-    """The same from an exported state, of one of its clusters.
+    """What was applied to one cluster, from an exported state.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: it is not one that our program leaves.
+        KeyError, TypeError, ValueError, AttributeError: modelyard's program did not write the state.
     """
     every = deployment.get("resources") or []
     resources = [each for each in every if side_of(each) == remote]
@@ -58,7 +58,7 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
     pending = [each for each in pending if side_of(each) == remote]
     requests = {key_of(body, ""): body for body in _requests(resources)}
     begun = set(_objects(pending))
-    # A refresh drops an object that somebody deleted; what is noted of it stays.
+    # A refresh drops a deleted object from the state; the record of it stays.
     known = begun | requests.keys() | set(_objects(resources))
     return AppliedStack(
         cluster_of(resources),
@@ -68,10 +68,10 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
 
 
 def cluster_of(resources: Iterable[Mapping[str, Any]], remote: str = "") -> str | None:
-    """The cluster that a state's resources of one side are in; None where nothing was applied.
+    """The identity of the home or a remote cluster in a state's resources; None if nothing was applied.
 
-    The resource of that name counts. The stack's outputs are only asked where there is none, as earlier versions left
-    it: the engine keeps the outputs of a run that failed too.
+    Reads the ``Cluster`` resource. Without it, as in a state of earlier versions, reads the stack's outputs, which are
+    less reliable: the engine also keeps the outputs of a failed run.
     """
     outputs = {
         each["type"].rpartition("/")[2]: each.get("outputs") or {} for each in resources if side_of(each) == remote
@@ -81,7 +81,7 @@ def cluster_of(resources: Iterable[Mapping[str, Any]], remote: str = "") -> str 
 
 
 def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What is noted of each object; nothing where no apply of it came to its end."""
+    """The recorded request of each object; none if no apply of it finished."""
     for resource in resources:
         outputs = resource.get("outputs") or {}
         if resource["type"] == RECORD and "request" in outputs:
@@ -91,7 +91,7 @@ def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]
 
 
 def _objects(resources: Iterable[Mapping[str, Any]]) -> Iterator[ObjectKey]:
-    """The Kubernetes objects among resources; not those that are only left to be deleted."""
+    """The Kubernetes objects among resources, without those that only wait to be deleted."""
     for resource in resources:
         if resource["type"].startswith("kubernetes:") and not resource.get("delete"):
             yield key_of(resource["inputs"], "default")

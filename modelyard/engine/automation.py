@@ -1,4 +1,4 @@
-"""Driving the project's Pulumi program: the same one that ``pulumi up`` runs."""
+"""Drives the project's Pulumi program, the one that ``pulumi up`` runs."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from modelyard.temporary import temporary_folder, write_private
 
 
 class Outcome(NamedTuple):
-    """What a run of the engine did."""
+    """The result of a run of the engine."""
 
     result: str
     changes: Mapping[str, int]
@@ -32,19 +32,19 @@ class Outcome(NamedTuple):
 def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = None, *, drain: bool = True) -> Outcome:
     """Runs ``up`` of a plan's stack.
 
-    The program plans again, and changes nothing unless that gives the same plan.
+    The program plans again, and changes nothing unless it gets the same plan.
 
     Args:
         root: the project's folder.
         plan: what to apply.
-        report: takes the lines of progress.
-        stopping: tells when the run is to end early.
+        report: receives the lines of progress.
+        stopping: says when the run must end early.
         drain: whether to wait for running jobs before their pods are stopped.
 
     Raises:
-        StaleError: inputs or starting state moved since the plan was made.
-        StoppedError: the run ended early, as ``stopping`` said.
-        EngineError: the engine is not there, its state is locked, or a step failed.
+        StaleError: inputs or starting state changed since the plan was made.
+        StoppedError: the run ended early, because of ``stopping``.
+        EngineError: the engine is missing, its state is locked, or a step failed.
     """
     with temporary_folder() as folder:
         approved, stop = folder / "plan.json", folder / "stop"
@@ -62,13 +62,13 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             stack = run.select(root, plan.stack, create=True, variables=variables)
             applied_to = cluster_of(run.state.get("resources") or ())
             if applied_to not in (None, plan.cluster):
-                # Told again by the program; but by then the engine has looked for the stack's objects in this cluster.
+                # The program checks this too, but after the engine has looked for the stack's objects in this cluster.
                 raise elsewhere(plan.stack, applied_to, plan.cluster)
             for far in plan.remotes:
                 applied_to = cluster_of(run.state.get("resources") or (), far.remote)
                 if applied_to not in (None, far.cluster):
                     raise elsewhere(plan.stack, applied_to, far.cluster)
-            # From here on it is known that the ways of the plan lead where the last apply's did.
+            # From here on, the contexts of the plan are known to lead to the clusters of the last apply.
             ways = {side.remote: side.context for side in plan.sides}
             run.add(stack, redirected_contexts(run.state.get("resources") or (), ways, folder))
             done = run.follow(
@@ -90,13 +90,13 @@ def destroy(
     Args:
         root: the project's folder.
         stack: the stack's name.
-        report: takes the lines of progress.
-        stopping: tells when the run is to end early.
-        ways: the context of each cluster of the stack file, known to lead to the one that the state is of; of the
-            platform's under an empty name. None: the engine goes the ways of the last apply.
+        report: receives the lines of progress.
+        stopping: says when the run must end early.
+        ways: the context of each cluster of the stack file, known to lead to the cluster of the state; the home cluster
+            has an empty name. None: the engine uses the contexts of the last apply.
 
     Raises:
-        EngineError: there is no such stack in the state, or as for :func:`apply`.
+        EngineError: the state does not have the stack, or as for :func:`apply`.
     """
     with temporary_folder() as folder, Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
@@ -108,24 +108,24 @@ def destroy(
     return Outcome(done.summary.result, run.changes, {})
 
 
-# By which contexts the engine reaches what was applied: it first reads by those of the last apply.
+# The contexts by which the engine reaches what was applied: it first reads with those of the last apply.
 #
-# A stack file may say another way since, and the kubeconfig may have lost the old one. So a run leads the engine the
-# stack file's way under the old name, once it is known that both lead to the same cluster.
+# The stack file may name another context since, and the kubeconfig may have lost the old one. So a run makes the old
+# name an alias of the stack file's context, once it is known that both lead to the same cluster.
 _PROVIDER: Final = "pulumi:providers:kubernetes"
 _CLUSTER: Final = "/modelyard:Cluster"
 
 
 def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The contexts in the engine's state, each with the name of its remote cluster, empty for the platform's.
+    """The contexts in the engine's state, each with the name of its remote cluster, empty for the home cluster.
 
     Args:
-        resources: of the exported state. Where one has no context, the kubeconfig's current one counted.
+        resources: of the exported state. A resource without a context used the kubeconfig's current one.
     """
     for one in resources:
         if one["type"] == _PROVIDER:
             kind, _, name = one["urn"].rpartition("::")
-            # The platform's is the engine's own default; that of a remote cluster is a child with the cluster's name.
+            # The home cluster's provider is the engine's default; a remote cluster's is a child named like it.
             side, said = name if kind.endswith(f"${_PROVIDER}") else "", one.get("inputs")
         elif one["type"].endswith(_CLUSTER):
             side, said = side_of(one), one.get("outputs")
@@ -138,19 +138,19 @@ def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
 def redirected_contexts(
     resources: Iterable[Mapping[str, Any]], ways: Mapping[str, str | None], folder: Path
 ) -> dict[str, str]:
-    """Variables of the engine with which it reaches what was applied the way that the stack file says.
+    """The engine's environment variables with which the contexts in its state lead where the stack file's contexts do.
 
     Args:
         resources: of the exported state.
-        ways: the context of each cluster of the stack file, known to lead to the one that the state is of; of the
-            platform's under an empty name. None: the current one.
-        folder: the run's alone, which goes with it.
+        ways: the context of each cluster of the stack file, known to lead to the cluster of the state; the home cluster
+            has an empty name. None: the current one.
+        folder: a folder that only this run uses, deleted with it.
 
     Raises:
-        EngineError: nothing leads to a remote cluster that the stack has left.
+        EngineError: no context leads to a remote cluster that the stack no longer has.
     """
     found = tuple(contexts_of(resources))
-    # A name that leads somewhere today keeps its meaning.
+    # A name that works today keeps its meaning.
     taken = {*ways.values()} | {context for side, context in found if side not in ways}
     names = {
         context: ways[side]

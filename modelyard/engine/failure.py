@@ -1,4 +1,4 @@
-"""What went wrong in a run of the engine, in words for the user."""
+"""Explains the failure of an engine run to the user."""
 
 import re
 from collections.abc import Iterable
@@ -20,21 +20,21 @@ _WRAPPING = re.compile(
 _LISTED = re.compile(r"\n\s*\* ")
 _ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads to [^:\s]+): ([^\n]+)")
 _RAISED = re.compile(r"([\w.]*(?:Error|Exception|Interrupt): .*\S)")
-"""How Python tells an exception, at the end of a traceback."""
+"""How Python reports an exception, at the end of a traceback."""
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
 _TORN = re.compile(r"failed to load checkpoint: (unexpected )?EOF")
-"""What the engine says of a state whose file of attributes was never written to its end."""
+"""The engine's message about a state whose file of attributes was never written completely."""
 _STILL_THERE = "timed out waiting for the condition"
-"""What the engine says of an object that was deleted and that a finalizer keeps."""
+"""The engine's message about a deleted object that a finalizer keeps."""
 _UNREACHABLE = ("unreachable", "connection refused", "no such host", "i/o timeout")
 
 FORGET_REMOTE = "modelyard explain REM014"
-"""Tells how one remote cluster alone is forgotten."""
+"""Explains how to forget a single remote cluster."""
 
 Lock = Literal["free", "freed", "unknown"]
-"""What became of the lock of the state: given back by the engine, taken from a killed engine, or nobody knows."""
+"""What became of the lock of the state: released by the engine, taken from a killed engine, or unknown."""
 _LOCKS: dict[Lock, str] = {
     "free": "",
     "freed": "the engine was killed; its lock on the state is freed. ",
@@ -43,7 +43,7 @@ _LOCKS: dict[Lock, str] = {
 
 
 class EngineError(Exception):
-    """The engine cannot be run, or its run failed: why, and what to do."""
+    """The engine cannot run, or its run failed: why, and what to do."""
 
     def __init__(self, summary: str, remedy: str) -> None:
         super().__init__(summary)
@@ -52,15 +52,15 @@ class EngineError(Exception):
 
 
 class NothingAppliedError(EngineError):
-    """The engine's state does not know the stack."""
+    """The engine's state does not have the stack."""
 
 
 class StaleError(EngineError):
-    """Between approval and run something moved; nothing was changed."""
+    """Something changed between approval and run; nothing was applied."""
 
 
 class StoppedError(EngineError):
-    """A signal ended the run before it was through."""
+    """A signal ended the run early."""
 
     def __init__(self, number: int, summary: str, remedy: str) -> None:
         super().__init__(summary, remedy)
@@ -68,13 +68,13 @@ class StoppedError(EngineError):
 
 
 def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) -> StoppedError:
-    """What a signal has left behind.
+    """The error after a signal, with what the run left behind.
 
     Args:
         number: the signal.
         verb: ``apply`` or ``destroy``.
         stack: the stack's name.
-        progress: what the engine said of its steps.
+        progress: what the engine reported about its steps.
         lock: what became of the state's lock.
     """
     far = (("done", progress.done), ("not finished", progress.unfinished))
@@ -85,7 +85,7 @@ def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) 
 
 
 def killed(verb: str, stack: str, lock: Lock) -> EngineError:
-    """The engine was ended by somebody else, by the kernel for want of memory perhaps."""
+    """The error after another process ended the engine, for example the kernel when it ran out of memory."""
     return EngineError(f"the engine was killed while it ran {verb} {stack}", _goes_on(verb, stack, lock))
 
 
@@ -98,7 +98,7 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
 
     Args:
         messages: the engine's error messages, in order.
-        output: everything that it printed; looked at where no message says anything.
+        output: everything that the engine printed; used only if no message says anything.
     """
     output = without_forgetting(output)
     told = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
@@ -158,12 +158,12 @@ def _remedy(text: str) -> str:
 
 
 def _meaningful(messages: Iterable[str]) -> list[str]:
-    """The messages without colours, repeats, and what only says that there was an error."""
+    """The messages without colours, repeats, and lines that only say that there was an error."""
     clean = (_LISTED.sub("\n- ", _WRAPPING.sub("", _COLOURS.sub("", message))).strip() for message in messages)
     told = (unreached(message) or without_forgetting(message) for message in clean)
     return [message for message in dict.fromkeys(told) if message and not _NOISE.match(message)]
 
 
 def _errors(output: str) -> list[str]:
-    """What follows ``error:`` in the engine's output, else its last lines."""
+    """What follows ``error:`` in the engine's output, or else its last lines."""
     return re.findall(r"(?:^|\s)error: (.+)", output) or output.strip().splitlines()[-3:]

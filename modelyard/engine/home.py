@@ -1,6 +1,6 @@
-"""Which cluster a stack is applied to, in the engine's state: a run that leads to another one stops at its first step.
+"""Keeps the cluster of a stack in the engine's state: a run against another cluster stops at its first step.
 
-Like the ledger it runs in the engine's provider for Python resources, so a bare ``pulumi up`` or ``preview`` stops too.
+Runs in the engine's provider for Python resources, like the ledger, so a direct ``pulumi up`` or ``preview`` stops too.
 """
 
 from typing import Any
@@ -17,12 +17,13 @@ class OtherClusterError(Exception):
 
 
 class ClusterProvider(ResourceProvider):
-    """Keeps the identity, and refuses to keep another."""
+    """Keeps the cluster's identity and rejects another one."""
 
     serialize_as_secret_always = False
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """Looks before the engine looks for the stack's objects: in another cluster it would find none of them.
+        """Checks the cluster before the engine looks for the stack's objects: in another cluster it would find none of
+        them.
 
         Raises:
             OtherClusterError: the context leads to another cluster, or nowhere.
@@ -36,7 +37,7 @@ class ClusterProvider(ResourceProvider):
             found = identity(connect(context or None, "its context" if remote else "kubernetes:context"))
         except ClusterError as error:
             where = f"remote cluster {remote}: " if remote else ""
-            # A run of modelyard leads the engine the stack file's way; without it, the engine goes its last one.
+            # modelyard makes the engine use the stack file's context; without modelyard, it uses the last apply's.
             gone = context and context not in (known_contexts() or {context})
             way = f". Pulumi alone goes by the last apply's context; modelyard apply {props['stack']} changes that"
             raise OtherClusterError(f"{where}{error.summary}; {error.remedy}{way if gone else ''}") from error
@@ -45,7 +46,7 @@ class ClusterProvider(ResourceProvider):
         return ReadResult(id_, props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Only the context may change.
+        """Accepts a change of the context only.
 
         Raises:
             OtherClusterError: the run is about another cluster.
@@ -55,11 +56,11 @@ class ClusterProvider(ResourceProvider):
         return DiffResult(changes=_olds != _news)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """The cluster has another context."""
+        """Takes the cluster's new context."""
         return UpdateResult(_news)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """The first apply."""
+        """Takes the cluster at the first apply."""
         return CreateResult(props["cluster"], props)
 
 
@@ -72,7 +73,7 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
 
 
 def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:
-    """Why a run stops that leads to another cluster than the stack was applied to, and what to do."""
+    """The error of a run against another cluster than the stack was applied to, and what to do."""
     return StaleError(
         f"{stack} was applied to cluster {applied_to}, and its context leads to {found}",
         "check kubernetes:context and KUBECONFIG. To forget a cluster that is gone for good: "
@@ -81,9 +82,9 @@ def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:
 
 
 def _text(error: StaleError) -> str:
-    """As it comes through the engine, which has text only; ``failure`` takes it apart again."""
+    """The error as text, the only form that passes through the engine; ``failure`` parses it again."""
     return f"{error.summary}: {error.remedy}"
 
 
 FORGET = "pulumi stack rm {stack} --force --preserve-config"
-"""Of a whole stack. One remote cluster alone is forgotten as ``failure.FORGET_REMOTE`` tells."""
+"""Forgets a whole stack; ``failure.FORGET_REMOTE`` explains how to forget a single remote cluster."""

@@ -1,9 +1,8 @@
-"""Letting go of an object that the stack no longer asks for, in its turn: after its wait, before what takes its place.
+"""Restores or deletes an object that the stack no longer asks for, in its turn: after its wait, before its successor.
 
-What the program no longer declares the engine deletes at the very end of a run, without a hook of the program. So the
-program declares in its place, for the one run in which it goes, a resource that does the work when it is created. What
-the engine deletes at the end finds it done. Where the wait before it fails, the program fails, and the engine deletes
-nothing.
+The engine deletes what the program no longer declares at the very end of a run, without a hook of the program. So for
+that one run, the program declares in its place a resource that does the work when it is created. The engine's deletion
+at the end finds the work done. If the wait before it fails, the program fails, and the engine deletes nothing.
 """
 
 from typing import Any
@@ -20,16 +19,16 @@ class _LeavingProvider(ResourceProvider):
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """It is declared only where there is work to do, be it once more."""
+        """Always a change: the program declares the resource only if there is work to do, even a second time."""
         return DiffResult(changes=True)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Lets go."""
+        """Does the work."""
         self.let_go(props)
         return CreateResult("/".join(Record.from_text(props["record"]).key[1:]), {"record": props["record"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Lets go."""
+        """Does the work."""
         self.let_go(_news)
         return UpdateResult({"record": _news["record"]})
 
@@ -38,10 +37,10 @@ class _LeavingProvider(ResourceProvider):
 
 
 class RestoreProvider(_LeavingProvider):
-    """Puts an object back."""
+    """Restores an object."""
 
     def let_go(self, props: dict[str, Any]) -> None:
-        """To what it was before the first apply."""
+        """Restores the object to what it was before the first apply."""
         from modelyard.engine.undoing import restore
 
         on_cluster(props, restore)
@@ -51,21 +50,21 @@ class RemovalProvider(_LeavingProvider):
     """Deletes an object."""
 
     def let_go(self, props: dict[str, Any]) -> None:
-        """If it is still there."""
+        """Deletes the object if it still exists."""
         from modelyard.engine.undoing import remove
 
         on_cluster(props, remove)
 
 
 class Restore(Resource, module="modelyard", name="Restore"):
-    """A target that is put back in this run."""
+    """A target that this run restores."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
         super().__init__(RestoreProvider(), _name(target), _props(plan, target), opts)
 
 
 class Removal(Resource, module="modelyard", name="Removal"):
-    """A target that is deleted in this run."""
+    """A target that this run deletes."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
         super().__init__(RemovalProvider(), _name(target), _props(plan, target), opts)

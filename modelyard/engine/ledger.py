@@ -1,11 +1,11 @@
-"""The ledger in the engine's state: two resources a patched target, which undo it without any program.
+"""The ledger in the engine's state: two resources per patched target, which undo the patch without any program.
 
-``Ledger`` comes before the patch and does nothing until it is deleted; then it puts the object back. The patch itself
-is only dropped from the state. ``Handover`` comes after the patch and gives the fields that it returned to their
+``Ledger`` comes before the patch and does nothing until it is deleted; then it restores the object. The patch itself is
+only dropped from the state. ``Handover`` comes after the patch and hands the fields that the patch restored to their
 earlier owners.
 
 Their code runs in the engine's provider for Python resources, which finds it by import: the state names these classes
-and holds none of their code. So a later modelyard undoes what an earlier one did.
+and holds none of their code. So a later modelyard can undo what an earlier one did.
 """
 
 import json
@@ -27,7 +27,7 @@ FORMAT_VERSION = 1
 
 
 class LedgerFailure(Exception):
-    """An object could not be put back: why, and what to do."""
+    """An object could not be restored: why, and what to do."""
 
 
 class Record(NamedTuple):
@@ -36,19 +36,19 @@ class Record(NamedTuple):
     key: ObjectKey
     context: str | None
     cluster: str
-    """Identity of the cluster that the object is in."""
+    """Identity of the object's cluster."""
     ledger: str
 
     def to_text(self) -> str:
-        """As the state keeps it: text, because the engine makes numbers and nulls into others."""
+        """The record as the state keeps it: text, because the engine changes numbers and nulls."""
         return json.dumps({"formatVersion": FORMAT_VERSION, **self._asdict()}, sort_keys=True)
 
     @classmethod
     def from_text(cls, text: str) -> "Record":
-        """Reads the state's form.
+        """Parses the state's form.
 
         Raises:
-            LedgerFailure: it is of a newer modelyard.
+            LedgerFailure: a newer modelyard wrote it.
         """
         value = parse_json(text)
         if value.pop("formatVersion", None) != FORMAT_VERSION:
@@ -57,81 +57,81 @@ class Record(NamedTuple):
 
 
 class LedgerProvider(ResourceProvider):
-    """Keeps a record, and puts its object back when the record is deleted."""
+    """Keeps a record, and restores its object when the record is deleted."""
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """A record of another object, or of another cluster, is another resource."""
+        """Replaces the resource if the record is about another object or cluster."""
         old, new = _records(_olds, _news)
         return DiffResult(changes=old != _remembering(new, old), replaces=_replaces(old, new))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Nothing happens yet."""
+        """Only keeps the record."""
         return CreateResult(_id(props), {"record": props["record"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Nothing happens yet; what the state knows and the new record has lost stays known."""
+        """Only keeps the record, with what the old record has and the new one lacks."""
         old, new = _records(_olds, _news)
         return UpdateResult({"record": _remembering(new, old).to_text()})
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """Puts the object back to what it was before the first apply."""
+        """Restores the object to what it was before the first apply."""
         from modelyard.engine.undoing import restore
 
         on_cluster(_props, restore)
 
 
 class HandoverProvider(ResourceProvider):
-    """Gives the fields that a record has returning to their earlier owners.
+    """Hands the fields that a record lists as returning to their earlier owners.
 
-    It has something to do where fields wait on the live object, and ``due`` says which version of the object that was.
-    What the state holds is no measure: a run that ended between the patch and this resource changed the object and not
-    the state, and the same record may come back.
+    There is work if fields wait on the live object; ``due`` is the version of the object at which they did. The state
+    alone does not decide: a run that ended between the patch and this resource changed the object and not the state,
+    and the same record may come back.
     """
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Whether fields wait that were not handed over yet. That nothing waits any more is no difference."""
+        """Whether fields wait that were not handed over yet. If none wait any more, that is no difference."""
         replaces = _replaces(*_records(_olds, _news))
         waits = _news["due"] not in ("", _olds.get("due", ""))
         return DiffResult(changes=waits or bool(replaces), replaces=replaces)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Hands over."""
+        """Hands the fields over."""
         _hand_over(props)
         return CreateResult(_id(props), {"record": props["record"], "due": props["due"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Hands over."""
+        """Hands the fields over."""
         _hand_over(_news)
         return UpdateResult({"record": _news["record"], "due": _news["due"]})
 
 
 class Ledger(Resource, module="modelyard", name="Ledger"):
-    """What a target held before; deleting it puts the target back."""
+    """The fields that a target held before; deleting the resource restores them."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
         super().__init__(LedgerProvider(), _name(target), ledger_props(plan, target), opts)
 
 
 class Handover(Resource, module="modelyard", name="Handover"):
-    """Fields of a target that go to their earlier owners, once their values are back."""
+    """Fields of a target that go to their earlier owners once their values are restored."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
         super().__init__(HandoverProvider(), _name(target), handover_props(plan, target), opts)
 
 
 def ledger_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
-    """What the state keeps of a target."""
+    """The ledger's properties of a target in the state."""
     return {"record": _record(plan, target).to_text()}
 
 
 def handover_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
-    """What is to be handed over once a target's request is through, and the version of the object that it waits on.
+    """What to hand over once a target's request is done, and the version of the object that it waits on.
 
-    What waits then is ours now already: the request only sets its values back.
+    modelyard already owns these fields then: the request only restores their values.
     """
     record, before = _record(plan, target), target.before
     if before is None or not fieldset.intersection(ledger_of(target.applied).returning, ours(before)):
@@ -156,7 +156,7 @@ def _records(olds: Mapping[str, Any], news: Mapping[str, Any]) -> tuple[Record, 
 
 
 def _remembering(new: Record, old: Record) -> Record:
-    """The new record with what the old one knows and it does not."""
+    """The new record, with what only the old one has."""
     ledger, older = read_or_none(new.ledger), read_or_none(old.ledger)
     if ledger is None or older is None:
         return new
@@ -175,7 +175,7 @@ def _hand_over(props: Mapping[str, Any]) -> None:
 
 
 def on_cluster(props: Mapping[str, Any], work: Any) -> None:
-    """Does the work on the record's object, in the cluster that it was recorded in and no other."""
+    """Does the work on the record's object, in the recorded cluster and no other."""
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.live import identity
 

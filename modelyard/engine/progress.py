@@ -27,20 +27,20 @@ _LEAVING_VERBS = {
     "/modelyard:Restore": {"create": "putting back", "update": "putting back"},
     "/modelyard:Removal": {"create": "deleting", "update": "deleting"},
 }
-"""By the end of the type, the verbs for what a run lets go of in its turn."""
+"""Verbs for what a run restores or deletes in its turn, by the end of the type."""
 _CAPITALS = {kind.lower(): kind for _, kind in KINDS}
-"""The kinds in what the state keeps of an object, which are in small letters there; those of other kinds stay so."""
+"""The kinds by their lowercase form in the state's records of objects; other kinds stay lowercase."""
 LEFT = "left as others set them since: "
-"""Begins, behind the object, what an undo says of fields that it does not touch."""
+"""Begins, after the object, the part of an undo's message about fields that it does not touch."""
 
 ROLLING = ": Waiting for its rollout"
-"""Follows an object where a run waits for its pods."""
+"""Follows an object whose pods a run waits for."""
 
 
 class Progress:
     """Follows one run: reports the steps on Kubernetes objects and what each waits for.
 
-    Keeps how many objects had which operation, how far their steps came, and the errors.
+    Keeps the number of objects per operation, how far their steps came, and the errors.
     """
 
     def __init__(self, report: Report) -> None:
@@ -49,15 +49,15 @@ class Progress:
         self.done: list[str] = []
         """The objects that were changed, by kind and name."""
         self.unfinished: list[str] = []
-        """The objects whose change began, and did not end well or not yet."""
+        """The objects whose change began and failed or has not ended yet."""
         self.begun = False
-        """Whether the engine has said anything: from then on it holds the state."""
+        """Whether the engine has reported anything: from then on it holds the state."""
         self.over = False
-        """Whether the engine has done its steps and only tidies up."""
+        """Whether the engine has done its steps and only cleans up."""
         self._report = report
         self._said: dict[str, str] = {}
         self._let_go: set[str] = set()
-        """Objects that are put back or deleted already: the engine then only drops them from the state."""
+        """Objects that are already restored or deleted: the engine then only drops them from the state."""
 
     def on_event(self, event: events.EngineEvent) -> None:
         """Takes the engine's next event."""
@@ -124,7 +124,7 @@ def _name(urn: str) -> str:
 
 
 def _object(urn: str) -> str:
-    """``Deployment ray-head``, whether the URN is of the object or of what the state keeps of it."""
+    """``Deployment ray-head``, whether the URN is of the object or of the state's record of it."""
     kind, _, name = _name(urn).rpartition("/")
     kind = _CAPITALS.get(kind, kind) or urn.rpartition("::")[0].rpartition(":")[2].removesuffix("Patch")
     return f"{kind} {name}"

@@ -1,4 +1,4 @@
-"""One run of the engine: choosing the stack, following what it does, and ending in order."""
+"""One run of the engine: selects the stack, follows the run, and ends it cleanly."""
 
 import os
 import select
@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 class Run:
     """A run of one verb, a context manager.
 
-    Without a ``stopping`` of the caller's, nothing but an exception ends the run early.
+    Without ``stopping`` from the caller, only an exception ends the run early.
     """
 
     def __init__(self, verb: Literal["apply", "destroy"], report: Report, stopping: Stopping | None = None) -> None:
@@ -40,7 +40,7 @@ class Run:
         self._stopping = stopping or Stopping()
         self._progress = Progress(report)
         self.state: Mapping[str, Any] = {}
-        """The deployment of the selected stack as it was found; empty where it is new."""
+        """The deployment of the selected stack before the run; empty for a new stack."""
 
     def __enter__(self) -> Self:
         return self
@@ -51,16 +51,16 @@ class Run:
 
     @property
     def changes(self) -> dict[str, int]:
-        """How many objects had which operation."""
+        """The number of objects per operation."""
         return dict(sorted(self._progress.changes.items()))
 
     def select(
         self, root: Path, stack: str, *, create: bool, variables: Mapping[str, str] | None = None
     ) -> automation.Stack:
-        """The stack in the engine's state, made there if ``create`` says so.
+        """The stack in the engine's state, made there if ``create`` is set.
 
         Raises:
-            EngineError: there is no engine, no such stack, or no way to the state.
+            EngineError: there is no engine or no such stack, or the state cannot be found.
         """
         if shutil.which("pulumi") is None:
             raise EngineError(
@@ -101,7 +101,7 @@ class Run:
         """Runs an operation on the stack and follows its events.
 
         Raises:
-            StaleError, StoppedError, EngineError: it did not come to a good end.
+            StaleError, StoppedError, EngineError: the operation failed or was stopped.
         """
         if self._stopping.signal is not None:
             raise stopped(self._stopping.signal, self._verb, stack.name, self._progress, "free")
@@ -113,7 +113,7 @@ class Run:
             raise self._ended(stack.name, lock, wrong) from error
         except OSError as error:
             raise EngineError(f"pulumi on PATH does not run: {error}", "install the Pulumi CLI again") from error
-        # Interrupted while it deletes, the engine begins nothing more and still says that it succeeded.
+        # If interrupted while it deletes, the engine begins nothing more and still reports success.
         if self._stopping.signal is not None and self._stopping.heard and not self._all_gone(stack):
             raise stopped(self._stopping.signal, self._verb, stack.name, self._progress, "free")
         return result
@@ -130,13 +130,13 @@ class Run:
         self._stopping.listens(not self._progress.over)
 
     def _ended(self, stack: str, lock: Lock, wrong: EngineError) -> EngineError:
-        """The error to end with: of the signal if there was one, else of what went wrong."""
+        """The error to end with: the signal's if there was one, else the failure's."""
         if self._stopping.signal is not None:
             return stopped(self._stopping.signal, self._verb, stack, self._progress, lock)
         return wrong if lock == "free" else killed(self._verb, stack, lock)
 
     def _lock(self, stack: automation.Stack) -> Lock:
-        """What became of the lock; that of a killed engine is freed, if it had come so far that it was ours."""
+        """What became of the lock; frees the lock of a killed engine if this run held it."""
         command = stack.workspace.pulumi_command
         if not (isinstance(command, Command) and command.killed):
             return "free"
@@ -153,23 +153,24 @@ class Run:
 def _environment() -> dict[str, str]:
     extra = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & os.environ.keys():
-        # Plans hold no secrets. Who keeps secrets in the stack sets a passphrase, and Pulumi then asks for that one.
+        # Plans hold no secrets. If you keep secrets in the stack, you set a passphrase, and Pulumi then asks for it.
         extra["PULUMI_CONFIG_PASSPHRASE"] = ""
     return extra
 
 
-# Running the Pulumi CLI so that nothing of it stays behind, however this process ends.
+# Runs the Pulumi CLI so that none of its processes stay behind, however this process ends.
 class Command(PulumiCommand):
-    """The CLI, each run of it under a keeper, which ends with whatever the CLI started when this process does.
+    """The CLI, each run of it under a keeper, which ends with everything that the CLI started when this process ends.
 
-    The keeper's session is not the terminal's: Ctrl-C and the end of a job reach this process alone, and the engine
-    hears of it when ``stopping`` says so.
+    The keeper has another session than the terminal: Ctrl-C and the end of a job reach this process alone, and the
+        engine
+    is interrupted only when ``stopping`` says so.
     """
 
     def __init__(self, stopping: Stopping, report: Callable[[str], None]) -> None:
         super().__init__()
         self.killed = False
-        """Whether the last run was ended by a signal, and so could not clean up."""
+        """Whether a signal ended the last run, so that it could not clean up."""
         self._stopping = stopping
         self._report = report
 
@@ -184,12 +185,12 @@ class Command(PulumiCommand):
         """Runs one command to its end; the callbacks get their lines then.
 
         Raises:
-            pulumi.automation.CommandError: it ended with another code than 0.
-            OSError: it cannot be started.
+            pulumi.automation.CommandError: the command ended with another code than 0.
+            OSError: the command cannot be started.
         """
         words = [self.command, "--non-interactive", *args]
         env = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
-        # Files and not pipes: whoever writes to a pipe that nobody reads any more is killed, with the state locked.
+        # Files, not pipes: a process that writes to a pipe without a reader is killed, with the state locked.
         folder = temporary_parent()
         with tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as err:
             code = self._kept(words, cwd, env, out, err)
@@ -215,18 +216,18 @@ class Command(PulumiCommand):
                 )
             try:
                 self._follow(ours)
-                # A keeper that was killed has left this to us.
+                # A killed keeper leaves this to us.
                 keeper.end_session(child.pid)
             finally:
-                # Whatever broke the loop: a keeper without a line to its owner ends what it keeps.
+                # Whatever broke the loop: a keeper without a connection to its owner ends its processes.
                 ours.close()
                 child.wait()
         return child.returncode
 
     def _follow(self, line: socket.socket) -> None:
-        """Passes on what is asked for, until the keeper has ended and closed its end of the line."""
+        """Passes on what is due, until the keeper has ended and closed its end of the line."""
         while True:
-            # Somebody may have asked before this command began, so this comes first.
+            # A stop may have been requested before this command began, so this comes first.
             words, told = self._stopping.due()
             for each in told:
                 self._report(each)
@@ -246,24 +247,24 @@ def _told(stream: IO[bytes], callback: OnOutput | None) -> str:
     return "\n".join(lines)
 
 
-# The project's folder as the engine sees it, asked for no more than a run needs.
+# The project's folder as the engine sees it, with no more requests than a run needs.
 class Workspace(automation.LocalWorkspace):
-    """States and outputs are read with their secrets hidden: showing them, the engine would derive the key of the
-    passphrase once more for each command, which takes it a second, and nothing here may see them anyway.
+    """Reads states and outputs with their secrets hidden: to show them, the engine would derive the key of the
+    passphrase again for each command, which takes it a second, and nothing here may see them anyway.
 
-    No stack is selected either: which one the user's own ``pulumi`` commands are about stays the user's choice.
+    Selects no stack: your own ``pulumi`` commands keep the stack that you selected.
     """
 
     def __init__(self, work_dir: str, env_vars: dict[str, str], command: automation.PulumiCommand) -> None:
         super().__init__(work_dir=work_dir, env_vars=env_vars, pulumi_command=command)
         self.found: Mapping[str, Any] = {}
-        """The deployment in the state as it was when the stack was looked up; empty where there was none."""
+        """The deployment in the state when the stack was looked up; empty if there was none."""
 
     def select_stack(self, stack_name: str) -> None:
         """Looks a stack up.
 
         Raises:
-            pulumi.automation.StackNotFoundError: the state does not know it.
+            pulumi.automation.StackNotFoundError: the state does not have it.
         """
         self.found = self.export_stack(stack_name).deployment or {}
 
@@ -273,7 +274,7 @@ class Workspace(automation.LocalWorkspace):
         return automation.Deployment(state["version"], state["deployment"])
 
     def stack_outputs(self, stack_name: str) -> automation.OutputMap:
-        """The stack's outputs; a secret one is there without its value."""
+        """The stack's outputs; a secret output is included without its value."""
         found = parse_json(self._pulumi("stack", "output", "--json", "--stack", stack_name))
         return {name: automation.OutputValue(value, secret=value == HIDDEN) for name, value in found.items()}
 
@@ -283,4 +284,4 @@ class Workspace(automation.LocalWorkspace):
 
 
 HIDDEN = "[secret]"
-"""What the engine shows of a secret output."""
+"""What the engine shows for a secret output."""

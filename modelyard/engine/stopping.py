@@ -1,4 +1,4 @@
-"""How a run is ended from outside: gently when asked once, at once when asked again."""
+"""Ends a run from outside: gently at the first request, immediately at the second."""
 
 import socket
 import time
@@ -20,16 +20,16 @@ _Stage = Literal["running", "ending", "dropping", "killed"]
 
 
 class Stopping:
-    """What somebody asked of a run, and what is to be done about it now.
+    """The requests to stop a run, and what to do about them now.
 
     One thread runs the engine's commands and calls ``due``. Signal handlers call ``ask``, which only notes the time
     and wakes that thread. The thread that receives the engine's events says when the engine listens: before and after
-    that, an interrupt would end it on the spot and leave the state locked, so the interrupt waits.
+    that, an interrupt would end it at once and leave the state locked, so the interrupt waits.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.signal: int | None = None
-        """The number of the first signal, None while nobody wants the run to end."""
+        """The number of the first signal, None until there is one."""
         self.heard = False
         """Whether an engine was asked to stop while it listened: from then on it begins nothing new."""
         self._clock = clock
@@ -43,12 +43,12 @@ class Stopping:
             end.setblocking(False)
 
     def close(self) -> None:
-        """Gives its line back. Nothing more is heard; asking on does no harm."""
+        """Releases its line. It reports no later request; calling ``ask`` does no harm."""
         self._heard.close()
         self._wake.close()
 
     def ask(self, number: int) -> None:
-        """Notes a signal. May be called from a signal handler."""
+        """Notes a signal. Signal handlers may call it."""
         now = self._clock()
         if not self._asked or now - self._asked[0] >= ECHO:
             self.signal = self.signal or number
@@ -56,13 +56,13 @@ class Stopping:
             self._call()
 
     def listens(self, yes: bool) -> None:
-        """Notes whether the engine takes an interrupt as a wish to end."""
+        """Notes whether the engine takes an interrupt as a request to end."""
         if yes != self._listening:
             self._listening = yes
             self._call()
 
     def begin(self, *, afresh: bool = False) -> None:
-        """Starts on the next command. ``afresh`` forgets what was asked: for a command that cleans up."""
+        """Starts on the next command. ``afresh`` forgets earlier requests: for a command that cleans up."""
         self._enter("running")
         self._listening = self._interrupted = False
         if afresh:
@@ -73,12 +73,12 @@ class Stopping:
         return self._heard.fileno()
 
     def patience(self) -> float | None:
-        """Seconds until ``due`` is to be called although nothing new was heard; None for ever."""
+        """Seconds until ``due`` must be called without a new request; None: not at all."""
         limit = {"ending": GRACE, "dropping": PATIENCE}.get(self._stage)
         return None if limit is None else max(0.0, self._since + limit - self._clock())
 
     def due(self) -> tuple[bytes, list[str]]:
-        """What to send to the command's keeper now, and what to tell the user."""
+        """What to send to the command's keeper now, and what to show the user."""
         with suppress(BlockingIOError):
             self._heard.recv(4096)
         words, lines = b"", []
@@ -107,6 +107,6 @@ class Stopping:
         self._stage, self._since = stage, self._clock()
 
     def _call(self) -> None:
-        # A full line wakes as well; a closed one has nobody behind it.
+        # A full line wakes the thread too; a closed one has no reader.
         with suppress(OSError):
             self._wake.send(b"!")

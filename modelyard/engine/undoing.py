@@ -1,7 +1,7 @@
-"""Undoing on a live cluster: the writes that put a target back, and that hand single fields over.
+"""Undoes changes on a live cluster: the writes that restore a target, and that hand single fields over.
 
-Every step is a write with the version of the object that it was computed from, and the whole is computed again when
-somebody was faster. So it may be interrupted anywhere and run again.
+Every step is a write with the version of the object that it was computed from; after another client's write, the whole
+is computed again. So it may be interrupted anywhere and run again.
 """
 
 import time
@@ -20,7 +20,7 @@ from modelyard.plan.undo.ledger import known_ledger
 from modelyard.plan.undo.restore import finished, foreign, handed_over, undo
 
 ATTEMPTS = 12
-"""How often a target is tried that others write at the same time, or whose API server is busy."""
+"""How often a target is tried that other clients write at the same time, or whose API server is busy."""
 PAUSE = 0.05
 """Seconds before the second attempt; each further pause is twice as long, up to ``LONGEST``."""
 LONGEST = 2.0
@@ -30,23 +30,23 @@ class Undone(NamedTuple):
     """What became of one object."""
 
     there: bool
-    """Whether there is an object."""
+    """Whether the object exists."""
     back: tuple[Path, ...] = ()
-    """Fields that have their earlier value and owners again."""
+    """Fields with their earlier values and owners restored."""
     left: Mapping[Path, tuple[Owner, ...]] = {}
-    """Fields that somebody else set after us: they stay as he has them."""
+    """Fields that another owner set after us: they keep their values."""
 
 
 def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
-    """Puts an object back to what it was before we took any field of it.
+    """Restores an object to what it was before modelyard took any field of it.
 
     Args:
         client: of the object's cluster.
         key: the object.
-        noted: the ledger to go by for fields of which the object carries none that can be read.
+        noted: the ledger for fields for which the object carries no readable one.
 
     Raises:
-        ClusterError: the cluster is out of reach, refuses, or others write the object all the time.
+        ClusterError: the cluster is out of reach or refuses, or other clients write the object all the time.
     """
 
     def once(live: dict[str, Any]) -> Undone:
@@ -54,7 +54,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         plan = undo(live, ledger)
         if plan is None:
             return Undone(True)
-        # What is dropped is gone with the apply; what goes back is still ours, at its earlier value.
+        # The apply removes dropped fields; restored fields are still ours, at their earlier value.
         released = writing.apply(client, plan.request, FIELD_MANAGER)
         if released is None:
             return Undone(False)
@@ -79,7 +79,7 @@ def remove(client: Client, key: ObjectKey, _noted: str) -> Undone:
 
 
 def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
-    """Gives the fields of a ledger that wait for it to their earlier owners; their values are back already.
+    """Hands the waiting fields of a ledger to their earlier owners; their values are already restored.
 
     Raises:
         ClusterError: as for :func:`restore`.
@@ -96,7 +96,7 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
 
 
 def _patiently(client: Client, key: ObjectKey, once: Callable[[dict[str, Any]], Undone]) -> Undone:
-    """Does something to an object as it is by then, again where others were faster; nothing where there is none."""
+    """Changes an object as it is at that time, again after another client's write; does nothing without an object."""
     pause = PAUSE
     for attempt in range(ATTEMPTS):
         try:

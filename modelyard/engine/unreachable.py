@@ -1,7 +1,7 @@
-"""What the engine says of a cluster that it does not reach, in words for the user.
+"""Explains to the user that the engine does not reach a cluster.
 
-The engine's own words advise a variable with which it drops from its state whatever it does not reach. What is still
-there would then belong to no stack, even if the cluster is only away for a moment. So that advice is not shown.
+The engine's own message suggests a variable with which it drops from its state whatever it does not reach. Objects that
+still exist would then belong to no stack, even if the cluster is only briefly away. So that advice is not shown.
 """
 
 import re
@@ -19,21 +19,21 @@ _NO_ANSWER: Final = "does not answer"
 
 
 def without_forgetting(message: str) -> str:
-    """The message without the advice to have the engine forget what it does not reach."""
+    """The message without the advice to make the engine forget what it does not reach."""
     return _FORGETTING.sub("", message)
 
 
 def unreached(message: str, urn: str = "") -> str | None:
-    """Which cluster the engine does not reach, and why, where it says so.
+    """The cluster that the engine does not reach, and why.
 
     All objects of one cluster that are not reached for one reason give the same text.
 
     Args:
         message: an error of the engine about an object.
-        urn: of the object; empty: nobody knows which of the stack's clusters it is in.
+        urn: of the object; empty: the stack's cluster is unknown.
 
     Returns:
-        None where the message is about something else.
+        None if the message is about something else.
     """
     if (found := _UNREACHED.search(without_forgetting(message))) is None:
         return None

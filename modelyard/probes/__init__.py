@@ -1,7 +1,7 @@
 """Asks Ray, RabbitMQ and Prometheus whether a training backend has work, and when a wait for its end is over.
 
-Owns the requests, what the answers mean, and the decision to go on, to wait or to give up. Does not know plans, does
-not decide which change has to wait, and changes nothing.
+Owns the requests, the meaning of the answers, and the decision to go on, to wait or to give up. Does not know plans,
+does not decide which change must wait, and changes nothing.
 """
 
 from modelyard.probes.values import (

@@ -1,4 +1,4 @@
-"""Asking the source of a training backend how many jobs it has."""
+"""Asks the source of a training backend how many jobs it has."""
 
 from typing import assert_never
 
@@ -6,10 +6,10 @@ from modelyard.probes.values import Broker, Busy, Dashboard, HeadService, JobSou
 
 
 def ask(source: Source) -> Busy:
-    """The jobs of a backend now.
+    """The current jobs of a backend.
 
     Raises:
-        Unanswered: nobody can say.
+        Unanswered: the source gives no usable answer.
     """
     match source:
         case Dashboard():

@@ -1,7 +1,7 @@
-"""The jobs of Celery, by its queue in RabbitMQ: messages that wait, and messages that a worker has not acknowledged.
+"""The jobs of Celery, from its queue in RabbitMQ: waiting messages, and messages that a worker has not acknowledged.
 
 A worker that acknowledges before it runs a job (Celery's ``task_acks_late`` is off) shows nothing here while the job
-runs. The platform's own autoscaling query asks for unacknowledged messages too, so it acknowledges late.
+runs. The platform's own autoscaling query counts unacknowledged messages too, so its workers acknowledge late.
 """
 
 import os
@@ -18,14 +18,14 @@ PASSWORD_FILE: Final = "MODELYARD_BROKER_PASSWORD_FILE"
 URL: Final = "MODELYARD_BROKER_URL"
 _WHAT: Final = "RabbitMQ's management API"
 _GUEST: Final = Credential("guest")
-"""RabbitMQ's own password, on every broker: where nothing is set, nothing secret is sent."""
+"""RabbitMQ's default password, the same on every broker: without a setting, no secret is sent."""
 
 
 def jobs_of(document: Any) -> Busy:
-    """What the management API says of a queue.
+    """The jobs in the management API's answer about a queue.
 
     Raises:
-        Unanswered: it is not about a queue, or nothing was counted yet.
+        Unanswered: the answer is not about a queue, or nothing was counted yet.
     """
     if not isinstance(document, dict) or "name" not in document:
         raise JobSourceError(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True)

@@ -1,4 +1,4 @@
-"""One JSON document of a server that knows of jobs."""
+"""Reads one JSON document from a server that knows about jobs."""
 
 import json
 from typing import Any, Final
@@ -15,11 +15,11 @@ def get_json(url: str, authorization: servers.Credential, what: str, let_in: str
     Args:
         url: without credentials.
         authorization: text of the header, empty for none.
-        what: who answers there, for messages.
-        let_in: what to do when it does not let us in.
+        what: name of the server, for messages.
+        let_in: what to do when it denies access.
 
     Raises:
-        Unanswered: there is none.
+        Unanswered: there is no document.
     """
     try:
         reply = servers.get(url, authorization, MOST_BYTES)
@@ -36,7 +36,7 @@ def parsed(body: bytes, url: str, what: str) -> Any:
     """A body as JSON.
 
     Raises:
-        Unanswered: it is none.
+        Unanswered: the body is not JSON.
     """
     try:
         return json.loads(body)

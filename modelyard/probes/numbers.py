@@ -1,4 +1,4 @@
-"""The jobs of a backend, by a query of Prometheus whose one value is their number."""
+"""The jobs of a backend, from a Prometheus query whose one value is their number."""
 
 import math
 import os
@@ -9,7 +9,7 @@ from modelyard.probes.values import Busy, JobSourceError, Numbers
 
 
 def jobs_of(answer: Answer | Refused) -> Busy:
-    """What an answer says. No series is no answer: a metric that is gone looks like a backend without work.
+    """The jobs in an answer. An answer without series does not count: a missing metric looks like an idle backend.
 
     Raises:
         Unanswered: the answer is not one number of 0 or more.

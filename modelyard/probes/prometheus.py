@@ -1,8 +1,8 @@
-"""Asking a Prometheus server over its HTTP API.
+"""Asks a Prometheus server over its HTTP API.
 
 Credentials come from the address (``https://user:password@host``), from the variable ``MODELYARD_PROMETHEUS_TOKEN`` or
 from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. They go into one header and into no message, and only to
-an address that was named on the command line or in ``MODELYARD_PROMETHEUS_URL``.
+an address from the command line or from ``MODELYARD_PROMETHEUS_URL``.
 """
 
 import json
@@ -33,7 +33,7 @@ _MOST_WORDS: Final = 300
 
 
 class BadAddress(Exception):
-    """The address, or the credentials for it, cannot be used: a mistake of the caller."""
+    """The caller's address, or its credentials, cannot be used."""
 
     def __init__(self, summary: str, remedy: str = "") -> None:
         super().__init__(summary, remedy)
@@ -51,7 +51,7 @@ class ServerError(Exception):
 
 
 class Server(NamedTuple):
-    """A server and how to get in."""
+    """A server and its credentials."""
 
     url: str
     """Without credentials, without a slash at the end."""
@@ -60,21 +60,21 @@ class Server(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What the server says to a query."""
+    """The server's answer to a query."""
 
     kind: str
     """``scalar``, ``vector``, ``matrix`` or ``string``."""
     series: int | None
-    """How many; None where they are more than anybody reads."""
+    """The number of series; None if there are too many to read."""
     values: tuple[float, ...] = ()
     labels: tuple[Mapping[str, str], ...] = ()
 
 
 class Refused(NamedTuple):
-    """The server will not answer a query."""
+    """The server refuses a query."""
 
     words: str
-    """The server's own, cleaned and cut."""
+    """The server's message, cleaned and cut."""
 
 
 def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> Server:
@@ -82,11 +82,11 @@ def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> 
 
     Args:
         url: ``http://host:9090``, a path before the API allowed.
-        environment: where a token may stand.
+        environment: variables that may contain a token.
         named: whether the operator gave the address on the command line, not the stack file.
 
     Raises:
-        BadAddress: one of them cannot be used. The message holds no credentials.
+        BadAddress: the address or the credentials cannot be used. The message holds no credentials.
     """
     try:
         parts = urlsplit(url)
@@ -128,10 +128,10 @@ def _printable(text: str) -> bool:
 
 
 def ask(server: Server, query: str) -> Answer | Refused:
-    """Runs a query at the server's present moment.
+    """Runs a query at the server's current time.
 
     Raises:
-        ServerError: there is no answer to be had.
+        ServerError: the server gives no usable answer.
     """
     try:
         data = _fetch(server, "query", {"query": query, "timeout": f"{TIMEOUT:.0f}s"})
@@ -151,7 +151,7 @@ def ask(server: Server, query: str) -> Answer | Refused:
 
 
 def fetch(server: Server, path: str, parameters: Mapping[str, str]) -> Any:
-    """The data of a GET of the API, None where the server does not give it to us, or gives too much.
+    """The data of a GET of the API; None if the server denies it or returns too much.
 
     Raises:
         ServerError: the server is out of reach.
@@ -164,7 +164,7 @@ def fetch(server: Server, path: str, parameters: Mapping[str, str]) -> Any:
 
 
 class _TooMuch(Exception):
-    """An answer of more bytes than anybody reads."""
+    """An answer with too many bytes to read."""
 
 
 def _fetch(server: Server, path: str, parameters: Mapping[str, str], optional: bool = False) -> Any:
@@ -189,7 +189,7 @@ def _fetch(server: Server, path: str, parameters: Mapping[str, str], optional: b
 
 
 def _refused(reply: Reply) -> Refused | None:
-    """What the server says against the query; None where it is not the API that speaks."""
+    """The server's objection to a query; None if the answer is not from the API."""
     try:
         document = json.loads(reply.body)
         words = document["error"] if document["status"] == "error" else None
@@ -216,6 +216,6 @@ def _strange(server: Server) -> ServerError:
 
 
 def clean(text: str) -> str:
-    """Text of a server, as one line without control characters, cut where it is long."""
+    """A server's text, as one line without control characters, cut if it is long."""
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return line if len(line) <= _MOST_WORDS else f"{line[: _MOST_WORDS - 1]}…"

@@ -1,7 +1,7 @@
-"""The jobs of Ray, by the jobs API of its dashboard (Ray 2.0 and newer).
+"""The jobs of Ray, from the jobs API of its dashboard (Ray 2.0 and newer).
 
-The API lists what was submitted to it, and every driver that is connected on its own. A driver that stays connected
-without work counts as a running job; a query of Ray's tasks does not see it.
+The API lists submitted jobs, and every driver that connects without a submission. A driver that stays connected without
+work counts as a running job; a query of Ray's tasks does not see it.
 """
 
 import os
@@ -17,19 +17,19 @@ TOKEN_FILE: Final = "MODELYARD_RAY_TOKEN_FILE"
 URL: Final = "MODELYARD_RAY_URL"
 PATH: Final = "/api/jobs/"
 PORT: Final = 8265
-"""Of the dashboard, unless somebody moved it."""
+"""Default port of the dashboard."""
 _WHAT: Final = "Ray's jobs API"
 _ENDED: Final = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
 _SHOWN: Final = 60
 
 
 def jobs_of(document: Any) -> Busy:
-    """What a list of jobs says.
+    """The jobs in a list from the jobs API.
 
-    A state that is none of those known today is taken for running: to wait too long loses nothing.
+    An unknown state counts as running: to wait too long loses nothing.
 
     Raises:
-        Unanswered: the document is no list of jobs.
+        Unanswered: the document is not a list of jobs.
     """
     try:
         states = [(str(job["status"]), _name(job)) for job in document]
@@ -67,7 +67,7 @@ def ask_dashboard(source: Dashboard) -> Busy:
 def ask_service(source: HeadService) -> Busy:
     """Asks the dashboard through the API server's proxy.
 
-    The API server lets us in by the kubeconfig and hands no credentials on, so none of Ray's is sent.
+    The API server accepts the kubeconfig's credentials and passes none on, so none of Ray's is sent.
 
     Raises:
         Unanswered: there is no answer.

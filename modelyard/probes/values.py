@@ -1,13 +1,13 @@
-"""Who is asked about the jobs of a training backend, and what comes back."""
+"""The sources of a training backend's jobs, and their answers."""
 
 from typing import Final, Literal, NamedTuple, assert_never
 
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
-"""Environment variable with which an apply waits for nothing; any text but an empty one."""
+"""Environment variable that makes an apply wait for nothing; any text but an empty one."""
 STOP: Final = "MODELYARD_STOP"
-"""Environment variable ``PID:PATH``: every wait ends once the file is there, or the process is not.
+"""Environment variable ``PID:PATH``: every wait ends once the file exists or the process does not.
 
-The engine does not tell a hook that the run should end; the process that drives the engine can.
+The engine does not report to a hook that the run should end; the process that drives the engine can.
 """
 TrainingBackend = Literal["ray", "celery"]
 NAMES: dict[TrainingBackend, str] = {"ray": "Ray", "celery": "Celery"}
@@ -20,13 +20,13 @@ class Dashboard(NamedTuple):
 
 
 class HeadService(NamedTuple):
-    """The same dashboard behind the API server's proxy, at the Service that selects the head's pods."""
+    """Ray's dashboard behind the API server's proxy, at the Service that selects the head's pods."""
 
     context: str | None
-    """Of the kubeconfig, None for its current one."""
+    """Context of the kubeconfig, None for its current one."""
     namespace: str
     deployment: str
-    """The head's."""
+    """Deployment of the Ray head."""
 
 
 class Broker(NamedTuple):
@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
 
 
 class NoJobSource(NamedTuple):
-    """Nobody: the stack names no one to ask."""
+    """The stack names no source of jobs."""
 
     why: str
     remedy: str
@@ -63,7 +63,7 @@ class Busy(NamedTuple):
     running: int
     waiting: int
     jobs: tuple[str, ...] = ()
-    """Names of those that run, where they have names."""
+    """Names of the running jobs that have names."""
 
     @property
     def idle(self) -> bool:
@@ -80,14 +80,14 @@ class Busy(NamedTuple):
 
 
 class JobSourceError(Exception):
-    """There is no answer to be had: why, and what to do."""
+    """A source gives no usable answer: why, and what to do."""
 
     def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
         super().__init__(summary)
         self.summary = summary
         self.remedy = remedy
         self.lasting = lasting
-        """Whether asking again is of no use: a wrong address, a wrong password."""
+        """Whether another attempt is of no use: a wrong address, a wrong password."""
 
 
 class Drain(NamedTuple):
@@ -97,19 +97,19 @@ class Drain(NamedTuple):
     targets: tuple[str, ...]
     """Names, in the order in which they are applied."""
     limit: int
-    """Seconds after which it is given up."""
+    """Seconds after which the wait fails."""
     quiet: int
     """Seconds without a job after which the backend is idle."""
     source: Source
 
     @property
     def name(self) -> str:
-        """The backend's, as people write it."""
+        """The backend's display name."""
         return NAMES[self.side]
 
 
 def described(source: Source) -> str:
-    """Who is asked, in a few words."""
+    """The source, in a few words."""
     match source:
         case Dashboard(url):
             return f"the jobs API of {url}"
@@ -128,8 +128,8 @@ def described(source: Source) -> str:
 def lag(source: Source) -> float:
     """Seconds by which an answer may be old.
 
-    RabbitMQ collects its statistics every five seconds (its ``collect_statistics_interval``), and a query knows the
-    last sample.
+    RabbitMQ collects its statistics every five seconds (its ``collect_statistics_interval``), and a query returns
+    the last sample.
     """
     match source:
         case Broker():

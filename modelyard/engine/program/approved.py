@@ -1,9 +1,9 @@
-"""The last look before an object is changed: is it what the plan was made from, and whose?
+"""The last check before an object is changed: is it still what the plan was made from, with the same owners?
 
 An update sends its request with force, and force covers the whole request. Between the plan and the step of a target,
-hours may pass in which somebody else takes a field, or its owner sets another value. So right before the step
-the same request is asked without force, as a dry run, and the object is read. The step fails unless the conflicts are
-exactly the plan's, and what the plan read of the object is what is there.
+hours may pass in which another client takes a field, or its owner sets another value. So right before the step
+the same request is sent without force, as a dry run, and the object is read. The step fails unless the conflicts are
+exactly the plan's and the object is what the plan read.
 """
 
 import pulumi
@@ -18,7 +18,7 @@ from modelyard.plan.store import STALE
 
 
 class Guard:
-    """Looks before each step of one run."""
+    """Checks before each step of one run."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -33,11 +33,11 @@ class Guard:
         return pulumi.ResourceHook(f"approved:{target.key.kind}/{target.name}", check)
 
     def check(self, target: TargetPlan) -> None:
-        """Asks once more.
+        """Checks the conflicts and the object once more.
 
         Raises:
-            pulumi.RunError: others hold other fields than the plan said, the object is not what the plan was made
-                from, or the cluster does not answer.
+            pulumi.RunError: the fields of other owners differ from the plan, the object is not what the plan was made
+            from, or the cluster does not answer.
         """
         from modelyard.cluster.connection import ClusterError
         from modelyard.cluster.dryrun import claims_of
@@ -45,7 +45,7 @@ class Guard:
         try:
             claims = claims_of(self._live.client, target.applied, FIELD_MANAGER)
             if isinstance(claims, Refusal):
-                # What admission refuses, it will refuse of the step too, in its own words; there is no conflict in it.
+                # What admission refuses here, it also refuses in the step, with its own message; that is no conflict.
                 return
             live = self._live.look(target.key)
         except ClusterError as error:

@@ -1,4 +1,4 @@
-"""Work that takes a while, beside the program's event loop."""
+"""Slow work, beside the program's event loop."""
 
 import asyncio
 import os
@@ -16,15 +16,15 @@ Result = TypeVar("Result")
 
 
 async def aside(work: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs) -> Result:
-    """What ``work`` returns, while the program goes on.
+    """The result of ``work``, while the program goes on.
 
-    The loop's own threads would not do for a hook: every resource under way holds one of them until it is registered,
-    and it is not registered before its hooks are through. With as many resources as threads, all would wait for ever.
+    A hook cannot use the loop's own threads: every resource under way holds one of them until it is registered, and it
+    is registered only after its hooks. With as many resources as threads, all would wait for ever.
     """
     return await asyncio.get_running_loop().run_in_executor(_THREADS, lambda: work(*args, **options))
 
 
-# Whether this run should stop: the only way in which a wait of the program learns it.
+# Whether this run should stop: the only way for a wait in the program to find out.
 def stop_asked() -> bool:
     """True when ``modelyard apply`` was asked to stop or has ended; never in a direct ``pulumi up``."""
     owner, _, path = os.environ.get(STOP, "").partition(":")

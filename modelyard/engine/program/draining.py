@@ -1,4 +1,4 @@
-"""Waiting until a training backend is idle, right before a target is changed whose pods its jobs need."""
+"""Waits until a training backend is idle, right before a change to a target whose pods its jobs need."""
 
 import os
 
@@ -14,10 +14,11 @@ from modelyard.probes.waiting import GaveUp, wait
 
 
 def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:
-    """The hook that waits, for a target that has to; it does not run in previews.
+    """The hook that waits, for a target that must; it does not run in previews.
 
-    Where the wait comes to no good end the hook fails, and with it the step: the target and all behind it in the chain
-    stay as they are.
+    If the wait fails, the hook fails, and with it the step: the target and everything after it in the chain stay as
+        they
+    are.
     """
     drain = next((found for found in plan.drains if target.name in found.targets), None)
     if drain is None or target.key.kind not in ("Deployment", SCALED_OBJECT):

@@ -1,4 +1,4 @@
-"""The cluster of a run, for those who look at it between the engine's steps."""
+"""The cluster of a run, for code that reads it between the engine's steps."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class Live:
-    """The cluster of a kubeconfig's context (None: its current one); connected when first asked."""
+    """The cluster of a kubeconfig context (None: the current one); connects at the first request."""
 
     def __init__(self, context: str | None) -> None:
         self._context = context
 
     @cached_property
     def client(self) -> "Client":
-        """A connection.
+        """The connection.
 
         Raises:
             ClusterError: the kubeconfig cannot be used.
@@ -27,10 +27,10 @@ class Live:
         return connect(self._context)
 
     def look(self, key: ObjectKey) -> dict[str, Any] | None:
-        """An object as it is now; None where there is none.
+        """The current state of an object; None if it does not exist.
 
         Raises:
-            ClusterError: the API server does not answer, or not to us.
+            ClusterError: the API server does not answer or denies access.
         """
         from modelyard.cluster.dryrun import look
 

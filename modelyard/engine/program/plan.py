@@ -20,7 +20,7 @@ from modelyard.stack import discover, find_project
 from modelyard.stack.yaml.document import parse_plain
 
 APPROVED = "MODELYARD_PLAN"
-"""Environment variable with the path of a saved plan: an update then builds this plan or nothing."""
+"""Environment variable with the path of a saved plan: an update then applies exactly this plan or fails."""
 
 
 def plan_of_stack() -> Plan:
@@ -37,7 +37,7 @@ def plan_of_stack() -> Plan:
         raise pulumi.RunError(f"there is no stack file for {name}; the stacks are {', '.join(sorted(files)) or 'none'}")
     check_state(root, name)
     if pulumi.Config("kubernetes").get("kubeconfig"):
-        # The plan would look at one cluster and the engine change another.
+        # The plan would read one cluster and the engine change another.
         raise pulumi.RunError("kubernetes:kubeconfig is not read by the plan; set KUBECONFIG and kubernetes:context")
     plan = _planned(root, files[name], name)
     _check_approval(plan)
@@ -55,7 +55,7 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
     if result.plan is None:
         raise pulumi.RunError(_told(f"{name} cannot be planned", result.findings))
     if result.state is None or result.state.held is None:
-        # The engine would delete at the end what no plan has.
+        # The engine would delete at the end what no plan contains.
         (why,) = [finding.detail for finding in result.plan.findings if finding.code == "OWN006" and not finding.target]
         raise pulumi.RunError(f"{name} cannot be planned: {why}")
     if result.plan.blocked:
@@ -71,7 +71,7 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
 
 
 def unplanned_objects(plan: Plan, state: ClusterState) -> tuple[str, ...]:
-    """Names of the objects that the engine would put back or delete at the end of a run, and that a plan does not have:
+    """Names of the objects that the engine would restore or delete at the end of a run although no plan contains them:
     a waived error left them out.
     """
     planned = {target.key for target in plan.targets}
@@ -97,15 +97,15 @@ def _check_approval(plan: Plan) -> None:
         raise pulumi.RunError(f"{STALE}: {'; '.join(differences)}")
 
 
-# Where the engine keeps its state.
+# The folder of the engine's state.
 def check_state(root: Path, stack: str) -> None:
-    """Refuses a stack that has a state in a folder inside the project, beside the project's own.
+    """Rejects a stack that has a state in a folder inside the project, beside the project's own state.
 
-    A relative place in ``Pulumi.yaml`` counts from the folder where ``pulumi`` runs. In ``stacks/`` it finds the
-    project all the same, and makes a state there that knows nothing of the other.
+    A relative path in ``Pulumi.yaml`` is relative to the folder where ``pulumi`` runs. In ``stacks/``, Pulumi still
+    finds the project and makes a second state there, which knows nothing of the first.
 
     Raises:
-        pulumi.RunError: there is such a state.
+        pulumi.RunError: there is a second state.
     """
     if os.environ.get("PULUMI_BACKEND_URL") or not _relative(root):
         return

@@ -22,23 +22,23 @@ def declare(
     before: Sequence[pulumi.ResourceHook] = (),
     behind: Sequence[pulumi.ResourceHook] = (),
 ) -> pulumi.CustomResource:
-    """The resource that makes a target what the plan says: a patch of what is there, or the whole object.
+    """The resource that makes a target what the plan says: a patch of an existing object, or the whole object.
 
     Args:
-        target: what to declare; what it asks for is sent as it is.
+        target: what to declare; its request is sent unchanged.
         parent: the component that the resource belongs to.
         after: resources that must be done first.
         patience: seconds that its rollout may take.
-        before: what has to be done, in this order, right before it is created or updated.
-        behind: the same for right after.
+        before: hooks to run, in this order, right before it is created or updated.
+        behind: hooks to run, in this order, right after it is created or updated.
     """
     # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
-    # Whether something changes is the plan's to say; it compared the request with the live object, by merge keys.
-    # An object that is not ready is sent again by the engine all the same, and for what is ignored the provider would
-    # then send the live object's fields, everybody's and not just ours. So that one is declared as it is.
+    # The plan decides whether something changes; it compared the request with the live object, by merge keys.
+    # But the engine sends an object that is not ready again, and for ignored fields the provider would then send
+    # the live object's fields of all owners, not just ours. So such an object is declared as it is.
     unchanged = target.action == "none" and rolled_out(target.before)
     body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
-    # The library's classes for kinds would say the same, after half a second of import and as much of comparing types.
+    # The library's classes for kinds would do the same, after half a second of import and as much of comparing types.
     return pulumi.CustomResource(
         _token(target),
         target.name,
@@ -49,7 +49,7 @@ def declare(
             depends_on=list(after),
             ignore_changes=sorted(body) if unchanged else None,
             custom_timeouts=pulumi.CustomTimeouts(create=f"{patience}s", update=f"{patience}s"),
-            # A deleted patch is only dropped from the state: its ledger puts the fields back.
+            # A deleted patch is only dropped from the state: its ledger restores the fields.
             retain_on_delete=not target.managed,
             hooks=around(before, behind),
         ),
@@ -64,7 +64,7 @@ def _token(target: TargetPlan) -> str:
 
 
 def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.ResourceHook]) -> pulumi.ResourceHookBinding:
-    """Hooks around a step, be it the first of its resource or a later one."""
+    """Hooks around a step, whether it is the first of its resource or a later one."""
     return pulumi.ResourceHookBinding(
         before_create=[*before], before_update=[*before], after_create=[*behind], after_update=[*behind]
     )
@@ -72,18 +72,18 @@ def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.Resour
 
 # What was applied to a target, kept in the engine's state.
 class Applied(pulumi.ComponentResource):
-    """The fields that an apply made ours, noted when it has come to its end.
+    """The fields that an apply took ownership of, recorded when the apply has finished.
 
-    The engine's own note, the patch's inputs, is overwritten with what is live by every refresh, also by that of a run
-    that goes no further; a component is not refreshed. It is text, because numbers and nulls of a component's outputs
-    do not come back as they were.
+    The engine's own record, the patch's inputs, is not enough: every refresh overwrites it with the live state, even in
+    a run that goes no further; a component is not refreshed. The record is text, because numbers and nulls of a
+    component's outputs do not come back unchanged.
     """
 
     def __init__(self, target: TargetPlan, resource: pulumi.CustomResource, parent: pulumi.Resource) -> None:
         name = f"{target.key.kind.lower()}/{target.name}"
         super().__init__("modelyard:index:Applied", name, None, pulumi.ResourceOptions(parent=parent))
         request = canonical(kept(target))
-        # The id is known when the API server has taken the request and the rollout is through.
+        # The id is known when the API server has accepted the request and the rollout is done.
         done = resource.id.apply(lambda _id: request)
         mode = "managed" if target.managed else "existing"
         self.register_outputs({"formatVersion": FORMAT_VERSION, "request": done, "role": target.role, "mode": mode})

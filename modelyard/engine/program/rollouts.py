@@ -1,8 +1,8 @@
-"""After a step: waiting until the Deployment that it changed has all its pods, up to date and available.
+"""After a step: waits until all pods of the changed Deployment are up to date and available.
 
-The provider waits too, and knows what keeps a pod from starting. But what its watch still has of the object from before
-the step may count for it as the controller's answer (pulumi-kubernetes 4.25 does so, mostly where the control plane is
-busy); then it takes a rollout for done that has not begun. The next target in the chain relies on its end.
+The provider waits too, and knows what keeps a pod from starting. But it may take the object's state from before the
+step in its watch for the controller's answer (pulumi-kubernetes 4.25 does, mostly with a busy control plane); then it
+treats a rollout as done that has not begun. The next target in the chain relies on its end.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from modelyard.engine.progress import ROLLING
 from modelyard.plan import TargetPlan
 
 POLL = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 
 class Rollouts:
@@ -29,8 +29,8 @@ class Rollouts:
         self._stuck: list[str] = []
 
     def before(self, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:
-        """The hook that stops a chain behind a rollout that came to no end. The engine itself would go on: for it the
-        step before was done.
+        """The hook that stops a chain after an unfinished rollout. The engine itself would go on: it considers the step
+        before done.
         """
 
         def check(_args: pulumi.ResourceHookArgs) -> None:
@@ -39,10 +39,10 @@ class Rollouts:
         return (pulumi.ResourceHook(f"follows:{_name(target)}", check),)
 
     def after(self, target: TargetPlan, patience: int) -> tuple[pulumi.ResourceHook, ...]:
-        """The hook that waits for a target, for ``patience`` seconds at the most; a preview runs no hooks.
+        """The hook that waits for a target, at most ``patience`` seconds; a preview runs no hooks.
 
-        What is let go rolls out by its installer's strategy, which may want a GPU more than there is (RES104): nobody
-        waits for that.
+        A restored target rolls out by its installer's strategy, which may need one GPU more than there is (RES104), so
+        the hook does not wait for it.
         """
         if target.key.kind != "Deployment" or target.leaves or _skipped(target.after):
             return ()
@@ -53,19 +53,19 @@ class Rollouts:
         return (pulumi.ResourceHook(f"rolled out:{_name(target)}", wait),)
 
     def check(self, target: TargetPlan) -> None:
-        """Lets a target be changed.
+        """Allows a change to a target.
 
         Raises:
-            pulumi.RunError: a rollout before it came to no end.
+            pulumi.RunError: an earlier rollout did not finish.
         """
         if self._stuck:
             raise pulumi.RunError(f"{target.name} was not changed: {', '.join(self._stuck)} has not rolled out")
 
     async def wait(self, target: TargetPlan, patience: int) -> None:
-        """Waits for a target, ``patience`` seconds at the most.
+        """Waits for a target, at most ``patience`` seconds.
 
         Raises:
-            pulumi.RunError: it has not rolled out by then, or somebody wants the run to end.
+            pulumi.RunError: it has not rolled out by then, or the run was asked to stop.
         """
         try:
             await self._wait(target, patience)
@@ -90,13 +90,13 @@ class Rollouts:
             await asyncio.sleep(POLL)
 
     def _state(self, target: TargetPlan) -> str:
-        """What a rollout still lacks, in words; empty when it is through."""
+        """What a rollout still lacks, in words; empty when it is done."""
         from modelyard.cluster.connection import ClusterError
 
         try:
             live = self._live.look(target.key)
         except ClusterError as error:
-            # Whoever waited for so long also waits for an API server that starts again.
+            # A wait this long also covers an API server that restarts.
             return error.summary
         if live is None:
             return "it is not there"
@@ -106,9 +106,9 @@ class Rollouts:
 
 
 def rolled_out(live: Mapping[str, Any] | None) -> bool:
-    """Whether a live object has the pods that it asks for, all of them up to date and available.
+    """Whether a live object has all the pods that it asks for, up to date and available.
 
-    True of an object that asks for none.
+    True for an object that asks for no pods.
     """
     if live is None:
         return False
@@ -124,7 +124,7 @@ def rolled_out(live: Mapping[str, Any] | None) -> bool:
 
 
 def _skipped(body: Mapping[str, Any]) -> bool:
-    """Whether the object tells the provider not to wait for it."""
+    """Whether the object asks the provider not to wait for it."""
     return str((body["metadata"].get("annotations") or {}).get("pulumi.com/skipAwait", "")).lower() == "true"
 
 

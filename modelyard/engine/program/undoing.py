@@ -1,4 +1,4 @@
-"""What makes a patched target go back: its ledger before it, its handover behind it."""
+"""What undoes a patched target: its ledger before it, its handover after it."""
 
 from collections.abc import Sequence
 
@@ -13,14 +13,14 @@ from modelyard.plan import Plan, TargetPlan
 def noted(plan: Plan, target: TargetPlan, parent: pulumi.Resource) -> tuple[pulumi.Resource, ...]:
     """The ledger that a target's patch depends on; none for an object that the stack owns and deletes as a whole.
 
-    A destroy deletes the patch first, which only drops it from the state, and then the ledger, which
-    puts the object back.
+    A destroy deletes the patch first, which only drops it from the state, and then the ledger, which restores the
+    object.
     """
     return () if target.managed else (Ledger(plan, target, pulumi.ResourceOptions(parent=parent)),)
 
 
 def handed_over(plan: Plan, target: TargetPlan, patch: pulumi.Resource, parent: pulumi.Resource) -> pulumi.Resource:
-    """The target's last resource: the next target waits for it."""
+    """The target's last resource, which the next target waits for."""
     if target.managed:
         return patch
     return Handover(plan, target, pulumi.ResourceOptions(parent=parent, depends_on=[patch]))
@@ -34,8 +34,8 @@ def let_go(
     before: Sequence[pulumi.ResourceHook],
     behind: Sequence[pulumi.ResourceHook],
 ) -> pulumi.Resource:
-    """The resource that puts back, or deletes, a target that the stack no longer asks for, once ``after`` is done,
-    between the hooks of ``before`` and ``behind``.
+    """The resource that restores or deletes a target that the stack no longer asks for, once ``after`` is done, between
+    the hooks of ``before`` and ``behind``.
     """
     opts = pulumi.ResourceOptions(parent=parent, depends_on=list(after), hooks=around(before, behind))
     return (Restore if target.action == "restore" else Removal)(plan, target, opts)
