@@ -1,6 +1,6 @@
 """Jobs that run once: from a job of the stack file to the objects that a submission makes.
 
-Owns which template a job is rendered from, the name of its run, and what keeps it from being submitted. Renders by
+Owns the template that a job is rendered from, the name of its run, and what blocks its submission. Renders with
 ``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
 """
 

@@ -1,4 +1,4 @@
-"""The Job that builds an environment, and what keeps a run from having one."""
+"""The Job that builds a Python environment, and the errors that keep a run from having one."""
 
 from typing import Final
 
@@ -16,13 +16,13 @@ TEMPLATE: Final = "environment-build"
 
 
 def environment_build(stack: Stack, library: Library, environment: Environment, namespace: str) -> Submission:
-    """What a build of one of the stack's environments makes.
+    """The objects of a build of one of the stack's Python environments.
 
     Args:
-        stack: whose environment it is, with its files.
+        stack: the stack, with the environment's files.
         library: the project's patches.
-        environment: that is built.
-        namespace: in which.
+        environment: the Python environment to build.
+        namespace: where the build runs.
     """
     if problems := problems_of(stack, environment):
         return Submission((), problems)
@@ -30,7 +30,7 @@ def environment_build(stack: Stack, library: Library, environment: Environment, 
 
 
 def problems_of(stack: Stack, environment: Environment) -> tuple[Finding, ...]:
-    """The errors about an environment itself: after them there is nothing to build or to run in."""
+    """The errors about a Python environment itself: with any of them it can be neither built nor used."""
     index = stack.config.environments.index(environment)
     bare = stack._replace(config=stack.config._replace(jobs=(), resources=()))
     return tuple(
@@ -39,7 +39,7 @@ def problems_of(stack: Stack, environment: Environment) -> tuple[Finding, ...]:
 
 
 def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Finding, ...]]:
-    """The environment of notebooks, None where they have none; with errors none is submitted."""
+    """The Python environment of notebooks, None without one; errors block the submission."""
     name = stack.config.notebooks.environment
     if name is None:
         return None, ()
@@ -49,7 +49,7 @@ def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Findin
 
 
 def job_environment(stack: Stack, job: Job) -> tuple[Environment | None, tuple[Finding, ...]]:
-    """The environment of a job's runs, None where it has none; with errors there is no run."""
+    """The Python environment of a job's runs, None without one; errors block the run."""
     resource = next((one for one in stack.config.resources if one.name == job.resource), None)
     name = environment_of(job, resource)
     if name is None:

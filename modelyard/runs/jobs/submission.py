@@ -23,25 +23,25 @@ from modelyard.workloads.facts.spark import LEAST_HEAP, LEAST_OVERHEAD, driver_o
 from modelyard.workloads.sizing import Sized, check_jobs, sized
 
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
-"""The patch that a job is rendered from, by who runs its workers."""
+"""The patch that a job is rendered from, by the engine that runs its workers."""
 LONGEST_RUN: Final = 54
 """Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
 
 
 def run_name(job: str, *, shown: bool = False) -> str:
-    """A name for a new run of a job: the job's, and five characters by chance; without them where it is only shown."""
+    """A name for a new run of a job: the job's name and five random characters; without them if it is only shown."""
     return lasting(job, LONGEST_RUN, "run") if shown else fresh(job, LONGEST_RUN, "run")
 
 
 def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
-    """What a submission of one of the stack's jobs makes.
+    """The objects that a submission of a job makes.
 
     Args:
-        stack: whose jobs they are.
+        stack: the job's stack.
         library: the project's patches.
-        name: of one of them.
+        name: name of the job.
         run: name of the run, see :func:`run_name`.
-        today: the day on which waivers are looked at; None: none counts.
+        today: the date for waivers; None: no waiver applies.
     """
     index, job = next((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name)
     if problem := unfit_for_run(stack, index, job):
@@ -57,7 +57,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     if resource is None or resource.remote is None:
         environment, problems = job_environment(stack, job)
         if problems:
-            # Nobody can waive that packages are there.
+            # No waiver can make missing packages appear.
             return Submission((), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given, known)
         needs = (environment,) if environment is not None else ()
@@ -72,14 +72,14 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
 
 
 def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selected]]:
-    """What a submission of each job is rendered from, the run named like the job.
+    """The template of each job's submission, with a run named like the job.
 
-    Left out are jobs of which there is nothing to submit, whatever is waived.
+    Leaves out jobs that have nothing to submit, whatever is waived.
     """
     config, everything = stack.config, sized(stack.config)
     known = stack_facts(stack, workloads(config), everything)
     places = {id(job): one for one in everything for job, _ in one.jobs}
-    # Of two resources with one name nobody knows which is meant.
+    # If two resources share a name, it is unclear which one a job means.
     twice = {config.resources[index].name for index in repeated(one.name for one in config.resources)}
     for index, job in enumerate(config.jobs):
         on = places.get(id(job))
@@ -104,14 +104,14 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
 def errors_about(
     stack: Stack, jobs: Iterable[Job], today: date | None = None, everything: Sequence[Sized] | None = None
 ) -> tuple[Finding, ...]:
-    """The errors about jobs and their resources: after them a run would wait for ever, or be where it should not.
+    """The errors about jobs and their resources, because of which a run would wait for ever or run in a wrong place.
 
     Args:
-        stack: whose jobs they are.
-        jobs: those that are to run.
-        today: the day on which waivers are looked at; None: none counts. What is wrong with waivers themselves, and
-            whether one covers anything, only a plan knows.
-        everything: the stack's resources, as ``sizing.sized`` gives them, where somebody has them already.
+        stack: the stack of the jobs.
+        jobs: the jobs to run.
+        today: the date for waivers; None: no waiver applies. Only a plan checks the waivers themselves, and whether
+            they cover anything.
+        everything: the stack's resources from ``sizing.sized``, if the caller already has them.
     """
     config, chosen = stack.config, tuple(jobs)
     names, on = {job.name for job in chosen}, {job.resource for job in chosen}
@@ -131,10 +131,9 @@ def errors_about(
 
 
 def check_images(stack: Stack) -> Iterator[Finding]:
-    """The advice about jobs that nobody can submit, as nothing says what they run in.
+    """The advice about jobs that cannot be submitted because no image is set for them.
 
-    Left out are those that have it from another finding: jobs of remote resources, of unknown resources,
-    and of stages.
+    Leaves out jobs that another finding covers: jobs of remote resources, of unknown resources, and of stages.
     """
     config = stack.config
     staged = {name for pipeline in config.pipelines for name in pipeline.jobs}
@@ -150,7 +149,7 @@ def check_images(stack: Stack) -> Iterator[Finding]:
 
 
 def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
-    """Why there is no run of a job to make, whatever is waived."""
+    """Why a job has no run to make, whatever is waived."""
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
@@ -159,7 +158,7 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         summary = "is on no resource of its type"
         remedy = f"correct it first: modelyard check {stack.name}"
     elif resource is not None and remote is not None and remote.cluster is None:
-        # Its command is the machine's, so this comes before the question for the job's own.
+        # The machine has its own command, so this check comes before the check of the job's command.
         where = (*where, "resource")
         summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
@@ -179,17 +178,17 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     return stack.finding("RES214", Severity.ERROR, where, f"job {job.name} {summary}", remedy)
 
 
-# What is wrong with work that is to run in other clusters, where Kueue makes the Job alone.
+# What is wrong with work that runs in worker clusters, where Kueue makes only the Job.
 #
-# What Kueue carries over is read from its source, version 0.19.2: it has no adapter for a SparkApplication
-# (pkg/controller/jobs/sparkapplication) and rejects its workload; of a Job, a RayJob and a pod it makes a copy in the
-# worker cluster (the `*_multikueue_adapter.go` of pkg/controller/jobs), and of nothing that they refer to.
+# What Kueue copies comes from its source, version 0.19.2: it has no adapter for a SparkApplication
+# (pkg/controller/jobs/sparkapplication) and rejects its workload; it copies a Job, a RayJob and a pod to the worker
+# cluster (the `*_multikueue_adapter.go` of pkg/controller/jobs), and nothing that they refer to.
 def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
     """The findings about jobs and resources of teams whose jobs run in worker clusters.
 
     Args:
-        stack: whose jobs they are.
-        everything: its resources, as ``sizing.sized`` gives them.
+        stack: the stack of the jobs.
+        everything: its resources from ``sizing.sized``.
     """
     config = stack.config
     sent = {team.name for team in config.teams if team.clusters}
@@ -219,7 +218,7 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
 
 
 def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
-    """What keeps the runs of a job from being what they are here."""
+    """What keeps the runs of a job in worker clusters from working as in the home cluster."""
     where: Path = ("jobs", index)
     team = job.team or one.resource.team
     if job.engine == "spark":
@@ -253,7 +252,7 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
 
 # What is wrong with jobs that run on Spark.
 CONF = ("spark.executor.", "spark.driver.", "spark.task.resource.", "spark.dynamicAllocation.", "spark.kubernetes.")
-"""Settings that the resource or other keys say; in ``conf`` they would say it twice, and Kueue would not count them."""
+"""Settings that other keys or the resource already set; Kueue would not count them in ``conf``."""
 _SAID = (
     *("instances", "cores", "memory", "memoryOverhead", "memoryOverheadFactor", "resource.gpu.amount"),
     *("enabled", "minExecutors", "maxExecutors", "executorIdleTimeout"),
@@ -262,11 +261,11 @@ _SAID = (
 
 
 def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
-    """The findings about jobs of engine ``spark``, and about others that have its settings.
+    """The findings about jobs of engine ``spark``, and about other jobs that have its settings.
 
     Args:
-        stack: whose jobs they are.
-        everything: its resources, as ``sizing.sized`` gives them.
+        stack: the stack of the jobs.
+        everything: its resources from ``sizing.sized``.
     """
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
     for index, job in enumerate(stack.config.jobs):
@@ -287,7 +286,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
 
 
 def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
-    """What cannot run as it is said: where, what, and what to do."""
+    """The settings that cannot run as written: where, what is wrong, and what to do."""
     spark = job.spark
     if spark.version is None:
         yield ("spark",), "does not say which version of Spark its image has", "set spark.version, such as 3.5.7"
@@ -313,7 +312,7 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
 
 
 def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
-    """What Spark's pods cannot have that other jobs' pods can."""
+    """Settings that Spark's pods cannot have and the pods of other jobs can."""
     resource = one.resource if one is not None else None
     named = job.environment or (resource.environment if resource is not None else None)
     if run_environment(stack.config, named) is not None:
@@ -325,7 +324,7 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
 
 
 def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[Finding]:
-    """Whether a heap is left in the pods beside the overhead."""
+    """Whether the pods have memory for a heap beside the overhead."""
     pods: list[tuple[str, Fraction, Path]] = [
         ("driver", driver_of(job.spark)["memory"], ("jobs", index, "spark", "driverMemory"))
     ]

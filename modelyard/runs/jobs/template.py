@@ -10,30 +10,30 @@ from modelyard.workloads import Facts, stack_facts, workloads
 
 
 class Submission(NamedTuple):
-    """What a submission makes, or why it makes nothing."""
+    """The objects of a submission, or why there are none."""
 
     objects: tuple[dict[str, Any], ...]
-    """The first owns the others: they go with it. Not so where they are ``apart``."""
+    """The first owns the others, which are deleted with it, unless they are ``apart``."""
     findings: tuple[Finding, ...]
     template: str = ""
-    """The patch version that it was rendered from."""
+    """The patch version that the objects were rendered from."""
     environments: tuple[Environment, ...] = ()
-    """That have to be built before."""
+    """Python environments that must be built first."""
     apart: bool = False
-    """Whether each object ends for itself, as the trials of a search do."""
+    """Whether each object ends on its own, as the trials of a search do."""
     remote: str = ""
-    """Name of the remote resource on whose cluster it runs; empty: the platform's."""
+    """Name of the remote resource whose cluster it runs on; empty: the home cluster."""
 
 
 def submission(stack: Stack, library: Library, template: str, given: Facts, known: Facts | None = None) -> Submission:
-    """What a template comes out as.
+    """The objects rendered from a template.
 
     Args:
         stack: may pin the template's version, as of every patch.
         library: the project's patches.
         template: name of a patch with ``mode: submitted``.
-        given: facts of the submission, beside the stack's own.
-        known: the stack's own, where somebody has them already.
+        given: facts of the submission, beside the stack's.
+        known: the stack's facts, if the caller already has them.
     """
     chosen, findings = chosen_template(stack, library, template, given, known)
     if chosen is None:
@@ -47,7 +47,7 @@ def submission(stack: Stack, library: Library, template: str, given: Facts, know
 def chosen_template(
     stack: Stack, library: Library, template: str, given: Facts, known: Facts | None = None
 ) -> tuple[Selected | None, tuple[Finding, ...]]:
-    """The version of a template that a stack takes, with its parameters; None where the findings say why.
+    """The version of a template that a stack uses, with its parameters; None if the findings say why not.
 
     The arguments are those of :func:`submission`.
     """

@@ -1,10 +1,10 @@
-"""Notebooks that run as jobs: is a file one, where its result will stand, and the facts for the job's template.
+"""Notebooks that run as jobs: whether a file is a notebook, where its result goes, and the facts for the template.
 
 Owns reading a notebook (``reading``), the rules of the workspace that Jupyter and the job share (``place``), parameters
-(``parameters``) and the choice of flavor, GPU model and number of GPUs (``choice``). Everything wrong is a ``Problem``,
-all at once.
+(``parameters``) and the choice of flavor, GPU model and number of GPUs (``choice``). Reports everything wrong at once,
+each as a ``Problem``.
 
-Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster, or render templates.
+Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster or render templates.
 """
 
 from modelyard.runs.notebooks.choice import Choice, Chosen, choose

@@ -13,11 +13,11 @@ from modelyard.stack.words import plural
 from modelyard.workloads.facts.pool import Quotas, gpu_flavors, teams_here
 
 GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
-"""GPU nodes usually have this taint, whatever flavors say of them."""
+"""GPU nodes usually have this taint, whatever their flavors say."""
 
 
 class Choice(NamedTuple):
-    """What was asked for; None: nobody said."""
+    """The user's choice; None: not specified."""
 
     flavor: str | None = None
     device: str | None = None
@@ -31,17 +31,17 @@ class Choice(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """What a submission gets."""
+    """The nodes, GPUs and queue that a submission gets."""
 
     flavor: Flavor
-    """Nameless where the stack has no flavors: any node with the stack's GPU."""
+    """Has no name if the stack has no flavors: any node with the stack's GPU."""
     gpus: int
     allocation: Allocation
     team: Team | None
-    """Who queues it; None: it starts at once, or waits for a node."""
+    """The team whose queue it enters; None: it starts at once, or waits for a node."""
     priority: str | None
     part: Slice | None = None
-    """What its GPU is; None: whole ones."""
+    """The slice that it gets as its GPU; None: whole GPUs."""
 
 
 def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
@@ -81,7 +81,7 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
 def _flavor(
     config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[Problem]
 ) -> Flavor | None:
-    """The only flavor that fits what was asked for; ``whole``: GPUs that the team can hold of it; None: any part."""
+    """The only flavor that fits the choice; ``whole``: GPUs of it that the team must be able to hold; None: any."""
     card = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and card is None:
         summary = _empty("GPU", choice.device) or f"{choice.device} is not the name of one GPU"
@@ -99,7 +99,7 @@ def _flavor(
         if choice.flavor in (None, flavor.name)
         and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
     ]
-    # Where nobody said whose quota, what no team has is nothing to choose.
+    # If no team was chosen, a flavor that no team has is not a candidate.
     teams = (team,) if team is not None else teams_here(config)
     theirs = tuple(flavor for one in teams for flavor in _theirs(config, one, whole))
     mine = [flavor for flavor in able if not teams or flavor in theirs]
@@ -133,7 +133,7 @@ def _flavor(
 
 
 def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]:
-    """The flavors of which a team can hold so many whole GPUs at once; None: any GPUs, or parts of them."""
+    """The flavors of which a team can hold that many whole GPUs at once; None: any GPUs, or parts of them."""
     if whole is None:
         return gpu_flavors(config, team)
     pool = Quotas(config)
@@ -146,7 +146,7 @@ def _several(what: str) -> str:
 
 
 def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
-    """GPUs of the pod, whole ones or slices."""
+    """GPUs of the pool, whole ones or slices."""
     named = choice.partition or choice.slice
     allocation = choice.allocation or ("partial" if named else "single")
     if named and allocation != "partial":
@@ -161,7 +161,7 @@ def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int,
 def _part(
     config: Config, choice: Choice, flavor: Flavor | None, team: Team | None, problems: list[Problem]
 ) -> Slice | None:
-    """The slice of a submission that takes a part of a GPU: the only one that fits what was asked for."""
+    """The slice of a submission that takes a part of a GPU: the only one that fits the choice."""
     if not config.partitions:
         summary = "partial is half a GPU, and a pod has whole GPUs or none: no partition divides the stack's nodes"
         problems.append(Problem(summary, "take --allocation single, or add modelyard:partitions"))
@@ -197,12 +197,12 @@ def _part(
 
 
 def flavors(config: Config) -> dict[str, Flavor]:
-    """The flavors by name: a single nameless one, of nodes with the stack's GPU, where the stack has none."""
+    """The flavors by name; for a stack without flavors, one without a name, for nodes with the stack's GPU."""
     return {flavor.name: flavor for flavor in config.flavors} or {"": Flavor("", config.gpu.model, {}, (GPU_NODES,))}
 
 
 def parts(config: Config, flavor: Flavor) -> list[tuple[str, str | None, Slice]]:
-    """The slices of a flavor's nodes, each with its partition's name and, of MIG, its profile."""
+    """The slices of a flavor's nodes, each with its partition's name and, for MIG, its profile."""
     return [
         (one.name, name if one.mode == "mig" else None, part)
         for one in config.partitions
@@ -223,10 +223,10 @@ def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:
 
 
 def _no(kind: str, name: str) -> str:
-    """That nothing is called so."""
+    """The message that nothing has this name."""
     return _empty(kind, name) or f"there is no {kind} {name}"
 
 
 def _empty(kind: str, name: str) -> str:
-    """That a name has no letters: said with it, a sentence would have a hole."""
+    """The message that a name is empty; a sentence that quotes it would have a gap."""
     return "" if name.strip() else f"the name of the {kind} is empty"

@@ -50,7 +50,7 @@ def notebook_facts(
 
 
 def _tolerations(chosen: Chosen) -> list[dict[str, str]]:
-    """Of the taint that GPU nodes have, as every run with GPUs; Kueue adds those of the flavor to a queued job."""
+    """Tolerates the taint of GPU nodes, as every run with GPUs; Kueue adds the flavor's tolerations to a queued job."""
     theirs = chosen.flavor.tolerations if chosen.team is None else ()
     return [
         {key: value for key, value in one._asdict().items() if value is not None}
@@ -59,7 +59,7 @@ def _tolerations(chosen: Chosen) -> list[dict[str, str]]:
 
 
 def nodes_of(chosen: Chosen) -> dict[str, str]:
-    """Labels of its nodes. Those with slices may have another product label than those with whole GPUs."""
+    """Labels of its nodes. Nodes with slices may have another product label than nodes with whole GPUs."""
     labels = node_labels(chosen.flavor) if chosen.flavor.name else {}
     if chosen.part is None:
         return labels
@@ -67,7 +67,7 @@ def nodes_of(chosen: Chosen) -> dict[str, str]:
 
 
 def products_of(chosen: Chosen) -> list[str]:
-    """What nodes may call the stack's GPU, where no flavor says it."""
+    """Product labels that nodes may have for the stack's GPU, if no flavor sets them."""
     if chosen.part is not None:
         return []
     card = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None
@@ -75,11 +75,11 @@ def products_of(chosen: Chosen) -> list[str]:
 
 
 def _arguments(place: Place, parameters: Mapping[str, str]) -> list[str]:
-    """Of the runner: the notebook, its result, and options for papermill."""
+    """Arguments of the runner: the notebook, its result, and options for papermill."""
     given = [word for name, value in parameters.items() for word in ("-p", name, value)]
     return [place.notebook, place.result, *given]
 
 
 def escaped(argument: str) -> str:
-    """A container's argument that stays as it is: Kubernetes would put variables' values in for ``$(NAME)``."""
+    """A container's argument that stays unchanged: Kubernetes would replace ``$(NAME)`` with a variable's value."""
     return argument.replace("$(", "$$(")

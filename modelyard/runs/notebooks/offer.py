@@ -1,4 +1,4 @@
-"""What a submission can choose, to be shown before it: every flavor, device, team and priority."""
+"""What you can choose before a submission: every flavor, device, team and priority."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,37 +16,37 @@ class Part(NamedTuple):
     slice: str | None
     """MIG profile; None: the partition has equal shares."""
     resource: str
-    """Its name, as quotas count it."""
+    """Name of the resource that quotas count."""
     memory_gb: int | None
-    """GB of 10^9 bytes; None where nobody knows."""
+    """GB of 10^9 bytes; None if unknown."""
 
 
 class Held(NamedTuple):
-    """What a team can hold of a flavor at once: its own, and what it may borrow."""
+    """What a team can hold of a flavor at once: its quota, and what it may borrow."""
 
     flavor: str
     resource: str
-    """Whole GPUs or slices, as nodes call them."""
+    """Whole GPUs or slices, by the resource name of nodes."""
     most: int
     """One or more."""
 
 
 class Offer(NamedTuple):
-    """``choose`` takes each of them that the team can hold."""
+    """The choices; ``choose`` accepts each of them that the team can hold."""
 
     flavors: tuple[Flavor, ...]
-    """Those of which a team has GPUs; a single nameless one where the stack has none: nodes with the stack's GPU."""
+    """Flavors of which a team has GPUs; in a stack without flavors, one without a name: nodes with the stack's GPU."""
     allocations: tuple[tuple[Allocation, int], ...]
-    """Of whole GPUs, with the number of a pod."""
+    """Modes for whole GPUs, with the number of GPUs per pod."""
     parts: Mapping[str, tuple[Part, ...]]
-    """By the name of the flavor whose nodes have them: what ``partial`` can be."""
+    """The slices for ``partial``, by the name of the flavor whose nodes have them."""
     teams: tuple[Team, ...]
     able: Mapping[str, tuple[str, ...]]
-    """By team, the flavors that it has or can borrow GPUs of, whole ones or slices."""
+    """By team, the flavors of which it has or can borrow GPUs, whole ones or slices."""
     holds: Mapping[str, tuple[Held, ...]]
     """By team, in the order of its quotas."""
     priorities: tuple[str, ...]
-    """The most urgent first; of queued jobs only."""
+    """For queued jobs only, the most urgent first."""
 
 
 def offer(config: Config) -> Offer:

@@ -1,4 +1,4 @@
-"""Values for a notebook's cell ``parameters``, as papermill takes them."""
+"""Values for a notebook's cell ``parameters``, in papermill's form."""
 
 import ast
 import keyword
@@ -22,7 +22,7 @@ def parse_parameters(
 
     Args:
         words: as given.
-        notebook: that they are for; None where it could not be read.
+        notebook: the notebook for the parameters; None if it could not be read.
         shown: its path as problems name it.
     """
     found: dict[str, str] = {}
@@ -49,26 +49,26 @@ def parse_parameters(
 
 
 def _unknown(name: str, have: tuple[str, ...], shown: str) -> Problem:
-    """What is wrong with a parameter that the cell does not set: papermill takes it, and mostly nothing reads it."""
+    """The problem of a parameter that the cell does not set: papermill accepts it, and usually nothing reads it."""
     summary = f"{shown} has no parameter {name}: its cell tagged {PARAMETERS} sets {few(have, MANY) or 'none'}"
     return Problem(summary, did_you_mean(name, have) or f"set its default there: {name} = …")
 
 
-# The variables that a notebook's cell sets, by Python's own parser: those that parameters can give other values.
+# The variables that a notebook's cell sets, found with Python's parser: parameters can override them.
 LONGEST: Final = 1_000_000
-"""Characters of a cell that is parsed."""
+"""Characters of the longest cell that is parsed."""
 _HIDDEN: Final = re.compile(
     r"^\s*%%|^[ \t]*%run\b|\bimport[ \t]+\*|\b(?:exec|eval|globals|locals|vars|get_ipython)\b", re.MULTILINE
 )
-"""What may set variables whose names stand nowhere in the cell."""
+"""What may set variables whose names do not appear in the cell."""
 _LINE: Final = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
-"""A line of IPython's own: a magic, a command of the shell, a question for help."""
+"""A line for IPython: a magic, a shell command, a request for help."""
 _ANSWER: Final = re.compile(r"^([ \t]*[\w, \t]+=[ \t]*)[%!].*$", re.MULTILINE)
-"""A line that keeps what a magic or a command answers."""
+"""A line that stores the result of a magic or a command."""
 
 
 def variables(cell: str) -> tuple[str, ...] | None:
-    """The names that a cell sets, in the order in which they stand there; None where nobody can tell."""
+    """The names that a cell sets, in the order of the cell; None if they cannot be determined."""
     if len(cell) > LONGEST or _HIDDEN.search(cell):
         return None
     plain = _LINE.sub(r"\1pass", _ANSWER.sub(r"\1None", cell))

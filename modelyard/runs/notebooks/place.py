@@ -1,7 +1,7 @@
-"""Where a notebook stands in the workspace, and where its result will.
+"""Where a notebook is in the workspace, and where its result goes.
 
-The workspace is one volume. Jupyter has it at ``notebooks.path`` and so has the job, so that a notebook reads its data
-by the same paths in both. Who submits from elsewhere says which folder of theirs the volume is.
+The workspace is one volume. Jupyter and the job mount it at ``notebooks.path``, so a notebook reads its data
+by the same paths in both. If you submit from elsewhere, you name your folder of the volume.
 """
 
 from pathlib import Path
@@ -12,22 +12,22 @@ from modelyard.stack.names import fresh
 
 # What is wrong with a submission, as a value.
 class Problem(NamedTuple):
-    """One thing that is wrong, and what to do about it."""
+    """What is wrong, and what to do about it."""
 
     summary: str
     remedy: str
 
 
 LONGEST_FILE: Final = 255
-"""Bytes of the longest name of a file on the usual file systems."""
+"""Bytes of the longest file name on common file systems."""
 LONGEST_JOB: Final = 52
 """Characters of the longest job name: pods add eleven to it and may have 63."""
 _PARTIAL: Final = "."
-"""Before the result's name while the job runs."""
+"""Prefix of the result's name while the job runs."""
 
 
 class Place(NamedTuple):
-    """A notebook and its result, as paths in the job's container, and the result as the one who submits sees it."""
+    """A notebook and its result, as paths in the job's container, and the result's path on the submitter's machine."""
 
     notebook: str
     result: str
@@ -35,16 +35,16 @@ class Place(NamedTuple):
 
 
 def job_name(notebook: Path) -> str:
-    """A fresh name for the job of a notebook: the letters and digits of its name, and five of chance."""
+    """A new name for the job of a notebook: the letters and digits of its name, and five random ones."""
     return fresh(notebook.stem, LONGEST_JOB, "notebook")
 
 
 def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) -> Place | tuple[Problem, ...]:
-    """Where a notebook and the result of ``job`` are, or why the job could not get at them.
+    """Where a notebook and the result of ``job`` are, or why the job could not reach them.
 
     Args:
-        notebook: as given; links in it are followed, and where they lead counts.
-        workspace: the folder that is the volume here.
+        notebook: as given; follows links in it and uses their destination.
+        workspace: the local folder of the volume.
         mounted: where the volume is in the container.
         job: name of the job.
         shown: the notebook's path as problems name it.

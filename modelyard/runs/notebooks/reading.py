@@ -1,6 +1,6 @@
-"""Whether a file is a notebook that papermill can run, by its JSON alone: nbformat takes longer to import than this.
+"""Whether papermill can run a file as a notebook, from its JSON alone: importing nbformat takes longer than this.
 
-The form is nbformat 4's (its JSON Schema): ``nbformat``, ``metadata`` and ``cells`` with ``cell_type`` and ``source``.
+The format is nbformat 4 (its JSON Schema): ``nbformat``, ``metadata`` and ``cells`` with ``cell_type`` and ``source``.
 """
 
 import json
@@ -13,9 +13,9 @@ from modelyard.files import ReadError, parse_json, read_file
 from modelyard.runs.notebooks.place import Problem
 
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Bytes of the largest notebook that is read; more than that is output that was saved with it."""
+"""Bytes of the largest notebook that is read; anything larger is saved output."""
 PARAMETERS: Final = "parameters"
-"""Tag of the cell behind which papermill puts the values of parameters (papermill documentation, parameterize)."""
+"""Tag of the cell after which papermill puts the values of parameters (papermill documentation, parameterize)."""
 _SUFFIX: Final = ".ipynb"
 _CELLS: Final = ("code", "markdown", "raw")
 
@@ -28,14 +28,14 @@ class Notebook(NamedTuple):
     has_parameters: bool
     """Whether a cell is tagged ``parameters``."""
     defaults: str = ""
-    """Source of that cell, the first one where several are tagged."""
+    """Source of that cell, of the first one if several have the tag."""
 
 
 def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
-    """The notebook of a file, or everything that keeps it from being one.
+    """The notebook in a file, or everything that is wrong with it.
 
     Args:
-        path: of the file.
+        path: the file.
         shown: the path as problems name it.
     """
     if path.suffix != _SUFFIX:
@@ -52,12 +52,12 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
 
 
 def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]:
-    """The same for what a file holds."""
+    """The notebook in a file's content, or everything that is wrong with it."""
     again = "open it in Jupyter and save it again"
     if not content.strip():
         return (Problem(f"{shown} is empty", again),)
     try:
-        # By itself json would read UTF-16 too, which papermill does not.
+        # By default json would also read UTF-16, which papermill does not.
         document = parse_json(content)
     except json.JSONDecodeError as error:
         words = f"{shown}:{error.lineno}: not JSON, so not a notebook: {error.msg[:1].lower()}{error.msg[1:]}"
@@ -65,7 +65,7 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
     except UnicodeDecodeError:
         return (Problem(f"{shown} is not UTF-8 text, so not a notebook", again),)
     except ValueError as error:
-        # Of its nesting, or of numbers: Python reads no integer of more than some thousand digits.
+        # The error may be about nesting or numbers: Python reads no integer of more than some thousand digits.
         return (Problem(f"{shown} is no notebook: {error}", again),)
     if not isinstance(document, dict) or "nbformat" not in document:
         return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
@@ -86,7 +86,7 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
 
 
 def _broken(cell: Any) -> str:
-    """What is wrong with the form of a cell; empty where nothing is."""
+    """What is wrong with the form of a cell; empty if nothing is."""
     if not isinstance(cell, dict):
         return "is no object"
     if cell.get("cell_type") not in _CELLS:
@@ -119,7 +119,7 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
 
 
 def _kernel(metadata: Mapping[str, Any]) -> tuple[str, str]:
-    """Name and language of the kernel, each empty where the notebook does not say it."""
+    """Name and language of the kernel, each empty if the notebook does not set it."""
     spec, info = (metadata.get(key) for key in ("kernelspec", "language_info"))
     spec, info = (one if isinstance(one, dict) else {} for one in (spec, info))
     name, language = spec.get("name"), spec.get("language") or info.get("name")

@@ -1,8 +1,8 @@
-"""Pipelines: from the stages of a stack file to one run on the cluster that goes on by itself.
+"""Pipelines: from the stages of a stack file to one run on the cluster that continues without modelyard.
 
-Owns which stage comes before which, the addresses of what stages hand on, what is wrong with a pipeline, and the
-objects of a run. Renders by ``catalog``; creates nothing (``cluster`` does), and starts no stage: a pod of the run does
-(``patches/pipeline-run``), and Kueue queues what it has started.
+Owns the order of stages, the addresses of the artifacts between them, the rules for a pipeline, and the
+objects of a run. Renders with ``catalog``; creates nothing (``cluster`` does), and starts no stage: a pod of the run
+does (``patches/pipeline-run``), and Kueue queues what it has started.
 """
 
 from modelyard.runs.pipelines.rules import check_pipelines

@@ -1,4 +1,4 @@
-"""Which stage comes before which. Unknown stages are passed over: ``rules`` reports them."""
+"""The order of stages. Ignores unknown stages: ``rules`` reports them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -8,7 +8,7 @@ from modelyard.stack.jobs import Stage
 
 
 def before(stages: Sequence[Stage]) -> Mapping[str, frozenset[str]]:
-    """All stages that have to succeed before each one, by its name; in a circle that is the stage itself too."""
+    """All stages that must succeed before each stage, by its name; a stage in a cycle is among its own."""
     needs = {stage.name: {name for name in stage.needs if any(one.name == name for one in stages)} for stage in stages}
     found: dict[str, frozenset[str]] = {}
     for name, direct in needs.items():
@@ -24,7 +24,7 @@ def before(stages: Sequence[Stage]) -> Mapping[str, frozenset[str]]:
 
 
 def behind(stages: Sequence[Stage], name: str) -> tuple[Stage, ...]:
-    """A stage and all that need it, directly or through others; each needs only what is among them."""
+    """A stage and all that need it, directly or indirectly; each needs only stages among them."""
     known = before(stages)
     found = [stage for stage in stages if stage.name == name or name in known[stage.name]]
     names = {stage.name for stage in found}
@@ -32,7 +32,7 @@ def behind(stages: Sequence[Stage], name: str) -> tuple[Stage, ...]:
 
 
 def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """The stages with every one behind those that it needs, else as they stand; those of a circle come last."""
+    """The stages, each after those that it needs, otherwise in their given order; stages of a cycle come last."""
     names = {stage.name for stage in stages}
     left, done, ordered = list(stages), set[str](), list[Stage]()
     while left:
@@ -46,9 +46,10 @@ def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
-    """Of each set of stages that wait for one another, names of which each needs the next and the last needs the first.
+    """For each set of stages that wait for one another, names of which each needs the next and the last needs the
+    first.
 
-    A stage that needs itself is no circle here. Circles that share a stage are one set, shown by the shortest circle of
+    A stage that needs itself is no cycle here. Cycles that share a stage are one set, shown by the shortest cycle of
     its first stage.
     """
     needs = {stage.name: [name for name in stage.needs if name != stage.name] for stage in stages}
@@ -62,9 +63,9 @@ def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
 
 
 def circle_through(stages: Sequence[Stage], name: str, need: str) -> tuple[str, ...]:
-    """The shortest circle that there would be if a stage needed another too: its name, that one's, and so on.
+    """The shortest cycle that would result if a stage also needed ``need``: its name, that stage's, and so on.
 
-    Empty where there would be none.
+    Empty if there would be none.
     """
     if name not in before(stages)[need]:
         return ()
@@ -74,7 +75,7 @@ def circle_through(stages: Sequence[Stage], name: str, need: str) -> tuple[str, 
 
 
 def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]:
-    """The shortest way from a stage in a circle back to itself, so that nobody reads of stages beside it."""
+    """The shortest path from a stage in a cycle back to itself, without other stages."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen: set[str] = set()
     for way in ways:
@@ -88,10 +89,10 @@ def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]
 
 
 def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[int, tuple[str, ...]]:
-    """The largest sum of weights of stages that can run side by side, and their names in the order of the stages.
+    """The largest sum of weights of stages that can run at the same time, and their names in the order of the stages.
 
-    A stage can hand its GPUs on to any stage behind it. When as many as possible are handed on, those that are not are
-    the most that run at a time (Dilworth's theorem, with weights). Handing on is a largest flow, and its least cut
+    A stage can hand its GPUs on to any stage after it. When as many as possible are handed on, those that are not are
+    the most in use at a time (Dilworth's theorem, with weights). Handing on is a maximum flow, and its minimum cut
     names the stages: so the time grows with the number of stages, not of their subsets.
     """
     known = before(stages)
@@ -108,7 +109,7 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
             way.append(step)
         way.reverse()
         first = way[0]
-        # Every other step goes back: it takes away again what was handed on before.
+        # Every other step goes back: it takes back what was handed on before.
         forth = [(giver.stage, taker.stage) for giver, taker in pairwise(way) if giver.gives]
         back = [(giver.stage, taker.stage) for taker, giver in pairwise(way) if giver.gives]
         amount = min(gives[first.stage], takes[last.stage], *(handed[pair] for pair in back))
@@ -123,7 +124,7 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
 
 
 class _Step(NamedTuple):
-    """A stage on a way, as one that hands on or as one that is handed something."""
+    """A stage on a path, either as the giver or as the taker."""
 
     stage: str
     gives: bool
@@ -135,16 +136,16 @@ def _way(
     takes: Mapping[str, int],
     handed: Mapping[tuple[str, str], int],
 ) -> tuple[dict[_Step, _Step | None], _Step | None]:
-    """A shortest way by which more can be handed on.
+    """A shortest path by which more can be handed on.
 
     Args:
-        later: the stages behind each one.
+        later: the stages after each one.
         gives: what each can still hand on.
-        takes: what each can still be handed.
+        takes: what each can still receive.
         handed: what one has handed to another.
 
     Returns:
-        Each step that was reached with the one before it, and the last of the way; None where there is no way.
+        Each step that was reached with the step before it, and the last step of the path; None if there is no path.
     """
     queue = [_Step(name, True) for name in later if gives[name]]
     came: dict[_Step, _Step | None] = dict.fromkeys(queue)

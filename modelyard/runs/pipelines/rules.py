@@ -1,4 +1,4 @@
-"""What is wrong with the pipelines of a stack, whatever its cluster has."""
+"""The rules for a stack's pipelines, independent of the state of its cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -25,8 +25,8 @@ def check_pipelines(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findi
     """The findings about pipelines.
 
     Args:
-        stack: whose pipelines they are.
-        everything: its resources, as ``sizing.sized`` gives them.
+        stack: the stack of the pipelines.
+        everything: its resources from ``sizing.sized``.
     """
     pipelines = stack.config.pipelines
     yield from named_twice(stack, "PIP001", "pipelines")
@@ -37,7 +37,7 @@ def check_pipelines(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findi
 
 
 class _Known(NamedTuple):
-    """What stages may name, the same for all pipelines."""
+    """The names that stages may use, shared by all pipelines."""
 
     jobs: Mapping[str, Job]
     runnable: tuple[str, ...]
@@ -58,7 +58,7 @@ class _Known(NamedTuple):
 
 
 class _Judge:
-    """One pipeline and what is known of its stages."""
+    """Checks one pipeline."""
 
     def __init__(self, stack: Stack, index: int, pipeline: Pipeline, known: _Known) -> None:
         self.stack, self.pipeline, self.stages = stack, pipeline, pipeline.stages
@@ -66,7 +66,7 @@ class _Judge:
         self.jobs, self.runnable, self.by_job, self.resources = known
 
     def findings(self) -> Iterator[Finding]:
-        """All of them, stage by stage."""
+        """All findings, stage by stage."""
         names = [stage.name for stage in self.stages]
         for number in repeated(names):
             yield self._error(
@@ -102,7 +102,7 @@ class _Judge:
         return self._error(code, severity, at, f"has the stage {self.stages[number].name}, which {summary}", remedy)
 
     def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
-        """Whether there is something that the stage can run on this cluster."""
+        """Whether the stage has something to run on this cluster."""
         if (stage.job is None) == (stage.rollout is None):
             what = "neither a job nor a rollout" if stage.job is None else "both a job and a rollout"
             yield self._stage("PIP002", Severity.ERROR, number, "", f"has {what}", "give one of the two")
@@ -214,7 +214,7 @@ class _Judge:
             )
 
     def _artifacts(self) -> Iterator[Finding]:
-        """Whether what is read is written before, by one stage, and in a bucket that pods reach."""
+        """Whether each artifact that is read is written before, by one stage, to a bucket that pods reach."""
         pipeline = self.pipeline
         writers: dict[str, str] = {}
         for number, stage in enumerate(self.stages):
@@ -263,7 +263,7 @@ class _Judge:
             yield from self._reached(("inputs", name), f"the input {name}", place_of)
 
     def _reading(self, writers: Mapping[str, str]) -> list[Stage]:
-        """The stages as they would need one another if each needed those whose work it reads."""
+        """The stages, each needing the stages whose artifacts it reads."""
         return [
             stage._replace(needs=(*stage.needs, *(writers[name] for name in self._read(stage) if name in writers)))
             for stage in self.stages
@@ -273,7 +273,7 @@ class _Judge:
         return [name for name in stage.reads if name not in self.pipeline.inputs]
 
     def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
-        """Why each stage of a circle waits for the next, the first for the artifact of the second; and the ways out."""
+        """Why each stage of a cycle waits for the next, the first for the artifact of the second; and how to fix it."""
         stages = {stage.name: stage for stage in self.stages}
         words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()
         for name, following in pairwise((*circle[1:], circle[0])):
@@ -304,7 +304,7 @@ class _Judge:
             )
 
     def _one_namespace(self) -> Iterator[Finding]:
-        """Whether one pod can start them all."""
+        """Whether one pod can start all stages."""
         places: dict[str, list[str]] = {}
         for stage in self.stages:
             place = self._namespace(stage)
@@ -321,7 +321,7 @@ class _Judge:
             )
 
     def _namespace(self, stage: Stage) -> str | None:
-        """Where a stage runs; None where its job is unknown, or another finding says that it is not on this cluster."""
+        """The namespace of a stage; None if its job is unknown or, by another finding, on another cluster."""
         config = self.stack.config
         if stage.job is not None:
             job: Job | None = self.jobs.get(stage.job)

@@ -1,4 +1,4 @@
-"""The objects of a run: every stage of it, held back, and the pod that starts one after another."""
+"""The objects of a run: every stage, held back, and the pod that starts one stage after another."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -28,25 +28,25 @@ from modelyard.workloads import (
 from modelyard.workloads.sizing import Sized, sized
 
 
-# Where what stages hand on is, and how a stage is told.
+# Where the artifacts of stages are, and how a stage gets their addresses.
 def address(config: Config, place: Place, *below: str) -> str | None:
-    """A place in a bucket as an address, or something below it; None where there is no such bucket."""
+    """The address of a place in a bucket, or of something below it; None if there is no such bucket."""
     url = next((bucket.url for bucket in config.buckets if bucket.name == place.bucket), None)
     return None if url is None else "/".join((url, place.prefix, *below))
 
 
 class Run(NamedTuple):
-    """A run of a pipeline, and the one before that it goes on from."""
+    """A run of a pipeline, and the earlier run that it continues."""
 
     name: str
     earlier: str = ""
-    """Name of the run that has what is not written anew."""
+    """Name of the earlier run, which has the artifacts that are not written again."""
     kept: frozenset[str] = frozenset()
-    """Artifacts that it has."""
+    """Artifacts of the earlier run that are used."""
 
 
 def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | None:
-    """The address of an artifact in a run: an input's own place, else below the run's name; None where it has none."""
+    """The address of an artifact in a run: an input's own place, else below the run's name; None if it has none."""
     if name in pipeline.inputs:
         return address(config, pipeline.inputs[name])
     whose = run.earlier if name in run.kept else run.name
@@ -54,7 +54,7 @@ def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | N
 
 
 def variables(config: Config, pipeline: Pipeline, stage: Stage, run: Run) -> dict[str, str]:
-    """What the environment of a stage says: the run, and the addresses of what it reads and writes."""
+    """The environment variables of a stage: the run, and the addresses of what it reads and writes."""
     found = {"PIPELINE_RUN": run.name}
     for kind, names in (("INPUT", stage.reads), ("OUTPUT", stage.writes)):
         for name in names:
@@ -65,27 +65,27 @@ def variables(config: Config, pipeline: Pipeline, stage: Stage, run: Run) -> dic
 
 
 TEMPLATE: Final = "pipeline-run"
-"""The patch that the pod which starts the stages is rendered from."""
+"""The patch for the pod that starts the stages."""
 MODEL: Final = "modelyard.dev/model"
 """Annotation of the pods that serve a model: its address."""
 _LONGEST: Final = 54
 """Characters of the longest name of a stage's run, as of every job's."""
 _STARTED: Final = (("batch/v1", "Job"), (RAY, "RayJob"), (SPARK, "SparkApplication"), ("apps/v1", "Deployment"))
 _PLURALS: Final[Mapping[str, tuple[str, str]]] = {one[1]: (one[0], KINDS[one].plural) for one in _STARTED}
-"""API version and plural of what is started or rolled out, by kind."""
+"""API version and plural of the objects that are started or rolled out, by kind."""
 
 
 class Since(NamedTuple):
-    """Where a run begins that goes on from an earlier one."""
+    """Where a run that continues an earlier one begins."""
 
     stage: str
-    """One of the pipeline's: it and all that need it are run again."""
+    """A stage of the pipeline: it and all stages that need it run again."""
     run: str
-    """Name of the earlier run, whose artifacts the others are taken from."""
+    """Name of the earlier run, which has the artifacts of the other stages."""
 
 
 def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
-    """A name for a new run, short enough for a stage's name behind it; one that lasts where it is only shown."""
+    """A name for a new run, short enough to add a stage's name; if it is only shown, one that never changes."""
     longest = _LONGEST - 1 - max(len(stage.name) for stage in pipeline.stages)
     return (lasting if shown else fresh)(pipeline.name, longest, "run")
 
@@ -93,13 +93,13 @@ def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
 def errors_of(
     stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...], today: date | None = None
 ) -> tuple[Finding, ...]:
-    """What keeps a pipeline from being submitted: its own errors, and whatever keeps back a job of its stages.
+    """The errors that block a pipeline: its own, and those of the jobs of its stages.
 
     Args:
-        stack: whose pipeline it is.
+        stack: the pipeline's stack.
         pipeline: one of the stack's.
-        everything: the stack's resources, as ``sizing.sized`` gives them.
-        today: the day on which waivers of findings about jobs are looked at; None: none counts.
+        everything: the stack's resources from ``sizing.sized``.
+        today: the date for waivers of findings about jobs; None: no waiver applies.
     """
     place = f"pipelines[{stack.config.pipelines.index(pipeline)}]"
     own = [one for one in check_pipelines(stack, everything) if one.blocks]
@@ -107,7 +107,7 @@ def errors_of(
     names = pipeline.jobs
     jobs = [(index, job) for index, job in enumerate(stack.config.jobs) if job.name in names]
     about = [one for one in errors_about(stack, (job for _, job in jobs), today, everything) if one.blocks]
-    # What else a run cannot do without is told where nothing else says it.
+    # Other requirements of a run are reported only if no other finding covers them.
     unfit = () if own or about else (unfit_for_run(stack, index, job) for index, job in jobs)
     return (*own, *about, *(one for one in unfit if one is not None))
 
@@ -120,15 +120,15 @@ def pipeline_submission(
     since: Since | None = None,
     today: date | None = None,
 ) -> Submission:
-    """What a submission of a pipeline makes: all of it is owned by the first object, and goes with it.
+    """The objects that a submission of a pipeline makes; the first owns the others, which are deleted with it.
 
     Args:
-        stack: whose pipeline it is.
+        stack: the pipeline's stack.
         library: the project's patches.
         pipeline: one of the stack's.
         run: name of the run, see :func:`pipeline_run_name`.
         since: where it begins, if not with the first stages.
-        today: the day on which waivers are looked at; None: none counts.
+        today: the date for waivers; None: no waiver applies.
     """
     config = stack.config
     everything = sized(config)
@@ -172,13 +172,13 @@ def pipeline_submission(
 
 
 class _Made(NamedTuple):
-    """What a submission makes of one stage."""
+    """The objects of one stage."""
 
     namespace: str
     started: list[tuple[str, str]]
-    """Kind and name of what starts, or is rolled out, when it is the stage's turn."""
+    """Kind and name of what starts or is rolled out when it is the stage's turn."""
     release: dict[str, Any]
-    """The merge patch that does it."""
+    """The merge patch that starts it."""
     objects: tuple[dict[str, Any], ...] = ()
     findings: tuple[Finding, ...] = ()
     template: str = ""
@@ -187,7 +187,7 @@ class _Made(NamedTuple):
 
 
 def _rollout(config: Config, pipeline: Pipeline, stage: Stage, everything: Sequence[Sized], whole: Run) -> _Made:
-    """Of a stage that hands a model to the pods of a resource."""
+    """What a submission makes of a stage that hands a model to the pods of a resource."""
     one = next(each for each in everything if not each.own and each.resource.name == stage.rollout)
     model = artifact(config, pipeline, stage.reads[0], whole)
     return _Made(
@@ -204,7 +204,7 @@ def _job_run(
     whole: Run,
     facts: Facts,
 ) -> _Made:
-    """Of a stage that runs a job; ``facts`` are the stack's own."""
+    """What a submission makes of a stage that runs a job; ``facts`` are the stack's."""
     config = stack.config
     job, one = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
     known = job_facts(config, job, one, f"{whole.name}-{stage.name}", stack.name)
@@ -224,11 +224,11 @@ def _job_run(
 
 
 def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
-    """The findings where the cluster would start a stage too early, or never the pod that starts them.
+    """The finding if the cluster would start a stage too early, or never start the pod that starts the stages.
 
     Args:
         asked: objects of a submission.
-        answers: the same as the API server would make them.
+        answers: these objects as the API server would make them.
     """
     for body, answer in zip(asked, answers, strict=True):
         there, wanted = (one["metadata"].get("labels", {}).get(QUEUE) for one in (answer, body))
@@ -251,14 +251,14 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
 
 
 def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) -> dict[str, Any]:
-    """An object of a stage, which says whose it is; so do its pods, of which the pool knows nothing else."""
+    """An object of a stage, labelled with its run, as are its pods, of which the pool knows nothing else."""
     more = {PIPELINE: pipeline.name, PIPELINE_RUN: run, STAGE: stage.name}
     metadata = {**body["metadata"], "labels": {**body["metadata"].get("labels", {}), **more}}
     return {**{key: _labelled(value, more) for key, value in body.items()}, "metadata": metadata}
 
 
 def _labelled(part: Any, more: Mapping[str, str]) -> Any:
-    """The same with more labels wherever labels name a job's run: those of the pods of every engine."""
+    """A part of an object, with more labels wherever its labels name a job's run: on the pods of every engine."""
     if isinstance(part, list):
         return [_labelled(one, more) for one in part]
     if not isinstance(part, dict):
@@ -270,12 +270,12 @@ def _labelled(part: Any, more: Mapping[str, str]) -> Any:
 
 
 def _held(body: dict[str, Any]) -> dict[str, Any]:
-    """A stage's object as it waits: suspended, in no queue that is there, and kept as long as the run is."""
+    """A stage's object while it waits: suspended, in a queue that does not exist, and kept as long as the run."""
     if body["kind"] not in _PLURALS:
         return body
     metadata, spec = body["metadata"], {**body["spec"], "suspend": True}
     if body["kind"] != "RayJob":
-        # Gone before the stages behind it, nobody could tell that it had succeeded. Of a RayJob only its cluster goes.
+        # If it were deleted before later stages run, its success would be unknown. A RayJob deletes only its cluster.
         spec.pop("ttlSecondsAfterFinished", None)
         spec.pop("timeToLiveSeconds", None)
     if queue := metadata["labels"].get(QUEUE):
@@ -288,7 +288,7 @@ def _held(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _started(queue: str | None, run: str) -> dict[str, Any]:
-    """The merge patch that starts a stage: into its team's queue, or at once where it has none."""
+    """The merge patch that starts a stage: into its team's queue, or at once without one."""
     metadata: dict[str, Any] = {"annotations": {RELEASED: run}}
     if queue is None:
         return {"metadata": metadata, "spec": {"suspend": False}}
@@ -302,7 +302,7 @@ def _rolled_out(model: str | None, run: str) -> dict[str, Any]:
 
 
 def _step(stage: Stage, made: _Made) -> dict[str, Any]:
-    """A stage as the pod reads it that starts them."""
+    """A stage in the form that the pod which starts the stages reads."""
     kind = made.started[0][0] if made.started else "Job"
     version, plural = _PLURALS[kind]
     return {
@@ -316,7 +316,7 @@ def _step(stage: Stage, made: _Made) -> dict[str, Any]:
 
 
 def _rules(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the pod may do that starts the stages: read and patch these objects, nothing else."""
+    """The rights of the pod that starts the stages: read and patch these objects, nothing else."""
     names: dict[str, list[str]] = {}
     for step in steps:
         names.setdefault(step["kind"], []).extend(step["objects"])

@@ -1,6 +1,6 @@
-"""What a pipeline takes: each stage with its pods, and the most GPUs that it ever holds at a time.
+"""The size of a pipeline: each stage with its pods, and the most GPUs that it ever holds at a time.
 
-A slice is not counted as a GPU.
+A slice does not count as a GPU.
 """
 
 from collections.abc import Sequence
@@ -14,26 +14,26 @@ from modelyard.workloads.sizing import Sized
 
 
 class StageSize(NamedTuple):
-    """One stage and what it takes while it runs; a roll-out takes nothing that its resource does not have already."""
+    """One stage and what it takes while it runs; a rollout takes no more than its resource already has."""
 
     stage: Stage
     workers: int
-    """Pods that run at a time, at most."""
+    """The most pods that run at a time."""
     cpu: Fraction
     """Cores of one worker."""
     memory: Fraction
     """Bytes of one worker."""
     gpus: int
-    """Whole ones of all its workers that run at a time."""
+    """Whole GPUs of all workers that run at a time."""
     time_limit: int | None
-    """Seconds that it runs at most; None for a roll-out."""
+    """Seconds that it may run; None for a rollout."""
     team: str | None
     slices: int = 0
     """Parts of GPUs, of all its workers that run at a time."""
     slice: str | None = None
-    """By which name pods ask for such a part; None where it has none."""
+    """The resource name of these parts; None if it has none."""
     head: Head | None = None
-    """The pod beside the workers; None where there is none."""
+    """The pod beside the workers; None if there is none."""
 
 
 class Summary(NamedTuple):
@@ -42,21 +42,21 @@ class Summary(NamedTuple):
     name: str
     stages: tuple[StageSize, ...]
     most_gpus: int
-    """The most that stages side by side hold at a time."""
+    """The most GPUs that stages hold at a time."""
     most_by: tuple[str, ...]
     """The stages that hold them."""
     gpu_seconds: int
     """The most that a run holds: each stage's GPUs for as long as it may run."""
     longest: int
-    """Seconds of the longest way through the stages at their time limits; time in queues does not count."""
+    """Seconds of the longest path through the stages at their time limits, without time in queues."""
 
 
 def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
-    """What a pipeline without errors takes.
+    """The size of a pipeline without errors.
 
     Args:
-        pipeline: whose jobs and resources are there.
-        everything: the stack's resources, as ``sizing.sized`` gives them.
+        pipeline: its jobs and resources exist.
+        everything: the stack's resources from ``sizing.sized``.
     """
     jobs = {job.name: (job, one) for one in everything for job, _ in one.jobs}
     sizes = []
@@ -69,7 +69,7 @@ def summary(pipeline: Pipeline, everything: Sequence[Sized]) -> Summary:
             )
             continue
         job, one = jobs[stage.job]
-        # Trials are as many runs of one worker each, side by side where there is room; executors may come and go.
+        # Trials are runs of one worker each, side by side if there is room; the number of executors may change.
         workers = job.trials or max(one.size.workers, job.spark.most_executors or 0)
         gpus = one.size.gpus * workers
         sizes.append(

@@ -1,7 +1,7 @@
-"""The GPU pool as it is now: who has which GPUs, which of them idle, what waits, and why a run waits or has failed.
+"""The GPU pool now: who has which GPUs, which of them are idle, what waits, and why a run waits or has failed.
 
-Owns what pods, queues and metrics mean for people and their runs. All of it is pure: ``cluster`` reads the objects, a
-Prometheus server is asked by ``promql``. It changes nothing, and it is no scheduler: what waits is for Kueue to start.
+Interprets pods, queues and metrics for people and their runs. All of it is pure: ``cluster`` reads the objects, and
+``promql`` asks a Prometheus server. Changes nothing and schedules nothing: Kueue starts what waits.
 """
 
 from modelyard.runs.pool.diagnosis import Diagnosis

@@ -1,4 +1,4 @@
-"""An answer to the question why a run does not run, put together cause by cause."""
+"""The diagnosis of a run, built cause by cause."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,7 +13,7 @@ About = Literal["queue", "quota", "nodes", "pods", "end"]
 
 
 class Cause(NamedTuple):
-    """One thing that keeps a run from its GPUs, or ended it."""
+    """One cause that keeps a run from its GPUs, or ended it."""
 
     about: About
     summary: str
@@ -21,37 +21,37 @@ class Cause(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What is known of a run that does not run."""
+    """Why a run waits or failed."""
 
     run: Run
     summary: str
     causes: tuple[Cause, ...] = ()
     helps: tuple[str, ...] = ()
-    """What to do, the most promising first; empty where nothing is wrong."""
+    """Suggestions, the most promising first; empty if nothing is wrong."""
 
 
 class Evidence(NamedTuple):
-    """What the answer is found in."""
+    """The input of a diagnosis."""
 
     objects: PoolObjects
     queues: Queues
     now: datetime
     config: Config
     far: Mapping[str, FarObjects]
-    """What worker clusters have of the run, by the stack's names for them: those that were looked at."""
+    """The objects of the run on worker clusters, by the stack's names for them; only clusters that were read."""
 
 
 class DiagnosisBuilder:
-    """What has been found so far."""
+    """Collects the causes of a diagnosis."""
 
     def __init__(self) -> None:
         self.causes: list[Cause] = []
         self.helps: list[str] = []
 
     def cause(self, about: About, summary: str, *details: str | None) -> None:
-        """Adds a cause behind those that were found before; details that say nothing are left out."""
+        """Adds a cause after the earlier ones; leaves out empty details."""
         self.causes.append(Cause(about, summary, tuple(filter(None, details))))
 
     def why(self, run: Run, summary: str) -> Diagnosis:
-        """The answer, everything that would help said once."""
+        """The diagnosis, with each suggestion once."""
         return Diagnosis(run, summary, tuple(dict.fromkeys(self.causes)), tuple(dict.fromkeys(self.helps)))

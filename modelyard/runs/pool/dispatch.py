@@ -1,6 +1,6 @@
-"""In which other clusters Kueue runs work, or wants to: a Workload says it by the names of MultiKueueClusters.
+"""The worker clusters in which Kueue runs work, or wants to: a Workload names them by their MultiKueueClusters.
 
-What Kueue does is read from its source, version 0.19.2 (pkg/controller/admissionchecks/multikueue): as soon as a run
+Kueue's behaviour comes from its source, version 0.19.2 (pkg/controller/admissionchecks/multikueue): as soon as a run
 has ended, its copy in the worker cluster is deleted, with its pods and their logs.
 """
 
@@ -16,18 +16,18 @@ from modelyard.stack.config import Config
 from modelyard.stack.words import few
 
 _PREFIX: Final = "cluster-"
-"""Of the MultiKueueCluster of a stack's worker cluster, as patch team-queues names it."""
+"""Prefix of the MultiKueueCluster of a stack's worker cluster, as patch team-queues names it."""
 _NO_COPY: Final = "it has no copy yet"
 _NO_QUEUE: Final = "doesn't exist"
-"""In what Kueue says of a workload without its LocalQueue (Kueue 0.19.2, workload_controller.go)."""
+"""Part of Kueue's message about a workload without its LocalQueue (Kueue 0.19.2, workload_controller.go)."""
 
 
 def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config: Config) -> tuple[Run, ...]:
-    """The same runs, each with the clusters that run it, or ran it.
+    """The runs, each with the clusters that run it, or ran it.
 
     Args:
         runs: of a stack.
-        workloads: Kueue's, of their namespaces.
+        workloads: Kueue's, in their namespaces.
         config: of the stack, which has names for its clusters.
     """
     there: dict[str, str] = {}
@@ -42,13 +42,13 @@ def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config:
 
 
 def cluster_name(cluster: str, config: Config) -> str:
-    """A MultiKueueCluster as the stack calls it, where it is one of the stack's."""
+    """The stack's name for a MultiKueueCluster, if the stack has one."""
     name = cluster.removeprefix(_PREFIX)
     return name if any(one.name == name for one in config.worker_clusters) else cluster
 
 
 def taken_in(work: Work, config: Config) -> str | None:
-    """The worker cluster that runs work; None where none does."""
+    """The worker cluster that runs work; None if there is none."""
     name = (work.body.get("status") or NOTHING).get("clusterName")
     return cluster_name(str(name), config) if name else None
 
@@ -60,7 +60,7 @@ def asked_of(work: Work, config: Config) -> list[str]:
 
 
 def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
-    """Where a run is: the clusters that have it, and while something of it waits, those to which its team's jobs go."""
+    """The clusters that have a run, and while any of it waits, those that its team's jobs go to."""
     if run.clusters and not run.count("queued"):
         return run.clusters
     theirs = next((team.clusters for team in config.teams if team.name == run.team), ())
@@ -68,18 +68,18 @@ def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
 
 
 def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
-    """Whether a part of a run is for other clusters, so that nobody here has to have room for it."""
+    """Whether a part of a run is for other clusters, so that it needs no room here."""
     return part.dispatched or bool(clusters_for(run, config))
 
 
 def tell_unreached(run: Run, told: DiagnosisBuilder, known: Evidence) -> bool:
-    """Which of the clusters for a run Kueue does not reach, in its own words; returns whether there is one."""
+    """Adds the clusters for a run that Kueue does not reach, in Kueue's words; returns whether there is one."""
     found = False
     if "multikueueclusters" in known.objects.unread or not known.queues.there:
         return found
     bodies = {str(body["metadata"]["name"]): body for body in known.objects.worker_clusters}
     for name in clusters_for(run, known.config):
-        # One that the stack has dropped goes by its own name.
+        # A cluster that the stack has dropped has its own name.
         body = bodies.get(_PREFIX + name) or bodies.get(name)
         active = condition(body, "Active") if body is not None else NOTHING
         if body is None:
@@ -95,7 +95,7 @@ def tell_unreached(run: Run, told: DiagnosisBuilder, known: Evidence) -> bool:
 
 
 def tell_asked(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
-    """That work has its quota here, and which clusters have been asked and have not taken it."""
+    """Adds that work has its quota here, and which clusters have been asked and have not taken it."""
     status = work.body.get("status") or NOTHING
     asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
@@ -110,7 +110,7 @@ def tell_asked(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
 
 
 def tell_there(run: Run, told: DiagnosisBuilder) -> None:
-    """In which clusters a run is, and what is to be found there."""
+    """Adds the clusters that a run is in, and what you find there."""
     if run.clusters and run.over:
         told.cause(
             "pods",
@@ -124,7 +124,7 @@ def tell_there(run: Run, told: DiagnosisBuilder) -> None:
 
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
-    """Why a cluster has not taken work, in the words of its Kueue; empty where nobody looked, or it says nothing."""
+    """Why a cluster has not taken work, in the words of its Kueue; empty if it was not read or reports nothing."""
     far = known.far.get(name)
     if far is None or far.workloads is None:
         return ""

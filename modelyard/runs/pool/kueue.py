@@ -1,4 +1,4 @@
-"""What Kueue's objects say: whose queue is which, what is used of each quota, what waits and at which place."""
+"""The state of Kueue's objects: the owner of each queue, the use of each quota, and what waits at which place."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -19,40 +19,40 @@ class Work(NamedTuple):
     name: str
     namespace: str
     uids: tuple[str, ...]
-    """Of the objects that it stands for."""
+    """UIDs of the objects that it stands for."""
     local_queue: str
     queue: str | None
-    """The ClusterQueue; None where the local queue leads nowhere."""
+    """The ClusterQueue; None if the local queue leads nowhere."""
     reserved: bool
     """Whether it has its quota."""
     admitted: bool
-    """Whether it also passed the checks of its queue, so that it may start."""
+    """Whether it also passed its queue's checks, so that it may start."""
     over: bool
-    """Finished, or set aside so that nothing admits it."""
+    """Whether it is finished, or deactivated so that nothing admits it."""
     gpus: tuple[tuple[str, int], ...]
-    """What it asks for, by resource; what it got, where that is less."""
+    """What it asks for, by resource; what it got, if that is less."""
     flavors: tuple[tuple[str, str], ...]
-    """The flavor of each GPU resource that it has quota of."""
+    """The flavor of each GPU resource for which it has quota."""
     priority: int
     order: str
-    """From when its place in the queue counts."""
+    """The time that decides its place in the queue."""
     since: str
-    """Since when it waits, or waited."""
+    """The time since which it waits, or waited."""
 
     @property
     def parts(self) -> list[Mapping[str, Any]]:
-        """What it got quota for, one for each of its sets of pods."""
+        """Its assigned quota, one item per pod set."""
         admission = (self.body.get("status") or NOTHING).get("admission") or NOTHING
         return list(admission.get("podSetAssignments") or ())
 
     @property
     def total(self) -> int:
-        """GPUs of every resource together."""
+        """GPUs of all resources together."""
         return sum(count for _, count in self.gpus)
 
 
 class Queues:
-    """Kueue's queues in a cluster, and what stands in them."""
+    """Kueue's queues in a cluster, and the workloads in them."""
 
     def __init__(self, objects: PoolObjects, config: Config) -> None:
         self.there = objects.kueue
@@ -73,7 +73,7 @@ class Queues:
         self._namespaces: dict[str, set[str]] = {}
         for team in config.teams:
             self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
-        # A pipeline's stage that waits for others asks for no quota yet.
+        # A pipeline's stage that waits for other stages asks for no quota yet.
         asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != HELD)
         self.works = tuple(map(self._work, asking))
         self.by_uid = {uid: work for work in self.works for uid in work.uids}
@@ -83,18 +83,18 @@ class Queues:
             for part in (work.body.get("spec") or NOTHING).get("podSets") or ()
             if (run := labels_of(part.get("template") or NOTHING).get(RUN))
         }
-        """By namespace and run: pods of a Ray cluster are not made by what the workload stands for."""
+        """By namespace and run: the pods of a Ray cluster are not made by the object that the workload stands for."""
 
     def queue_of(self, namespace: str, local: str) -> str | None:
         """The ClusterQueue that a local queue leads to."""
         body = self.local.get((namespace, local))
         if body is not None:
             return str(body["spec"].get("clusterQueue") or "") or None
-        # Who may not read local queues knows the stack's own.
+        # Without the right to read local queues, the stack's own are still known.
         return f"team-{local}" if self._unread and f"team-{local}" in self.teams else None
 
     def team_of(self, queue: str | None) -> str | None:
-        """The team whose queue it is: the stack's name for it, else the queue's."""
+        """The team of a queue: the stack's name for it, else the queue's."""
         if queue is None:
             return None
         return self.teams[queue].name if queue in self.teams else queue
@@ -105,28 +105,28 @@ class Queues:
         return next(iter(teams)) if len(teams) == 1 else None
 
     def waiting(self, queue: str) -> list[Work]:
-        """What waits in a ClusterQueue for quota, in the order in which Kueue looks at it."""
+        """The workloads that wait in a ClusterQueue for quota, in the order in which Kueue looks at them."""
         found = [work for work in self.works if work.queue == queue and not (work.reserved or work.over)]
         return sorted(found, key=lambda work: (-work.priority, work.order, work.namespace, work.name))
 
     def holding(self, queues: Iterable[str]) -> list[Work]:
-        """What has quota in any of the ClusterQueues and has not ended."""
+        """The workloads that have quota in any of the ClusterQueues and have not ended."""
         names = set(queues)
         return [work for work in self.works if work.reserved and not work.over and work.queue in names]
 
     def cohort(self, queue: str) -> list[str]:
-        """The ClusterQueues that share with one, itself among them."""
+        """The ClusterQueues that share quota with a queue, itself included."""
         name = self._cohort_name(queue)
         if name is None:
             return [queue]
         return sorted(other for other in self.bodies if self._cohort_name(other) == name)
 
     def nested(self, queue: str) -> bool:
-        """Whether its cohort has quotas of its own, or stands in another: then it is an object."""
+        """Whether the queue's cohort has quotas or a parent: then the cohort is an object."""
         return self._cohort_name(queue) in self._cohorts
 
     def stopped(self, queue: str) -> str:
-        """Why a ClusterQueue admits nothing; empty where it does."""
+        """Why a ClusterQueue admits nothing; empty if it admits."""
         body = self.bodies.get(queue)
         if body is None:
             return "there is no such ClusterQueue"
@@ -136,7 +136,8 @@ class Queues:
     def quotas(self, queue: str) -> tuple[QuotaUse, ...]:
         """A ClusterQueue's quotas of GPUs, in the order in which its flavors are tried.
 
-        Kueue wants a line of every flavor for every resource: those by which it can never have a GPU are left out.
+        Kueue wants a line of every flavor for every resource; leaves out those with which the queue can never have a
+        GPU.
         """
         body = self.bodies.get(queue)
         if body is None:
@@ -165,7 +166,7 @@ class Queues:
         return tuple(found)
 
     def use(self, queue: str) -> QueueUse:
-        """A ClusterQueue as it is now."""
+        """The current state of a ClusterQueue."""
         waiting = self.waiting(queue)
         return QueueUse(
             name=queue,
@@ -215,22 +216,22 @@ def _gpu_quotas(queue: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def owner_name(work: Work) -> str:
-    """What a workload stands for, as its maker calls it."""
+    """Name of the object that a workload stands for, as its creator knows it."""
     return str(made_by(work.body).get("name") or work.name)
 
 
 def reason_of(work: Work) -> str:
-    """Why it has no quota, in Kueue's words; empty where it has not said so yet."""
+    """Why it has no quota, in Kueue's words; empty if Kueue has not reported a reason yet."""
     return str(condition(work.body, "QuotaReserved").get("message") or "")
 
 
 def next_try(work: Work) -> str:
-    """The moment before which Kueue does not look at it again, as after a start that took too long; empty: at once."""
+    """The time before which Kueue does not try it again, as after a start that took too long; empty: at once."""
     return str(((work.body.get("status") or NOTHING).get("requeueState") or NOTHING).get("requeueAt") or "")
 
 
 def least_gpus(work: Work) -> dict[str, int]:
-    """What a workload has to have of each resource to start: less than it asks for, where fewer pods will do."""
+    """The GPUs that a workload needs of each resource to start: less than it asks for, if fewer pods are enough."""
     return _asked(work.body.get("spec") or NOTHING, least=True)
 
 
@@ -255,7 +256,7 @@ def _got(admission: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, str]]:
 
 
 def _order(body: Mapping[str, Any]) -> str:
-    """From when its place counts: since it was made, or since it was sent back for not starting."""
+    """The time that decides its place: its creation, or when it was sent back for not starting."""
     evicted = condition(body, "Evicted")
     if evicted.get("status") == "True" and evicted.get("reason") in ("PodsReadyTimeout", "AdmissionCheck"):
         return str(evicted.get("lastTransitionTime"))
@@ -263,10 +264,10 @@ def _order(body: Mapping[str, Any]) -> str:
 
 
 def _since(body: Mapping[str, Any]) -> str:
-    """Since when it waits: since it was made, since the turn of its stage came, or since it lost its quota.
+    """The time since which it waits: since its creation, since its stage's turn, or since it lost its quota.
 
     Kueue makes a stage's Workload with the run, and no condition of it changes its status at the stage's turn. But the
-    name of its queue does then, and the API server notes when Kueue wrote that.
+    name of its queue changes then, and the API server records when Kueue wrote that.
     """
     evicted = condition(body, "Evicted")
     parts = (body.get("spec") or NOTHING).get("podSets") or ()
@@ -279,7 +280,7 @@ def _since(body: Mapping[str, Any]) -> str:
 
 
 def quota_of(body: Mapping[str, Any]) -> int:
-    """The GPUs that a Workload has quota of: none before it was given some, and after its end."""
+    """The GPUs for which a Workload has quota: none before it gets some, and none after its end."""
     admission = (body.get("status") or NOTHING).get("admission") or NOTHING
     lasts = is_true(body, "QuotaReserved") and not is_true(body, "Finished")
     return sum(_got(admission)[0].values()) if lasts else 0

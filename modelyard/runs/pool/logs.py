@@ -1,4 +1,4 @@
-"""Which pods of a run have logs: of each worker the last one, and of each pod the container that does the work."""
+"""The pods of a run that have logs: the last pod of each worker, and in each pod the container that does the work."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -10,22 +10,23 @@ from modelyard.runs.pool.runs import Run
 _RAY_TYPE: Final = "ray.io/node-type"
 _SPARK_ROLE: Final = "spark-role"
 _EXECUTOR: Final = "spark-exec-id"
-"""Spark's own labels: ``driver`` or ``executor``, and the executor's number, from 1."""
+"""Spark's labels: ``driver`` or ``executor``, and the executor's number, from 1."""
 
 
 class Source(NamedTuple):
-    """Where one worker's lines come from."""
+    """The origin of one worker's lines."""
 
     worker: int | None
-    """Its number, or its trial's; None: it is beside them, like what submits to Ray, Ray's head, Spark's driver."""
+    """Number of the worker or trial; None: a pod beside them, such as the Ray submitter, Ray's head or Spark's driver.
+    """
     mark: str
-    """What its lines begin with, where there are several."""
+    """Prefix of its lines, if there are several sources."""
     pod: str
     container: str
 
 
 def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
-    """The sources of a run's log, those beside the workers first."""
+    """The sources of a run's log, pods beside the workers first."""
     trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
     stages = {part.name: part.stage or "stages" for part in run.parts} if run.stages else {}
     latest: dict[tuple[int, str], Source] = {}
@@ -41,11 +42,11 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         if executor is not None:
             kind, index = None, executor
         if stages:
-            # Several stages have a worker of the same number.
+            # Several stages can have a worker with the same number.
             worker, mark = None, stages.get(job or labels.get(RUN, ""), "stages")
             mark += f"/{kind or index}" if kind or index else ""
         elif kind == "worker":
-            # Ray does not number its workers: in the order in which they were made.
+            # Ray does not number its workers: number them in the order of creation.
             worker, mark, numbers = numbers, str(numbers), numbers + 1
         elif kind in ("head", "driver"):
             worker, mark = None, kind
@@ -61,7 +62,7 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
 
 
 def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pods of one stage or trial, by the name of its object, or of the run that a stage is to its pods."""
+    """The pods of one stage or trial, by the name of its object, or by the run name that a stage's pods have."""
     jobs = {part.name for part in run.work if name in (part.name, labels_of(part.body).get(RUN))}
     return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
 

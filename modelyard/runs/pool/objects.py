@@ -1,4 +1,4 @@
-"""Reading Kubernetes objects: conditions, owners, and the GPUs that pods ask for."""
+"""Reads Kubernetes objects: conditions, owners, and the GPUs that pods ask for."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -8,10 +8,10 @@ from modelyard.kube.scheduling.pods import pods_of
 from modelyard.names import is_gpu
 
 LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
-"""Label by which Kueue says the same of the pods that it starts."""
+"""Label of the pods that Kueue starts, with the name of their LocalQueue."""
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 NOTHING: Final[Mapping[str, Any]] = {}
-"""A part that an object does not have."""
+"""A part that an object lacks."""
 
 
 def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:
@@ -34,13 +34,13 @@ def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
 
 
 def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """The condition of that type, empty where there is none."""
+    """The condition of that type, empty if there is none."""
     found = (body.get("status") or NOTHING).get("conditions") or ()
     return next((one for one in found if one.get("type") == kind), NOTHING)
 
 
 def written_at(body: Mapping[str, Any], *path: str) -> str:
-    """When the owner of a field last wrote to the object, as its managedFields say; empty where nobody owns it."""
+    """When the owner of a field last wrote to the object, from its managedFields; empty if the field has no owner."""
     found = ""
     for entry in body["metadata"].get("managedFields") or ():
         fields = entry.get("fieldsV1") or NOTHING
@@ -64,13 +64,13 @@ def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def made_by(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The reference to the controller that made an object, empty where nobody did."""
+    """The reference to the controller that made an object, empty if there is none."""
     references: Iterable[Mapping[str, Any]] = body["metadata"].get("ownerReferences") or ()
     return next((one for one in references if one.get("controller")), next(iter(references), NOTHING))
 
 
 def workload_name(body: Mapping[str, Any]) -> str:
-    """What a pod belongs to: the Deployment of its ReplicaSet, else its owner, else itself."""
+    """The owner of a pod: the Deployment of its ReplicaSet, else its owner, else the pod itself."""
     owner = made_by(body)
     name = str(owner.get("name") or body["metadata"]["name"])
     return name.rpartition("-")[0] or name if owner.get("kind") == "ReplicaSet" else name

@@ -1,4 +1,4 @@
-"""Whose pods and workloads they are: a team's run, where labels say so, else the workload that made them."""
+"""The owner of pods and workloads: a team's run if labels name it, else the workload that made them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -11,10 +11,10 @@ from modelyard.runs.pool.values import Owner
 
 
 def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
-    """Whose pod it is."""
+    """The owner of a pod."""
     labels, namespace = labels_of(pod), str(pod["metadata"].get("namespace") or "")
     job = labels.get(JOB)
-    # A notebook's pods have no label for the run, which is called as its Job is.
+    # A notebook's pods have no label for the run, which has the name of its Job.
     name = _run(labels) or (labels.get(JOB_NAME) if job else None) or workload_name(pod)
     return Owner(
         team=_team(pod, namespace, queues),
@@ -27,7 +27,7 @@ def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
 
 
 def owner_of_work(work: Work, queues: Queues) -> Owner:
-    """Whose workload it is: Kueue gives it no labels of its job, but they are those of its pods."""
+    """The owner of a workload: Kueue does not give it its job's labels, but its pods have them."""
     for part in (work.body.get("spec") or {}).get("podSets") or ():
         labels = labels_of(part.get("template") or {})
         if RUN in labels or JOB in labels:
@@ -44,7 +44,7 @@ def owner_of_work(work: Work, queues: Queues) -> Owner:
 
 
 def _run(labels: Mapping[str, str]) -> str | None:
-    """The run that the verbs of runs know: of a stage that of its pipeline."""
+    """The run that the verbs of runs know: for a stage, its pipeline's run."""
     return labels.get(PIPELINE_RUN) or labels.get(RUN)
 
 
@@ -58,16 +58,16 @@ def _team(pod: Mapping[str, Any], namespace: str, queues: Queues) -> str | None:
     return queues.team_of(queue) or queues.team_in(namespace)
 
 
-# What a run has of the pool: GPUs of pods that run, and quota of GPUs for pods that do not run yet.
+# The share of a run in the pool: GPUs of running pods, and quota of GPUs for pods that do not run yet.
 class Stake(NamedTuple):
-    """GPUs that come free when a run is stopped."""
+    """GPUs that become free when a run is stopped."""
 
     gpus: int
-    """Of its parts that run, or whose pods still stop."""
+    """GPUs of its running parts, and of parts whose pods are still stopping."""
     quota: int
-    """That it has quota of, and that no pod of it uses yet."""
+    """GPUs for which it has quota and which no pod of it uses yet."""
     asked: int
-    """Of parts that start without a queue: what their pods ask the scheduler for, and may have got."""
+    """GPUs of parts that start without a queue: their pods ask the scheduler for them, and may have got them."""
 
     @property
     def total(self) -> int:
@@ -76,12 +76,12 @@ class Stake(NamedTuple):
 
 
 def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
-    """What a run has now.
+    """The current share of a run in the pool.
 
     Args:
         run: the run.
-        workloads: Kueue's, of its namespace: they know of quota that a part has before it is started, as while a check
-            of its queue is not passed. Empty where nobody may read them.
+        workloads: Kueue's, in its namespace: they have the quota of a part before it starts, for example while a check
+            of its queue has not passed. Empty without the right to read them.
     """
     reserved: dict[str, int] = {}
     for body in workloads:

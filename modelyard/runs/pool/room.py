@@ -13,18 +13,18 @@ from modelyard.runs.pool.objects import NOTHING, asks_for
 from modelyard.runs.pool.view import with_flavors
 from modelyard.stack.words import few, plural
 
-# Why pods have no node: node by node, with what runs there now, told once for all nodes that say the same.
+# Why pods have no node: node by node, with what runs there now; nodes with one reason are shown together.
 _CORDON = "node.kubernetes.io/unschedulable"
 """Key of the taint that a node gets when it is cordoned."""
 
 
 class Refuses(NamedTuple):
-    """Nodes that take no such pod, for one reason."""
+    """Nodes that refuse a pod, for one reason."""
 
     reason: str
     nodes: tuple[str, ...]
     later: bool
-    """Whether they take one when others have gone."""
+    """Whether they accept it when other pods have ended."""
 
 
 class Places(NamedTuple):
@@ -33,11 +33,11 @@ class Places(NamedTuple):
     room: int
     """Pods that the nodes have room for."""
     empty: int
-    """The same, if nothing else ran there."""
+    """Pods that the nodes would have room for if nothing else ran there."""
     refuses: tuple[Refuses, ...]
-    """Nodes that take a pod later first, then those of the most nodes."""
+    """Nodes that accept a pod later come first, then the reasons with the most nodes."""
     cordoned: tuple[str, ...]
-    """Nodes that could hold one, were they not cordoned."""
+    """Nodes that could hold a pod if they were not cordoned."""
 
 
 class Floor:
@@ -53,7 +53,7 @@ class Floor:
                 self._taken.setdefault(node, []).append({**wanted, "pods": Fraction(1)})
 
     def apart(self, label: str) -> dict[str, tuple[Node, ...]]:
-        """The nodes by the value that they have of a label, without those that have none."""
+        """The nodes by their value of a label, without nodes that lack it."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             if label in node.labels:
@@ -61,11 +61,11 @@ class Floor:
         return {value: tuple(found[value]) for value in sorted(found)}
 
     def places(self, spec: Mapping[str, Any], most: int, among: Iterable[Node] | None = None) -> Places:
-        """Where pods of a spec could go; counted up to as many as are wanted.
+        """Where pods of a spec could go; counts up to the wanted number.
 
         Args:
             spec: of each pod.
-            most: pods that are wanted.
+            most: the wanted number of pods.
             among: the nodes that count; None: all.
         """
         asked = pods_of({"spec": {"template": {"spec": spec}}})
@@ -96,16 +96,16 @@ class Floor:
 
 
 def _open(node: Node) -> Node:
-    """The node as it would be, were it not cordoned."""
+    """The node as if it were not cordoned."""
     return node._replace(schedulable=True, taints=tuple(one for one in node.taints if one.get("key") != _CORDON))
 
 
 _DOMAINS: Final = 6
-"""Values of a label that are shown one by one."""
+"""The number of label values that are shown one by one."""
 
 
 def tell_room(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
-    """Whether the nodes would have room, were it admitted now."""
+    """Adds whether the nodes would have room if the work were admitted now."""
     floor = floor_of(told, known)
     for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
         spec, count = (part.get("template") or NOTHING).get("spec") or NOTHING, int(part.get("count", 1))
@@ -123,7 +123,7 @@ def _best(found: Iterable[Places]) -> Places:
 def _tell_together(
     floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, told: DiagnosisBuilder
 ) -> bool:
-    """Whether the nodes that share a value of the label ``level`` are too few for all workers."""
+    """Adds and returns whether the nodes that share a value of the label ``level`` are too few for all workers."""
     found = {
         value: _best(floor.places(one, count, nodes) for one in specs) for value, nodes in floor.apart(level).items()
     }
@@ -145,7 +145,7 @@ def _tell_together(
 
 
 def floor_of(told: DiagnosisBuilder, known: Evidence) -> Floor | None:
-    """The nodes and what runs there; None where nobody shows us."""
+    """The nodes and what runs there; None without the right to read them."""
     if hidden := [name for name in ("nodes", "pods") if name in known.objects.unread]:
         told.cause(
             "nodes", f"these credentials may not list the cluster's {' and '.join(hidden)}, so room is not known"
@@ -155,7 +155,7 @@ def floor_of(told: DiagnosisBuilder, known: Evidence) -> Floor | None:
 
 
 def tell_places(found: Places, count: int, told: DiagnosisBuilder) -> None:
-    """What is short where not all of ``count`` pods find a place."""
+    """Adds what is short if not all of ``count`` pods find a place."""
     lines = [f"{few(one.nodes)}: {one.reason}" for one in found.refuses]
     if found.room >= count:
         return

@@ -1,4 +1,4 @@
-"""Runs: what submissions made, put together and told in one state each."""
+"""Runs: groups what submissions made, with one state for each run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -32,11 +32,11 @@ _FIRST: Final[Sequence[State]] = (
     "failed",
     "succeeded",
 )
-"""Of several parts, the state that their run has: what still goes on before what has ended."""
+"""The state of a run with several parts is the first of these: what still goes on comes before what has ended."""
 
 
 DISPATCHER: Final = "kueue.x-k8s.io/multikueue"
-"""What manages a Job or RayJob that runs in another cluster (Kueue 0.19.2, MultiKueueControllerName)."""
+"""The manager of a Job or RayJob that runs in another cluster (Kueue 0.19.2, MultiKueueControllerName)."""
 
 
 class Part(NamedTuple):
@@ -48,27 +48,27 @@ class Part(NamedTuple):
     uid: str
     state: State
     reason: str
-    """Of a failure, as Kubernetes or KubeRay calls it; empty otherwise, and of Spark, which has no word for it."""
+    """The reason of a failure in Kubernetes or KubeRay; empty otherwise, and for Spark, which has none."""
     message: str
     workers: int
     gpus: int
-    """Of all workers together, of every resource."""
+    """All workers' GPUs together, of every resource."""
     created: str
     started: str
-    """Empty where it has not started."""
+    """Empty if it has not started."""
     ended: str
     stage: str = ""
-    """Of a pipeline; empty where it is no stage."""
+    """Name of the pipeline's stage; empty if it is no stage."""
 
     @property
     def queue(self) -> str | None:
-        """The queue that it is in, or goes into at its stage's turn; None: nothing queues it."""
+        """The queue that it is in, or enters at its stage's turn; None: it is not queued."""
         label = labels_of(self.body).get(QUEUE)
         return annotations_of(self.body).get(LATER) if label == HELD else label
 
     @property
     def holds(self) -> int:
-        """GPUs that it has, or is about to get: none before its quota and after its end."""
+        """GPUs that it has, or is about to get: none before its quota and none after its end."""
         return self.gpus if self.state in ("starting", "running", "cancelled") else 0
 
     @property
@@ -83,70 +83,70 @@ class Part(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one submission made."""
+    """The objects of one submission."""
 
     name: str
     job: str
     stack: str
     namespace: str
     team: str | None
-    """The queue that it was submitted to; in the platform's cluster it has the team's name, and in a remote one there
-    are no teams. None: nothing queues it.
+    """The queue that it was submitted to; in the home cluster it has the team's name, and a remote cluster has no
+    teams. None: it is not queued.
     """
     parts: tuple[Part, ...]
-    """Sorted; several are trials of a search, or stages of a pipeline behind what starts them."""
+    """Sorted; several are trials of a search, or a pipeline's stages after the object that starts them."""
     clusters: tuple[str, ...] = ()
-    """The other clusters that run it, or ran it, as the stack calls them; none: this one, or nobody has asked."""
+    """The other clusters that run it, or ran it, by the stack's names; none: this cluster, or unknown."""
     remote: str = ""
-    """The resource in whose remote cluster it was found; empty: in the platform's."""
+    """The resource in whose remote cluster it was found; empty: in the home cluster."""
 
     @property
     def words(self) -> str:
-        """What the verbs of runs take to find it again."""
+        """The arguments with which the verbs of runs find it."""
         return run_words(self.stack, self.name, self.remote)
 
     @property
     def again(self) -> str:
-        """What submits the same once more."""
+        """The command that submits it once more."""
         return f"modelyard {'pipeline' if self.stages else 'job'} submit {self.stack} {self.job}"
 
     @property
     def dispatched(self) -> bool:
-        """Whether anything of it runs in other clusters."""
+        """Whether any part of it runs in other clusters."""
         return bool(self.clusters) or any(part.dispatched for part in self.parts)
 
     @property
     def state(self) -> State:
-        """The run's state: while anything of it goes on, it does."""
+        """The run's state: while a part goes on, the run does."""
         leader, have = self.leader, {part.state for part in self.work}
         goes_on = have - {"held", *ENDED}
         if leader is None or (goes_on and leader.state != "cancelled"):
-            # What starts the stages may have ended before them, as when the API server has refused it too often.
+            # The object that starts the stages may end before them, such as after too many refusals by the API server.
             return next(state for state in _FIRST if state in (goes_on or have))
         if leader.state == "succeeded":
-            # It says so of all stages or of none: where one has not succeeded, something else has ended it.
+            # It reports success for all stages or for none: if a stage has not succeeded, something else ended the run.
             return next(state for state in ("failed", "held", "succeeded") if state in have)
-        # Of a run that has failed, stages that nothing starts any more have been given up.
+        # In a failed run, stages that nothing starts any more are abandoned.
         return leader.state
 
     @property
     def stages(self) -> tuple[Part, ...]:
-        """Those of its parts that are stages of a pipeline."""
+        """The parts that are stages of a pipeline."""
         return tuple(part for part in self.parts if part.stage)
 
     @property
     def leader(self) -> Part | None:
-        """What starts the stages; None: it has none, or it is gone."""
+        """The part that starts the stages; None: it has none, or it is gone."""
         return next((part for part in self.parts if not part.stage), None) if self.stages else None
 
     @property
     def work(self) -> tuple[Part, ...]:
-        """The parts that do what the run is for: of a pipeline the stages."""
+        """The parts that do the run's work: for a pipeline, the stages."""
         return self.stages or self.parts
 
     @property
     def noun(self) -> str:
-        """What several parts of it are."""
+        """The noun for several parts of it."""
         return "stage" if self.stages else "trial"
 
     @property
@@ -157,12 +157,12 @@ class Run(NamedTuple):
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it goes on, or will."""
+        """Whether no part of it goes on or will."""
         return self.state in ENDED
 
     @property
     def gpus(self) -> int:
-        """GPUs that it asks for, of all its parts together."""
+        """GPUs that all its parts together ask for."""
         return sum(part.gpus for part in self.parts)
 
     @property
@@ -172,12 +172,12 @@ class Run(NamedTuple):
 
     @property
     def slice(self) -> str:
-        """The resource that its GPUs are, where all are slices of one kind; empty otherwise."""
+        """The resource of its GPUs if all are slices of one kind; empty otherwise."""
         kinds = {name for part in self.parts for spec, _ in pod_sets(part.body) for name in asks_for(spec)}
         return next(iter(kinds)) if len(kinds) == 1 and is_slice(*kinds) else ""
 
     def counted(self, gpus: int) -> str:
-        """So many of its GPUs, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``."""
+        """A number of its GPUs, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``."""
         return f"{gpus} {self.slice}" if self.slice else plural(gpus, "GPU")
 
     @property
@@ -187,20 +187,20 @@ class Run(NamedTuple):
 
     @property
     def started(self) -> str:
-        """When its first part started; empty where none has."""
+        """When its first part started; empty if none has."""
         return min((part.started for part in self.parts if part.started), default="")
 
     @property
     def ended(self) -> str:
-        """When its last part ended; empty while one goes on."""
+        """When its last part ended; empty while any part goes on."""
         return max((part.ended for part in self.parts), default="") if self.over else ""
 
     def has(self, name: str) -> bool:
-        """Whether a part of it is called so: an object, or the run that a stage is to its pods."""
+        """Whether a part has this name: an object's name, or the run name that a stage's pods have."""
         return any(name in (part.name, labels_of(part.body).get(RUN)) for part in self.work)
 
     def count(self, state: State) -> int:
-        """Trials or stages in a state."""
+        """The number of trials or stages in a state."""
         return sum(part.state == state for part in self.work)
 
 
@@ -244,7 +244,7 @@ def _part(body: Mapping[str, Any]) -> Part:
         state=state,
         reason=reason,
         message=message,
-        # The last set is that of the workers: before it stands Ray's head, or Spark's driver.
+        # The last set is the workers; before it comes Ray's head, or Spark's driver.
         workers=pods[-1][1] if pods else 0,
         gpus=sum(sum(asks_for(spec).values()) * count for spec, count in pods),
         created=str(metadata.get("creationTimestamp") or ""),
@@ -255,6 +255,6 @@ def _part(body: Mapping[str, Any]) -> Part:
 
 
 def near_runs(name: str, runs: Iterable[Run]) -> list[str]:
-    """The runs whose names are most like one, the nearest first; those of its job where none is."""
+    """The runs with the most similar names, the nearest first; without any, those of the job."""
     known = list(runs)
     return near(name, [run.name for run in known]) or [run.name for run in known if run.job == name][:3]

@@ -1,4 +1,4 @@
-"""What the object of a part says of itself, by its kind: its state, its pods, when it started and ended.
+"""The state of a part, from its object and by its kind: its state, its pods, when it started and ended.
 
 The states of a SparkApplication are those of the Spark operator (ApplicationStateType of its API v1beta2).
 """
@@ -11,16 +11,16 @@ from modelyard.kube.state import annotations_of
 from modelyard.runs.pool.objects import NOTHING, condition, labels_of
 
 State = Literal["queued", "starting", "running", "succeeded", "failed", "cancelled", "held", "suspended"]
-"""``held``: a stage of a pipeline that waits for those that it needs."""
+"""``held``: a stage of a pipeline that waits for the stages that it needs."""
 ENDED: Final = ("succeeded", "failed")
 _SPARK_RUNS: Final = ("RUNNING", "SUCCEEDING", "FAILING", "UNKNOWN")
-"""States of an application whose driver has been seen, and of which nothing final is known."""
+"""States of an application whose driver has been seen and whose end is unknown."""
 _SPARK_LIVES: Final = ("PENDING", "RUNNING", "UNKNOWN")
-"""States of an executor that is there."""
+"""States of an executor that exists."""
 
 
 def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
-    """The state of a Job, RayJob or SparkApplication; of a failure the reason in one word, and a message."""
+    """The state of a Job, RayJob or SparkApplication; for a failure also the reason in one word, and a message."""
     status = body.get("status") or NOTHING
     match body["kind"]:
         case "RayJob":
@@ -39,7 +39,7 @@ def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
 
 
 def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
-    """When it started, and ended; empty where it has not."""
+    """When it started and ended; empty if it has not."""
     status = body.get("status") or NOTHING
     started = status.get("startTime") or status.get("lastSubmissionAttemptTime")
     ended = status.get("completionTime") or status.get("endTime") or status.get("terminationTime")
@@ -52,7 +52,7 @@ def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
 
 
 def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
-    """The pod specs, each with how many pods of it there are to be; Ray's head and Spark's driver first."""
+    """The pod specs, each with its wanted number of pods; Ray's head and Spark's driver first."""
     spec = body.get("spec") or NOTHING
     if body["kind"] == "SparkApplication":
         return [(_spark_spec(spec.get("driver") or NOTHING), 1), (_spark_spec(_executor(body)), _executors(body))]
@@ -75,7 +75,7 @@ def _executor(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _executors(body: Mapping[str, Any]) -> int:
-    """How many executors there are to be; where they come and go, how many there are, or it starts with."""
+    """The wanted number of executors; if it changes, how many there are, or the initial number."""
     dynamic = (body.get("spec") or NOTHING).get("dynamicAllocation") or NOTHING
     if not dynamic.get("enabled"):
         return int(_executor(body).get("instances", 1))
@@ -85,7 +85,7 @@ def _executors(body: Mapping[str, Any]) -> int:
 
 
 def _spark_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod of Spark with the GPUs that it asks for, which stand beside its template."""
+    """A pod of Spark with the GPUs that it asks for, which its application lists beside the template."""
     gpu = pod.get("gpu") or NOTHING
     amounts = {str(gpu["name"]): str(gpu["quantity"])} if gpu.get("quantity") else {}
     container = {"name": "spark", "resources": {"limits": amounts, "requests": amounts}}
@@ -103,7 +103,7 @@ def _job(body: Mapping[str, Any]) -> tuple[State, str, str] | None:
 
 
 def _ray(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
-    """The same of a RayJob, and whether it runs."""
+    """How a RayJob ended, and whether it runs."""
     deployment, job = status.get("jobDeploymentStatus") or "", status.get("jobStatus") or ""
     if deployment == "Complete" and job == "SUCCEEDED":
         return ("succeeded", "", ""), False
@@ -113,7 +113,7 @@ def _ray(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool
 
 
 def _spark(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
-    """The same of a SparkApplication. A submission that failed is tried again, or the application fails with it."""
+    """How a SparkApplication ended, and whether it runs. After a failed submission, it is retried or fails too."""
     found = status.get("applicationState") or NOTHING
     state = found.get("state") or ""
     if state == "COMPLETED":

@@ -1,4 +1,4 @@
-"""How busy GPUs were and which did nothing, from what NVIDIA's DCGM exporter tells a Prometheus server."""
+"""How busy GPUs were and which did nothing, from the metrics of NVIDIA's DCGM exporter in a Prometheus server."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -8,29 +8,29 @@ from modelyard.probes.prometheus import Answer, Refused, Server, ask
 METRIC: Final = "DCGM_FI_DEV_GPU_UTIL"
 """Per cent of the time in which a kernel ran on a GPU."""
 _PODS: Final = ("exported_namespace", "exported_pod", "namespace", "pod")
-"""Labels that name a GPU's pod: the first two where the scrape gives the others to the exporter's own pod."""
+"""Labels that name a GPU's pod: the first two if the scrape sets the others to the exporter's pod."""
 _GPU: Final = ("UUID", "Hostname", "gpu", "GPU_I_ID")
 
 
 class Known(NamedTuple):
-    """What is known of one pod's GPUs."""
+    """The metrics of one pod's GPUs."""
 
     gpus: int
     idle: int
-    """Of them, those that did nothing the whole time."""
+    """GPUs among them that did nothing the whole time."""
     load: float = 0.0
-    """Sum of what each of them had on average, in per cent."""
+    """Sum of the average of each GPU, in per cent."""
 
 
 class Usage(NamedTuple):
-    """What a server knows of GPUs that pods have."""
+    """A server's metrics of the GPUs of pods."""
 
     pods: Mapping[tuple[str, str], Known]
     """By namespace and name of the pod."""
     minutes: int
-    """Length of the time that was looked at."""
+    """Length of the time range."""
     problem: str = ""
-    """Why nothing is known; empty where something is."""
+    """Why nothing is known; empty if something is."""
 
 
 def busy_gpus(server: Server, minutes: int) -> Usage:
@@ -38,7 +38,7 @@ def busy_gpus(server: Server, minutes: int) -> Usage:
 
     Args:
         server: to ask.
-        minutes: the time that is looked at; a GPU that did nothing in it is idle.
+        minutes: the time range; a GPU that did nothing in it is idle.
 
     Raises:
         ServerError: the server is out of reach.
@@ -57,8 +57,8 @@ def busy_gpus(server: Server, minutes: int) -> Usage:
 
 
 def queries(minutes: int) -> tuple[str, str, str]:
-    """What asks for the GPUs of each pod, for those of them that did nothing, and for the sum of their averages."""
-    # Counted by the server: an answer for each GPU of a large cluster would be too long.
+    """Queries for the GPUs of each pod, for those of them that did nothing, and for the sum of their averages."""
+    # The server counts: an answer with each GPU of a large cluster would be too long.
     each = f"max by ({', '.join((*_PODS, *_GPU))}) (max_over_time({METRIC}[{minutes}m]))"
     average = each.replace("max_over_time", "avg_over_time")
     pods = ", ".join(_PODS)

@@ -1,44 +1,44 @@
-"""What is known of the pool now."""
+"""The state of the pool, as values."""
 
 from typing import Literal, NamedTuple
 
 Queueing = Literal["quota", "check", "node"]
-"""What work waits for: its team's quota, a check that its queue wants (as another cluster that takes it), or a node."""
+"""What work waits for: its team's quota, a check of its queue (such as another cluster that takes it), or a node."""
 NodeState = Literal["ready", "cordoned", "not ready"]
 
 
 class Idle(NamedTuple):
-    """How many GPUs that somebody has do nothing, and how busy they are."""
+    """How many of an owner's GPUs do nothing, and how busy the others are."""
 
     idle: int = 0
     unknown: int = 0
-    """GPUs of which nobody knows."""
+    """GPUs without known use."""
     load: float = 0.0
     """Sum of the average utilisation of the others, in per cent."""
 
     def and_(self, other: "Idle") -> "Idle":
-        """Both together."""
+        """The sum of both."""
         return Idle(self.idle + other.idle, self.unknown + other.unknown, self.load + other.load)
 
     def utilisation(self, taken: int) -> int | None:
-        """Per cent on average of those GPUs that are known, of so many that are taken; None where none is known."""
+        """Average per cent of the known GPUs among those taken; None if none is known."""
         known = taken - self.unknown
         return round(self.load / known) if known > 0 else None
 
 
 class Owner(NamedTuple):
-    """Whose pods they are."""
+    """The owner of pods."""
 
     team: str | None
-    """None where no queue or namespace tells."""
+    """None if no queue or namespace names it."""
     namespace: str
     name: str
-    """Of the run, else of the workload that made them."""
+    """Name of the run, else of the workload that made the pods."""
     job: str | None = None
-    """The job of a stack that the run is of; None: it is no run."""
+    """Name of the run's job in a stack; None: it is no run."""
     stack: str | None = None
     stage: str | None = None
-    """Of a pipeline's run; None: it is no stage."""
+    """Stage of a pipeline's run; None: it is no stage."""
 
     @property
     def words(self) -> str:
@@ -47,11 +47,11 @@ class Owner(NamedTuple):
 
 
 class Taker(NamedTuple):
-    """Somebody's GPUs of one kind."""
+    """One owner's GPUs of one kind."""
 
     owner: Owner
     product: str
-    """The nodes' label ``nvidia.com/gpu.product``, empty where they have none."""
+    """The nodes' label ``nvidia.com/gpu.product``, empty if they have none."""
     resource: str
     """``nvidia.com/gpu``, ``nvidia.com/gpu.shared``, ``nvidia.com/mig-1g.5gb``, …"""
     gpus: int
@@ -61,7 +61,7 @@ class Taker(NamedTuple):
     since: str
     """When the first of the pods started, or was made; RFC 3339."""
     cluster: str | None = None
-    """The worker cluster in which the pods are: no nodes and no product are known of it. None: they are here."""
+    """The worker cluster of the pods, of which no nodes and no product are known. None: this cluster."""
 
 
 class NodeUse(NamedTuple):
@@ -80,7 +80,7 @@ class NodeUse(NamedTuple):
 
     @property
     def free(self) -> int:
-        """GPUs that a new pod could get: none of a node that takes no pods."""
+        """GPUs that a new pod could get: none on a node that takes no pods."""
         return max(0, self.gpus - self.taken) if self.state == "ready" else 0
 
 
@@ -94,29 +94,29 @@ class ProductUse(NamedTuple):
     taken: int
     free: int
     closed: int
-    """GPUs that are not taken, on nodes that take no pods."""
+    """Free GPUs on nodes that take no pods."""
     idle: Idle
     queued: int
-    """GPUs that waiting work asks for and could get of these. What could take several kinds counts for each."""
+    """GPUs that waiting work asks for and could get of these. Work that could take several kinds counts for each."""
     slices: bool
     """Whether each is a part of a GPU: a MIG slice, or a share."""
 
 
 class QuotaUse(NamedTuple):
-    """What a queue has of one flavor."""
+    """A queue's quota of one flavor."""
 
     flavor: str
     resource: str
     nominal: int
     used: int
     borrowed: int
-    """Of ``used``, what is others'."""
+    """The part of ``used`` that is borrowed."""
     borrow: int | None
     """How much more than its own it may use at most; None: whatever its cohort has free. 0 without a cohort."""
 
     @property
     def most(self) -> int | None:
-        """What it can ever use; None: nobody set a limit."""
+        """The most it can ever use; None: no limit."""
         return None if self.borrow is None else self.nominal + self.borrow
 
 
@@ -125,10 +125,10 @@ class QueueUse(NamedTuple):
 
     name: str
     team: str | None
-    """The stack's team whose queue it is; None: it is somebody else's."""
+    """The stack's team that owns the queue; None: it has another owner."""
     cohort: str | None
     stopped: str
-    """Why it admits nothing, empty where it does."""
+    """Why it admits nothing, empty if it admits."""
     quotas: tuple[QuotaUse, ...]
     waiting: int
     """Workloads."""
@@ -136,22 +136,22 @@ class QueueUse(NamedTuple):
 
 
 class Waiter(NamedTuple):
-    """Work that has no GPU yet."""
+    """Work without its GPUs."""
 
     owner: Owner
     queue: str | None
-    """ClusterQueue that it waits in; None: a scheduler's."""
+    """ClusterQueue that it waits in; None: it waits for a scheduler."""
     place: int | None
-    """In that queue, from 1."""
+    """Place in that queue, from 1."""
     on: Queueing
     gpus: tuple[tuple[str, int], ...]
     """By resource."""
     since: str
-    """Since when it waits: a stage of a pipeline since its turn came."""
+    """The time since which it waits: for a stage of a pipeline, its turn."""
     reason: str
-    """In the words of Kueue or of the scheduler; of a check, its name and the clusters that were asked."""
+    """In the words of Kueue or the scheduler; for a check, its name and the clusters that were asked."""
 
     @property
     def total(self) -> int:
-        """GPUs of every resource together."""
+        """GPUs of all resources together."""
         return sum(count for _, count in self.gpus)

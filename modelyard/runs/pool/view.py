@@ -20,7 +20,7 @@ from modelyard.stack.config import Config
 
 _KUEUE_GATE = "kueue.x-k8s.io/"
 _MIG = "-MIG-"
-"""In the product of nodes whose GPUs are all cut into slices of one profile, which have the name of whole ones."""
+"""Part of the product of nodes whose GPUs are all cut into slices of one profile, named like whole GPUs."""
 
 
 class PoolView(NamedTuple):
@@ -28,20 +28,20 @@ class PoolView(NamedTuple):
 
     products: tuple[ProductUse, ...]
     nodes: tuple[NodeUse, ...]
-    """Those with GPUs; one for each of their resources."""
+    """The nodes with GPUs, once for each of their resources."""
     takers: tuple[Taker, ...]
     waiters: tuple[Waiter, ...]
     queued: int
-    """GPUs that everything that waits asks for."""
+    """GPUs that all waiting work asks for."""
     queues: tuple[QueueUse, ...]
-    """Those with a quota of GPUs."""
+    """The queues with a quota of GPUs."""
     kueue: bool
     """Whether the cluster has Kueue."""
     unread: tuple[str, ...]
     """Lists that these credentials may not read."""
 
     def of_team(self, team: str) -> "PoolView":
-        """The same, with what one team has and waits for, and the nodes where it has something; products stay whole."""
+        """The view of one team: what it has and waits for, and its nodes; products stay whole."""
         return self._replace(
             nodes=tuple(one for one in self.nodes if any(owner.team == team for owner in one.owners)),
             takers=tuple(one for one in self.takers if one.owner.team == team),
@@ -50,7 +50,7 @@ class PoolView(NamedTuple):
         )
 
     def of_node(self, name: str) -> "PoolView":
-        """The same, with one node and who is there; products stay whole."""
+        """The view of one node and its pods; products stay whole."""
         return self._replace(
             nodes=tuple(one for one in self.nodes if one.name == name),
             takers=tuple(one for one in self.takers if name in one.nodes),
@@ -78,12 +78,12 @@ class _Held(NamedTuple):
 
 
 def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: datetime) -> PoolView:
-    """What is known of the pool.
+    """The view of the pool.
 
     Args:
-        objects: what the API server has.
-        config: of the stack, whose teams have their names from it.
-        usage: what GPUs did; None: nobody was asked.
+        objects: from the API server.
+        config: of the stack, which names the teams.
+        usage: use of the GPUs; None: not requested.
         now: the present, with a time zone.
     """
     queues = Queues(objects, config)
@@ -134,19 +134,19 @@ def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: date
 
 
 def _is_shared(node: Node) -> bool:
-    """Whether ``nvidia.com/gpu`` is a share there, so that a GPU's number is of several pods."""
+    """Whether ``nvidia.com/gpu`` is a share there, so that the metrics of a GPU cover several pods."""
     shares = node.labels.get(REPLICAS_LABEL, "1") not in ("0", "1")
     return shares or node.labels.get(PRODUCT_LABEL, "").endswith("-SHARED")
 
 
 def _long_there(since: str, minutes: int, now: datetime) -> bool:
-    """Whether a pod was there all the time that was looked at: one that has just begun is not idle."""
+    """Whether a pod existed for the whole time range: a pod that has just started is not idle."""
     began = moment(since)
     return began is not None and now - began >= timedelta(minutes=minutes)
 
 
 def _idle(resource: str, count: int, known: Known | None) -> Idle:
-    # The exporter's number is of a whole GPU: what several pods share, and a slice, has none of its own.
+    # The exporter measures whole GPUs: a slice, or a GPU that several pods share, has no value of its own.
     if known is None or resource != GPU_RESOURCE:
         return Idle(0, count)
     measured = min(known.gpus, count)
@@ -164,7 +164,7 @@ def _node_uses(nodes: Iterable[Node], ready: Mapping[str, bool], held: Iterable[
         state: NodeState = "ready" if node.schedulable else "cordoned"
         if not ready.get(node.name, False):
             state = "not ready"
-        # Pods may still hold what their node offers no longer.
+        # Pods may still hold what their node no longer offers.
         for resource in sorted({*offered, *here}):
             ours = here.get(resource, [])
             found.append(
@@ -205,7 +205,7 @@ def _products(uses: Iterable[NodeUse], queued: Mapping[tuple[str, str], int]) ->
 
 
 def _far(queues: Queues, config: Config) -> list[Taker]:
-    """Those whose pods run in worker clusters: Kueue says where, and how many GPUs they have."""
+    """The owners of pods in worker clusters: Kueue reports where, and how many GPUs they have."""
     return [
         Taker(
             owner=owner_of_work(work, queues),
@@ -225,7 +225,7 @@ def _far(queues: Queues, config: Config) -> list[Taker]:
 
 
 def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Taker]) -> tuple[Taker, ...]:
-    """The largest of each team first."""
+    """The owners of GPUs, each team's largest first."""
     groups: dict[tuple[Owner, str, str], list[_Held]] = {}
     for one in held:
         groups.setdefault((one.owner, products.get(one.node, ""), one.resource), []).append(one)
@@ -292,14 +292,14 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
 
 
 def _pending(work: Work) -> Iterable[str]:
-    """The checks that work has not passed, each with Kueue's words about it."""
+    """The checks that work has not passed, each with Kueue's message."""
     for check in (work.body.get("status") or NOTHING).get("admissionChecks") or ():
         if check.get("state") != "Ready":
             yield str(check["name"]) + (f": {check['message']}" if check.get("message") else "")
 
 
 def _looks_for_a_node(pod: Mapping[str, Any]) -> bool:
-    """Whether a scheduler looks for a node for it; one that Kueue holds back is counted with its workload."""
+    """Whether a scheduler looks for a node for a pod; a pod that Kueue holds back counts with its workload."""
     spec = pod.get("spec") or NOTHING
     gated = any(str(gate.get("name", "")).startswith(_KUEUE_GATE) for gate in spec.get("schedulingGates") or ())
     return not spec.get("nodeName") and not gated and "deletionTimestamp" not in pod["metadata"]
@@ -332,7 +332,7 @@ def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> dict
 
 
 def with_flavors(spec: Mapping[str, Any], work: Work, queues: Queues) -> list[Mapping[str, Any]]:
-    """A pod's spec as it would be with each flavor of its queue that has a quota of GPUs; as it is without any."""
+    """A pod's spec with each flavor of its queue that has a quota of GPUs; unchanged without any."""
     specs: list[Mapping[str, Any]] = []
     for name in dict.fromkeys(quota.flavor for quota in queues.quotas(work.queue or "")):
         flavor = (queues.flavors.get(name) or NOTHING).get("spec") or NOTHING

@@ -23,7 +23,7 @@ _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 
 
 def tell_waiting(run: Run, part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
-    """Why a part has no quota yet."""
+    """Adds why a part has no quota yet."""
     queues = known.queues
     if "workloads" in known.objects.unread:
         told.cause("queue", "these credentials may not read workloads of Kueue")
@@ -74,7 +74,7 @@ def _in_queue(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence, *, 
         before = f", behind {few(names)}" if names else ""
         told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
-    # Right after it has taken quota away Kueue says here why it did, which has been told.
+    # Right after Kueue has taken quota away, this message says why, which is already reported.
     said = str(condition(work.body, "Evicted").get("message") or "")
     told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
     _quota_helps(run, work, told, known)
@@ -96,7 +96,7 @@ def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) 
     for resource, least in least_gpus(work).items():
         limits = (_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource)
         most = max(limits, default=0)
-        # In a tree of cohorts more can be lent than their members say.
+        # In a tree of cohorts, more can be lent than the members show.
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
             less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
@@ -106,11 +106,11 @@ def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) 
     holders: dict[Owner, list[Work]] = {}
     wanted = _could_take(work, queues)
     for one in queues.holding(cohort):
-        # Who may not read quotas knows the names of resources alone.
+        # Without the right to read quotas, only the names of resources are known.
         same = wanted.intersection(one.flavors) if wanted else dict(one.gpus).keys() & dict(work.gpus).keys()
         if one.total and same:
             holders.setdefault(owner_of_work(one, queues), []).append(one)
-    # Those of its own queue first, then those who have the most.
+    # Owners in its own queue first, then those that hold the most.
     order = sorted(
         holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
     )
@@ -126,8 +126,8 @@ def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) 
 
 
 def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
-    """The resources with the flavors that would do for it: runs on others do not keep it waiting."""
-    # Of a cohort's quotas too: what its own queue has none of, it could borrow.
+    """The resources and flavors that would fit: runs on others do not keep it waiting."""
+    # The cohort's quotas count too: its own queue can borrow what it lacks.
     quotas = {
         (quota.resource, quota.flavor)
         for name in queues.cohort(work.queue or "")
@@ -141,7 +141,7 @@ def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
         labels = ((queues.flavors.get(flavor) or NOTHING).get("spec") or NOTHING).get("nodeLabels") or {}
         return not any(obstacle(Pods(spec, {}, 0), Node(flavor, labels, (), {})) for spec in specs)
 
-    # Pods may ask for labels that no flavor knows of, of which Kueue thinks nothing.
+    # Pods may ask for labels that no flavor has; Kueue ignores those.
     return {one for one in quotas if takes(one[1])} or quotas
 
 
@@ -150,7 +150,7 @@ def _held(works: Iterable[Work]) -> int:
 
 
 def _holds(works: Iterable[Work], known: Evidence) -> str:
-    """How many GPUs somebody holds, and since when."""
+    """How many GPUs an owner holds, and since when."""
     ours = list(works)
     since = [str(condition(work.body, "QuotaReserved").get("lastTransitionTime") or "") for work in ours]
     seconds = seconds_since(min(since), known.now)
@@ -192,7 +192,7 @@ def _counted(gpus: Mapping[str, int]) -> str:
 
 
 def tell_evicted(part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
-    """That Kueue took a part's quota away again, and for whom."""
+    """Adds that Kueue took a part's quota away again, and for which work."""
     work = known.queues.by_uid.get(part.uid)
     evicted = condition(work.body, "Evicted") if work is not None else NOTHING
     if evicted.get("status") != "True":

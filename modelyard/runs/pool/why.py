@@ -1,4 +1,4 @@
-"""Why a run waits, or why it failed: quota, queue, nodes, pods, in this order, and what would help."""
+"""Why a run waits or failed: quota, queue, nodes, pods, in this order, and what would help."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,15 +31,15 @@ def why(
     now: datetime,
     far: Mapping[str, FarObjects] = MappingProxyType({}),
 ) -> Diagnosis:
-    """Why a run waits or has failed; of one that runs or has succeeded, since when.
+    """Why a run waits or has failed; for one that runs or has succeeded, since when.
 
     Args:
         run: the run.
-        pods: its own, ended ones too.
+        pods: its own, including ended ones.
         objects: the pool, with everything that runs there.
         config: of the stack.
         now: the present, with a time zone.
-        far: what worker clusters have of it, by the stack's names for them; those that nobody looked at are left out.
+        far: its objects on worker clusters, by the stack's names for them; only clusters that were read.
     """
     told, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
     (run,) = located((run,), objects.workloads, config)
@@ -91,14 +91,14 @@ def _waited(waiting: Iterable[Part], known: Evidence) -> str:
 
 
 def _waits_since(part: Part, known: Evidence) -> str:
-    """Since when a part waits: a stage since its turn came, not since the run was submitted."""
+    """The time since which a part waits: for a stage its turn, not the submission of the run."""
     if (work := known.queues.by_uid.get(part.uid)) is not None:
         return work.since
     return written_at(part.body, "metadata", "annotations", RELEASED) if part.stage else part.created
 
 
 def _given_up(run: Run, told: DiagnosisBuilder) -> None:
-    """That nothing starts the stages any more that wait for others."""
+    """Adds that nothing starts the stages any more that wait for others."""
     leader, held = run.leader, run.count("held")
     if not held or (leader is not None and not leader.over):
         return
@@ -133,9 +133,9 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, kno
 
 
 def _started(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, known: Evidence) -> None:
-    """What keeps pods that may run from running."""
+    """Adds what keeps pods that may run from running."""
     tell_there(run, told)
-    # What of it waits says so too.
+    # Its waiting parts report this too.
     if run.dispatched and not run.count("queued"):
         tell_unreached(run, told, known)
     for part in run.parts:
@@ -172,13 +172,13 @@ def _started(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, kn
 
 
 def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The claims without which pods get no node."""
+    """The claims that keep pods from getting a node."""
     words = (str(condition(pod, "PodScheduled").get("message") or "") for pod in pods)
     return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
 
 
 def _not_started(pod: Mapping[str, Any], told: DiagnosisBuilder) -> None:
-    """The containers of a pod that cannot start."""
+    """Adds the containers of a pod that cannot start."""
     for reason, message in held_up(pod):
         told.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
         if "Image" in reason:
@@ -204,20 +204,20 @@ class PodEnd(NamedTuple):
 
     pod: str
     worker: str
-    """Its number among the run's workers; empty where it has none."""
+    """Its number among the run's workers; empty if it has none."""
     reason: str
     """``OOMKilled``, ``Error``, ``Evicted``, ``PreemptionByScheduler``, …"""
     exit_code: int | None
     message: str
 
     def __str__(self) -> str:
-        """In a sentence's words."""
+        """The end of the pod, for a sentence."""
         code = "" if self.exit_code is None else f", exit code {self.exit_code}"
         return f"{self.pod}: {self.reason}{code}{f' ({self.message})' if self.message else ''}"
 
 
 def failed_pods(pods: Iterable[Mapping[str, Any]]) -> list[PodEnd]:
-    """How each pod of a run that failed did so, in the order in which they ended."""
+    """How each failed pod of a run ended, in the order of their ends."""
     found = []
     for pod in pods:
         status = pod.get("status") or NOTHING
@@ -228,7 +228,7 @@ def failed_pods(pods: Iterable[Mapping[str, Any]]) -> list[PodEnd]:
 
 
 def _crashes(status: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The ends of containers that did not succeed, of the last start or the one before."""
+    """The ends of containers that did not succeed, from the last start or the one before."""
     for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         for state in ("state", "lastState"):
             end = (one.get(state) or NOTHING).get("terminated") or NOTHING
@@ -258,14 +258,14 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
     """What to do about a failure, the surest first.
 
     Args:
-        run: that failed.
+        run: the failed run.
         ends: of its pods.
         logs: whether there are pods whose logs can be read.
     """
     reasons = {end.reason for end in ends}
     if "OOMKilled" in reasons:
         yield f"give the job's resource more memory; modelyard size {run.stack} shows what it is estimated to need"
-    # Of a SparkApplication only the driver says it.
+    # For a SparkApplication, only the driver reports it.
     if "DeadlineExceeded" in (run.reason, *reasons):
         yield "raise the job's timeLimit, or have it continue from a checkpoint"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:

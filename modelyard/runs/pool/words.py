@@ -4,12 +4,12 @@ from datetime import datetime
 
 
 def run_words(stack: str, run: str, remote: str = "") -> str:
-    """What the verbs of runs take to find one; ``remote`` is the resource in whose remote cluster it is."""
+    """The arguments with which the verbs of runs find a run; ``remote`` is the resource of its remote cluster."""
     return f"{stack} {run}" + (f" --remote {remote}" if remote else "")
 
 
 def span(seconds: int) -> str:
-    """A time in its two largest units: ``3d4h``, ``5h``, ``12m30s``."""
+    """A duration in its two largest units: ``3d4h``, ``5h``, ``12m30s``."""
     units = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
     parts: list[str] = []
     for unit, length in units:
@@ -21,9 +21,9 @@ def span(seconds: int) -> str:
     return "".join(parts[:2])
 
 
-# Moments as Kubernetes writes them, and how long ago they were.
+# Times as Kubernetes writes them, and how long ago they were.
 def moment(text: str) -> datetime | None:
-    """A moment in RFC 3339; None where the text is none."""
+    """A time in RFC 3339; None if the text is none."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -32,12 +32,12 @@ def moment(text: str) -> datetime | None:
 
 
 def seconds_since(text: str, now: datetime) -> int | None:
-    """Whole seconds from a moment until now, at least 0; None where it is not known."""
+    """Whole seconds from a time until now, at least 0; None if it is unknown."""
     found = moment(text)
     return None if found is None else max(0, int((now - found).total_seconds()))
 
 
 def age(since: str, now: datetime) -> str:
-    """How long ago a moment was, as ``5h`` or ``12m30s``; ``-`` where it is not known."""
+    """How long ago a time was, as ``5h`` or ``12m30s``; ``-`` if it is unknown."""
     seconds = seconds_since(since, now)
     return "-" if seconds is None else span(seconds)
