@@ -1,11 +1,11 @@
-"""Stack files: what a stack asks for, read, checked and frozen.
+"""Stack files: read, checked and frozen.
 
 Owns the form of ``Pulumi.<stack>.yaml`` (its JSON Schema, ``stack.schema.json``), YAML with positions (``yaml``), the
 CFG findings (all at once, each with its line and column), the frozen values that everything else is computed from
-(``config``), where the files of a project lie, and waivers.
+(``config``), the location of a project's files, and waivers.
 
-Does not write stack files, decrypt secrets, or judge whether what is asked for makes sense: that a GPU exists or a
-worker has enough memory is for ``hardware``, that a patch exists for ``catalog``.
+Does not write stack files, decrypt secrets, or judge whether the settings make sense: ``hardware`` checks that a GPU
+exists and that a worker has enough memory, ``catalog`` checks that a patch exists.
 """
 
 from modelyard.stack.config import Config, RuleChoice, Stack, Waiver

@@ -1,19 +1,19 @@
-"""What the AWS side of an environment is to have, for those who start from nothing."""
+"""The AWS infrastructure of a stack, if you start from nothing."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class NodeGroup(NamedTuple):
-    """Machines that are alike and come and go together."""
+    """Identical machines that scale together."""
 
     name: str
     types: tuple[str, ...]
-    """Machine types, such as ``g6e.2xlarge``; AWS takes the first that it has."""
+    """Machine types, such as ``g6e.2xlarge``; AWS takes the first that is available."""
     least: int = 0
     most: int = 1
     wanted: int = 0
-    """Machines at the start; afterwards an autoscaler's business."""
+    """Machines at the start; afterwards an autoscaler decides."""
     disk: int = 100
     """GiB of each machine's root disk."""
     spot: bool = False
@@ -26,35 +26,35 @@ class Access(NamedTuple):
     namespace: str
     service_account: str
     read: tuple[str, ...] = ()
-    """Prefixes of the bucket, each with a slash at its end."""
+    """Prefixes in the bucket that the pods may read, each with a slash at its end."""
     write: tuple[str, ...] = ()
-    """The same, for adding objects; it gives no reading."""
+    """Prefixes, each with a slash at its end, below which the pods may add objects; this does not grant reading."""
 
 
 class Aws(NamedTuple):
     """A cluster, its network, its registry and its bucket."""
 
     name: str
-    """Of the cluster; what belongs to it is named after it."""
+    """Name of the cluster; the resources that belong to it are named after it."""
     account: str
     """Twelve digits."""
     region: str
     zones: tuple[str, ...] = ()
-    """Availability zones of a network of its own, two at least; empty where ``subnets`` are given."""
+    """Availability zones of a new network, at least two; empty if ``subnets`` are given."""
     cidr: str = "10.40.0.0/16"
-    """Addresses of a network of its own."""
+    """Addresses of a new network."""
     subnets: tuple[str, ...] = ()
-    """Private subnets that are there already, in two zones at least."""
+    """Existing private subnets, in at least two zones."""
     public: tuple[str, ...] = ()
-    """Networks (CIDR) from which the API server may be reached over the internet; empty: only from inside."""
+    """Networks (CIDR) that may reach the API server over the internet; empty: only from inside."""
     admins: tuple[str, ...] = ()
-    """ARNs of the roles that administer the cluster; who creates it is none of them by itself."""
+    """ARNs of the roles that administer the cluster; its creator is not added automatically."""
     kubernetes: str = "1.35"
     cpus: NodeGroup = NodeGroup("cpu", ("m7i.xlarge",), 2, 4, 2)
     gpus: tuple[NodeGroup, ...] = ()
     access: tuple[Access, ...] = ()
     cuda: str = "11.7"
-    """CUDA version that the platform's images need: which GPUs are supported goes by it."""
+    """CUDA version that the platform's images need; it decides which GPUs are supported."""
     images_embed_ptx: bool = False
     """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
     partition: str = "aws"

@@ -1,7 +1,7 @@
-"""What a JSON Schema cannot say about a stack's config: secrets out of place, absurd units.
+"""Checks that a JSON Schema cannot express for a stack's config: misplaced secrets, absurd units.
 
-These hold for valid config and are looked for in invalid config too, so that all mistakes come at once: nothing here
-trusts the shape of what it is given.
+They also run on invalid config, so that all mistakes are reported at once: nothing here trusts the shape of its
+input.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,18 +19,18 @@ MOST_CPU: Final = Fraction(4096)
 MOST_QUOTA: Final = Fraction(10**6)
 """Cores of all jobs of a team."""
 LEAST_BYTES: Final = Fraction(2**20)
-"""A pod below 1Mi cannot start; such a number has lost its unit."""
+"""A pod with less than 1Mi cannot start; such a number has lost its unit."""
 MOST_BYTES: Final = Fraction(2**50)
 MOST: Final = Fraction(10**15)
-"""Of anything that is counted: rows, parameters, requests."""
+"""Maximum for anything that is counted: rows, parameters, requests."""
 
 _SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery", "notebooks")
 _LISTED: Final = ("resources", "jobs", "teams")
-"""Sections that are lists of what has sizes."""
+"""Sections that are lists of items with sizes."""
 _SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _WHOLE: Final = ("rows", "parameters")
-"""These have no fractions: a user who writes 50m means millions and gets thousandths."""
+"""Values without fractions: a user who writes 50m means millions and gets thousandths."""
 _BYTES: Final = ("memory", "volume", "size", "activation")
 _DURATIONS: Final = (
     ("rayWorker", "gracePeriod"),
@@ -48,7 +48,7 @@ _DURATIONS: Final = (
 
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
-    """The mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` by the same paths."""
+    """Returns the mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` use the same paths."""
     found = [*_units(config, texts), *_lengths(config, texts), *_tolerations(config)]
     found += [*_readable(config, secrets), *_asked(config)]
     if secrets:
@@ -57,7 +57,7 @@ def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[P
 
 
 def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
-    """KEDA without a server to ask."""
+    """Finds mode keda without a server to query."""
     scaling = config.get(PREFIX + "autoscaling")
     if isinstance(scaling, dict) and scaling.get("mode") == "keda" and "prometheus" not in scaling:
         remedy = (
@@ -73,7 +73,7 @@ def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def may_be_secret(path: Path) -> bool:
-    """Whether an encrypted value may stand there: below the parameters of a patch, and as credentials."""
+    """Whether an encrypted value is allowed at a path: below the parameters of a patch, and as credentials."""
     return (len(path) > 3 and path[0] == PREFIX + "patches" and path[2] == "params") or _for_credentials(path)
 
 
@@ -87,7 +87,7 @@ def _for_credentials(path: Path) -> bool:
 
 
 def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Tolerations that the API server refuses in every pod: their parts do not go together."""
+    """Finds tolerations that the API server rejects in every pod: their parts do not fit together."""
     flavors = config.get(PREFIX + "flavors")
     for index, flavor in enumerate(flavors if isinstance(flavors, list) else ()):
         items = flavor.get("tolerations") if isinstance(flavor, dict) else None
@@ -105,7 +105,7 @@ def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _readable(config: Mapping[str, Any], secrets: tuple[Path, ...]) -> Iterator[Mistake]:
-    """Credentials that everybody can read who reads the file. They are not repeated here."""
+    """Finds credentials that everyone who reads the file can read. They are not repeated here."""
     places: list[tuple[Path, Any]] = []
     for section, inner in (("providers", ()), ("resources", ("remote", "cluster"))):
         items = config.get(PREFIX + section)
@@ -158,7 +158,7 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
 
 
 def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """What has sizes, by its path."""
+    """Yields items that have sizes, by path."""
     for section in _SIZED:
         if isinstance(values := config.get(PREFIX + section), dict):
             yield (PREFIX + section,), values
@@ -191,7 +191,7 @@ def _amount(value: Any, text: str | None) -> Fraction | None:
 
 
 def _servers(config: Mapping[str, Any]) -> Any:
-    """What is said of notebook servers, of whatever kind."""
+    """Returns the value for notebook servers, whatever its type."""
     notebooks = config.get(PREFIX + "notebooks")
     return notebooks.get("servers") if isinstance(notebooks, dict) else None
 

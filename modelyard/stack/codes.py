@@ -1,4 +1,4 @@
-"""The codes of what can be wrong with a stack file, one a kind of mistake; explained in explanations/CFG.md."""
+"""The codes of what can be wrong with a stack file, one per kind of mistake; explained in explanations/CFG.md."""
 
 UNREADABLE = "CFG001"
 ENCODING = "CFG002"

@@ -1,7 +1,7 @@
-"""What an environment asks for, as frozen values: one NamedTuple a section of the stack file.
+"""The settings of a stack as frozen values: one NamedTuple per section of the stack file.
 
-Quantities stay the text that the operator wrote (they were checked); ``modelyard.quantity`` turns them into numbers.
-``memory`` of a GPU workload is per GPU and ``cpu`` is for the pod.
+Quantities stay the text that the operator wrote (they are checked); ``modelyard.quantity`` turns them into numbers.
+For GPU workloads, ``memory`` is per GPU and ``cpu`` is per pod.
 """
 
 from collections.abc import Mapping
@@ -21,11 +21,11 @@ AutoscalingMode = Literal["none", "annotations", "keda"]
 Queries = Literal["valid", "vendor"]
 RuleLevel = Literal["mandatory", "advisory", "disabled"]
 Path = tuple[str | int, ...]
-"""Where a value stands in a stack file, section first: ``("rayWorker", "memory")``."""
+"""Path of a value in a stack file, section first: ``("rayWorker", "memory")``."""
 
 
 def dotted(path: Path) -> str:
-    """A path as people write it: ``rayWorker.memory``, ``patches[0].name``."""
+    """Returns a path as people write it: ``rayWorker.memory``, ``patches[0].name``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
@@ -35,14 +35,14 @@ class Platform(NamedTuple):
     release: str
     """``YY.MM``, such as ``23.10``."""
     mode: Mode = "existing"
-    """``existing`` patches the Deployments that are there; ``managed`` also owns their base."""
+    """``existing`` patches the Deployments in the cluster; ``managed`` also owns their base."""
     namespace: str = "default"
     cuda: str = "11.7"
     """CUDA version that the platform's images need."""
     images_embed_ptx: bool = False
     """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
     installers: tuple[str, ...] = ()
-    """Field managers that do not write by themselves, whatever their names say."""
+    """Field managers that do not write by themselves, regardless of their names."""
 
 
 class Gpu(NamedTuple):
@@ -83,7 +83,7 @@ class RayWorker(NamedTuple):
     cpu: str = "4"
     memory: str = "24Gi"
     grace_period: int = 21900
-    """Seconds that a pod may go on after it was asked to stop."""
+    """Seconds that a pod may keep running after it is asked to stop."""
     image: str | None = None
 
 
@@ -99,30 +99,30 @@ class Celery(NamedTuple):
     """Seconds that one training job may take."""
     grace_period: int = 21900
     consumer_timeout: int | None = None
-    """Seconds after which the broker takes back an unacknowledged job; None where nobody said."""
+    """Seconds after which the broker takes back an unacknowledged job; None: not set."""
     image: str | None = None
 
 
 class Autoscaling(NamedTuple):
-    """Whether and how the training backend sleeps when there is nothing to train."""
+    """Whether and how the training backend scales down when there is no training job."""
 
     mode: AutoscalingMode = "none"
     max_replicas: int = 1
-    """Upper bound of the active backend; the other backend stays at 0."""
+    """Maximum replicas of the active backend; the other backend stays at 0."""
     queries: Queries = "valid"
     scrape_interval: int = 30
-    """Seconds between two samples of what the queries ask for. The default is that of the Prometheus Operator."""
+    """Seconds between two samples of the metrics in the queries. The default is that of the Prometheus Operator."""
     prometheus: str | None = None
-    """Address of the server that KEDA asks; set in mode keda."""
+    """Address of the server that KEDA queries; set in mode keda."""
     polling_interval: int = 30
-    """Seconds between two questions of KEDA; the default is KEDA's."""
+    """Seconds between two queries of KEDA; the default is KEDA's."""
     cooldown_period: int = 300
-    """Seconds without work after which KEDA scales a backend to no pods; the default is KEDA's. A pod with a job in it
-    has its grace period on top."""
+    """Seconds without work after which KEDA scales a backend to zero; the default is KEDA's. A pod with a job gets its
+    grace period on top."""
 
 
 class RayJobs(NamedTuple):
-    """How Ray is asked for its jobs; with neither, through the API server's proxy of the head's Service."""
+    """How to count Ray's jobs; with neither field set, through the API server's proxy of the head's Service."""
 
     jobs: str | None = None
     """Address of the dashboard."""
@@ -131,7 +131,7 @@ class RayJobs(NamedTuple):
 
 
 class CeleryJobs(NamedTuple):
-    """How the broker is asked for Celery's jobs; with neither, nobody can tell."""
+    """How to count Celery's jobs at the broker; with neither field set, the number of jobs is unknown."""
 
     management: str | None = None
     """Address of RabbitMQ's management API."""
@@ -145,7 +145,7 @@ class Drain(NamedTuple):
 
     enabled: bool = True
     timeout: int = 21900
-    """Seconds after which an apply gives up: the longest job and five minutes."""
+    """Seconds after which an apply gives up: the longest job plus five minutes."""
     quiet: int | None = None
     """Seconds without a job after which a backend is idle; None: the grace period of the pods that send requests."""
     ray: RayJobs = RayJobs()
@@ -155,14 +155,14 @@ class Drain(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Names of one of the platform's Deployments and of the container that patches touch."""
+    """Names of one of the platform's Deployments and of the container that patches change."""
 
     deployment: str
     container: str
 
 
 class Targets(NamedTuple):
-    """Names of the platform's Deployments, the vendor's unless the stack says otherwise."""
+    """Names of the platform's Deployments: the vendor's, unless the stack sets others."""
 
     api_server: Target = Target("deployment-api-server", "api-server")
     model_service: Target = Target("deployment-model-service", "model-service")
@@ -181,7 +181,7 @@ class PatchChoice(NamedTuple):
 
 
 class Waiver(NamedTuple):
-    """A finding that this stack accepts until a day."""
+    """A finding that this stack accepts until a date."""
 
     code: str
     reason: str
@@ -192,14 +192,14 @@ class Waiver(NamedTuple):
 
 
 class RuleChoice(NamedTuple):
-    """What is set for one rule of the project's policies; nothing that is left out changes."""
+    """Settings for one rule of the project's policies; what is left out does not change."""
 
     level: RuleLevel | None = None
     params: Mapping[str, Any] = {}
 
 
 class Policy(NamedTuple):
-    """What a stack sets for rules, by code; over what ``policies/policy.yaml`` sets for the project."""
+    """A stack's settings for rules, by code; they override what ``policies/policy.yaml`` sets for the project."""
 
     rules: Mapping[str, RuleChoice] = {}
 
@@ -236,11 +236,11 @@ class Config(NamedTuple):
     waivers: tuple[Waiver, ...] = ()
     policy: Policy = Policy()
     prices: str | None = None
-    """Path of the price file from the project's folder on, None where list prices are all there is."""
+    """Path of the price file, relative to the project; None: only list prices are used."""
 
 
 class Stack(NamedTuple):
-    """One environment: its config, and where each value of it stands."""
+    """One stack: its config, and the position of each value."""
 
     name: str
     file: str
@@ -249,17 +249,17 @@ class Stack(NamedTuple):
     """Of the settings that a plan reads. Comments, layout and Pulumi's own keys (``encryptionsalt``) do not count."""
     config: Config
     context: str | None
-    """``kubernetes:context`` of the stack, None where the kubeconfig's current one counts."""
+    """``kubernetes:context`` of the stack; None: the current context of the kubeconfig."""
     positions: Mapping[Path, tuple[int, int]]
     """1-based line and column of every key and list item, by path in the file's own spelling."""
     project: str = ""
-    """Name of the project in Pulumi.yaml; empty where nobody asked."""
+    """Name of the project in Pulumi.yaml; empty if it was not read."""
     remote: str = ""
-    """Name of the remote cluster that this part of the stack is in; empty: the platform's cluster."""
+    """Name of the remote cluster of this part of the stack; empty: the platform's cluster."""
 
     @property
     def full_name(self) -> str:
-        """``project/name``, which tells it from stacks of other projects, wherever their states are."""
+        """``project/name``, which is unique across projects, wherever their states are stored."""
         return f"{self.project}/{self.name}" if self.project else self.name
 
     def finding(
@@ -273,12 +273,12 @@ class Stack(NamedTuple):
         detail: str = "",
         target: str = "",
     ) -> Finding:
-        """A finding about the value at ``path`` of the stack file."""
+        """Returns a finding about the value at ``path`` of the stack file."""
         found = Finding(code, severity, summary, target=target, field=dotted(path), detail=detail, remedy=remedy)
         return self.place(found, *path)
 
     def place(self, finding: Finding, *path: str | int) -> Finding:
-        """The finding with this stack's name, and the file, line and column of ``path`` or its nearest ancestor."""
+        """Returns the finding with this stack's name, and the position of ``path`` or its nearest ancestor."""
         while path and path not in self.positions:
             path = path[:-1]
         line, column = self.positions.get(path, (0, 0))

@@ -3,12 +3,12 @@
 import re
 
 LONGEST = 31 * 24 * 3600
-"""Seconds in 31 days. Nothing here runs that long: a larger number was meant as milliseconds."""
+"""Seconds in 31 days. No duration here is longer: a larger number was meant as milliseconds."""
 _FORM = re.compile(r"(?=.)(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s)?")
 
 
 def seconds(value: int | float | str) -> int:
-    """The length in whole seconds.
+    """Returns the duration in whole seconds.
 
     Raises:
         ValueError: the value is neither a whole number nor a text such as ``6h5m``.
@@ -27,7 +27,7 @@ def seconds(value: int | float | str) -> int:
 
 
 def text(length: int) -> str:
-    """Seconds in the shortest text: ``6h5m``, ``90s``."""
+    """Returns seconds as the shortest text: ``6h5m``, ``90s``."""
     hours, rest = divmod(length, 3600)
     minutes, left = divmod(rest, 60)
     parts = ((hours, "h"), (minutes, "m"), (left, "s"))

@@ -1,31 +1,31 @@
-"""Python environments that jobs run in, as a stack file asks for them."""
+"""Python environments of jobs, as a stack file defines them."""
 
 from typing import NamedTuple
 
 
 class Pinned(NamedTuple):
-    """A package of a lock."""
+    """A package in a lock."""
 
     name: str
     """As the index writes it."""
     version: str
     source: str = "pip"
-    """Who installs it: ``pip`` or ``conda``, which name the same package differently at times."""
+    """What installs it: ``pip`` or ``conda``, whose names for a package can differ."""
 
 
 class Lock(NamedTuple):
-    """What a lock file holds."""
+    """The content of a lock file."""
 
     made_of: str
-    """SHA-256 of the lists and the Python version that it was resolved from."""
+    """SHA-256 of the lists and the Python version that the lock was resolved from."""
     python: str
     packages: tuple[Pinned, ...]
     text: str
     """All files with their hashes."""
     conda: tuple[str, ...] = ()
-    """Addresses of conda's files, each with ``#sha256:`` and its hash; none where pip installs everything."""
+    """URLs of conda's files, each with ``#sha256:`` and its hash; empty if pip installs everything."""
     pip: str = ""
-    """The requirements with their hashes, as pip reads them; empty where conda installs everything."""
+    """The requirements with their hashes, as pip reads them; empty if conda installs everything."""
 
 
 class Fault(NamedTuple):
@@ -34,28 +34,28 @@ class Fault(NamedTuple):
     summary: str
     remedy: str
     key: str = ""
-    """Of the environment in the stack file; empty for the lock."""
+    """Key of the environment in the stack file; empty for the lock."""
     item: int | None = None
-    """Of the list under ``key``."""
+    """Position in the list under ``key``."""
     file: str = ""
-    """The file that has the mistake, by its path from the project's folder on; empty for the stack file."""
+    """The file with the mistake, relative to the project; empty for the stack file."""
     line: int = 0
-    """1-based, 0 where there is none."""
+    """1-based; 0 if there is no line."""
 
 
 class Files(NamedTuple):
-    """What the project's files say of an environment."""
+    """What the project's files contain for an environment."""
 
     requirements: tuple[str, ...] = ()
-    """The list for pip, wherever it stands."""
+    """The list for pip, from the stack file or a requirements file."""
     made_of: str = ""
-    """SHA-256 of the lists and the Python version: of the lock that would fit."""
+    """SHA-256 of the lists and the Python version, to match against the lock."""
     lock_file: str = ""
-    """Where the lock is, or would be, by its path from the project's folder on."""
+    """Path of the lock, existing or not, relative to the project."""
     lock: Lock | None = None
-    """None where nothing was locked yet, or ``faults`` say why not."""
+    """None: nothing is locked yet, or ``faults`` say why not."""
     digest: str = ""
-    """SHA-256 of what is built: lock, base image, Python version; empty without a lock that fits."""
+    """SHA-256 of what is built: lock, base image, Python version; empty without a matching lock."""
     faults: tuple[Fault, ...] = ()
 
 
@@ -64,20 +64,20 @@ class Environment(NamedTuple):
 
     name: str
     python: str
-    """``3.11``: that of the base image, or with ``conda`` the one that comes from a channel."""
+    """``3.11``: the Python of the base image, or with ``conda`` the one from a channel."""
     pip: tuple[str, ...] = ()
-    """Requirements, such as ``pandas>=2``; those of ``requirements`` where this is empty."""
+    """Requirements, such as ``pandas>=2``; if empty, those of ``requirements``."""
     conda: tuple[str, ...] = ()
-    """Packages from channels, such as ``numpy=1.26``; pip's are installed on top of them."""
+    """Packages from channels, such as ``numpy=1.26``; pip's packages are installed on top of them."""
     channels: tuple[str, ...] = ()
-    """Names or addresses, the first wins; empty: ``conda-forge``."""
+    """Names or URLs, the first wins; empty: ``conda-forge``."""
     requirements: str | None = None
-    """Path of a file with requirements, from the project's folder on."""
+    """Path of a requirements file, relative to the project."""
     image: str | None = None
-    """In which it is built and its runs run; None: the runtime's."""
+    """Image in which it is built and its runs run; None: that of the runtime."""
     index_secret: str | None = None
-    """Secret whose key ``pip.conf`` says where packages come from, in each namespace with runs; None: PyPI."""
+    """Secret whose key ``pip.conf`` sets the package index, in each namespace with runs; None: PyPI."""
     claim: str = "environments"
-    """The PersistentVolumeClaim with built environments, one of this name in each namespace with runs."""
+    """The PersistentVolumeClaim with built environments, with this name in each namespace with runs."""
     files: Files | None = None
-    """None where nobody looked."""
+    """None: the files were not read."""

@@ -1,7 +1,7 @@
-"""What is wrong with config that the gate refused, in the operator's words. Loaded only when something is wrong.
+"""Explains config that the gate rejected, in the operator's words. Loaded only when something is wrong.
 
-The ``jsonschema`` package walks the schema and says where which keyword failed; here each failure becomes a mistake
-with a code, the value that was given and what to write instead. One mistake a place: the most telling one.
+The ``jsonschema`` package walks the schema and reports which keyword failed where; this module turns each failure into
+a mistake with a code, the given value and what to write instead. One mistake per place: the most useful one.
 """
 
 import json
@@ -26,7 +26,7 @@ from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 from modelyard.stack.yaml.scalars import resolve
 
 _TELLING = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
-"""Keywords whose failure says most first."""
+"""Keywords in the order in which their failures are most useful."""
 
 _KINDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number"}
 
@@ -64,9 +64,9 @@ _FORMS: dict[str, tuple[str, str]] = {
     "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
     "patch-version": ("a version of a patch", "write v1, v2, …"),
 }
-"""By format of the schema: what is wanted, and how it is written."""
+"""By format of the schema: what is wanted, and how to write it."""
 _INSIDE: dict[str, str] = {"prefix": "its bucket", "subfolder": "its volume"}
-"""By format of the schema: what a path may not leave."""
+"""By format of the schema: what a path must not leave."""
 
 
 _AMOUNTS: dict[str, str] = {
@@ -79,7 +79,7 @@ _AMOUNTS: dict[str, str] = {
     "requestRate": "write requests a second, such as 200 or 500m",
     "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
 }
-"""How quantities are written that are not bytes, by key."""
+"""How to write quantities that are not bytes, by key."""
 _LOGINS: Mapping[Any, str] = {
     f"{PREFIX}autoscaling": "and give KEDA a TriggerAuthentication by the parameter authentication of its patches",
     f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER, _PASSWORD and _URL",
@@ -87,11 +87,11 @@ _LOGINS: Mapping[Any, str] = {
 }
 """Where the credentials of an address belong, by section."""
 _SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")
-"""Keywords about how many there are."""
+"""Keywords about the number of items."""
 
 
 def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistake]:
-    """The mistakes in ``config``, one a place, in the order of the paths; empty when the schema holds.
+    """Returns the mistakes in ``config``, one per place, in the order of the paths; empty if the schema holds.
 
     Args:
         config: by key with its prefix.
@@ -101,22 +101,22 @@ def explain(config: Mapping[str, Any], texts: Mapping[Path, str]) -> list[Mistak
 
 
 def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: int = 0) -> list[Mistake]:
-    """The mistakes in a document that follows a schema of the same style, as ``explain`` gives them.
+    """Returns the mistakes in a document under a schema of the same style, in the form of ``explain``.
 
-    Nothing is looked for behind the first ``MOST_COUNTED + 1`` of them.
+    The search stops after the first ``MOST_COUNTED + 1`` mistakes.
 
     Args:
         document: plain values.
         texts: source text of numbers, by path.
         schema: the text of the schema.
-        below: how many parts of a path the mistakes leave out.
+        below: number of leading path parts that the mistakes leave out.
     """
     best: dict[Path, tuple[int, Mistake]] = {}
     for error in _validator(schema).iter_errors(document):
         rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
         for mistake in _mistakes(error, texts, below):
-            # A missing key is reported at its parent, beside whatever else is wrong there.
-            # The name of a key and its value may both be wrong.
+            # A missing key is reported at its parent, besides other mistakes there.
+            # A key's name and its value can both be wrong.
             beside = mistake.code == codes.MISSING_KEY or (mistake.code == codes.FORM and mistake.at_key)
             place = (*mistake.path, mistake.summary) if beside else mistake.path
             if place not in best or rank < best[place][0]:
@@ -138,7 +138,7 @@ def _validator(schema: str) -> Validator:
 
 
 def _pattern(_: Validator, pattern: str, instance: Any, __: Mapping[str, Any]) -> Iterator[ValidationError]:
-    """``pattern`` as ECMA 262 and the gate have it: ``$`` is the end of the text, not a newline before it."""
+    """Checks ``pattern`` as ECMA 262 and the gate do: ``$`` is the end of the text, not a newline before it."""
     if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), instance):
         yield ValidationError("does not match")
 
@@ -146,14 +146,14 @@ def _pattern(_: Validator, pattern: str, instance: Any, __: Mapping[str, Any]) -
 def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> Iterator[Mistake]:
     path: Path = tuple(error.absolute_path)[below:]
     schema = error.schema if isinstance(error.schema, dict) else {}
-    # Typed as possibly unset, which it is only before a validator has filled them in.
+    # Typed as possibly unset, which is true only until a validator fills them in.
     value: Any = error.instance
     wanted: Any = error.validator_value
     if "propertyNames" in error.absolute_schema_path:
         if error.validator == "enum":
             yield _unknown_section(value, wanted)
         else:
-            # The path of the error is that of the mapping; what is wrong is the name of one of its keys.
+            # The error has the path of the mapping; the wrong part is the name of one of its keys.
             form = f"write it like {schema['examples'][0]}"
             summary = f"{plain(str(value))} is no key that {name(path)} can have"
             yield Mistake((*path, value), codes.FORM, summary, form, at_key=True)
@@ -273,7 +273,7 @@ def _of_format(
 
 
 def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
-    """Of a list or mapping with too few or too many in it."""
+    """Returns the mistake for a list or mapping with too few or too many items."""
     full, there = name(path), len(value)
     least = schema.get("minItems", schema.get("minProperties", 0))
     most = schema.get("maxItems", schema.get("maxProperties", 0))
@@ -292,7 +292,7 @@ def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, s
 
 
 def _month(text: str) -> str:
-    """The release that was meant by ``23.7`` or ``23.10.4``; empty where nobody can tell."""
+    """Returns the release that ``23.7`` or ``23.10.4`` probably means; empty if that is unclear."""
     found = re.fullmatch(r"([0-9]{2})\.([0-9]{1,2})(?:\..*)?", text)
     return f"{found[1]}.{int(found[2]):02}" if found and 1 <= int(found[2]) <= 12 else ""
 
@@ -303,7 +303,7 @@ def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a Kubernetes quantity", example)
     try:
-        # Of a section that is given twice, the texts may be those of the other one's numbers.
+        # If a section appears twice, the texts may belong to the numbers of the other one.
         amount = quantity.parse(value if isinstance(value, str) else texts.get(path, value))
     except ValueError:
         meant = quantity.suggest(value) if isinstance(value, str) else ""
@@ -322,7 +322,7 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
         number = None if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = None
-    # Python reads nan and inf as numbers; 1e400 is one, and more than it can hold.
+    # Python reads nan and inf as numbers; 1e400 is a number too large for a float.
     if number is None or (not isfinite(number) and not re.search("[0-9]", str(value))):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a whole number", remedy)
     if number < 0:

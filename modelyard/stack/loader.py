@@ -1,4 +1,4 @@
-"""From a stack file to a ``Stack``, or to everything that is wrong with it."""
+"""Loads a stack file into a ``Stack``, or reports everything that is wrong with it."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from modelyard.stack.yaml.source import MAX_BYTES, Problem, too_large
 Loaded = tuple[Stack | None, tuple[Finding, ...]]
 
 FILE_NAME = re.compile(r"Pulumi\.((?!\.{1,2}\.yaml)[A-Za-z0-9_.-]{1,100})\.yaml")
-"""The names that Pulumi gives stack files, by the stack's name."""
+"""The names that Pulumi gives stack files; the group is the stack's name."""
 _MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
 _STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
@@ -34,19 +34,19 @@ _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environm
 _PLAIN = CONFIG.plain
 _SECTIONS = tuple(key for key in CONFIG.keys if key not in _PLAIN)
 _CUT = MOST_COUNTED + 1
-"""Of mistakes of one kind no more are looked for: a file of them alone would keep us for minutes."""
+"""Maximum number of mistakes per kind that are collected: a file full of mistakes would take minutes."""
 _LETTERS = frozenset("modelyard")
 
 
 def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
-    """The stack of a file, with all findings about it; without a stack when one of them is an error.
+    """Loads the stack of a file, with all findings about it; without a stack if one of them is an error.
 
-    A file that cannot be read is a finding too: nothing is raised.
+    A file that cannot be read is a finding too; nothing is raised.
 
     Args:
         path: a file named ``Pulumi.<stack>.yaml``.
         shown: the path as findings name it.
-        root: the project's folder, which a link in it must not leave.
+        root: the project folder; links in it must not lead outside.
     """
     found = FILE_NAME.fullmatch(path.name)
     if found is None:
@@ -63,9 +63,9 @@ def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
 
 
 def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
-    """The stack of a file's content, with all findings about it; without a stack when one of them is an error."""
+    """Loads a stack from a file's content, with all findings about it; without a stack if one of them is an error."""
     if isinstance(content, str):
-        # Lone surrogates become bytes that are no UTF-8, which is found below.
+        # Lone surrogates become bytes that are not UTF-8, which the parser reports below.
         content = content.encode(errors="surrogatepass")
     document, problems = parse(content)
     findings = [of_problem(problem, shown, stack) for problem in problems[:_CUT]]
@@ -86,10 +86,10 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         from modelyard.stack.explain import explain
 
         explained = explain(ours, texts)
-        # Nobody needs the plain value of a key that there is not.
+        # The plain value of a missing key is not needed.
         unknown = [mistake.path for mistake in explained if mistake.code == codes.UNKNOWN_KEY]
         mistakes = [m for m in mistakes if m.code != codes.SECRET or not _below(m.path, unknown)]
-        # An encrypted value has the wrong shape for what belongs there; that it is encrypted is the news.
+        # An encrypted value has the wrong shape; report that it is encrypted instead.
         wrong = [mistake.path for mistake in mistakes]
         mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
     findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
@@ -107,7 +107,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
 
 
 def _below(path: Path, others: Iterable[Path]) -> bool:
-    """Whether the path is one of the others, or inside what stands there."""
+    """Whether the path is one of ``others``, or below one of them."""
     return any(path[: len(other)] == other for other in others)
 
 
@@ -133,9 +133,9 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
 
 
 def stack_of(file: str) -> str:
-    """What the stack of a file in the folder of the stack files is called, by the file's name; empty for other files.
+    """Returns the stack name of a file in the stack file folder, from the file's name; empty for other files.
 
-    The name of a misnamed file comes without what might steer a terminal or a page.
+    Control sequences are removed from the name of a misnamed file.
     """
     found = FILE_NAME.fullmatch(file)
     if found is not None:
@@ -144,19 +144,19 @@ def stack_of(file: str) -> str:
 
 
 def stacks_in(folder: FilePath) -> list[str]:
-    """The names of the stacks whose files lie in a folder, sorted; none where there is no such folder.
+    """Returns the names of the stacks whose files are in a folder, sorted; empty if the folder does not exist.
 
     Raises:
-        OSError: it cannot be listed.
+        OSError: the folder cannot be listed.
     """
     return sorted(found[1] for found in map(FILE_NAME.fullmatch, names_in(folder)) if found)
 
 
 def names_in(folder: FilePath) -> list[str]:
-    """What is in a folder, by name; nothing where there is no such folder.
+    """Returns the names in a folder; empty if the folder does not exist.
 
     Raises:
-        OSError: it cannot be listed, which is not the same as empty.
+        OSError: the folder cannot be listed, which differs from empty.
     """
     try:
         return [entry.name for entry in folder.iterdir()]
@@ -165,7 +165,7 @@ def names_in(folder: FilePath) -> list[str]:
 
 
 def _shape(document: Document) -> Iterator[Problem]:
-    """What is wrong around ``config``."""
+    """Yields what is wrong outside ``config``."""
     value = document.value
     if value is None:
         yield Problem(
@@ -185,7 +185,7 @@ def _shape(document: Document) -> Iterator[Problem]:
             elsewhere = True
             yield Problem(codes.UNKNOWN_KEY, f"{plain(key)} stands beside config", *document.keys[(key,)], remedy)
         elif len(ignored) >= _CUT:
-            pass  # so many are told, and one that is near to a known key is no news
+            pass  # enough are reported, and one close to a known key is no news
         elif close := nearest(key, _TOP):
             elsewhere = elsewhere or close == "config"
             yield Problem(
@@ -200,7 +200,7 @@ def _shape(document: Document) -> Iterator[Problem]:
         yield Problem(
             codes.SHAPE, f"config is {what}", *document.values[("config",)], "put the modelyard: keys under it"
         )
-    # Behind all errors, of which these must take no place.
+    # After all errors, because these must not take their place.
     for key in ignored:
         section = nearest(key, tuple(CONFIG.keys), 0.8)
         remedy = (
@@ -211,7 +211,7 @@ def _shape(document: Document) -> Iterator[Problem]:
 
 
 def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Keys that were meant to be modelyard's."""
+    """Yields keys that look like misspelt modelyard keys."""
     for key in config:
         space, colon, rest = key.partition(":")
         if space == "modelyard" and colon:
@@ -224,7 +224,7 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
             elif key.startswith("modelyard"):
                 rest = key.removeprefix("modelyard").strip("./-_ ")
                 meant = PREFIX + (nearest(rest, tuple(CONFIG.keys)) or "…")
-        # Most other packages' names share few letters with ours, and cost no more than this line.
+        # Most names of other packages share few letters with modelyard, and cost no more than this line.
         elif len(_LETTERS.intersection(space.casefold())) > 5 and nearest(space, ["modelyard"], 0.8):
             meant = PREFIX + rest
         if meant:
@@ -233,13 +233,13 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path]) -> Iterator[Mistake]:
-    """Puts the value in the place of the JSON text that `pulumi config set` without --path writes for it."""
+    """Replaces the JSON text that `pulumi config set` without --path writes by its value."""
     for section in _SECTIONS:
         key = PREFIX + section
         text = config.get(key)
         if not isinstance(text, str) or text.lstrip()[:1] not in ("{", "["):
             continue
-        # JSON is YAML too, so the same limits hold and numbers keep their source text.
+        # JSON is YAML too, so the same limits apply and numbers keep their source text.
         document, problems = parse(text.encode(errors="surrogatepass"))
         if problems:
             yield Mistake(
@@ -252,7 +252,7 @@ def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path])
 
 
 def _positions(document: Document) -> dict[Path, tuple[int, int]]:
-    """Places of our keys without their prefix; the empty path is ``config`` itself."""
+    """Returns the positions of modelyard's keys without their prefix; the empty path is ``config`` itself."""
     cut = len(PREFIX)
     made: dict[Path, tuple[int, int]] = {(): document.keys[("config",)]}
     for path, place in document.keys.items():
@@ -263,16 +263,16 @@ def _positions(document: Document) -> dict[Path, tuple[int, int]]:
 
 # From config that follows the schema to the frozen values of `config`.
 RAY_DEFAULT_SINCE: Final = (23, 7)
-"""The platform release, year and month, from which on Ray is the default backend of training."""
+"""The platform release, year and month, since which Ray is the default training backend."""
 
 
 def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> Config:
-    """The config of a stack file.
+    """Returns the config of a stack file.
 
     Args:
-        config: by key with its prefix, as the schema wants it; keys of other programs may stand beside ours.
+        config: by key with its prefix, valid under the schema; keys of other programs may be present.
         texts: source text of numbers, by path below ``config`` of the document.
-        secrets: paths of encrypted values in it; all stand in parameters of patches or are credentials.
+        secrets: paths of encrypted values in it; all are patch parameters or credentials.
     """
     given = {key.removeprefix(PREFIX): value for key, value in config.items() if key.startswith(PREFIX)}
     source = Source({_own(path): text for path, text in texts.items()}, frozenset(map(_own, secrets)))
@@ -281,11 +281,11 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
 
 
 def default_training(release: str) -> Training:
-    """The backend that a release, ``YY.MM``, trains on unless the stack says otherwise."""
+    """Returns the training backend that a release, ``YY.MM``, uses unless the stack sets one."""
     year, month = release.split(".")
     return "ray" if (int(year), int(month)) >= RAY_DEFAULT_SINCE else "celery"
 
 
 def _own(path: Path) -> Path:
-    """A path as findings and ``Stack.positions`` have it: without the prefix of its section."""
+    """Returns a path as in findings and ``Stack.positions``: without the prefix of its section."""
     return (str(path[0]).removeprefix(PREFIX), *path[1:])

@@ -1,4 +1,4 @@
-"""One mistake in the config of a stack file: what ``explain`` and ``checks`` find, before it has a file and a line."""
+"""A mistake in the config of a stack file, as ``explain`` and ``checks`` find it, before it has a file and a line."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -22,12 +22,12 @@ class Mistake(NamedTuple):
 
 
 def name(path: Path) -> str:
-    """The path as people write it, without the prefix of its section."""
+    """Returns the path as people write it, without the prefix of its section."""
     return plain(dotted((str(path[0]).removeprefix(PREFIX), *path[1:])), 120) if path else "config"
 
 
 def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:
-    """A wrong value in words. Containers are not printed: they may hold what nobody should read."""
+    """Describes a wrong value. Containers are not printed: they may hold secrets."""
     if value is None:
         return "empty"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Names that a stack file gives to things, and refers to."""
+"""Names that a stack file defines and refers to."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -10,14 +10,14 @@ from modelyard.stack.shape import field_of
 from modelyard.stack.words import did_you_mean, few
 
 MANY: Final = 8
-"""Names that a remedy lists."""
+"""Maximum number of names that a remedy lists."""
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""As Kubernetes ends the names that it makes: no vowels, so that no words come out."""
+"""The alphabet that Kubernetes uses for generated name endings: no vowels, so that no words appear."""
 _ENDING: Final = 5
 
 
 def repeated(names: Iterable[str]) -> tuple[int, ...]:
-    """Positions of names that stood before."""
+    """Returns the positions of names that appear earlier in the list."""
     seen: set[str] = set()
     found = []
     for index, name in enumerate(names):
@@ -28,11 +28,11 @@ def repeated(names: Iterable[str]) -> tuple[int, ...]:
 
 
 def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
-    """The findings about names that stand in a list of the stack file before.
+    """Yields findings about names that appear more than once in a list of the stack file.
 
     Args:
-        stack: whose list it is.
-        code: of the findings.
+        stack: the stack with the list.
+        code: the code of the findings.
         section: the list's key, such as ``nodePools``.
     """
     names = [one.name for one in getattr(stack.config, field_of(section))]
@@ -47,14 +47,14 @@ def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
 
 
 def instead(name: str, known: Collection[str], kind: str) -> str:
-    """What to do about an unknown name: the nearest known name, else all known names.
+    """Returns what to do about an unknown name: use the nearest known name, else one of all known names.
 
     Args:
-        name: what the stack file says.
+        name: the name in the stack file.
         known: the known names.
-        kind: what they are names of, as a plural.
+        kind: what the names are names of, in the plural.
     """
-    # Of two that are equally near the first is named: a set would have another first in each run.
+    # Of two equally near names the first wins; a set would have a different first name in each run.
     names = sorted(known)
     if meant := did_you_mean(name, names):
         return meant
@@ -62,14 +62,14 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
 
 
 def fresh(text: str, longest: int, nothing: str) -> str:
-    """A name that nobody has yet, as Kubernetes takes names: letters and digits of a text, and five by chance.
+    """Returns an unused name that Kubernetes accepts: letters and digits of a text, and five random characters.
 
     Args:
-        text: what it is made of; cut where it is too long.
-        longest: characters of the whole name at most.
-        nothing: what it begins with where the text has neither letters nor digits.
+        text: the start of the name, cut if it is too long.
+        longest: maximum number of characters of the whole name.
+        nothing: the start of the name if the text has neither letters nor digits.
     """
-    # Whoever checks a stack makes no names.
+    # Imported here because checking a stack creates no names.
     from secrets import choice
 
     ending = "".join(choice(_LETTERS) for _ in range(_ENDING))
@@ -77,5 +77,5 @@ def fresh(text: str, longest: int, nothing: str) -> str:
 
 
 def lasting(text: str, longest: int, nothing: str) -> str:
-    """The same without an ending: a text has the same name each time. Arguments as of :func:`fresh`."""
+    """Returns a name without the random ending of :func:`fresh`, with its arguments: one text always has one name."""
     return (re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or nothing)[:longest].rstrip("-")

@@ -1,4 +1,4 @@
-"""What is wrong with a YAML file as findings: stack files, price files."""
+"""Turns what is wrong with a YAML file into findings: stack files, price files."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.stack.config import Path
@@ -8,11 +8,11 @@ from modelyard.stack.yaml.document import Document
 from modelyard.stack.yaml.source import Problem
 
 _LONGEST_NAME = 200
-"""Characters of a file's name that a finding shows."""
+"""Maximum number of characters of a file name that a finding shows."""
 
 
 def of_problem(problem: Problem, shown: str, stack: str = "") -> Finding:
-    """The finding about the text of a file."""
+    """Returns the finding about the text of a file."""
     return Finding(
         problem.code,
         Severity.WARNING if problem.harmless else Severity.ERROR,
@@ -35,15 +35,15 @@ def of_mistake(
     top: Path = (),
     nowhere: tuple[int, int] = (0, 0),
 ) -> Finding:
-    """The finding at the key or value, or at the nearest thing above it that has a place.
+    """Returns the finding at the key or value, or at its nearest ancestor that has a position.
 
     Args:
-        mistake: what is wrong, and where in the part of the document that was checked.
+        mistake: what is wrong, and where in the checked part of the document.
         document: the file.
         shown: its path as findings name it.
-        stack: the stack that it is about.
-        top: where that part stands in the document.
-        nowhere: line and column of what has no place.
+        stack: the stack that the finding is about.
+        top: the path of the checked part in the document.
+        nowhere: line and column for a path without a position.
     """
     path: Path = (*top, *mistake.path)
     table = document.keys if mistake.at_key else document.values

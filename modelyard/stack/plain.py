@@ -1,4 +1,4 @@
-"""Values of a config as plain JSON-like ones, in the words of a stack file."""
+"""Converts values of a config to plain JSON-like values with the keys of a stack file."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -9,9 +9,9 @@ from modelyard.stack.shape import spelled
 
 
 def plain(value: Any) -> Any:
-    """The value with the keys of the stack file, what nobody said included: as its default, or None.
+    """Returns the value with the keys of the stack file; unset keys have their default, or None.
 
-    Lengths of time are seconds, as a config has them; in place of an encrypted value stands ``[secret]``.
+    Durations are seconds, as in a config; ``[secret]`` replaces an encrypted value.
     """
     if isinstance(value, Secret):
         return repr(value)

@@ -1,5 +1,5 @@
-"""The GPU pool that teams share, as a stack file asks for it: flavors of nodes, teams with quotas, priorities, and
-clusters to which their jobs go.
+"""The GPU pool of a stack file: flavors of nodes, teams with quotas, priorities, and the clusters that run the teams'
+jobs.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ Within = Literal["lower", "never"]
 
 
 class Toleration(NamedTuple):
-    """A taint that pods on a flavor's nodes put up with; the fields are Kubernetes' own."""
+    """A taint that the pods on a flavor's nodes tolerate; the fields are those of Kubernetes."""
 
     key: str | None = None
     operator: Literal["Exists", "Equal"] = "Equal"
@@ -21,33 +21,33 @@ class Toleration(NamedTuple):
 
 
 class Flavor(NamedTuple):
-    """Nodes that are alike: one GPU, one place, one price."""
+    """Identical nodes: one GPU model, one place, one price."""
 
     name: str
     gpu: str | None = None
-    """The GPU of the nodes; None: they have none, or ``labels`` say it."""
+    """The GPU model of the nodes. None: the nodes have no GPUs, or ``labels`` describe them."""
     labels: Mapping[str, str] = {}
-    """Of the nodes, beside the GPU's."""
+    """Labels of the nodes besides those of the GPU."""
     tolerations: tuple[Toleration, ...] = ()
     topology: tuple[str, ...] = ()
-    """Labels by which its nodes lie near each other, from the widest to the narrowest; none: nobody looks at places."""
+    """Labels that say which nodes are close together, widest first. Empty: placement ignores the topology."""
 
 
 class Quota(NamedTuple):
-    """What a team has of one flavor."""
+    """A team's quota of one flavor."""
 
     flavor: str
     cpu: str | None = None
-    """None: CPU and memory are those of its quotas without GPUs, on whatever nodes."""
+    """None: the team's quotas without GPUs cover CPU and memory, on any nodes."""
     memory: str | None = None
-    """Said when ``cpu`` is."""
+    """Set if ``cpu`` is set."""
     gpus: int = 0
     borrow: int | None = None
-    """GPUs that it may take from others of its cohort when they are free; None: all that are."""
+    """GPUs that the team may borrow from its cohort when they are free; None: all free ones."""
     lend: int | None = None
-    """GPUs that others may take when they are free; None: all of its own."""
+    """GPUs that other teams may borrow when they are free; None: all of the team's own."""
     resource: str = GPU_RESOURCE
-    """What ``gpus``, ``borrow`` and ``lend`` count: whole GPUs, or slices of them."""
+    """What ``gpus``, ``borrow`` and ``lend`` count: whole GPUs, or slices of GPUs."""
 
 
 class Team(NamedTuple):
@@ -56,25 +56,25 @@ class Team(NamedTuple):
     name: str
     quotas: tuple[Quota, ...]
     namespace: str | None = None
-    """Where its jobs run; None: the namespace of the team's name."""
+    """The namespace of the team's jobs; None: the namespace with the team's name."""
     cohort: str | None = None
-    """Teams of one cohort lend each other what is free; None: it is on its own."""
+    """Teams of one cohort lend each other free quota; None: the team has no cohort."""
     reclaim: Reclaim = "any"
-    """Whose jobs in the cohort end for its own quota: any that borrow, those of lower priority, none."""
+    """Jobs of the cohort preempted for the team's own quota: any that borrow, those of lower priority, none."""
     within: Within = "lower"
-    """Whose jobs of its own end for one with a higher priority."""
+    """Which of the team's own jobs are preempted for a job with a higher priority."""
     clusters: tuple[str, ...] = ()
-    """Names of worker clusters that its jobs run in, the preferred ones first; none: the stack's own cluster."""
+    """Names of the worker clusters that run its jobs, preferred ones first; empty: the stack's own cluster."""
 
 
 class WorkerCluster(NamedTuple):
-    """A cluster to which Kueue of the stack's cluster, the manager, sends jobs."""
+    """A cluster to which Kueue in the stack's cluster, the manager, sends jobs."""
 
     name: str
     secret: str
-    """Name of a Secret of Kueue's namespace with a kubeconfig; nothing here reads it."""
+    """Name of a Secret with a kubeconfig in Kueue's namespace; modelyard does not read it."""
     context: str | None = None
-    """Of the user's kubeconfig, by which runs there are looked at; None: nobody looks."""
+    """Kubeconfig context that modelyard uses to read the runs of this cluster; None: it does not read them."""
 
 
 class Priority(NamedTuple):
@@ -82,62 +82,62 @@ class Priority(NamedTuple):
 
     name: str
     value: int
-    """The larger, the more urgent."""
+    """Higher is more urgent."""
     description: str = ""
 
 
-# How the GPUs of nodes are divided, as a stack file asks for it.
+# How a stack file divides the GPUs of nodes.
 PartitionMode = Literal["mig", "mps", "time-slicing"]
 MigStrategy = Literal["mixed", "single"]
 
 
 class Partition(NamedTuple):
-    """One way to divide the GPUs of nodes. The nodes are those that carry its name as a label, all GPUs of them."""
+    """One way to divide GPUs. It applies to all GPUs of the nodes that carry its name as a label."""
 
     name: str
     mode: PartitionMode
     flavor: str | None = None
-    """Of whose nodes it is; None: of nodes with the GPU."""
+    """The flavor whose nodes it divides; None: any nodes with the GPU."""
     gpu: str | None = None
-    """The GPU; None: the flavor's, else the stack's."""
+    """The GPU model; None: the flavor's, else the stack's."""
     layout: Mapping[str, int] = {}
     """Slices of one GPU by MIG profile."""
     strategy: MigStrategy = "mixed"
-    """What MIG slices are called: ``mixed`` by their profile, ``single`` as if they were GPUs."""
+    """How pods name MIG slices: ``mixed`` by profile, ``single`` as if they were GPUs."""
     replicas: int | None = None
     """Pods that share one GPU; None with MIG."""
     rename: bool = True
-    """Whether shared GPUs have a name of their own, so that nobody counts them as whole ones."""
+    """Whether shared GPUs get their own resource name, so that they are not counted as whole GPUs."""
     fail_requests_greater_than_one: bool = True
-    """Whether a container that asks for several shared GPUs is refused; with MPS it always is."""
+    """Whether a container that requests several shared GPUs is rejected; with MPS it always is."""
 
 
-# Pools of GPU nodes that Karpenter adds and takes away, as a stack file asks for them.
+# Pools of GPU nodes that Karpenter adds and removes.
 Cloud = Literal["aws", "azure", "gcp"]
 Capacity = Literal["on-demand", "spot", "any"]
 
 
 class NodePool(NamedTuple):
-    """Nodes with one GPU."""
+    """Nodes with one GPU model."""
 
     name: str
     gpu: str
-    """The GPU, one variant of it."""
+    """The GPU model, as one variant."""
     gpus: int
-    """Most GPUs of all its nodes together."""
+    """Maximum number of GPUs across all of its nodes."""
     node_class: str
     """Name of the cloud's node class in the cluster: images, networks, disks, roles."""
     cloud: Cloud = "aws"
     region: str | None = None
-    """Where the cluster is; None: machine types are not held against what a region has."""
+    """The region of the cluster; None: machine types are not checked against a region."""
     zones: tuple[str, ...] = ()
-    """Zones for its nodes; empty: those of the node class."""
+    """Zones for its nodes; empty: the zones of the node class."""
     types: tuple[str, ...] = ()
-    """Machine types; empty: all that have whole GPUs of this kind."""
+    """Machine types; empty: all types with whole GPUs of this model."""
     capacity: Capacity = "on-demand"
     idle: int = 600
-    """Seconds for which a node must have had nothing to do before it goes."""
+    """Seconds that a node must be idle before Karpenter removes it."""
     taint: bool = True
-    """Whether pods that do not ask for GPUs are kept away."""
+    """Whether a taint keeps away pods that do not request GPUs."""
     labels: Mapping[str, str] = {}
-    """Of its nodes, beside those of the GPU."""
+    """Labels of its nodes besides those of the GPU."""

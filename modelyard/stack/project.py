@@ -1,4 +1,4 @@
-"""Where a project is, and which stack files it has."""
+"""Finds a project and its stack files."""
 
 import errno
 import os
@@ -21,11 +21,11 @@ class StackFile(NamedTuple):
     name: str
     path: Path
     shown: str
-    """The path as findings name it: from the project's root, with slashes."""
+    """The path as findings show it: from the project's root, with slashes."""
 
 
 def find_project(start: Path) -> Path | None:
-    """The nearest folder, from ``start`` upward, that holds Pulumi.yaml; None where there is none."""
+    """Returns the nearest folder, from ``start`` upward, that holds Pulumi.yaml; None if there is none."""
     start = start.absolute()
     for folder in (start, *start.parents):
         if any((folder / file).is_file() for file in PROJECT_FILES):
@@ -34,10 +34,10 @@ def find_project(start: Path) -> Path | None:
 
 
 def stack_folder(root: Path) -> Path:
-    """The folder of the stack files: ``stackConfigDir`` of Pulumi.yaml, else ``stacks``.
+    """Returns the folder of the stack files: ``stackConfigDir`` of Pulumi.yaml, else ``stacks``.
 
-    As for Pulumi, the path starts at the project, and ``..`` in it goes up one name, whatever is a link. A Pulumi.yaml
-    that cannot be read or parsed has no say here; ``check_project`` complains about it.
+    As in Pulumi, the path is relative to the project, and ``..`` removes one name, even if that name is a link. A
+    Pulumi.yaml that cannot be read or parsed is ignored here; ``check_project`` reports it.
 
     Raises:
         ReadError: the folder is outside the project.
@@ -47,7 +47,7 @@ def stack_folder(root: Path) -> Path:
             content = read_file(root / file, limit=MAX_BYTES, within=root)
         except OSError:
             continue
-        # The key is rare, and looking for it is cheaper than parsing. With escapes it can be written otherwise.
+        # The key is rare, and searching for it is cheaper than parsing. Escapes can spell it differently.
         project = parse_plain(content)[0] if b"stackConfigDir" in content or b"\\" in content else None
         folder = project.get("stackConfigDir") if isinstance(project, dict) else None
         return _inside(root, folder if isinstance(folder, str) and folder else DEFAULT_FOLDER)
@@ -62,7 +62,7 @@ def _inside(root: Path, folder: str) -> Path:
 
 
 def outside(root: Path, folder: str) -> ReadError | None:
-    """Why a folder that Pulumi.yaml names is not in the project; None where it is."""
+    """Returns why a folder that Pulumi.yaml names is outside the project; None if it is inside."""
     remedy = "name a folder of the project by its path from Pulumi.yaml"
     path = root / normpath(folder)
     if os.path.isabs(folder):  # noqa: PTH117 (as Pulumi sees it)
@@ -75,7 +75,7 @@ def outside(root: Path, folder: str) -> ReadError | None:
 
 
 def project_name(root: Path) -> str:
-    """The name of a project; empty where Pulumi.yaml says none, which ``check_project`` tells."""
+    """Returns the name of a project; empty if Pulumi.yaml sets none, which ``check_project`` reports."""
     for file in PROJECT_FILES:
         try:
             project = parse_plain(read_file(root / file, limit=MAX_BYTES, within=root))[0]
@@ -87,16 +87,16 @@ def project_name(root: Path) -> str:
 
 
 def discover(root: Path) -> tuple[StackFile, ...]:
-    """The stack files of a project, sorted by name."""
+    """Returns the stack files of a project, sorted by name."""
     folder = stack_folder(root)
     paths = ((name, folder / f"Pulumi.{name}.yaml") for name in stacks_in(folder))
     return tuple(StackFile(name, path, _shown(path, root)) for name, path in paths)
 
 
 def misnamed(root: Path) -> tuple[StackFile, ...]:
-    """Files that look like stack files but whose names cannot be those of any, sorted.
+    """Returns files that look like stack files but whose names are not valid, sorted.
 
-    Each is called by its whole file name, so that none is taken for a stack. To load one is a finding.
+    Each entry has its whole file name, so that it is not taken for a stack. Loading one gives a finding.
     """
     folder = stack_folder(root)
     names = sorted(names_in(folder))

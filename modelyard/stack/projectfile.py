@@ -1,7 +1,7 @@
-"""What is wrong with Pulumi.yaml, as far as every run needs it: a mapping with a name, Python, a program, and a folder
-of stack files in the project.
+"""Checks Pulumi.yaml, as far as every run needs it: a mapping with a name, Python, a program, and a stack file folder
+in the project.
 
-All other keys are Pulumi's business.
+All other keys belong to Pulumi.
 """
 
 import os
@@ -22,11 +22,11 @@ _EXAMPLE = "write name, runtime: {name: python} and main: stacks/"
 
 
 def check_project(root: Path, *, only_folder: bool = False) -> tuple[Finding, ...]:
-    """The findings about the project file of a folder; nothing is raised.
+    """Returns the findings about the project file of a folder; nothing is raised.
 
     Args:
         root: the folder.
-        only_folder: whether to look only at what says where the stack files are.
+        only_folder: whether to check only the setting that locates the stack files.
     """
     file = next((root / name for name in PROJECT_FILES if (root / name).is_file()), root / PROJECT_FILES[0])
     try:

@@ -1,6 +1,6 @@
-"""GPUs at another place, as a stack file asks for them: providers, buckets, and where a resource's jobs run instead.
+"""Remote GPUs as a stack file defines them: providers, buckets, and where a resource's jobs run instead.
 
-Credentials are encrypted values, or the name of a Secret that holds them; nothing here knows what they are.
+Credentials are encrypted values, or the name of a Secret that holds them; this module does not know their content.
 """
 
 from typing import Final, Literal, NamedTuple, get_args
@@ -12,20 +12,20 @@ ProviderKind = Literal["aws", "azure", "gcp", "lambda"]
 Launcher = Literal["pulumi", "skypilot", "dstack"]
 PROVIDER_KINDS: Final[tuple[ProviderKind, ...]] = get_args(ProviderKind)
 PLATFORM: Final = "platform"
-"""Who reaches a bucket: the cluster of the stack itself, beside the names of providers and remote clusters."""
+"""The stack's own cluster as a reader or writer of a bucket, besides providers and remote clusters."""
 
 
 class AwsNetwork(NamedTuple):
-    """Where machines of one region of AWS are."""
+    """The network of machines in one AWS region."""
 
     region: str
     vpc: str
     subnet: str
-    """Private, with a way to S3, ECR and CloudWatch Logs."""
+    """A private subnet with a route to S3, ECR and CloudWatch Logs."""
 
 
 class AwsAccount(NamedTuple):
-    """Where machines on AWS are launched, and from what."""
+    """Where machines on AWS are launched, and from which image."""
 
     account: str
     """Twelve digits."""
@@ -34,7 +34,7 @@ class AwsAccount(NamedTuple):
     """An AMI, or the SSM parameter that names one; None: the newest Deep Learning Base AMI."""
     root_device: str = "/dev/xvda"
     disk: int = 200
-    """GiB."""
+    """Disk size in GiB."""
     key: str | None = None
     """ARN of the KMS key of the buckets."""
 
@@ -45,12 +45,12 @@ class Provider(NamedTuple):
     name: str
     kind: ProviderKind
     launcher: Launcher | None = None
-    """What starts its machines; None: Pulumi on AWS, SkyPilot elsewhere."""
+    """What starts its machines; None: Pulumi on AWS, SkyPilot on other clouds."""
     credentials: Secret | None = None
     credentials_secret: str | None = None
-    """Name of a Secret of the platform's namespace."""
+    """Name of a Secret in the platform's namespace."""
     aws: AwsAccount | None = None
-    """What Pulumi needs to launch a machine; None: nobody said."""
+    """What Pulumi needs to launch a machine; None: not set."""
 
     @property
     def launched_by(self) -> Launcher:
@@ -78,7 +78,7 @@ class Place(NamedTuple):
 
 
 class RemoteQuota(NamedTuple):
-    """What the jobs of a resource may have at once on a remote cluster."""
+    """What the jobs of a resource may use at once on a remote cluster."""
 
     cpu: str
     memory: str
@@ -96,59 +96,59 @@ class Cluster(NamedTuple):
     credentials: Secret | None = None
     credentials_secret: str | None = None
     create_namespace: bool = True
-    """Whether the stack owns the namespace; else it is there already."""
+    """Whether the stack owns the namespace; if not, the namespace must exist."""
     quota: RemoteQuota | None = None
-    """None: no queue, its jobs start at once."""
+    """None: no queue; its jobs start at once."""
     read_secret: str | None = None
-    """Name of a Secret of its namespace with the ``READ_`` variables."""
+    """Name of a Secret in its namespace with the ``READ_`` variables."""
     write_secret: str | None = None
-    """The same with the ``WRITE_`` variables of one job: its name, a dash and the job's."""
+    """Start of the name of each job's Secret with the ``WRITE_`` variables: this name, a dash and the job's name."""
 
     @property
     def place(self) -> tuple[str, str | None, str]:
-        """What tells one from another: resources with the same share it."""
+        """The identity of the cluster: resources with equal values share it."""
         return (self.controller, self.context, self.namespace)
 
 
 class Data(NamedTuple):
-    """How a remote job gets its dataset: one of the two."""
+    """How a remote job gets its dataset: one of the two fields."""
 
     shared: Place | None = None
-    """It reads the platform's own storage there."""
+    """The job reads the platform's own storage there."""
     transfer: Place | None = None
     """The platform exports the dataset there and the job imports it."""
 
 
 class Copying(NamedTuple):
-    """A folder of a volume of the platform, which a Job there copies from or to."""
+    """A folder of a volume of the platform; a Job on the platform copies from or to it."""
 
     claim: str
-    """Name of a PersistentVolumeClaim of the platform's namespace."""
+    """Name of a PersistentVolumeClaim in the platform's namespace."""
     path: str = ""
-    """Of the folder in the volume, without ``/`` at its ends; empty for all of it."""
+    """Path of the folder in the volume, without ``/`` at its ends; empty: the whole volume."""
     secret: str | None = None
-    """Name of a Secret with the environment variables of the copying tool; None: the pod has its rights otherwise."""
+    """Name of a Secret with the copying tool's environment variables; None: the pod gets its rights in another way."""
     image: str | None = None
-    """With the copying tool; None: that of the jobs."""
+    """Image with the copying tool; None: the image of the jobs."""
 
 
 class Remote(NamedTuple):
     """Where the jobs of a resource run instead of the platform's cluster: a cluster, or a machine for each job."""
 
     model: Place | None = None
-    """Each job that trains writes below this, at its own name; None: nobody said, and serving writes nothing."""
+    """Each training job writes below this, at its own name; None: not set, and a serving job writes nothing."""
     cluster: Cluster | None = None
     provider: str | None = None
     instance_type: str | None = None
     region_prefix: str | None = None
     time_limit: int | None = None
-    """Seconds after which the machine is given back whatever the job does; None: nobody said, which is an error."""
+    """Seconds after which the machine is released, whatever the job does; None is an error."""
     image: str | None = None
     command: tuple[str, ...] = ()
     port: int | None = None
-    """On which the command of a serving job listens; None: nobody said, or it does not serve."""
+    """Port on which the command of a serving job listens; None: not set, or the job does not serve."""
     data: Data = Data()
     export_from: Copying | None = None
-    """Where the dataset is that is exported; None: an argument of ``export.sh``."""
+    """The dataset to export; None: an argument of ``export.sh``."""
     import_to: Copying | None = None
-    """Where the model goes; None: an argument of ``import.sh``."""
+    """The destination of the model; None: an argument of ``import.sh``."""

@@ -1,6 +1,6 @@
-"""The JSON Schema of stack files, and the gate that tells valid config from invalid in microseconds.
+"""The JSON Schema of stack files, and a gate that separates valid from invalid config in microseconds.
 
-The gate says yes or no; ``explain`` says what is wrong, only when something is.
+The gate returns yes or no; ``explain`` says what is wrong, and runs only then.
 """
 
 from functools import cache
@@ -13,18 +13,18 @@ FILE = Path(__file__).with_name("stack.schema.json")
 
 @cache
 def schema_text() -> str:
-    """The schema as published by ``modelyard schema``: JSON Schema 2020-12."""
+    """Returns the schema that ``modelyard schema`` prints: JSON Schema 2020-12."""
     return FILE.read_text(encoding="utf-8")
 
 
 def is_valid(config: dict[str, Any]) -> bool:
-    """Whether the ``config`` of a stack file, other packages' keys left out, follows the schema."""
+    """Whether the ``config`` of a stack file, without other packages' keys, follows the schema."""
     return bool(_gate().is_valid({"config": config}))
 
 
 @cache
 def _gate() -> Any:
-    # Imported at first use: it costs 10 ms, and verbs that read no stack file do without.
+    # Imported at first use: it costs 10 ms, and verbs that read no stack file do not need it.
     from jsonschema_rs import Draft202012Validator
 
     return Draft202012Validator(schema_text(), validate_formats=True)

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 
 class Secret(NamedTuple):
-    """An encrypted value. What it encrypts is not known here, so nothing can print it."""
+    """An encrypted value. Its content is not known here, so it cannot be printed."""
 
     path: tuple[str | int, ...]
-    """Where it stands in the stack file, for a caller that may decrypt it."""
+    """Its path in the stack file, for a caller that may decrypt it."""
 
     def __repr__(self) -> str:
         return "[secret]"

@@ -1,7 +1,7 @@
-"""How a mapping of a stack file becomes a frozen value: what each of its keys holds.
+"""Shapes: how a mapping of a stack file becomes a frozen value, key by key.
 
-The field of a key is the key in Python's spelling: ``perWorker`` fills ``per_worker``. A key that is not there fills
-nothing, so defaults stand in the types of ``config``, and only there.
+The field of a key is the key in Python's spelling: ``perWorker`` fills ``per_worker``. A missing key fills nothing, so
+defaults are only in the types of ``config``.
 """
 
 import re
@@ -15,19 +15,19 @@ from modelyard.stack.config import Path
 from modelyard.stack.secret import Secret
 
 Convert = Callable[[Any, str | None], Any]
-"""From a value and, where it is a number, its source text."""
+"""Converts a value; the second argument is its source text if it is a number."""
 
 
 class Shape(NamedTuple):
     """A mapping of known keys."""
 
     kind: Callable[..., Any]
-    """What is made of it, called with its fields by name."""
+    """Creates the value; called with its fields by name."""
     keys: Mapping[str, "Convert | Shape | Each | Named"]
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """The keys that hold no further shape."""
+        """The keys that hold no nested shape."""
         return tuple(key for key, held in self.keys.items() if not isinstance(held, Shape | Each | Named))
 
 
@@ -38,31 +38,31 @@ class Each(NamedTuple):
 
 
 class Named(NamedTuple):
-    """Mappings of one shape by names that the operator chose."""
+    """Mappings of one shape, by names that the operator chose."""
 
     shape: Shape
 
 
 class Source(NamedTuple):
-    """What a document says beside its values."""
+    """What a document contains besides its values."""
 
     texts: Mapping[Path, str]
     """Source text of numbers."""
     secrets: frozenset[Path]
-    """Where encrypted values stand."""
+    """Paths of encrypted values."""
 
 
 def made(given: Mapping[str, Any], shape: Shape, source: Source, path: Path = ()) -> Any:
-    """The value of a mapping that follows the schema.
+    """Returns the value of a mapping that follows the schema.
 
     Args:
         given: the mapping.
         shape: its shape.
         source: of the whole document.
-        path: where the mapping stands in it.
+        path: the path of the mapping in the document.
 
     Raises:
-        KeyError: it has a key that the shape does not know, which the schema refuses.
+        KeyError: the mapping has a key that the shape does not know; the schema rejects such keys.
     """
     return shape.kind(
         **{field_of(key): _held(value, shape.keys[key], source, (*path, key)) for key, value in given.items()}
@@ -71,12 +71,12 @@ def made(given: Mapping[str, Any], shape: Shape, source: Source, path: Path = ()
 
 @cache
 def field_of(key: str) -> str:
-    """The field that a key fills."""
+    """Returns the field that a key fills."""
     return re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", key)
 
 
 def spelled(field: str) -> str:
-    """The key that fills a field: ``timeLimit`` for ``time_limit``."""
+    """Returns the key that fills a field: ``timeLimit`` for ``time_limit``."""
     return re.sub(r"_(.)", lambda found: found[1].upper(), field)
 
 
@@ -93,7 +93,7 @@ def _held(value: Any, held: Convert | Shape | Each | Named, source: Source, path
 
 
 def _sealed(value: Any, path: Path, secrets: frozenset[Path]) -> Any:
-    """The value with a ``Secret`` in the place of each encrypted one."""
+    """Returns the value with a ``Secret`` for each encrypted value."""
     if path in secrets:
         return Secret(path)
     if isinstance(value, dict):
@@ -104,48 +104,48 @@ def _sealed(value: Any, path: Path, secrets: frozenset[Path]) -> Any:
 
 
 def same(value: Any, _: str | None) -> Any:
-    """The value as it is."""
+    """Returns the value unchanged."""
     return value
 
 
 def line(value: Any, _: str | None) -> str:
-    """Text in one line."""
+    """Returns text as one line."""
     return " ".join(value.split())
 
 
 def count(value: Any, _: str | None) -> int:
-    """A whole number, also one that is written ``1.0``."""
+    """Returns a whole number, even if it is written ``1.0``."""
     return int(value)
 
 
 def counts(value: Any, _: str | None) -> dict[str, int]:
-    """Whole numbers by name."""
+    """Returns whole numbers by name."""
     return {key: int(number) for key, number in value.items()}
 
 
 def flag(value: Any, _: str | None) -> bool:
-    """A truth value; `pulumi config set` writes it as text."""
+    """Returns a boolean; `pulumi config set` writes it as text."""
     return value is True or value == "true"
 
 
 def quantity(value: Any, text: str | None) -> str:
-    """A Kubernetes quantity as the operator wrote it."""
+    """Returns a Kubernetes quantity as the operator wrote it."""
     if isinstance(value, str):
         return value
-    # A hexadecimal number's source text is no quantity; its value is.
+    # The source text of a hexadecimal number is not a quantity; its value is.
     return text if text is not None and text[:2] not in ("0x", "0o") else str(value)
 
 
 def seconds(value: Any, _: str | None) -> int:
-    """A duration in seconds."""
+    """Returns a duration in seconds."""
     return durations.seconds(value)
 
 
 def items(value: Any, _: str | None) -> tuple[str, ...]:
-    """A list of texts."""
+    """Returns a list of texts."""
     return tuple(value)
 
 
 def day(value: Any, _: str | None) -> date:
-    """A date."""
+    """Returns a date."""
     return date.fromisoformat(value)

@@ -1,4 +1,4 @@
-"""The keys of every section of a stack file, as ``stack.schema.json`` has them, and how the value of each is read."""
+"""The keys of every section of a stack file, as in ``stack.schema.json``, and how each value is read."""
 
 from typing import Final
 
@@ -119,7 +119,7 @@ DRAIN: Final = Shape(
 TARGETS: Final = Shape(
     Targets,
     {
-        # Who names the container alone keeps the Deployment's own name.
+        # If only the container is named, the Deployment keeps its own name.
         key: Shape(default._replace, {"deployment": same, "container": same})
         for key, default in (
             ("apiServer", Targets().api_server),
@@ -225,7 +225,7 @@ JOB: Final = Shape(
     },
 )
 
-# GPUs elsewhere
+# Remote GPUs
 
 PLACE: Final = Shape(Place, {"bucket": same, "prefix": same})
 BUCKET: Final = Shape(Bucket, {"name": same, "url": same, "reachedBy": items})
@@ -375,7 +375,7 @@ TEAM: Final = Shape(
 )
 PRIORITY: Final = Shape(Priority, {"name": same, "value": count, "description": line})
 
-# The project's own means
+# The project's own settings
 
 PATCH: Final = Shape(PatchChoice, {"name": same, "version": same, "params": same, "enabled": flag})
 WAIVER: Final = Shape(Waiver, {"code": same, "reason": line, "expires": day, "target": same, "by": same})

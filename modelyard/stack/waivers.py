@@ -1,4 +1,4 @@
-"""Waivers: findings that a stack accepts, with a reason, until a day."""
+"""Waivers: findings that a stack accepts, with a reason, until a date."""
 
 from collections.abc import Iterable
 from datetime import date
@@ -8,24 +8,24 @@ from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack, Waiver
 
 UNWAIVABLE = ("CFG", "PAT", "POL0")
-"""Beginnings of the codes of mistakes in a stack file, in patches and around rules: there is nothing to accept, only to
-correct."""
+"""Prefixes of the codes of mistakes in a stack file, in patches and around rules: you can only correct them, not accept
+them."""
 POLICY = "POL"
-"""The family that a plan does not find: its waivers are for ``modelyard.policy``."""
+"""The family that a plan does not find: ``modelyard.policy`` applies its waivers."""
 
 
 def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:
-    """The findings with the reason on those that a waiver covers, and what is wrong with the waivers themselves.
+    """Returns the findings, with a waiver's reason where one applies, and what is wrong with the waivers themselves.
 
-    A waiver covers findings of its code in its stack and, where it names one, of its target, up to and including the
-    day it expires. An expired waiver covers nothing and is an error; one that covers nothing is advice to remove it.
-    One that does not say who decided is a warning.
-    Whether a waiver of the policies' codes covers one is not known here: ``apply_policy_waivers`` says that.
+    A waiver covers findings of its code in its stack and, if it names a target, of that target, up to and including its
+    expiry date. An expired waiver covers nothing and is an error; a waiver that covers nothing is advice to remove it.
+    A waiver that does not say who decided is a warning.
+    Waivers for policy codes are not judged here; ``apply_policy_waivers`` does that.
 
     Args:
         findings: of this stack; those of other stacks pass through.
-        stack: whose waivers are applied.
-        today: the day it is.
+        stack: the stack with the waivers.
+        today: the current date.
     """
     judged, used = waive(findings, stack, today)
     for index, waiver in enumerate(stack.config.waivers):
@@ -39,7 +39,7 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
 
 
 def apply_policy_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:
-    """The same for the findings of the policies, which a plan does not have. Only their own waivers are judged."""
+    """Applies the policies' waivers to the policies' findings, which a plan does not have, and judges only those."""
     judged, used = waive(findings, stack, today)
     for index, waiver in enumerate(stack.config.waivers):
         if not waiver.code.startswith(POLICY):
@@ -52,13 +52,13 @@ def apply_policy_waivers(findings: Iterable[Finding], stack: Stack, today: date)
 
 
 def waive(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[list[Finding], set[int]]:
-    """The findings with the reason on those that a waiver covers, and the indexes of the waivers that cover one."""
+    """Returns the findings, with a waiver's reason where one applies, and the indexes of the waivers in use."""
     used: set[int] = set()
     return [_judge(finding, stack, today, used) for finding in findings], used
 
 
 def _judge(finding: Finding, stack: Stack, today: date, used: set[int]) -> Finding:
-    """The finding, waived by the first waiver that covers it; every waiver that covers it counts as used."""
+    """Returns the finding, waived by the first waiver that covers it; every waiver that covers it counts as used."""
     if finding.waived or finding.stack not in ("", stack.name) or finding.code.startswith(UNWAIVABLE):
         return finding
     covering = [index for index, waiver in enumerate(stack.config.waivers) if _covers(waiver, finding, today)]
@@ -67,7 +67,7 @@ def _judge(finding: Finding, stack: Stack, today: date, used: set[int]) -> Findi
 
 
 def _said(waiver: Waiver) -> str:
-    """Why, and where it is known, by whom."""
+    """Returns the reason and, if known, who decided."""
     return f"{waiver.reason} ({waiver.by})" if waiver.by else waiver.reason
 
 

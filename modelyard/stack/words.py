@@ -1,4 +1,4 @@
-"""Words of messages: foreign text quoted, escaped and cut, lists, numbers, the nearest name to a misspelt one."""
+"""Formats words for messages: quoted, escaped and cut text, lists, numbers, the nearest name to a misspelt one."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -8,7 +8,7 @@ _NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:
-    """One line that is safe on a terminal: what is not printable is escaped, what is too long is cut."""
+    """Returns one line that is safe on a terminal: escapes unprintable characters and cuts long text."""
     cut = text[:longest]
     if not cut.isprintable():
         cut = "".join(c if c.isprintable() else _NAMES.get(c) or f"\\u{{{ord(c):x}}}" for c in cut)
@@ -16,43 +16,43 @@ def plain(text: str, longest: int = _LONGEST) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in double quotes, safe on a terminal."""
+    """Returns the text in double quotes, safe on a terminal."""
     escaped = plain(text).replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def listed(words: Iterable[str], conjunction: str = "or") -> str:
-    """``a, b or c``."""
+    """Returns ``a, b or c``."""
     *first, last = words
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def few(names: Iterable[str], most: int = 3) -> str:
-    """``a, b, c and 4 more``: the first names of a list, and how many more there are."""
+    """Returns ``a, b, c and 4 more``: the first names of a list, and the number of the rest."""
     every = tuple(names)
     more = len(every) - most
     return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def plural(count: int, word: str) -> str:
-    """``1 GPU``, ``2 GPUs``."""
+    """Returns ``1 GPU``, ``2 GPUs``."""
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def near(word: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:
-    """The known words that are most like this one, letter case aside, the nearest first.
+    """Returns the known words that are most like ``word``, ignoring case, nearest first.
 
-    At most so many, and none that does not reach the likeness (0 to 1).
+    Returns at most ``most`` words, and only words that reach ``likeness`` (0 to 1).
     """
     return list(_near(word, tuple(known), most, likeness))
 
 
 @lru_cache(maxsize=1024)
 def _near(word: str, known: tuple[str, ...], most: int, likeness: float) -> tuple[str, ...]:
-    """Cached: names that are missing, such as those of renamed teams, are often asked for by every job of a stack."""
+    """Cached: every job of a stack may ask for the same missing name, such as that of a renamed team."""
     from difflib import get_close_matches
 
-    # The first of two names that differ in case only wins: they are given in the order they are documented in.
+    # If names differ only in case, the first wins: they come in the order in which they are documented.
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
@@ -60,11 +60,11 @@ def _near(word: str, known: tuple[str, ...], most: int, likeness: float) -> tupl
 
 
 def nearest(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The known word that is most like this one; None where none is ``near``."""
+    """Returns the known word that is most like ``word``; None if none is ``near``."""
     return next(iter(near(word, known, 1, likeness)), None)
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 1, likeness: float = 0.6) -> str:
-    """``did you mean perWorker?``, or nothing; with ``most``, ``did you mean a, b or c?``."""
+    """Returns ``did you mean perWorker?``, or nothing; with ``most``, ``did you mean a, b or c?``."""
     close = near(word, known, most, likeness)
     return f"did you mean {listed(close)}?" if close else ""

@@ -1,7 +1,7 @@
-"""From the bytes of a YAML file to plain values, and where each of them stands.
+"""Parses a YAML file into plain values and the position of each value.
 
-The C parser's events are read one by one, so nothing recurses and every limit is checked before memory is spent. Text
-is refused that two readers would read differently: duplicate keys, several documents, tags.
+It reads the C parser's events one by one, so nothing recurses and every limit is checked before memory is spent. It
+rejects text that two parsers could read differently: duplicate keys, several documents, tags.
 """
 
 from typing import Any, NamedTuple
@@ -28,9 +28,9 @@ from modelyard.stack.yaml.source import Place, Problem, Refused, checked, syntax
 
 MAX_DEPTH = 64
 MAX_NODES = 1_000_000
-"""Values of one file, scalars and containers. 20,000 jobs have about 200,000."""
+"""Maximum number of values in one file, scalars and containers. 20,000 jobs have about 200,000."""
 MAX_ALIASED = 50_000
-"""Values that aliases stand for, counted as often as they are used."""
+"""Maximum number of values that aliases stand for; each use of an alias counts."""
 
 
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -41,17 +41,17 @@ class Document(NamedTuple):
 
     value: Any
     keys: dict[Path, Place]
-    """Where each key and each list item stands."""
+    """Position of each key and list item."""
     values: dict[Path, Place]
-    """Where the value of each key or item starts."""
+    """Start of the value of each key or item."""
     texts: dict[Path, str]
     """Source text of every number: ``23.10`` is the number 23.1 and the text ``23.10``."""
     secrets: tuple[Path, ...]
-    """Where Pulumi's encrypted values stand: mappings whose only key is ``secure``."""
+    """Paths of Pulumi's encrypted values: mappings whose only key is ``secure``."""
 
 
 def parse(content: bytes) -> tuple[Document | None, tuple[Problem, ...]]:
-    """The document with its positions. Not every problem stops the reading: of a duplicate key, the last holds."""
+    """Returns the document with its positions. Some problems do not stop parsing: of duplicate keys, the last wins."""
     problems: list[Problem] = []
     try:
         text = checked(content, problems)
@@ -64,14 +64,14 @@ def parse(content: bytes) -> tuple[Document | None, tuple[Problem, ...]]:
 
 
 def parse_plain(content: bytes) -> tuple[Any, Problem | None]:
-    """The value of a small YAML file alone, None when it is empty, with the first thing that is wrong with it."""
+    """Returns only the value of a small YAML file, None if the file is empty, and the first problem."""
     document, problems = parse(content)
     serious = next((problem for problem in problems if not problem.harmless), None)
     return (None, serious) if document is None or serious is not None else (document.value, None)
 
 
 class _Frame:
-    """A mapping or list that is being read."""
+    """A mapping or list that is being parsed."""
 
     __slots__ = ("anchor", "key", "merges", "nodes", "path", "value")
 
@@ -80,9 +80,9 @@ class _Frame:
         self.path = path
         self.anchor = anchor
         self.nodes = nodes
-        """Nodes read before this one."""
+        """Number of nodes parsed before this frame."""
         self.key: str | None = None
-        """Of a mapping: the key whose value comes next."""
+        """In a mapping: the key whose value comes next."""
         self.merges = False
 
 
@@ -93,7 +93,7 @@ class _Anchored(NamedTuple):
 
 
 class _Builder:
-    """Values and positions from parser events."""
+    """Builds values and positions from parser events."""
 
     def __init__(self, content: bytes, problems: list[Problem]) -> None:
         self._content = content
@@ -110,7 +110,7 @@ class _Builder:
         self._tables: tuple[dict[Path, Any], ...] = (self.keys, self.values, self.texts)
 
     def build(self) -> Any:
-        """The value of the only document, None when there is none."""
+        """Returns the value of the only document, or None if the file has no document."""
         try:
             self._parser.get_event()
             event = self._parser.get_event()
@@ -126,7 +126,7 @@ class _Builder:
         return value
 
     def _node(self) -> Any:
-        """One node with everything in it: the walk. What an event means is decided in the methods below."""
+        """Walks one node with everything in it; the methods below handle each event."""
         frames, next_event = self._frames, self._parser.get_event
         frame: _Frame | None = None
         while True:
@@ -160,7 +160,7 @@ class _Builder:
                 frame.value.append(value)
 
     def _enter(self, frame: _Frame | None, event: Any) -> Path:
-        """Counts the node and notes where it starts."""
+        """Counts the node and records where it starts."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise _at(event, codes.LIMIT, f"the text has more than {MAX_NODES:,} values", "make the file smaller")
@@ -219,7 +219,7 @@ class _Builder:
             what = f"the text is nested deeper than {MAX_DEPTH} levels"
             raise _at(event, codes.LIMIT, what, "flatten it")
         value: dict[str, Any] | list[Any] = {} if isinstance(event, MappingStartEvent) else []
-        # Until it is closed, an alias to this anchor would be an alias to itself.
+        # Until this container is closed, an alias to its anchor would refer to itself.
         self._anchors.pop(event.anchor, None) if event.anchor is not None else None
         return _Frame(value, path, event.anchor, self._nodes - 1)
 
@@ -251,7 +251,7 @@ class _Builder:
         return anchored.value
 
     def _copy_places(self, value: Any, source: Path, target: Path) -> None:
-        """What stands below ``source`` now also stands below ``target``: errors point at the anchored lines."""
+        """Copies the positions below ``source`` to ``target``, so that errors point at the anchored lines."""
         waiting: list[tuple[Any, Path]] = [(value, ())]
         while waiting:
             outer, inside = waiting.pop()
@@ -266,7 +266,7 @@ class _Builder:
                         table[(*target, *path)] = at
 
     def _merge(self, value: dict[str, Any], path: Path) -> None:
-        """``<<``: keys of the merged mappings that this one has not itself; the first of several wins."""
+        """Applies ``<<``: adds keys that the mapping does not set itself; the first of several mappings wins."""
         merged = value.pop("<<")
         place = (*path, "<<")
         several = isinstance(merged, list)
@@ -292,7 +292,7 @@ def _at(event: Any, code: str, message: str, remedy: str) -> Refused:
 
 
 def _is_secret(value: Any) -> bool:
-    """Whether a value is one that Pulumi has encrypted."""
+    """Whether Pulumi has encrypted a value."""
     return isinstance(value, dict) and len(value) == 1 and isinstance(value.get("secure"), str)
 
 

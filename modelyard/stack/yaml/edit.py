@@ -1,4 +1,4 @@
-"""Changing single values in the text of a YAML file: everything else stays exactly as it is, comments included."""
+"""Changes single values in the text of a YAML file. Everything else stays exactly as it is, comments included."""
 
 import json
 from typing import Any
@@ -10,22 +10,22 @@ from modelyard.stack.config import Path
 
 
 class EditError(Exception):
-    """A value cannot be put where it should go; the message says why."""
+    """A value cannot be put at a path; the message says why."""
 
 
 def with_value(text: str, path: Path, value: Any) -> str:
-    """The text with one value set: replaced where the key is there, else added at the end of its mapping or list.
+    """Sets one value in a text: replaces it if the key exists, else adds it at the end of its mapping or list.
 
     Args:
         text: a YAML document in block or flow style.
-        path: keys and list positions from the top of the document. The position after the last item adds one.
+        path: keys and list positions from the top of the document. The position after the last item appends.
         value: text, number, boolean, or a mapping or list of them.
 
     Raises:
-        EditError: the text is no YAML, or ``path`` leads through something that is no mapping or list.
+        EditError: the text is not YAML, or ``path`` leads through something that is not a mapping or list.
     """
     try:
-        # The pure Python loader: only its marks count characters, which is what slicing needs.
+        # The pure Python loader: only its marks count characters, which slicing needs.
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise EditError(f"the file is not YAML: {error}") from error
@@ -49,7 +49,7 @@ def _child(node: Node, key: str | int) -> Node | None:
 
 
 def _end(text: str, node: Node) -> int:
-    """Where a node's own text ends; a block's mark stands at the next token, past comments and blank lines."""
+    """Returns the end of a node's own text; a block's mark is at the next token, past comments and blank lines."""
     end = node.end_mark.index
     if isinstance(node, MappingNode | SequenceNode) and not node.flow_style and node.value:
         last = node.value[-1][1] if isinstance(node, MappingNode) else node.value[-1]
@@ -58,7 +58,7 @@ def _end(text: str, node: Node) -> int:
 
 
 def _added(text: str, node: Node, path: Path, value: Any) -> str:
-    """The text with a key or item more at the end of a mapping or list."""
+    """Returns the text with a key or item added at the end of a mapping or list."""
     flow = bool(getattr(node, "flow_style", None))
     if flow or not node.value:
         closing = node.end_mark.index - 1
@@ -89,7 +89,7 @@ def _nested(path: Path, value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text that would need several lines in double quotes, on one."""
+    """Writes text that would take several lines in double quotes on one line."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
@@ -112,7 +112,7 @@ def _block(path: Path, value: Any, column: int) -> str:
 
 
 def _inline(value: Any, node: Node) -> str:
-    """A value in the style of the one that it replaces."""
+    """Returns a value in the style of the value that it replaces."""
     if isinstance(value, str) and getattr(node, "style", None) == '"':
         return json.dumps(value, ensure_ascii=False)
     return _flow(value)

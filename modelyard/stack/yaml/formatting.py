@@ -1,8 +1,8 @@
-"""One layout for YAML files: order of keys, indentation, space. What a value is and how it is written stays as it was.
+"""Formats YAML files: order of keys, indentation, space. Values and their spelling stay as they are.
 
-The text of every key and value is copied, never written anew, so quotes, numbers, encrypted values and long texts come
-out as they went in. Comments go where their key goes: those above it, and the one behind it. (Round-trip libraries hang
-a comment on the value before it, and a key that moves leaves its comment behind.)
+It copies the text of every key and value, so quotes, numbers, encrypted values and long texts stay unchanged. Comments
+move with their key: those above it, and the one behind it. (Round-trip libraries attach a comment to the value before
+it, so a key that moves leaves its comment behind.)
 """
 
 from collections.abc import Sequence
@@ -18,22 +18,22 @@ from modelyard.stack.yaml.layout import Layout, Order, Unknown, in_file_order
 from modelyard.stack.yaml.source import Problem
 
 _LINE_BREAKS = ("\r", "\x85", "\u2028", "\u2029")
-"""What YAML 1.1 ends a line with beside the line feed."""
+"""Characters besides the line feed that end a line in YAML 1.1."""
 
 
 class Formatted(NamedTuple):
-    """A text in its layout, or as it was with the reason."""
+    """A formatted text, or the unchanged text with the reason."""
 
     text: str
     problem: Problem | None = None
-    """Why it is as it was; harmless where the file is sound and only its layout is beyond this module."""
+    """Why the text is unchanged; harmless if the file is valid and this module only cannot lay it out."""
 
 
 def formatted(text: str, order: Order = in_file_order) -> Formatted:
-    """The text in the layout: blocks indented by two, one space behind a colon, at most one blank line in a row.
+    """Formats a text: blocks indented by two, one space behind a colon, at most one blank line in a row.
 
-    It is the same YAML: a text that would read differently afterwards is left as it was. Formatting twice changes
-    nothing more. In a file with anchors, keys are not moved: an alias has to come after its anchor.
+    The meaning stays: a text that would parse differently afterwards is left as it is. Formatting twice changes nothing
+    more. In a file with anchors, keys do not move, because an alias must come after its anchor.
     """
     content = text.removeprefix("\ufeff").replace("\r\n", "\n")
     before, problems = parse(content.encode(errors="surrogatepass"))
@@ -59,12 +59,12 @@ def _left(text: str, line: int, what: str) -> Formatted:
 
 
 def _meaning(document: Document | None) -> Any:
-    """Everything that a reader makes of a document but the places in it."""
+    """Everything in a document except positions."""
     return None if document is None else (document.value, document.texts, frozenset(document.secrets))
 
 
 def stack_order(path: Path) -> Sequence[str]:
-    """The order of keys in a stack file: that of its schema. Pulumi's own keys stay where they are."""
+    """Returns the order of keys in a stack file: that of its schema. Pulumi's own keys stay where they are."""
     found = _schema_at(path)
     return tuple(found.get("properties", ())) if path else ()
 

@@ -1,4 +1,4 @@
-"""The lines of a YAML document put together anew: every key and value copied, only the space between them made."""
+"""Lays out the lines of a YAML document: copies every key and value, and rebuilds only the space between them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -9,40 +9,40 @@ from modelyard.stack.config import Path
 from modelyard.stack.schema import PREFIX
 
 
-# The nodes of a YAML document as they stand in its text, aliases as the leaves that they are there.
+# The nodes of a YAML document as they are in its text; aliases are leaves.
 class Node(NamedTuple):
-    """A node as it stands in the text."""
+    """A node as it is in the text."""
 
     kind: str
     """``scalar`` (aliases too), ``mapping`` or ``sequence``."""
     start: Any
-    """Mark of its first character, anchor and tag included."""
+    """Mark of the first character, including anchor and tag."""
     end: Any
     flow: bool
     style: str
     children: tuple["Node", ...] = ()
-    """Of a mapping: keys and values in turn."""
+    """In a mapping: keys and values in turn."""
 
     @property
     def pairs(self) -> Iterator[tuple["Node", "Node"]]:
-        """The keys of a mapping with their values."""
+        """Yields the keys of a mapping with their values."""
         return zip(self.children[::2], self.children[1::2], strict=True)
 
 
 class Composed(NamedTuple):
-    """A document's root node, None where it is empty, and whether any node has an anchor or is an alias."""
+    """A document's root node, None if it is empty, and whether any node has an anchor or is an alias."""
 
     root: Node | None
     anchored: bool
 
 
 def composed(text: str) -> Composed:
-    """The nodes of a text of one document.
+    """Returns the nodes of a text with one document.
 
     Raises:
-        yaml.YAMLError: the text is no YAML.
+        yaml.YAMLError: the text is not YAML.
     """
-    # The pure Python parser: only its marks count characters, which is what slicing needs.
+    # The pure Python parser: only its marks count characters, which slicing needs.
     open_: list[list[Node]] = [[]]
     begun: list[Any] = []
     anchored = False
@@ -71,20 +71,20 @@ def composed(text: str) -> Composed:
     return Composed(open_[0][0] if open_[0] else None, anchored)
 
 
-# Lines of a YAML text that is laid out anew.
+# Lines of the formatted text.
 GAP = 2
-"""Least spaces before a comment that stands behind something; more stay, so that comments may be aligned."""
+"""Minimum number of spaces before a trailing comment; more spaces stay, so that comments can be aligned."""
 
 
 class Line(NamedTuple):
-    """A line of the result. A raw one is part of a value, and blank lines in it count."""
+    """A line of the result. A raw line is part of a value, and its blank lines count."""
 
     text: str
     raw: bool = False
 
 
 def note(rest: str) -> str:
-    """What stands behind a key whose value is below: an anchor, a comment, or nothing."""
+    """Returns what follows a key whose value is below it: an anchor, a comment, or nothing."""
     text = rest.strip()
     if not text:
         return ""
@@ -92,14 +92,14 @@ def note(rest: str) -> str:
 
 
 def shifted(line: str, by: int) -> str:
-    """A further line of a value, indented with its key."""
+    """Returns a continuation line of a value, indented with its key."""
     if by >= 0:
         return " " * by + line if line else line
     return line[min(-by, len(line) - len(line.lstrip(" "))) :]
 
 
 def joined(lines: Sequence[Line]) -> str:
-    """The lines as a text: no blank line at either end, never two in a row, none at the top of a block."""
+    """Joins the lines: no blank line at either end, never two in a row, none at the top of a block."""
     kept: list[Line] = []
     for line in lines:
         if not line.raw and not line.text and (not kept or (not kept[-1].text and not kept[-1].raw)):
@@ -111,19 +111,19 @@ def joined(lines: Sequence[Line]) -> str:
 
 
 Order = Callable[[Path], Sequence[str]]
-"""The keys of the mapping at a path in the order wanted; keys that it does not name come behind, as they stood."""
+"""Returns the wanted key order for the mapping at a path; keys that it does not name follow in file order."""
 Part = TypeVar("Part")
 
 INDENT = 2
 
 
 def in_file_order(_path: Path) -> Sequence[str]:
-    """The order that leaves every key where it is."""
+    """Leaves every key where it is."""
     return ()
 
 
 class Unknown(Exception):
-    """The text has a form that this module does not lay out."""
+    """The text has a form that this module cannot lay out."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(line, what)
@@ -132,19 +132,19 @@ class Unknown(Exception):
 
 
 class Layout:
-    """Walks a document in the order of its text and puts its lines together anew."""
+    """Walks a document in the order of its text and rebuilds its lines."""
 
     def __init__(self, text: str, order: Order) -> None:
         self._text = text
         self._lines = text.split("\n")
         self._next = 0
-        """The first line that nothing has taken yet."""
+        """The first line that is not consumed yet."""
         self._root, anchored = composed(text)
-        # An alias has to come after its anchor.
+        # An alias must come after its anchor.
         self._order = in_file_order if anchored else order
 
     def text(self) -> str:
-        """The whole result."""
+        """Returns the whole result."""
         lines: list[Line] = []
         if self._root is not None:
             first = self._root.start.line
@@ -163,7 +163,7 @@ class Layout:
     # Comments and blank lines
 
     def _between(self, line: int) -> list[Line]:
-        """The comments, blank lines and document marks from here up to a line."""
+        """Returns the comments, blank lines and document marks from the current line up to ``line``."""
         found = [self._lines[number].strip() for number in range(self._next, line)]
         for number, text in enumerate(found, self._next):
             if text and not text.startswith(("#", "---", "...", "%")):
@@ -172,7 +172,7 @@ class Layout:
         return [Line(text) for text in found]
 
     def _foot(self, column: int) -> list[Line]:
-        """The comments below the last line of a block that are indented like it, or deeper."""
+        """Returns the comments below the last line of a block that are indented like it, or deeper."""
         end = self._next
         for number in range(self._next, len(self._lines)):
             stripped = self._lines[number].lstrip()
@@ -183,7 +183,7 @@ class Layout:
         return self._between(end)
 
     def _behind(self, end: Any) -> str:
-        """What stands behind a value on its last line: a comment with the space before it, or nothing."""
+        """Returns what follows a value on its last line: a comment with the space before it, or nothing."""
         line = self._lines[end.line]
         rest = line[end.column :]
         comment = rest.strip()
@@ -196,7 +196,7 @@ class Layout:
     # Blocks
 
     def _block(self, node: Node, indent: int, path: Path) -> list[Line]:
-        """The lines of a block mapping or list, with the comments that end it."""
+        """Returns the lines of a block mapping or list, with the comments at its end."""
         column = node.children[0].start.column if node.kind == "mapping" else self._dash(node)
         entries = self._entries if node.kind == "mapping" else self._items
         lines = entries(node, indent, path)
@@ -206,7 +206,7 @@ class Layout:
         return lines + foot
 
     def _dash(self, node: Node) -> int:
-        """The column of a block list's dashes."""
+        """Returns the column of a block list's dashes."""
         for number in range(self._next, len(self._lines)):
             stripped = self._lines[number].lstrip()
             if stripped and not stripped.startswith("#"):
@@ -217,7 +217,7 @@ class Layout:
         raise Unknown(node.start.line + 1, "a list's dashes were not found")
 
     def _dash_from(self, number: int, node: Node) -> int:
-        # A list may begin on the line of the dash before it: `- - one`.
+        # A list can begin on the line of the dash before it: `- - one`.
         return node.start.column if node.start.line == number else 0
 
     def _entries(self, node: Node, indent: int, path: Path) -> list[Line]:
@@ -248,7 +248,7 @@ class Layout:
             whole = item.kind == "sequence" or item.start.index == item.children[0].start.index
             if item.start.line == number and not rest.strip() and whole:
                 below = self._block(item, indent + INDENT, (*path, index))
-                # A key that came to the top may have comments: they go above the dash.
+                # A key that moved to the top may have comments: they go above the dash.
                 first = next(at for at, line in enumerate(below) if not line.text.lstrip().startswith("#"))
                 lines += [Line(pad + line.text.lstrip()) for line in below[:first]]
                 lines += [Line(f"{pad}- {below[first].text.lstrip()}"), *below[first + 1 :]]
@@ -268,7 +268,7 @@ class Layout:
         raise Unknown(self._next, "a list's dashes were not found")
 
     def _value(self, before: "_Before", value: Node, indent: int, path: Path) -> list[Line]:
-        """A key or dash with what belongs to it."""
+        """Returns the lines of a key or dash and its value."""
         if value.flow or value.kind == "scalar":
             self._nothing_between(before, value)
             return self._leaf(before.lead, value, indent, before.indent, path)
@@ -279,7 +279,7 @@ class Layout:
         return [Line(before.lead + note(rest)), *self._block(value, indent + INDENT, path)]
 
     def _nothing_between(self, before: "_Before", value: Node) -> None:
-        """Comments between a key and its value on a later line would have no place."""
+        """Rejects comments between a key and its value on a later line, which would have no place."""
         if value.start.line == before.line:
             return
         found = [self._lines[before.line][before.column :].strip().removeprefix(":")]
@@ -289,7 +289,7 @@ class Layout:
             raise Unknown(before.line + 1, "something stands between a key and its value")
 
     def _leaf(self, lead: str, node: Node, indent: int, old: int, path: Path) -> list[Line]:
-        """A value that is copied, behind its key or dash. ``old``: how far the key or dash was indented."""
+        """Returns a copied value behind its key or dash. ``old`` is the old indentation of the key or dash."""
         if node.style in ("|", ">"):
             text, behind = self._block_scalar(node), ""
         else:
@@ -305,7 +305,7 @@ class Layout:
         return [made, *more]
 
     def _block_scalar(self, node: Node) -> str:
-        """A text behind ``|`` or ``>``, without the blank lines below it where they are no part of it."""
+        """Returns a text behind ``|`` or ``>``, without trailing blank lines that are not part of it."""
         text = self._slice(node)
         keeps = "+" in text.partition("\n")[0].partition("#")[0]
         text = text.removesuffix("\n") if keeps else text.rstrip("\n")
@@ -315,7 +315,7 @@ class Layout:
     # Flow style, and the text itself
 
     def _flow(self, node: Node, path: Path) -> str:
-        """A mapping or list in brackets on one line; as it was where it has an anchor, a tag, or a rare form."""
+        """Returns a flow mapping or list on one line; unchanged if it has an anchor, a tag, or a rare form."""
         text = self._slice(node)
         if node.kind == "scalar":
             return text
@@ -342,7 +342,7 @@ class Layout:
         return str(value)
 
     def _sorted(self, entries: list[tuple[str, Part]], path: Path) -> list[tuple[str, Part]]:
-        """Keys in their order: those of other packages first, ours by the order, and then what it does not name."""
+        """Sorts keys: those of other packages first, then modelyard's in the given order, then all others."""
         rank = {name: number for number, name in enumerate(self._order(path))}
         if not rank:
             return entries
@@ -360,8 +360,8 @@ class _Before(NamedTuple):
     """A key with its colon, or a dash."""
 
     lead: str
-    """As it is written anew, indented."""
+    """As written in the result, indented."""
     line: int
-    """Where it ends in the text, and how far it was indented there."""
+    """The line where it ends in the text, and its indentation there."""
     column: int
     indent: int

@@ -1,8 +1,8 @@
-"""What a plain YAML scalar stands for, by the core schema of YAML 1.2.
+"""The values of plain YAML scalars, by the core schema of YAML 1.2.
 
-``true`` and ``false`` are booleans, ``null``, ``~`` and nothing are null, the rest is a number or text: ``yes``, ``on``
-and ``2027-03-01`` are text. A number that JSON cannot carry (``.inf``, ``.nan``, 1e400) or that is longer than 30
-characters stays text too.
+``true`` and ``false`` are booleans; ``null``, ``~`` and an empty scalar are null; the rest is a number or text:
+``yes``, ``on`` and ``2027-03-01`` are text. A number that JSON cannot carry (``.inf``, ``.nan``, 1e400) or that is
+longer than 30 characters stays text too.
 """
 
 import re
@@ -24,7 +24,7 @@ _LONGEST_NUMBER = 30
 
 
 def resolve(text: str) -> Scalar:
-    """The value of a plain scalar."""
+    """Returns the value of a plain scalar."""
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in _NUMBER_STARTS or len(text) > _LONGEST_NUMBER:

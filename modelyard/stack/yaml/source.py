@@ -1,4 +1,4 @@
-"""The bytes of a YAML file before the parser sees them, and what the parser says when it cannot go on."""
+"""Checks the bytes of a YAML file before parsing, and words the parser's syntax errors."""
 
 from typing import Final, NamedTuple
 
@@ -8,7 +8,7 @@ from modelyard.stack import codes
 from modelyard.stack.words import plain
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Size of the largest file that is parsed. One of 40 lines has about 1,000 bytes, one of 20,000 jobs 3 million."""
+"""Size of the largest file that is parsed. A file of 40 lines has about 1,000 bytes, one of 20,000 jobs 3 million."""
 
 Place = tuple[int, int]
 """1-based line and column."""
@@ -18,28 +18,28 @@ _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Problem(NamedTuple):
-    """What is wrong with a text, before it is known whose text it is."""
+    """What is wrong with a text, before its file is known."""
 
     code: str
     message: str
     line: int = 0
-    """1-based, 0 where there is none."""
+    """1-based; 0 if there is no line."""
     column: int = 0
     remedy: str = ""
     detail: str = ""
     harmless: bool = False
-    """Whether the text was read nevertheless."""
+    """Whether the text could be read anyway."""
 
 
 class Refused(Exception):
-    """Carries the one problem after which a text cannot be read on."""
+    """Carries the problem that stops the parsing of a text."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
 
 def checked(content: bytes, problems: list[Problem]) -> bytes:
-    """The bytes of a text that is small enough, UTF-8, and free of control characters."""
+    """Returns the bytes if they are small enough, UTF-8, and free of control characters."""
     if len(content) > MAX_BYTES:
         raise Refused(too_large(len(content)))
     if content.startswith(b"\xef\xbb\xbf"):
@@ -62,7 +62,7 @@ def checked(content: bytes, problems: list[Problem]) -> bytes:
 
 
 def too_large(size: int) -> Problem:
-    """The problem of a file of ``size`` bytes."""
+    """Returns the problem for a file of ``size`` bytes."""
     limit = f"the limit is {MAX_BYTES:,} bytes"
     return Problem(
         codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="move what is not configuration elsewhere"
@@ -76,9 +76,9 @@ def _place(content: bytes, offset: int) -> Place:
 
 
 def syntax(error: YAMLError, content: bytes) -> Problem:
-    """The parser's complaint in the operator's words."""
+    """Words the parser's error for the operator."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        # The reader's own: a character that YAML does not allow, with its offset in characters.
+        # From the reader: a character that YAML does not allow, with its offset in characters.
         character = getattr(error, "character", None)
         position = getattr(error, "position", 0)
         before = content.decode()[:position] if isinstance(position, int) else ""
