@@ -263,13 +263,13 @@ def object_findings(
 
 
 def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]") -> Iterator[Finding]:
-    """The findings about jobs, resources with their partitions and environments, pipelines, and notebook servers."""
+    """The findings about jobs, resources with their partitions and Python environments, pipelines, and notebook servers."""
     if stack.config.partitions:
         from modelyard.plan.checks.partitions import check_partitions
 
         yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
-        # Most stacks have none, and the formulas are an import of their own.
+        # Most stacks have none, and the formulas need a separate import.
         from modelyard.plan.checks.jobs import check_job_room
         from modelyard.plan.checks.partitions import check_slice_quotas
         from modelyard.runs.jobs import check_dispatch, check_images, check_spark

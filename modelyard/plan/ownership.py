@@ -34,7 +34,7 @@ CONTROLLERS = ("keda", "vpa-", "karpenter", "kueue", "kuberay", "prometheus-adap
 WORDS = ("controller", "operator", "autoscaler")
 """Words in the names of other managers that write by themselves."""
 MANAGER = "manager"
-"""An operator's default program name, and so its field manager unless it sets another."""
+"""The default program name from operator kits, and so an operator's field manager unless it sets another."""
 PROGRAMS = (
     "openapi-generator",
     "swagger-codegen",

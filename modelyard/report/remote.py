@@ -30,7 +30,7 @@ class RemoteResource(NamedTuple):
 
 
 def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = PLAIN) -> list[str]:
-    """Each resource with its offers."""
+    """Each remote resource with its offers."""
     lines = [f"{safe(stack)}: {count(len(resources), 'remote resource')}"]
     for one in resources:
         remote = one.resource.remote

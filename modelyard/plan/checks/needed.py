@@ -19,7 +19,7 @@ def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Find
     """The findings about new objects whose pods would wait for a missing object.
 
     Raises:
-        ClusterError: the API server does not answer.
+        ClusterError: the API server is asked and does not answer.
     """
     named = named_by_new_pods(targets)
     gone = absent(named) if named else ()

@@ -24,7 +24,7 @@ _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
 
 
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
-    """The findings about node pools, and about flavors that have no pool."""
+    """The findings about node pools, and about flavors next to them."""
     pools = stack.config.node_pools
     yield from named_twice(stack, "QUE001", "nodePools")
     sound = True

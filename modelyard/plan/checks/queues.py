@@ -271,7 +271,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             have += sum(pool.gpus for pool in pools) if resource == GPU_RESOURCE else 0
             promised = sum(gpus for _, gpus in theirs)
             if promised <= have:
-                # A flavor whose nodes include nodes without such GPUs counts only the nodes that have them.
+                # Flavors that share only nodes without such GPUs share no capacity.
                 places = {node.name: node.allocatable[resource] for node in lasting if node.allocatable.get(resource)}
                 if resource == GPU_RESOURCE:
                     places |= {f"pool {pool.name}": Fraction(pool.gpus) for pool in pools}

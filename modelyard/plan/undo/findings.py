@@ -1,4 +1,4 @@
-"""Findings about undo: objects that a plan lets go, and ledgers with errors."""
+"""Findings about undo: objects that the stack no longer asks for, and ledgers with errors."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,6 +1,6 @@
 """Objects that the stack no longer asks for: an apply restores what it patched, and deletes what it made.
 
-The engine's state has the objects that an apply lets go. If the state is not available, as in an offline plan,
+The engine's state has these objects. If the state is not available, as in an offline plan,
 the annotations of the objects replace it.
 """
 
@@ -65,7 +65,7 @@ def leaving(
     workloads: Mapping[str, Workload],
     namespace: str,
 ) -> Iterator[Leaving]:
-    """The objects that an apply lets go.
+    """The objects that the stack no longer asks for.
 
     Args:
         wanted: the objects that the stack asks for.
