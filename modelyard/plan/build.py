@@ -263,7 +263,7 @@ def object_findings(
 
 
 def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]") -> Iterator[Finding]:
-    """The findings about jobs, resources with their partitions and Python environments, pipelines, and notebook servers."""
+    """The findings about jobs, resources, their partitions and Python environments, pipelines, and notebook servers."""
     if stack.config.partitions:
         from modelyard.plan.checks.partitions import check_partitions
 
