@@ -7,7 +7,7 @@ from modelyard.plan.keda import bounds
 
 
 class Autoscaling(pulumi.ComponentResource):
-    """How the training backends sleep: the most replicas of each.
+    """The autoscaling of the training backends: the most replicas of each.
 
     Its fields and objects are part of the training targets, so it declares no resource of its own.
     """
@@ -18,7 +18,7 @@ class Autoscaling(pulumi.ComponentResource):
 
 
 def autoscaled(plan: Plan) -> dict[str, str]:
-    """The most replicas of each target that an autoscaler looks after, by name."""
+    """The most replicas of each autoscaled target, by name."""
     found = {target.name: target.after["metadata"].get("annotations") or {} for target in plan.asked}
     key = "autoscaling/max_replicas"
     said = {name: annotations[key] for name, annotations in found.items() if key in annotations}

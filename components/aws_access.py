@@ -1,4 +1,4 @@
-"""What pods may do on AWS: a role for each service account, by EKS Pod Identity."""
+"""The rights of pods on AWS: a role for each service account, by EKS Pod Identity."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from modelyard.workloads.remote.aws_rights import document, reading, trust, writ
 
 
 def pod_role(name: str, aws: Aws, namespace: str, account: str, inside: pulumi.ResourceOptions) -> iam.Role:
-    """A role that only the pods of one service account of this cluster can have."""
+    """A role that only the pods of one service account of this cluster can assume."""
     ours = {
         "StringEquals": {
             "aws:SourceAccount": aws.account,
@@ -30,7 +30,7 @@ def pod_role(name: str, aws: Aws, namespace: str, account: str, inside: pulumi.R
 
 
 def give(name: str, aws: Aws, access: Access, cluster: eks.Cluster, inside: pulumi.ResourceOptions) -> None:
-    """Lets the pods of a service account read and add what is below their prefixes."""
+    """Lets the pods of a service account read and add objects below their prefixes."""
     label = f"{name}-{access.namespace}-{access.service_account}"
     role = pod_role(label, aws, access.namespace, access.service_account, inside)
     bucket = bucket_name(aws)
@@ -62,13 +62,13 @@ def addon(
     """An add-on of EKS.
 
     Args:
-        name: what its resources are named after.
-        aws: the environment's side on AWS.
-        addon_name: as EKS calls it.
+        name: prefix of its resources' names.
+        aws: the stack's AWS settings.
+        addon_name: EKS's name for it.
         cluster: where it runs.
-        after: what it needs first.
-        inside: whose child it is.
-        identity: its service account in ``kube-system`` and the policy of AWS that this gets.
+        after: resources that it needs first.
+        inside: options with its parent.
+        identity: its service account in ``kube-system`` and the AWS policy for it.
     """
     identities = None
     if identity is not None:

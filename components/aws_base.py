@@ -1,4 +1,4 @@
-"""The AWS side of an environment, for those who start from nothing."""
+"""The AWS base of a stack, for projects that start from nothing."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ from modelyard.stack.aws import Aws
 class AwsBase(pulumi.ComponentResource):
     """A cluster with CPU and GPU machines, a registry, a bucket, and roles for pods.
 
-    Kubernetes itself is not touched: the platform's installer and modelyard's patches come after.
+    Does not change Kubernetes itself: the platform's installer and modelyard's patches come after.
     """
 
     def __init__(self, name: str, aws: Aws, opts: pulumi.ResourceOptions | None = None) -> None:
-        """Declares it all.
+        """Declares all resources.
 
         Raises:
-            pulumi.RunError: something is wrong with what is asked for; everything that is, at once.
+            pulumi.RunError: the settings are wrong; reports everything at once.
         """
         if wrong := list(problems(aws)):
             raise pulumi.RunError("\n".join((f"the AWS side of {aws.name} cannot be made", *wrong)))
@@ -30,7 +30,7 @@ class AwsBase(pulumi.ComponentResource):
         inside = pulumi.ResourceOptions(parent=self)
         subnets: list[pulumi.Input[str]] = [*aws.subnets]
         if not subnets:
-            # A stack with subnets of its own has no use for all this.
+            # A stack with existing subnets does not need this import.
             from components.aws_network import network
 
             subnets = [*network(name, aws, inside)]
@@ -68,7 +68,7 @@ class AwsBase(pulumi.ComponentResource):
 
 
 def kubeconfig(aws: Aws, endpoint: str, authority: str) -> dict[str, Any]:
-    """What kubectl needs. It has no token: the AWS CLI makes one at each run."""
+    """A kubeconfig for kubectl. It has no token: the AWS CLI makes one at each run."""
     asked = ["eks", "get-token", "--region", aws.region, "--cluster-name", aws.name, "--output", "json"]
     login = {
         "apiVersion": "client.authentication.k8s.io/v1",

@@ -1,6 +1,6 @@
-"""What is wrong with an environment's side on AWS, before AWS is asked for anything.
+"""Checks a stack's AWS settings before any request to AWS.
 
-Regions and machine types are held against the lists of the installed pulumi-aws and the tables of modelyard.
+Compares regions and machine types with the lists of the installed pulumi-aws and the tables of modelyard.
 """
 
 import re
@@ -25,14 +25,14 @@ SMALLEST: Final = 20
 LARGEST: Final = 16
 """Prefix length of the largest network that a VPC may have."""
 OLDEST: Final = 31
-"""Minor version of the oldest Kubernetes that EKS makes clusters of; extended support of 1.30 ended on 2026-07-23."""
+"""Minor version of the oldest Kubernetes that EKS creates; extended support of 1.30 ended on 2026-07-23."""
 _TAG_KEY: Final = 128
 _TAG_VALUE: Final = 256
-"""Letters of a tag's key and value that AWS takes."""
+"""Letters that AWS accepts in a tag's key and value."""
 
 
 def problems(aws: Aws) -> Iterator[str]:
-    """Everything that keeps it from being made, a sentence each."""
+    """Everything that is wrong with the settings, one sentence each."""
     if NAME.fullmatch(aws.name) is None:
         yield f"name is {aws.name!r}: {NAMED}"
     if re.fullmatch(r"\d{12}", aws.account) is None:
@@ -65,7 +65,7 @@ def problems(aws: Aws) -> Iterator[str]:
 
 
 def _region(aws: Aws) -> Iterator[str]:
-    """Whether AWS has the region; a wrong one is not held against zones and machines too."""
+    """Whether AWS has the region; with a wrong region, zones and machines are not checked against it."""
     known = {*(one.value for one in Region), *region_names("aws")}
     if aws.region not in known:
         meant = (

@@ -1,4 +1,4 @@
-"""The control plane of a cluster, and who administers it."""
+"""The control plane of a cluster, and its administrators."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 def cluster(name: str, aws: Aws, subnets: Sequence[pulumi.Input[str]], inside: pulumi.ResourceOptions) -> eks.Cluster:
     """A control plane with a private endpoint, encrypted secrets and all its logs.
 
-    Nobody is an administrator but ``admins``: a role that creates clusters in CI would otherwise stay one for ever.
+    Only ``admins`` are administrators: a role that creates clusters in CI would otherwise stay one for ever.
     """
     here = f"arn:{aws.partition}:eks:{aws.region}:{aws.account}:cluster/{aws.name}"
     ours = {"StringEquals": {"aws:SourceAccount": aws.account}, "ArnEquals": {"aws:SourceArn": here}}
@@ -84,7 +84,7 @@ def cluster(name: str, aws: Aws, subnets: Sequence[pulumi.Input[str]], inside: p
 def attached(
     name: str, role: iam.Role, policies: Sequence[str], aws: Aws, inside: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
-    """AWS's own policies on a role; what needs the role waits for them."""
+    """AWS's managed policies on a role; resources that need the role wait for them."""
     return [
         iam.RolePolicyAttachment(
             f"{name}-{policy.rpartition('/')[2]}",
@@ -97,6 +97,6 @@ def attached(
 
 
 def _key_policy(aws: Aws) -> str:
-    """The account's own policies say who may use the key; without this, nobody could ever change it again."""
+    """Lets the account's policies control the use of the key; without this, it could never be changed again."""
     root = {"AWS": f"arn:{aws.partition}:iam::{aws.account}:root"}
     return document([{"Effect": "Allow", "Principal": root, "Action": "kms:*", "Resource": "*"}])

@@ -1,4 +1,4 @@
-"""What is wrong with groups of machines on AWS."""
+"""Checks groups of machines on AWS."""
 
 import re
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 NAMED: Final = "two to 32 lower-case letters, digits and dashes are needed, a letter first and no dash last"
 GB_IN_GIB: Final = 10**9 / 2**30
 SMALLEST_DISK: Final = 20
-"""GiB of the volume that EKS's images of Amazon Linux 2023 are made with; a disk cannot be smaller than that."""
+"""GiB of the volume in EKS's images of Amazon Linux 2023; a disk cannot be smaller than that."""
 _ARM: Final = re.compile(r"(a1|[a-z]+[0-9]+g[a-z]*|p6e-gb200)\..*")
-"""Machines with ARM processors: a ``g`` stands right behind the generation, but for the first ones and GB200."""
+"""Machines with ARM processors: a ``g`` right after the generation, except for the first ones and GB200."""
 _WITH_GPUS: Final = re.compile(r"(g|gr|p)[0-9].*")
 _LABEL: Final = re.compile(r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _LABEL_VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
 _RESERVED: Final = re.compile(r"((.*\.)?(kubernetes|k8s)\.io|eks\.amazonaws\.com)/.*")
 _KUBELETS: Final = re.compile(r"(.*\.)?(node|kubelet)\.kubernetes\.io/.*")
-"""What a kubelet may say of its own node, of all that is reserved."""
+"""The reserved labels that a kubelet may set on its own node."""
 
 
 def numbers(group: NodeGroup) -> Iterator[str]:
-    """What is wrong with a group, whatever its machines are."""
+    """What is wrong with a group, independent of its machine types."""
     name = group.name
     if NAME.fullmatch(name) is None:
         yield f"a group of machines is called {name!r}: {NAMED}"
@@ -80,9 +80,9 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
     """Whether each machine type has a GPU that the platform supports, and room for a training worker with one GPU.
 
     Args:
-        aws: whose group it is.
+        aws: the stack's AWS settings.
         group: one of its groups with GPUs.
-        region: whether the region is known, so that types can be held against it.
+        region: whether the region is known, so that types can be compared with it.
     """
     known = types("aws")
     cards = {known[name].card_id for name in group.types if name in known}

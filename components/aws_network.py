@@ -1,4 +1,4 @@
-"""A network of its own for a cluster: private subnets, and one way out."""
+"""A new network for a cluster: private subnets, and one way out."""
 
 from collections.abc import Sequence
 from ipaddress import IPv4Network
@@ -16,7 +16,7 @@ def ranges(cidr: str, zones: int) -> tuple[str, list[str]]:
     """The public subnet's addresses and one range for each zone; the ranges are as large as fit.
 
     Raises:
-        ValueError: ``cidr`` is no network, or too small for that.
+        ValueError: ``cidr`` is not a network, or too small.
     """
     whole = IPv4Network(cidr)
     parts = list(whole.subnets(new_prefix=whole.prefixlen + zones.bit_length()))
@@ -27,7 +27,7 @@ def network(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> Sequence[pul
     """Ids of the private subnets of a new network.
 
     One NAT gateway serves all zones: if its zone fails, nodes elsewhere reach no registry until it is back. A gateway
-    endpoint leads to S3, so that data does not pay for the NAT gateway.
+    endpoint leads to S3, so data transfers do not pay for the NAT gateway.
     """
     public, private = ranges(aws.cidr, len(aws.zones))
     tags = {**aws.tags, "Name": name}
@@ -39,7 +39,7 @@ def network(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> Sequence[pul
         tags=tags,
         opts=inside,
     )
-    # Whatever is launched without a group of its own gets this one: it lets nothing through.
+    # Machines that are launched without a security group get this one: it allows no traffic.
     ec2.DefaultSecurityGroup(f"{name}-closed", vpc_id=vpc.id, ingress=[], egress=[], tags=tags, opts=inside)
     gateway = ec2.InternetGateway(f"{name}-internet", vpc_id=vpc.id, tags=tags, opts=inside)
     outside = ec2.Subnet(

@@ -14,7 +14,7 @@ from modelyard.workloads.remote.aws_rights import trust
 
 CPU_IMAGE = "AL2023_x86_64_STANDARD"
 GPU_IMAGE = "AL2023_x86_64_NVIDIA"
-"""With the NVIDIA driver and container toolkit; the device plugin comes with the platform."""
+"""Has the NVIDIA driver and container toolkit; the device plugin comes with the platform."""
 
 
 def node_role(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> tuple[iam.Role, list[pulumi.Resource]]:
@@ -36,7 +36,7 @@ def node_group(
     *,
     gpus: bool,
 ) -> eks.NodeGroup:
-    """One group of machines; with ``gpus`` only pods that put up with the taint come there."""
+    """One group of machines; with ``gpus``, only pods that tolerate the taint run there."""
     template = ec2.LaunchTemplate(
         f"{name}-{group.name}",
         # One hop: pods get no credentials of the machine, they have Pod Identity.
@@ -81,7 +81,7 @@ def node_group(
         labels={**group.labels, **(_card_labels(group) if gpus else {})},
         taints=taints if gpus else None,
         tags=dict(aws.tags),
-        # How many there are is an autoscaler's to say once the group is there.
+        # Once the group exists, an autoscaler sets the number of machines.
         opts=pulumi.ResourceOptions(
             parent=inside.parent, depends_on=list(after), ignore_changes=["scalingConfig.desiredSize"]
         ),
@@ -91,8 +91,8 @@ def node_group(
 def _card_labels(group: NodeGroup) -> dict[str, str]:
     """The labels by which pods choose nodes with a GPU.
 
-    GPU feature discovery gives a node the same ones once it is there. Of a group without a machine an autoscaler knows
-    those of the group alone: without them it would never start the first.
+    GPU feature discovery sets the same labels on a running node. For a group without machines, an autoscaler knows only
+    the group's labels: without them it would never start the first machine.
     """
     known = types("aws")
     cards = {known[name].card for name in group.types if name in known}

@@ -1,4 +1,4 @@
-"""What outlives a cluster: the bucket of data and models, and the registry of images."""
+"""What outlives a cluster: the bucket for data and models, and the image registry."""
 
 import pulumi
 from pulumi_aws import ecr, s3
@@ -7,9 +7,9 @@ from modelyard.stack.aws import Aws
 from modelyard.workloads.remote.aws_rights import document
 
 OLD_VERSIONS = 30
-"""Days that an object which was replaced or deleted can be had back."""
+"""Days for which a replaced or deleted object can be restored."""
 UNFINISHED = 7
-"""Days after which parts of an upload that never ended are removed; they cost and nobody sees them."""
+"""Days after which parts of an unfinished upload are removed; they cost money and are not visible."""
 
 
 def bucket(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> s3.Bucket:
@@ -88,7 +88,7 @@ def bucket(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> s3.Bucket:
 
 
 def bucket_name(aws: Aws) -> str:
-    """Names of buckets are shared with everybody, so the account and the region are part of this one."""
+    """The bucket's name, with the account and the region: bucket names are shared by all AWS customers."""
     return f"{aws.name}-{aws.account}-{aws.region}"
 
 

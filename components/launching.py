@@ -15,15 +15,15 @@ _LAUNCHED = 'pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
 
 
 def launch(file: Path, now: datetime | None = None) -> RemoteInstance:
-    """Launches the job of a file, in its own region and in no other account than its own.
+    """Launches the job of a file, in its own region and in no account but its own.
 
-    The stack's config says ``launched``, the moment from which the machine's end counts, and may say ``dataManifest``,
+    The stack's config sets ``launched``, the moment from which the machine's end counts, and may set ``dataManifest``,
     the SHA-256 that the export of the dataset has printed.
 
     Args:
         file: ``job.json``.
-        now: with its time zone; None: the clock's. After the deadline nothing would end a machine from outside, so none
-            is launched, be it by a config of the last run or by an update of a stack whose machine has ended.
+        now: with its time zone; None: the clock's. Launches no machine after the deadline, because nothing would end it
+            from outside; this includes a config of the last run and an update of a stack whose machine has ended.
 
     Raises:
         pulumi.RunError: the file or the config cannot be used, something is wrong with the job, or its time is over.

@@ -25,10 +25,10 @@ class Part(pulumi.ComponentResource):
         before: Sequence[pulumi.ResourceHook] = (),
         behind: Sequence[pulumi.ResourceHook] = (),
     ) -> pulumi.Resource:
-        """Declares one target, behind the resources of ``after``; ``patience`` is for its rollout, in seconds.
+        """Declares one target, after the resources of ``after``; ``patience`` is for its rollout, in seconds.
 
-        The hooks of ``before`` run right before it is changed, those of ``behind`` right after. What is to come after
-        it waits for what is returned.
+        The hooks of ``before`` run right before it is changed, those of ``behind`` right after. Whatever
+        comes after it waits for the returned resource.
         """
         if target.leaves:
             return let_go(self._plan, target, self, after, before, behind)
@@ -38,7 +38,7 @@ class Part(pulumi.ComponentResource):
         return handed_over(self._plan, target, resource, self)
 
     def close(self) -> None:
-        """Tells the engine that no target follows, and which patches each has."""
+        """Reports to the engine that no target follows, and which patches each has."""
         self.register_outputs({"patches": self._targets})
 
 

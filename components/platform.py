@@ -1,4 +1,4 @@
-"""An environment: its parts, in the plan's order."""
+"""A stack: its parts, in the plan's order."""
 
 import re
 from collections.abc import Mapping
@@ -36,12 +36,12 @@ ROLLOUT = 600
 
 
 class Platform(pulumi.ComponentResource):
-    """Everything that a plan changes, as one component with the outputs that a person wants to know.
+    """Everything that a plan changes, as one component with the outputs that you want to know.
 
     The training targets form a chain in the plan's order (route, then up and down as the free GPUs allow), so that
-    an update keeps the order by itself, behind the head that the route is about to lead to. Targets outside the chain
-    do not wait, but for the objects by which Kueue reaches worker clusters. A target whose change stops pods that a
-    job may need waits before it until its side is idle.
+    an update keeps the order by itself, after the head that the route will lead to. Targets outside the chain wait only
+    for the objects by which Kueue reaches worker clusters. A target whose change stops pods that a job may need waits
+    until its training backend is idle.
     """
 
     def __init__(self, name: str, plan: Plan) -> None:
@@ -60,7 +60,7 @@ class Platform(pulumi.ComponentResource):
             kind = PARTS[target.role]
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
             drain = _drain(target, target.name in waiting)
-            # A delete takes nothing from anybody, so there is nothing to ask.
+            # A delete takes no field from another owner, so there is nothing to check.
             look = () if target.action == "delete" else (guard.before(target),)
             hooks = (*waits_before(plan, target), *look)
             after = (home, *(made[name] for name in needs))
@@ -68,7 +68,7 @@ class Platform(pulumi.ComponentResource):
                 patience = ROLLOUT + drain
                 made[target.name] = part.add(target, after, patience, hooks, rollouts.after(target, patience))
                 continue
-            # A job may go on for its pod's grace period, and whoever comes next on the same GPU waits for it.
+            # A job may run for its pod's grace period, and the next pod on that GPU waits for it.
             drained = max(drained, drain)
             patience = ROLLOUT + drained
             hooks = (*(rollouts.before(target) if last else ()), *hooks)
@@ -97,7 +97,7 @@ def chained(plan: Plan) -> frozenset[str]:
 
 
 def outputs(plan: Plan) -> dict[str, object]:
-    """What a person wants to know of an environment; it says what is, so a run that changes nothing leaves it alone."""
+    """The outputs of a stack; they describe its state, so a run that changes nothing does not change them."""
     workloads = [target for target in plan.asked if target.key.kind == "Deployment"]
     far = {one.remote: one.cluster for one in plan.remotes}
     return {
@@ -118,9 +118,9 @@ def _replicas(target: TargetPlan) -> int | str:
 
 
 def _drain(target: TargetPlan, waits: bool) -> int:
-    """Seconds that the pods which this update stops may take to end, 0 where it stops none.
+    """Seconds that the pods which this update stops may take to end, 0 if it stops none.
 
-    A target that ``waits`` stops some, be it those that an autoscaler has started by then.
+    A target that ``waits`` stops some, which may be pods that an autoscaler has started by then.
     """
     before, after = target.replicas
     fewer = before is not None and after is not None and after < before

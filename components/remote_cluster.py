@@ -1,4 +1,4 @@
-"""A second cluster of a stack: what remote jobs need there, through a provider of its own."""
+"""A remote cluster of a stack: the objects that remote jobs need there, through a separate provider."""
 
 import pulumi
 
@@ -16,12 +16,12 @@ PATIENCE = 120
 class RemoteCluster(pulumi.ComponentResource):
     """The objects of one remote cluster, its namespace before the others.
 
-    They are the stack's own as wholes, so a destroy deletes them. The engine's state tells them from the platform's by
-    this component, whose name is the cluster's: everything of that cluster is its direct child.
+    The stack owns these objects as a whole, so a destroy deletes them. In the engine's state, this component separates
+    them from the home cluster's: it has the cluster's name, and everything in that cluster is its direct child.
     """
 
     def __init__(self, plan: Plan, opts: pulumi.ResourceOptions) -> None:
-        # The kubeconfig is that of whoever runs the engine: no credential comes into its state.
+        # The kubeconfig belongs to the user who runs the engine: no credential enters its state.
         provider = pulumi.ProviderResource(
             "kubernetes",
             plan.remote,
@@ -40,7 +40,7 @@ class RemoteCluster(pulumi.ComponentResource):
         last: list[pulumi.Resource] = []
         for target in plan.targets:
             if target.leaves:
-                # What is in a namespace goes before it.
+                # The objects in a namespace are removed before it.
                 last.append(let_go(plan, target, self, (home, *last), (), ()))
                 continue
             resource = declare(target, self, first, PATIENCE, (guard.before(target),))

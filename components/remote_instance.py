@@ -19,19 +19,20 @@ class RemoteInstance(pulumi.ComponentResource):
     """One machine, its role and network rules, and what ends it.
 
     Three things end the machine, and none of them needs the person who launched it: the script powers it off when the
-    job is through or has failed; a shutdown that is armed before anything else does at the time limit; and a schedule
-    of AWS ends it some time later from outside, should the machine hang. A power-off terminates, the disk goes with it.
+    job has finished or failed; a shutdown that is scheduled before anything else ends it at the time limit; and an AWS
+    schedule ends it some time later from outside, in case the machine hangs. A power-off terminates the machine and its
+    disk.
 
-    The machine is made once: a machine that has ended is not started again by the next update, as its resource in the
-    state is not read again. So each job has a stack of its own, which is destroyed when the model has come back;
-    a refresh in between would find the machine gone and launch the job once more.
+    The machine is made once: the next update does not start an ended machine again, because it does not refresh the
+    resource in the state. So each job has a stack of its own, which is destroyed when the model has come back; a
+    refresh before that would find the machine gone and launch the job once more.
     """
 
     def __init__(self, name: str, job: RemoteJob, opts: pulumi.ResourceOptions | None = None) -> None:
         """Declares the machine.
 
         Raises:
-            pulumi.RunError: something is wrong with the job; everything that is, at once.
+            pulumi.RunError: something is wrong with the job; reports everything at once.
         """
         if wrong := list(problems(job)):
             raise pulumi.RunError("\n".join((f"the job {job.name} cannot be launched", *wrong)))
@@ -53,7 +54,7 @@ class RemoteInstance(pulumi.ComponentResource):
                 id=template.id, version=template.latest_version.apply(lambda version: str(version))
             ),
             tags=self._tags,
-            # A newer AMI, or another version of the template, is no reason to lose a job that runs.
+            # A newer AMI, or another version of the template, is no reason to lose a running job.
             opts=pulumi.ResourceOptions(
                 parent=self, depends_on=[logs], ignore_changes=["ami", "launchTemplate", "userData"]
             ),
@@ -61,7 +62,7 @@ class RemoteInstance(pulumi.ComponentResource):
         self._ending(name, machine)
         self.instance = machine.id
         self.reach: pulumi.Output[str] | None = None
-        """What forwards the port of a job that serves; None: it has none."""
+        """The command that forwards the port of a job that serves; None: it has none."""
         outputs = {
             "instance": machine.id,
             "model": job.model.url,
@@ -94,7 +95,7 @@ class RemoteInstance(pulumi.ComponentResource):
             instance_type=job.instance_type,
             instance_initiated_shutdown_behavior="terminate",
             iam_instance_profile=ec2.LaunchTemplateIamInstanceProfileArgs(arn=self._profile(name).arn),
-            # One hop: the machine itself gets credentials and its containers do not, so a job holds no key of AWS.
+            # One hop: the machine gets credentials and its containers do not, so a job holds no AWS key.
             metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
                 http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
             ),
@@ -127,8 +128,8 @@ class RemoteInstance(pulumi.ComponentResource):
         )
 
     def _profile(self, name: str) -> iam.InstanceProfile:
-        """What the machine may do: read its data, add its model, pull its image, write its log, and let the user of a
-        job that serves come through a session.
+        """The rights of the machine: read its data, add its model, pull its image, write its log, and let the user of a
+        job that serves connect through a session.
         """
         job = self._job
         logs = f"arn:{job.partition}:logs:{job.region}:{job.account}:log-group:{log_group(job)}:log-stream:*"
@@ -148,7 +149,7 @@ class RemoteInstance(pulumi.ComponentResource):
         role = iam.Role(
             f"{name}-role", assume_role_policy=trust("ec2.amazonaws.com"), tags=self._tags, opts=self._inside
         )
-        # The machine's profile comes after its rights: a machine is quicker than a policy.
+        # The machine's profile comes after its rights: a machine is faster than a policy.
         policy = iam.RolePolicy(f"{name}-rights", role=role.name, policy=document(rights), opts=self._inside)
         return iam.InstanceProfile(
             f"{name}-profile",

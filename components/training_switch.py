@@ -1,7 +1,7 @@
-"""Where new training requests go."""
+"""The route of new training requests."""
 
 from components.part import Part
 
 
 class TrainingSwitch(Part):
-    """The route of new training requests: the first thing that moves when the flag does."""
+    """The route of new training requests: the first target that changes when the flag does."""
