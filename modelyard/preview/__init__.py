@@ -1,9 +1,9 @@
 """What a pull request changes in each stack: two commits, planned and compared.
 
-Owns reading commits (``git``) and following their links (``links``), finding the two and writing one to a temporary
-folder (``revisions``), choosing the stacks whose inputs differ (``project``), planning one of them at both
-(``stacks``), what all of them share (``shared``), what differs between two plans (``compare``) and where no object
-shows it (``submitted``), what became of findings (``news``), and grouping identical changes of many stacks (``group``).
+Reads commits (``git``) and follows their links (``links``), finds the two and writes one to a temporary
+folder (``revisions``), chooses the stacks whose inputs differ (``project``), plans each of them at both
+(``stacks``), compares what all of them share (``shared``), two plans (``compare``) and what no object
+shows (``submitted``), classifies findings (``news``), and groups identical changes of many stacks (``group``).
 Never changes the user's tree, never talks to a cluster, and prints nothing.
 """
 

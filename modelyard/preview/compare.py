@@ -1,4 +1,4 @@
-"""What differs between two plans of one environment."""
+"""What differs between two plans of one stack."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -17,17 +17,17 @@ from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetD
 from modelyard.stack.config import Waiver
 
 _Place = tuple[str, ObjectKey]
-"""The name of a remote cluster, empty for the platform's, and an object there."""
+"""The name of a remote cluster, empty for the home cluster, and an object there."""
 _OWN_NOTES = (*NOTES, *ENGINE_ANNOTATIONS)
 
 
 class StackAtCommit(NamedTuple):
-    """One commit's outcome for a stack: a plan, or only the findings that say why there is none."""
+    """A stack at one commit: its plan, or only the findings that say why there is none."""
 
     plan: Plan | None
     findings: tuple[Finding, ...]
     version: str
-    """Of the Kubernetes schema that its fields are read by, such as ``1.35``; empty without a stack."""
+    """Version of the Kubernetes schema for its fields, such as ``1.35``; empty without a stack."""
     waivers: tuple[Waiver, ...] = ()
 
 
@@ -40,17 +40,17 @@ def compare(
     recorded: bool,
     rules: Rules | None = None,
 ) -> StackDiff:
-    """The difference of an environment between two commits.
+    """The difference of a stack between two commits.
 
     Args:
-        stack: its name.
+        stack: name of the stack.
         file: its file as users see it.
-        base: planned at the base, None where there was no such stack.
-        head: planned at the head from the same platform, None where there is no such stack any more.
-        following: the head's plan once the base's has been applied: what an apply of the head will change. Of an added
-            stack, its only plan; None where the head cannot be planned.
+        base: planned at the base, None if the base lacks the stack.
+        head: planned at the head from the same platform, None if the head no longer has the stack.
+        following: the head's plan once the base's has been applied: what an apply of the head will change. For an added
+            stack, its only plan; None if the head cannot be planned.
         recorded: whether the recorded platform differs between the commits.
-        rules: what the base's rules say of the head, None where the rules are the same.
+        rules: the findings of the base's rules about the head, None if the rules do not differ.
     """
     if head is None:
         return _left_behind(stack, file, base.plan if base else None, recorded)
@@ -58,7 +58,7 @@ def compare(
     before, after = _targets(base.plan if base else None), _targets(following)
     targets = [_changed(target, before.get(place)) for place, target in after.items()]
     if following is not None:
-        # What a plan could not say anything about is not given up.
+        # What no plan could be made for does not count as no longer asked for.
         version = _version(base, head)
         targets += [_given_up(target, version) for place, target in before.items() if place not in after]
     changed = tuple(one for one in targets if one.fields or one.versions or one.status == "deleted")
@@ -86,12 +86,12 @@ def compare(
 def _news(base: StackAtCommit | None, head: StackAtCommit, rules: Rules | None) -> News:
     old, earlier = (base.findings, base.waivers) if base is not None else ((), ())
     news = news_of(old, head.findings, head.waivers, rules, earlier)
-    # Of a head that cannot be planned nobody knows what it mends.
+    # If the head cannot be planned, it is unknown what it fixes.
     return news if head.plan else news._replace(fixed=(), relaxed=())
 
 
 def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> StackDiff:
-    """What becomes of a stack whose file is gone: nothing is sent, so nothing in its cluster changes."""
+    """The difference of a stack whose file is gone: nothing is sent, so nothing in its cluster changes."""
     finding = Finding(
         "CFG104",
         Severity.WARNING,
@@ -117,7 +117,7 @@ def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> St
 
 
 def given_up(base: StackAtCommit | None, head: StackAtCommit, following: Plan) -> tuple[TargetPlan, ...]:
-    """What becomes of the objects that no patch of the head asks for, as plans that have no patch."""
+    """The objects that no patch of the head asks for, as plans without a patch."""
     kept, version = _targets(following), _version(base, head)
     found = []
     for place, target in _targets(base.plan if base else None).items():
@@ -152,7 +152,7 @@ def changes_anything(difference: StackDiff) -> bool:
 
 
 def _targets(plan: Plan | None) -> dict[_Place, TargetPlan]:
-    """What a plan asks for in all of its clusters."""
+    """The targets of a plan in all of its clusters."""
     every = plan.everything if plan is not None else ()
     return {(target.cluster, target.key): target for target in every if not target.leaves}
 
@@ -182,16 +182,16 @@ def _version(base: StackAtCommit | None, head: StackAtCommit) -> str:
 
 
 def _left_of(target: TargetPlan, version: str) -> tuple[dict[str, Any], Mapping[merge.Path, tuple[merge.Owner, ...]]]:
-    """An object that stays and that no patch of the head asks for: its fields back as they were.
+    """An object that stays although no patch of the head asks for it, with its fields restored.
 
-    With it the owners of the fields that go back to somebody.
+    Also returns the owners of the fields that go back to an earlier owner.
     """
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
     return put_back(target.after, schema)
 
 
 def _given_up(target: TargetPlan, version: str) -> TargetDiff:
-    """What becomes of an object that no patch of the head asks for: our fields go back, or it is deleted."""
+    """The change of an object that no patch of the head asks for: its fields are restored, or it is deleted."""
     if target.managed:
         return TargetDiff(
             name=target.name,
@@ -231,12 +231,12 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
 
 
 def _timeless(owners: tuple[merge.Owner, ...] | None) -> tuple[merge.Owner, ...] | None:
-    """Owners as far as they are the same in every environment."""
+    """Owners without the parts that differ between stacks."""
     return None if owners is None else tuple(owner._replace(time="") for owner in owners)
 
 
 def _tells(path: merge.Path) -> bool:
-    """Whether a field is the object's own: not status, not bookkeeping, not our notes of which patches it has."""
+    """Whether a field is the object's own: not status, not bookkeeping, not modelyard's notes of its patches."""
     if path[:1] == ("status",) or path[:2] == ("metadata", "managedFields"):
         return False
     return not (path[:2] == ("metadata", "annotations") and path[-1] in _OWN_NOTES)

@@ -17,16 +17,16 @@ _POLICIES = "policies/"
 
 
 class Earlier(NamedTuple):
-    """What there is of the base."""
+    """The project at the base."""
 
     root: Path
     folder: Path | None
-    """Has the stack files that are others than those of the project; None where nobody can tell."""
+    """Has the stack files that differ from the project's; None if they cannot be determined."""
     new: frozenset[str]
     """Stacks that the base does not have."""
 
     def of(self, stack: Stack) -> Stack | None:
-        """The same stack at the base, this one where its file is the same; None where the base has none to read."""
+        """A stack at the base; the given one if its file does not differ, None if the base has no readable one."""
         if self.folder is None or stack.name in self.new:
             return None
         path = self.folder / f"Pulumi.{stack.name}.yaml"
@@ -47,7 +47,7 @@ def earlier(root: Path, base: str) -> Iterator[Earlier]:
         try:
             wanted, folder = wanted_of(place, f"of commit {commit[:12]}"), folder_of(place)
         except (RevisionError, ReadError):
-            # A base whose stack files nobody can find must not keep a change from being judged that mends it.
+            # A base without usable stack files must not block the judgement of a change that fixes it.
             return lambda _path: False
 
         def one(path: str) -> bool:

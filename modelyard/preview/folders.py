@@ -1,4 +1,4 @@
-"""Where the stack files of a project are among the paths of its commit."""
+"""The stack files of a project among the paths of its commit."""
 
 from pathlib import Path
 
@@ -8,22 +8,24 @@ from modelyard.preview.links import Wanted, below
 from modelyard.stack import check_project, stack_folder, stack_of
 
 PROJECT = ("Pulumi.yaml", "Pulumi.yml")
-"""Files that say where they are."""
+"""Files that set the folder of the stack files."""
 
 
 def folder_of(root: Path) -> str:
-    """The folder of the stack files, from the project's root, with a slash at its end; empty for the root itself."""
+    """The folder of the stack files, relative to the project's root, with a slash at its end; empty for the root
+    itself.
+    """
     inside = stack_folder(root).relative_to(root).as_posix()
     return "" if inside == "." else f"{inside}/"
 
 
 def wanted_of(root: Path, where: str) -> Wanted:
-    """Wants the stack files and the recorded platforms of a project.
+    """Selects the stack files and the recorded platforms of a project.
 
-    A second call knows where a link in the place of their folder leads.
+    Call it a second time to follow a link in place of their folder.
 
     Raises:
-        RevisionError: its Pulumi.yaml does not say where its stack files are.
+        RevisionError: its Pulumi.yaml does not set a usable folder of stack files.
     """
     wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in PROJECT) else ()
     if wrong:
@@ -37,6 +39,6 @@ def wanted_of(root: Path, where: str) -> Wanted:
 
 
 def stack_at(path: str, folder: str) -> str:
-    """The stack that a stack file is of, empty for other files."""
+    """The stack of a stack file, empty for other files."""
     name = path.removeprefix(folder)
     return stack_of(name) if path.startswith(folder) and "/" not in name else ""

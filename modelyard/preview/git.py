@@ -1,8 +1,8 @@
-"""The only place that runs git: reading commits, in an environment in which git runs nothing and writes nothing.
+"""The only place that runs git: reads commits, in an environment in which git runs nothing and writes nothing.
 
 A hook of git runs with variables that name the user's index and repository, and a repository's configuration may name
-programs. So each call drops those variables, finds the repository from a folder, and switches off what runs programs,
-writes the index or fetches. Only plumbing that reads is used: no checkout, no diff, no status, so no filter either.
+programs. So each call drops those variables, finds the repository from a folder, and disables everything that runs
+programs, writes the index or fetches. Uses only read-only plumbing: no checkout, no diff, no status, so no filter.
 """
 
 import os
@@ -23,12 +23,12 @@ _KEPT = (
     "GIT_CONFIG_NOSYSTEM",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
 )
-"""Variables of git that stay; the others say which repository, index or pathspecs the caller of a hook works with."""
+"""Git's variables to keep; the others name the repository, index or pathspecs of the hook's caller."""
 _OPTIONS = (
     "--no-pager",
     "--no-optional-locks",
     "--literal-pathspecs",
-    # A commit is what its name says, whatever refs/replace puts in its place.
+    # A commit is what its name says, regardless of replacements in refs/replace.
     "--no-replace-objects",
     *(
         word
@@ -36,15 +36,15 @@ _OPTIONS = (
             f"core.hooksPath={os.devnull}",
             "core.fsmonitor=false",
             "submodule.recurse=false",
-            # A folder of the project that looks like a bare repository brings a configuration of its own.
+            # A folder of the project that looks like a bare repository brings its own configuration.
             "safe.bareRepository=explicit",
         )
         for word in ("-c", setting)
     ),
 )
 _SET = {
-    # Nothing is fetched. An older git does not know the first variable; the second names no protocol that there is, and
-    # is stronger than what a repository's configuration allows.
+    # Fetch nothing. An older git does not know the first variable; the second names no existing protocol, and
+    # overrides what a repository's configuration allows.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -71,13 +71,13 @@ class Entry(NamedTuple):
     """A file of a commit."""
 
     mode: str
-    """As git writes it: ``120000`` for a link, ``160000`` for a submodule, otherwise a file."""
+    """In git's notation: ``120000`` for a link, ``160000`` for a submodule, otherwise a file."""
     object: str
-    """Name of the object that has the content."""
+    """Name of the object with the content."""
 
     @property
     def link(self) -> bool:
-        """Whether it is a symbolic link; the content is where it leads."""
+        """Whether it is a symbolic link; the content is its destination."""
         return self.mode == "120000"
 
     @property
@@ -87,9 +87,9 @@ class Entry(NamedTuple):
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The environment of every call, made of the one that this process was given."""
+    """The environment of every call, made from this process's environment."""
     made = {name: value for name, value in given.items() if not name.startswith("GIT_") or name in _KEPT}
-    # Objects that a push brings are in quarantine until its hooks have agreed. They are looked for beside the
+    # Objects of a push are in quarantine until its hooks have accepted them. Look for them beside the
     # repository's own: a hook may go to another repository.
     own, more = given.get(_OBJECTS), given.get(_MORE_OBJECTS)
     if own or more:
@@ -98,16 +98,16 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _entry(folder: str) -> str:
-    """A folder in a list of folders of objects; quoted, for it may have the colon that parts them."""
+    """A folder in a list of object folders; quoted, because it may contain the colon that separates them."""
     escaped = str(Path(folder).absolute()).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def git(folder: Path, *words: str, more: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What a command of git prints.
+    """The output of a git command.
 
     Args:
-        folder: where the repository is looked for, upward.
+        folder: where the search for the repository starts, upward.
         words: the command.
         more: variables beside those of every call.
 
@@ -127,7 +127,7 @@ def git(folder: Path, *words: str, more: Mapping[str, str] = MappingProxyType({}
 
 
 def tried(folder: Path, *words: str) -> str | None:
-    """The same, None where the command fails."""
+    """The output of a git command, None if the command fails."""
     try:
         return git(folder, *words)
     except RevisionError:
@@ -173,12 +173,12 @@ def _impossible(commit: str, file: str) -> RevisionError:
 
 
 class Known(NamedTuple):
-    """What git knows of a folder of the working tree, by path from there."""
+    """Git's view of a folder of the working tree, by path from there."""
 
     files: frozenset[str]
     """Files that are in the index or that git would add."""
     absent: frozenset[str]
-    """Files that a sparse checkout leaves out: they are not there, but nobody has deleted them."""
+    """Files that a sparse checkout leaves out: they are missing but not deleted."""
 
 
 def known(folder: Path) -> Known:
@@ -196,7 +196,7 @@ def known(folder: Path) -> Known:
 
 
 class Objects:
-    """Reads the content of objects, one after the other, from one process of git."""
+    """Reads the content of objects, one after the other, from one git process."""
 
     def __init__(self, process: "subprocess.Popen[bytes]") -> None:
         """Takes a running ``git cat-file --batch``."""
@@ -206,7 +206,7 @@ class Objects:
         """Writes an object's content.
 
         Raises:
-            RevisionError: it is not in the repository.
+            RevisionError: the object is not in the repository.
         """
         ask, answer = self._process.stdin, self._process.stdout
         assert ask is not None
@@ -215,7 +215,7 @@ class Objects:
             ask.write(f"{name}\n".encode())
             ask.flush()
         except BrokenPipeError:
-            pass  # what it answers says as much
+            pass  # its answer says so too
         head = answer.readline().decode().split()
         if len(head) != 3:
             raise RevisionError(
@@ -261,7 +261,7 @@ def _split(text: str) -> list[str]:
 
 
 def _failed(folder: Path, stderr: str, otherwise: str) -> RevisionError:
-    """What to say of a command that failed, and what helps."""
+    """The error of a failed command, with a remedy."""
     before, _, fatal = stderr.strip().rpartition("fatal: ")
     why = next(iter((fatal or before).splitlines()), otherwise)
     if "dubious ownership" in why:
@@ -275,7 +275,7 @@ def _failed(folder: Path, stderr: str, otherwise: str) -> RevisionError:
         if at is not None:
             return RevisionError(f"{at} cannot be read as a git repository", "make it readable; git status says more")
         return RevisionError("the project is in no git repository", "run inside a git repository that has both commits")
-    # What git started to fetch with says why it cannot, before git does or after it.
+    # The program that git starts to fetch reports why it cannot, before or after git does.
     missing = next((line for line in stderr.splitlines() if "promisor remote" in line), "")
     if missing:
         return RevisionError(f"an object is not in this repository: {missing.removeprefix('fatal: ')}", _FETCH)

@@ -1,4 +1,4 @@
-"""Alike changes of many stacks, told once."""
+"""Groups identical changes of many stacks."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from modelyard.preview.values import FieldDiff, StackDiff, SubmissionDiff, Targe
 
 
 class Occurrences(NamedTuple):
-    """Findings about one target by what became of them, as ``values.News`` has them."""
+    """Findings about one target by what became of them, as in ``values.News``."""
 
     new: tuple[Finding, ...] = ()
     fixed: tuple[Finding, ...] = ()
@@ -25,16 +25,16 @@ class Group(NamedTuple):
     """One change of one target, and every stack that it happens in."""
 
     change: TargetDiff
-    """Of the first stack; numbers of pods and GPUs are that stack's own."""
+    """The first stack's change, with that stack's numbers of pods and GPUs."""
     stacks: tuple[str, ...]
     replaces_pods: int
-    """In all these stacks together."""
+    """The sum over all these stacks."""
     gpus: tuple[int, int]
-    """In all these stacks together."""
+    """The sum over all these stacks."""
     cost: Total | None
-    """What it adds or saves an hour in all of them; None for an object without pods."""
+    """What it adds or saves an hour in all stacks; None for an object without pods."""
     findings: Occurrences
-    """About this target, in all of them."""
+    """Findings about this target, in all stacks."""
 
 
 class SubmissionGroup(NamedTuple):
@@ -50,13 +50,13 @@ class _Member(NamedTuple):
     stack: str
     target: TargetDiff
     priced: bool
-    """Whether anybody knows what the stack costs."""
+    """Whether the stack's cost is known."""
     cost: TargetCost | None
     findings: Occurrences
 
 
 def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
-    """The targets' changes, alike ones together: in the order of the first stack that has them."""
+    """The targets' changes, identical ones grouped: in the order of the first stack that has them."""
     found: dict[str, list[_Member]] = {}
     for stack in stacks:
         costs = {(one.kind, one.name): one for one in (stack.cost.targets if stack.cost else ())}
@@ -71,7 +71,7 @@ def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
 
 
 def grouped_submissions(stacks: Iterable[StackDiff]) -> tuple[SubmissionGroup, ...]:
-    """The changes for the next apply or submission, alike ones together, in the same order."""
+    """The changes for the next apply or submission, identical ones grouped: in the order of the first stack."""
     found: dict[str, tuple[SubmissionDiff, list[str]]] = {}
     for stack in stacks:
         for change in stack.submissions:
@@ -109,7 +109,7 @@ def _by_target(findings: Iterable[Finding]) -> Mapping[str, tuple[Finding, ...]]
 
 
 def _likeness(target: TargetDiff) -> str:
-    """The same text for changes that read the same, however many pods they concern."""
+    """A text that is equal for changes that read the same, however many pods they concern."""
     return json.dumps([target.kind, target.name, target.status, _texts(target.fields), target.versions], sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Symbolic links in the files of a project: what they lead to counts as much as they do."""
+"""Symbolic links in the files of a project: their destinations count as much as the links."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -6,34 +6,34 @@ from typing import NamedTuple
 Wanted = Callable[[str], bool]
 """Whether a file is wanted, by its path from the project's root. A link or a submodule may be the folder of one."""
 _MOST = 1000
-"""Names on the way to where a link leads, links on the way included; more are a circle."""
+"""The most names on the path to a link's destination, including links; more are a cycle."""
 
 
 class Reach(NamedTuple):
-    """What is wanted of many files, and where the links among it lead."""
+    """The wanted files, and the destinations of the links among them."""
 
     files: frozenset[str]
     through: tuple[str, ...]
-    """Paths that links lead to, links on the way included. An empty one is the project's root."""
+    """Paths that links lead to, including links on the way. An empty path is the project's root."""
 
 
 def below(*beginnings: str) -> Wanted:
-    """Wants paths with one of these beginnings, and what stands in the place of a folder that is part of one."""
+    """Selects paths with one of these prefixes, and what replaces a folder that is part of a prefix."""
     return lambda path: path.startswith(beginnings) or any(one.startswith(f"{path}/") for one in beginnings)
 
 
 def leads(path: str, through: Iterable[str]) -> bool:
-    """Whether a path is one of those that links lead to, lies below one, or is on the way to one."""
+    """Whether a path is the destination of a link, lies below one, or is on the way to one."""
     return any(not one or path == one or path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in through)
 
 
 def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None]) -> Reach:
-    """The files that are wanted, and those that links among them lead to, however often.
+    """The wanted files, and those that links among them lead to, through any number of links.
 
     Args:
         paths: of all files and links, from the project's root.
-        wanted: which of them are wanted by themselves.
-        link: where a link leads; None for what is no link.
+        wanted: whether a path is wanted by itself.
+        link: the destination of a link; None for what is no link.
     """
     left, chosen, through = set(paths), set[str](), dict[str, None]()
     fresh: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None
 
 
 def _steps(path: str, link: Callable[[str], str | None]) -> Iterator[str]:
-    """The paths on the way to where a link leads, and that place; nothing from where it leaves the project."""
+    """The paths on the way to a link's destination, and the destination; stops where it leaves the project."""
     at: list[str] = []
     left = path.split("/")[::-1]
     for _ in range(_MOST):

@@ -1,4 +1,4 @@
-"""How environments diverge: the fields that their plans ask for with different values."""
+"""How stacks diverge: the fields that their plans ask for with different values."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _IDENTITY = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "nam
 
 
 class Column(NamedTuple):
-    """What one environment asks for."""
+    """The fields that one stack asks for."""
 
     stack: str
     fields: Mapping[Field, tuple[str, Any]]
@@ -25,12 +25,12 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One field in which environments differ."""
+    """One field in which stacks differ."""
 
     target: str
     field: str
     values: tuple[tuple[Any, tuple[str, ...]], ...]
-    """Each value, ``merge.ABSENT`` for none, with the stacks that have it; what most have comes first. Secrets are
+    """Each value, ``merge.ABSENT`` for none, with the stacks that have it; the most common comes first. Secrets are
     hidden.
     """
 
@@ -40,7 +40,7 @@ def column(plan: Plan, version: str) -> Column:
 
     Args:
         plan: the plan.
-        version: of the Kubernetes schema that fields are read by, such as ``1.35``.
+        version: version of the Kubernetes schema for its fields, such as ``1.35``.
     """
     fields: dict[Field, tuple[str, Any]] = {}
     schemas = merge.MergeSchema.kubernetes(version)
@@ -54,7 +54,7 @@ def column(plan: Plan, version: str) -> Column:
 
 
 def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
-    """The fields whose values are not the same in every environment, by target and field."""
+    """The fields whose values differ between stacks, by target and field."""
     columns = tuple(columns)
     found = []
     for target, field in sorted({name for one in columns for name in one.fields}):

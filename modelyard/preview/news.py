@@ -1,4 +1,4 @@
-"""Which findings are new, mended, waived, no longer looked for, or still there."""
+"""Which findings are new, fixed, waived, no longer checked, or still there."""
 
 import re
 from collections import defaultdict
@@ -11,18 +11,18 @@ from modelyard.stack.config import Waiver
 
 _RANK = tuple(Severity)
 _POLICY = ("POL1", "POL9")
-"""Beginnings of the codes of rules, not of mistakes around them."""
+"""Prefixes of the codes of rules, as opposed to findings about the policies' own files."""
 _NUMBER = re.compile(r"(?<![\w@/.:-])[-+]?\d[\w.,:%]*")
-"""A number with its unit, as it stands alone: not the one in a name such as ``ray-worker@v1``."""
+"""A number with its unit that stands alone: not the one in a name such as ``ray-worker@v1``."""
 
 
 class Rules(NamedTuple):
-    """What the base's rules say of the head."""
+    """The base's rules, applied to the head."""
 
     findings: tuple[Finding, ...]
-    """Of the head's plan, under the base's rules."""
+    """Findings about the head's plan, under the base's rules."""
     fate: Callable[[str], str]
-    """What became at the head of the rule that has a code."""
+    """What became at the head of the rule with a code."""
 
 
 def news_of(
@@ -37,9 +37,9 @@ def news_of(
     Args:
         base: the findings before.
         head: the findings after.
-        waivers: those of the head's stack.
-        rules: where they differ between the commits; a finding that is gone only with its rule is not mended.
-        earlier_waivers: those of the base's stack.
+        waivers: waivers of the head's stack.
+        rules: given if they differ between the commits; a finding that is gone only with its rule is not fixed.
+        earlier_waivers: waivers of the base's stack.
     """
     earlier, gone = paired(base, head)
     new, still, waived, relaxed, moved = [], [], [], [], []
@@ -58,12 +58,12 @@ def news_of(
             still.append(finding)
             if (finding.summary, finding.severity) != (before.summary, before.severity):
                 moved.append(Moved(finding, _said(finding, before)))
-    # What the base's rules find in the head as well is not mended.
+    # What the base's rules still find in the head is not fixed.
     unmended = set(_partners(gone, lost)) if rules is not None else set()
     fixed = [finding for at, finding in enumerate(gone) if at not in unmended]
     if rules is not None:
         relaxed += [Relaxed(finding, rules.fate(finding.code)) for at, finding in enumerate(gone) if at in unmended]
-        # Nor is it hidden where the change brings it along with what switches its rule off.
+        # Nor is it hidden if the change adds it together with what disables its rule.
         known = {id(lost[at]) for at in _partners(gone, lost).values()}
         hidden = (one for one in lost if id(one) not in known and one.code.startswith(_POLICY) and not one.waived)
         relaxed += [Relaxed(finding, rules.fate(finding.code)) for finding in hidden]
@@ -78,10 +78,10 @@ def news_of(
 
 
 def paired(base: Sequence[Finding], head: Sequence[Finding]) -> tuple[list[Finding | None], tuple[Finding, ...]]:
-    """For each finding of the head the same one of the base, None where it is new; and those that only the base has.
+    """For each finding of the head the matching one of the base, None if it is new; and those that only the base has.
 
-    Two findings are the same that are about the same thing, in the same words but for their numbers. In other words
-    they are the same where the base and the head have only one each about that thing.
+    Two findings match if they are about the same thing in the same words, except for numbers. With different words they
+    match if the base and the head each have only one finding about that thing.
     """
     partners = _partners(base, head)
     found: list[Finding | None] = [None] * len(head)
@@ -91,7 +91,7 @@ def paired(base: Sequence[Finding], head: Sequence[Finding]) -> tuple[list[Findi
 
 
 def _partners(base: Sequence[Finding], head: Sequence[Finding]) -> dict[int, int]:
-    """Places in the base, and of the same finding in the head."""
+    """Positions in the base, each with the position of the matching finding in the head."""
     partners: dict[int, int] = {}
     taken: set[int] = set()
     for key in (_exactly, _anywhere, _without_numbers):
@@ -124,7 +124,7 @@ def _exactly(finding: Finding) -> Hashable:
 
 
 def _anywhere(finding: Finding) -> Hashable:
-    """The cause of a finding may move into another file."""
+    """A key without the file: the cause of a finding may move into another file."""
     return finding.code, finding.stack, finding.target, finding.field, finding.summary
 
 

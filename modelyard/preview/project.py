@@ -1,4 +1,4 @@
-"""Planning the stacks of a project at two commits."""
+"""Plans the stacks of a project at two commits."""
 
 import errno
 import os
@@ -31,11 +31,11 @@ from modelyard.stack.yaml.source import MAX_BYTES
 from modelyard.workloads.environments.locks import lock_file
 
 Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[StackDiff | None]]
-"""Does one thing for many stacks, in order, perhaps with more processes."""
+"""Runs one function for many stacks, in order, perhaps in more processes."""
 
 _ALL_THEIRS = (f"{PATCHES_FOLDER}/", f"{POLICIES_FOLDER}/")
 _SHARED = (*PROJECT, *_ALL_THEIRS)
-"""Beginnings of the paths that every stack's plan or findings may depend on."""
+"""Prefixes of the paths that every stack's plan or findings may depend on."""
 
 
 def preview(
@@ -45,12 +45,12 @@ def preview(
 
     Args:
         root: the project.
-        base: branch, tag or commit; what counts is where the head left it.
-        head: the same, or None for the working tree as it stands.
-        today: the day that waivers are measured by.
-        each: how to go through many stacks; one after the other by default.
-        policies: whose Python rules judge the head: the base's, so that nothing of the head is run, or its own; or
-            whether no policies judge at all. Assertions and levels are each commit's own.
+        base: branch, tag or commit; compares from the point where the head left it.
+        head: branch, tag or commit, or None for the working tree as it is.
+        today: the date for waivers.
+        each: how to process many stacks; one after the other by default.
+        policies: whose Python rules judge the head: the base's, so that no code of the head runs, or its own; or
+            no policies at all. Assertions and levels always come from each commit itself.
 
     Raises:
         RevisionError: the commits cannot be compared.
@@ -71,7 +71,7 @@ def preview(
 
 
 def _check_listed(root: Path, policies: bool) -> None:
-    """A folder that cannot be listed is not one without files: git and everybody else would see no change in it."""
+    """Rejects folders that cannot be listed: git and every other reader would see no change in them."""
     folder = stack_folder(root)
     try:
         list_folder(folder, folder)
@@ -85,7 +85,7 @@ def _check_listed(root: Path, policies: bool) -> None:
 
 
 def _unlisted(folder: Path) -> Iterator[OSError]:
-    """Why folders below a folder, links to folders included, cannot be listed."""
+    """Why folders below a folder, including links to folders, cannot be listed."""
     errors: list[OSError] = []
     for inside, folders, _ in os.walk(folder, onerror=errors.append):
         for link in (path for name in folders if (path := Path(inside, name)).is_symlink()):
@@ -93,7 +93,7 @@ def _unlisted(folder: Path) -> Iterator[OSError]:
                 os.listdir(link)  # noqa: PTH208 (only whether it works)
             except OSError as error:
                 errors.append(error)
-    # That there is no such folder, or something else, is for whoever reads it to tell.
+    # The code that reads such a path reports that it is missing or no folder.
     return (error for error in errors if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 
@@ -102,7 +102,7 @@ def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) ->
 
 
 def _everything(folder: Path) -> Iterator[Path]:
-    """The files below a folder, links to folders included."""
+    """The files below a folder, including links to folders."""
     for inside, folders, files in os.walk(folder):
         yield from (
             Path(inside, name) for name in (*folders, *files) if name in files or Path(inside, name).is_symlink()
@@ -114,7 +114,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
     recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{RECORDED}/")}
     others = {name for name, path in _files_of(head_root) if path in span.paths}
     touched = {stack_at(path, folder) for path in span.paths} | recorded | others
-    # Whom a file serves that a link leads to, its path does not say.
+    # The path of a file that a link leads to does not show which stacks use it.
     everything = any(leads(path, span.through) for path in span.paths)
     shared = everything or any(path.startswith((*PROJECT, f"{PATCHES_FOLDER}/")) for path in span.paths)
     paths = span.paths | set(_ALL_THEIRS) if everything else span.paths
@@ -145,7 +145,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         everything = everything or folder_of(base_root) != folder
         if everything:
             recorded = {name for name in names if not _same_recording(base_root, head_root, name)}
-        # Where nothing differs that all share, only a stack's own files can make a difference.
+        # If nothing shared differs, only a stack's own files can make a difference.
         shared = (
             everything
             or any(path.startswith(PROJECT) for path in span.paths)
@@ -166,7 +166,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
             for name in names
             if shared or rules or name in touched
         ]
-        # Before any other process starts: what it reads is then there in each.
+        # Before any other process starts, so that each has what this reads.
         project = shared_news(base, head, paths) if jobs or _any_shared(paths) else News()
         found = [one for one in each(jobs, partial(compared, base, head, today)) if one is not None]
         pages = explained(head.root, head.rules) if judged and (found or project.tells) else {}
@@ -184,7 +184,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
 
 
 def _same_recording(base_root: Path, head_root: Path, stack: str) -> bool:
-    """Whether a stack's platforms are recorded alike at both commits."""
+    """Whether both commits have equal recorded platforms of a stack."""
     return _recordings(base_root, stack) == _recordings(head_root, stack)
 
 
@@ -200,7 +200,7 @@ def _recordings(root: Path, stack: str) -> dict[str, bytes | None]:
 
 
 def _recorded_of(path: str) -> str:
-    """The stack that a file below ``recorded/`` is of."""
+    """The stack of a file below ``recorded/``."""
     return stack_of_recorded(path.removeprefix(f"{RECORDED}/").partition("/")[0])
 
 
@@ -209,17 +209,17 @@ def _any_shared(paths: Iterable[str]) -> bool:
 
 
 def _files(root: Path) -> dict[str, Path]:
-    """The stack files by name, those included that nobody would find by their names."""
+    """The stack files by name, including misnamed ones."""
     return {found.name: found.path for found in (*misnamed(root), *discover(root))}
 
 
 def _files_of(root: Path) -> Iterator[tuple[str, str]]:
-    """The files that a stack's plan reads beside its own, each with the stack, by its path from the project's root.
+    """The files that stacks' plans read beside the stack files, each with the stack, by path from the project's root.
 
-    They are price files, lists of packages, and the locks of environments.
+    They are price files, lists of packages, and the locks of Python environments.
     """
     for name, file in _files(root).items():
-        # Few stacks have such keys, and looking for them is cheaper than loading them all.
+        # Few stacks have such keys, and searching for them is cheaper than loading all stacks.
         if not any(_says(file, key) for key in (b"modelyard:prices", b"modelyard:environments")):
             continue
         stack = load(file, file.name, root)[0]
@@ -239,7 +239,7 @@ def _says(file: Path, text: bytes) -> bool:
 
 
 def _named_files(root: Path) -> Wanted:
-    """Wants those files."""
+    """Selects the price files, lists of packages and locks that stack files name."""
     named = {path for _, path in _files_of(root)}
     folders = {parent for path in named for parent in _parents(path)}
     return lambda path: path in named or path in folders

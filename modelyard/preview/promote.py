@@ -1,8 +1,8 @@
-"""Bringing one environment up to another: what to take over, and what must differ and stays.
+"""Brings one stack up to another: what to take over, and what must differ and stays.
 
-Taken is what a release is made of: the platform's release, the versions of Kubernetes and CUDA, images, and patches
+Takes what makes up a release: the platform's release, the versions of Kubernetes and CUDA, images, and patches
 with their versions and parameters. Sizes, names, GPUs and everything else belong to a stack; they are shown, and
-taken only when asked for. Waivers and what is set for policies are decisions about one stack: they are shown,
+taken only on request. Waivers and policy settings are decisions about one stack: they are shown,
 never taken.
 """
 
@@ -33,7 +33,7 @@ TAKEN = (
 )
 """Settings that a promotion takes over unless ``--keep`` names them."""
 _VERSIONS = ("platform.release", "platform.cuda", "kubernetesVersion")
-"""Of these, the ones whose values have an order; the versions of patches have one too."""
+"""The settings among them whose values have an order; versions of patches have an order too."""
 DECISIONS = ("waivers", "policy")
 """Sections that are never taken over."""
 
@@ -47,7 +47,7 @@ def _lists_of(shape: Shape) -> Iterator[tuple[str, ...]]:
 
 
 _NAMED = tuple(path for path in _lists_of(CONFIG) if path != ("patches",))
-"""The keys on the way to every list of named things. Patches are named by version and parameter."""
+"""The keys on the path to every list of named things. Patches are named by version and parameter."""
 
 
 def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
@@ -59,21 +59,21 @@ def _paths(shape: Shape) -> Iterator[tuple[str, ...]]:
 
 
 _SETTINGS = tuple(path for path in _paths(CONFIG) if path[0] not in DECISIONS)
-"""The keys on the way to every setting that stands in no list."""
+"""The keys on the path to every setting outside lists."""
 
 
 class Difference(NamedTuple):
-    """One setting in which two environments differ."""
+    """One setting in which two stacks differ."""
 
     setting: str
-    """As in the stack file, dotted: ``platform.release``; of a patch version ``patches.ray-worker``, of its
+    """As in the stack file, dotted: ``platform.release``; for a patch version ``patches.ray-worker``, for its
     parameters ``patches.ray-worker.params.gracePeriod``."""
     source: Any
     target: Any
     path: Path
-    """From the top of the target's file; empty where nothing can be taken."""
+    """From the top of the target's file; empty if nothing can be taken."""
     value: Any
-    """What goes to ``path``."""
+    """The value for ``path``."""
 
     @property
     def shown(self) -> tuple[Any, Any]:
@@ -97,17 +97,17 @@ class Promotion(NamedTuple):
 
     @property
     def lowered(self) -> tuple[Difference, ...]:
-        """What is taken although the target is ahead in it."""
+        """The taken settings in which the target is ahead."""
         return tuple(one for one in self.taken if one.lowers)
 
     @property
     def decided(self) -> bool:
-        """Whether the environments differ in what somebody decided about one of them."""
+        """Whether the stacks differ in decisions about one of them."""
         return any(one.setting.startswith(tuple(f"{section}." for section in DECISIONS)) for one in self.kept)
 
 
 def settings() -> tuple[str, ...]:
-    """Everything that can be taken or kept: settings, and sections that stand for all of theirs."""
+    """Everything that can be taken or kept: settings, and sections that stand for all their settings."""
     sections = dict.fromkeys(path[0] for path in _SETTINGS)
     return ("patches", *sections, *(".".join(path) for path in _SETTINGS if len(path) > 1))
 
@@ -119,14 +119,14 @@ def promotion(
     take: Iterable[str] = (),
     keep: Iterable[str] = (),
 ) -> Promotion:
-    """What would bring ``target`` up to ``source``.
+    """The changes that bring ``target`` up to ``source``.
 
     Args:
-        source: the environment that is ahead.
-        target: the one to change.
+        source: the stack that is ahead.
+        target: the stack to change.
         versions: patch names with the versions that source and target use.
         take: settings or sections to take besides :data:`TAKEN`.
-        keep: settings or sections to leave; stronger than ``take``.
+        keep: settings or sections to leave; takes precedence over ``take``.
     """
     wanted, left = {*TAKEN, *take}, set(keep)
     taken: list[Difference] = []
@@ -144,10 +144,10 @@ def promotion(
 
 
 def promoted(text: str, promotion: Promotion) -> str:
-    """The target's file with everything taken over, in the layout of ``modelyard fmt`` where it was in it before.
+    """The target's file with everything taken over, in the layout of ``modelyard fmt`` if it had that layout before.
 
     Raises:
-        modelyard.stack.yaml.edit.EditError: a value cannot be put where it belongs.
+        modelyard.stack.yaml.edit.EditError: a value cannot be put in its place.
     """
     made = text
     for difference in promotion.taken:
@@ -167,8 +167,8 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
     for setting in _SETTINGS:
         mine, theirs = (_at(config, setting) for config in (ahead, behind))
         if mine != theirs:
-            # Nothing to write where the source leaves it to the platform, or the target's platform has its own. A
-            # section that the target lacks is not begun with one of its keys.
+            # Nothing to write if the source leaves it to the platform, or the target's platform has its own. A section
+            # that the target lacks does not start with a single key.
             own = setting[-1] == "image" and theirs is None and behind.platform.mode == "existing"
             lacks = _at(behind, setting[:-1]) is None
             section, *rest = setting
@@ -177,12 +177,12 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
 
 
 def _at(config: Config, path: tuple[str, ...]) -> Any:
-    """What a config has at a path of keys; None where it lacks a section on the way."""
+    """The value of a config at a path of keys; None if it lacks a section on the path."""
     return reduce(lambda value, key: None if value is None else getattr(value, field_of(key)), path, config)
 
 
 def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
-    """Jobs, teams and the like that differ, or that only one of the two has; each is its own environment's."""
+    """Jobs, teams and the like that differ, or that only one of the two stacks has; each belongs to its own stack."""
     for path in _NAMED:
         section = ".".join(path)
         mine, theirs = (
@@ -194,14 +194,14 @@ def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
 
 
 def _said(value: Any) -> str:
-    """What a stack file says of a named thing, in one line; nothing that is as it is when nobody says it."""
+    """A named thing of a stack file, in one line, without values that equal the default."""
     if isinstance(value, Secret):
         return repr(value)
     if isinstance(value, bool):
         return str(value).lower()
     if defaults := getattr(value, "_field_defaults", None):
         parts = {name: part for name, part in value._asdict().items() if name != "name" and part != defaults.get(name)}
-        # What is called a secret here is the name of one.
+        # A key that ends in "secret" holds the name of a secret.
         shown = {name: part if name.endswith("secret") else hidden_at(name, part) for name, part in parts.items()}
         return ", ".join(f"{spelled(name)} {_inside(part)}" for name, part in shown.items())
     if isinstance(value, tuple):
@@ -221,7 +221,7 @@ def _patches(source: Stack, target: Stack, ahead: Mapping[str, str], behind: Map
     places = {choice.name: index for index, choice in enumerate(target.config.patches)}
     listed = ("config", f"{PREFIX}patches")
     for name in sorted({*ahead, *behind, *mine, *theirs}):
-        # Which patches take part follows from the other settings; nothing is promoted to who does not use the patch.
+        # Other settings decide which patches are in use; a patch is only promoted to a stack that uses it.
         both = name in ahead and name in behind
         version = ahead.get(name)
         if version != behind.get(name):
@@ -244,7 +244,7 @@ def _of_patch(
     name: str,
     key: Path,
 ) -> Difference:
-    """A difference in a patch; where the target does not list the patch, the first one to take adds the entry."""
+    """A difference in a patch; if the target does not list the patch, the first one to take adds the entry."""
     if not can:
         return Difference(setting, *values, (), None)
     if name in places:
@@ -255,7 +255,7 @@ def _of_patch(
 
 
 def _shown(value: Any) -> Any:
-    """A parameter's value with nothing encrypted in it."""
+    """A parameter's value without anything encrypted."""
     match value:
         case Secret():
             return repr(value)
@@ -267,7 +267,7 @@ def _shown(value: Any) -> Any:
 
 
 def _decisions(source: Stack, target: Stack) -> Iterator[Difference]:
-    """Waivers, and what is set for rules."""
+    """Differences in waivers and in settings of rules."""
     waived = tuple({_waiver(one): _reason(one) for one in stack.config.waivers} for stack in (source, target))
     ruled = tuple(
         {f"policy.{code}": _choice(one) for code, one in stack.config.policy.rules.items()}

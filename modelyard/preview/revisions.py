@@ -1,6 +1,6 @@
-"""Two commits of the project's repository: which files differ, and the files of one written to a folder of their own.
+"""Two commits of the project's repository: which files differ, and the files of one, written to a temporary folder.
 
-Git is only asked for what it has (``git``). Nothing of the user's repository or working tree is written.
+Only reads from git (``git``). Writes nothing to the user's repository or working tree.
 """
 
 import hashlib
@@ -35,29 +35,29 @@ WORKING_TREE = "working tree"
 
 
 class Range(NamedTuple):
-    """What is compared, and what of the project differs."""
+    """What is compared, and which files of the project differ."""
 
     base: Revision
-    """The commit where the two lines of work parted, as a pull request shows it."""
+    """The commit where the two lines of work diverged, as a pull request shows it."""
     head: Revision
     prefix: str
-    """The project's folder inside the repository with a slash at its end, empty where it is the repository."""
+    """The project's folder inside the repository with a slash at its end, empty if it is the repository."""
     paths: frozenset[str]
-    """Files that differ, from the project's root; of the working tree only those that were asked about."""
+    """Files that differ, from the project's root; for the working tree, only wanted files."""
     absent: frozenset[str] = frozenset()
     """Files that a sparse checkout leaves out of the working tree, from the project's root."""
     through: tuple[str, ...] = ()
-    """Of the working tree: paths that links among its wanted files lead to."""
+    """For the working tree: paths that links among its wanted files lead to."""
 
 
 def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
-    """The range from where ``head`` left ``base`` to ``head``; without a head, to the working tree as it stands.
+    """The range from where ``head`` left ``base`` to ``head``; without a head, to the working tree as it is.
 
     Args:
         root: the project.
         base: branch, tag or commit.
-        head: the same, or None for the working tree.
-        wanted: whether it matters that a file of the working tree differs, by its path from the project's root.
+        head: branch, tag or commit, or None for the working tree.
+        wanted: whether a difference in a file of the working tree matters, by its path from the project's root.
 
     Raises:
         RevisionError: no repository, no such commit, or no common history.
@@ -92,7 +92,7 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
 
 
 def linked(root: Path) -> Callable[[str], str | None]:
-    """Where a link below a folder leads, by its path from there; None for what is no link."""
+    """The destination of a link below a folder, by its path from there; None for what is no link."""
 
     def link(path: str) -> str | None:
         try:
@@ -104,15 +104,15 @@ def linked(root: Path) -> Callable[[str], str | None]:
 
 
 def prefix_of(root: Path) -> str:
-    """The project's folder inside its repository, with a slash at its end; empty where it is the repository."""
+    """The project's folder inside its repository, with a slash at its end; empty if it is the repository."""
     return git(root, "rev-parse", "--show-prefix").removesuffix("\n")
 
 
 def commit_of(root: Path, name: str) -> str:
-    """The full name of the commit that a branch, tag or other name stands for.
+    """The full name of the commit for a branch, tag or other name.
 
     Raises:
-        RevisionError: there is none.
+        RevisionError: there is no such commit.
     """
     found = tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found is None:
@@ -133,16 +133,16 @@ def laid_out(
     *more: Callable[[Path], Wanted],
     absent: Collection[str] = (),
 ) -> Iterator[Path]:
-    """The project at a commit, as plain files in a temporary folder that is gone afterwards: its root.
+    """The root of the project at a commit, as plain files in a temporary folder that is deleted afterwards.
 
-    What links lead to is written as well.
+    Also writes what links lead to.
 
     Args:
         root: the project, in its repository.
         commit: full name of the commit.
-        prefix: the project's folder inside the repository, as ``prefix_of`` has it.
+        prefix: the project's folder inside the repository, from ``prefix_of``.
         wanted: which files to write, by path from the project's root.
-        more: which to write then, one after the other, given the folder with what is there so far.
+        more: which to write next, one after the other, given the folder with the files so far.
         absent: files to leave out.
 
     Raises:
@@ -170,7 +170,7 @@ def _write(
     wanted: Wanted,
     more: tuple[Callable[[Path], Wanted], ...],
 ) -> None:
-    """Writes files and then links, so that no file is written through a link that is not checked."""
+    """Writes files and then links, so that no file is written through an unchecked link."""
 
     @cache
     def link(path: str) -> str | None:
@@ -181,7 +181,7 @@ def _write(
         content.copy(entry.object, target)
         return os.fsdecode(target.getvalue())
 
-    # What leads out of the project leads out of it here too, but to nothing.
+    # A link that leads out of the project leads out here too, but to nothing.
     nothing = place.parent / "nothing"
     written: set[str] = set()
     links: list[Path] = []
@@ -205,7 +205,7 @@ def _write(
                 leads_in = target and "\0" not in target and not target.startswith("/")
                 file.symlink_to(target if leads_in else nothing)
                 links.append(file)
-        # Only once all links are there is it known where each leads.
+        # The destination of each link is known only once all links exist.
         for file in links:
             if not Path(os.path.realpath(file)).is_relative_to(place):
                 file.unlink()
@@ -213,7 +213,7 @@ def _write(
 
 
 def differs(file: Path, entry: Entry | None) -> bool:
-    """Whether a file of the working tree has another content than at a commit, read as it is, without filters."""
+    """Whether a file of the working tree differs from a commit, read unchanged, without filters."""
     try:
         facts = file.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -231,12 +231,12 @@ def differs(file: Path, entry: Entry | None) -> bool:
         content = file.read_bytes()
     except OSError:
         return True
-    # Git may have made the ends of lines those of another system.
+    # Git may have converted the line endings to another system's.
     return entry.object not in (_name(entry, content), _name(entry, content.replace(b"\r\n", b"\n")))
 
 
 def _name(entry: Entry, content: bytes) -> str:
-    """The name that git gives to a content, in the kind of hash that the repository uses."""
+    """Git's name for a content, with the repository's hash algorithm."""
     made = hashlib.sha256() if len(entry.object) == 64 else hashlib.sha1(usedforsecurity=False)
     made.update(b"blob %d\0" % len(content))
     made.update(content)

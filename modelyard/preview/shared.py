@@ -20,11 +20,11 @@ _LOCK = f"{PATCHES_FOLDER}/{LOCK_FILE}"
 
 
 class Commit(NamedTuple):
-    """The project at one of the two commits, and what judges it."""
+    """The project at one of the two commits, and the rules that judge it."""
 
     root: Path
     rules: Path | None = None
-    """The project at the base where its Python rules judge; None where they are this commit's own."""
+    """The project at the base if its Python rules judge; None if this commit's own do."""
     judged: bool = True
     """Whether policies judge at all."""
 
@@ -35,14 +35,14 @@ class Commit(NamedTuple):
 
 
 def shared_findings(commit: Commit) -> tuple[Finding, ...]:
-    """What is wrong with a project's patches and policies as a whole, whichever stacks use them."""
+    """The findings about a project's patches and policies as a whole, whichever stacks use them."""
     folders = (one / POLICIES_FOLDER for one in (commit.root, commit.rules) if one is not None)
     policies = commit.policies.findings if commit.judged and any(map(os.path.lexists, folders)) else ()
     return (*library_of(commit.root).findings, *policies)
 
 
 def shared_news(base: Commit, head: Commit, paths: Iterable[str]) -> News:
-    """What became of these findings.
+    """What became of the findings about the project as a whole.
 
     Args:
         base: the project at the base.
@@ -72,16 +72,16 @@ def _content(library: Library) -> tuple[Any, ...]:
 
 
 def same_policies(base: Commit, head: Commit, paths: Iterable[str]) -> bool:
-    """Whether the policies that judge say the same at both commits, comments and layout aside."""
+    """Whether the policies that judge are equal at both commits, comments and layout aside."""
     own = [path for path in paths if path.startswith(f"{POLICIES_FOLDER}/") and not path.endswith(".pyc")]
     if head.rules is not None:
-        # The Python that judges is the same.
+        # Both commits are judged by one set of Python rules.
         own = [path for path in own if not path.startswith(f"{POLICIES_FOLDER}/{RULES}/")]
     return not head.judged or all(meaning(base.root / path) == meaning(head.root / path) for path in own)
 
 
 def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
-    """Released versions whose line in the lock changed with them, or went: the head's own lock tells nothing of it."""
+    """Released versions whose line in the lock changed with them or is gone: the head's own lock does not show this."""
     before, _ = read_lock(base_root / PATCHES_FOLDER)
     after, _ = read_lock(head_root / PATCHES_FOLDER)
     library = library_of(head_root)

@@ -30,18 +30,18 @@ class Job(NamedTuple):
 
     name: str
     base: Path | None
-    """Its file at the base, None where there is none; the head's file where it is untouched."""
+    """Its file at the base, None if there is none; the head's file if it is untouched."""
     head: Path | None
     recorded: bool
     """Whether its recorded platform differs."""
     untouched: bool
-    """Whether everything that its plan is made of is the same, so that only rules can make a difference."""
+    """Whether all inputs of its plan are unchanged, so that only rules can make a difference."""
     rules: bool
     """Whether the project's rules differ."""
 
 
 def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
-    """The difference of one stack; None where there is none."""
+    """The difference of one stack; None if there is none."""
     if job.untouched:
         return _judged_twice(base, head, today, job) if job.rules else None
     if job.base is not None and job.head is not None and not job.recorded:
@@ -55,19 +55,19 @@ def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | N
 
 def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> StackDiff | None:
     base_root, head_root = earlier.root, later.root
-    # Both sides start from the head's platform: what a new recording alone changes is not the commits' doing.
+    # Both plans start from the head's platform: the commits did not cause what a new recorded platform changes.
     before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
     after = _planned(head_root, job.head, today, head_root)
     base, head = _side(earlier, before, today), _side(later, after, today)
     if head is not None and later.judged and later.rules is not None and after is not None and after.stack is not None:
-        # What its waivers cover is told as waived.
+        # Findings that its waivers cover are shown as waived.
         found = weaker_in(later.policies, before.stack if before is not None else None, after.stack)
         head = head._replace(findings=ordered((*head.findings, *found)))
     following = after.plan if after is not None else None
     if before is not None and before.plan is not None and after is not None and after.plan is not None:
         following = plan_after(head_root, after, before.plan, today)
     if job.recorded and base is not None and job.base is not None and job.head is not None:
-        # What is wrong on the base's own platform was wrong before.
+        # Findings about the base's own platform existed before.
         base = base._replace(findings=_findings(earlier, plan_recorded(base_root, job.base, today), today, base_root))
     root, file = (head_root, job.head) if job.head is not None else (base_root, job.base)
     rules = (
@@ -92,12 +92,12 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
 def _submissions(
     base_root: Path, head_root: Path, before: Planned | None, after: Planned | None
 ) -> tuple[SubmissionDiff, ...]:
-    """What differs for the next apply or submission; nothing where one of the files is gone or cannot be read."""
+    """What differs for the next apply or submission; nothing if one of the files is gone or cannot be read."""
     if after is None or after.stack is None or (before is not None and before.stack is None):
         return ()
     new = submitted(after.stack, library_of(head_root))
     if before is None or before.stack is None:
-        # That a new stack is applied in some way is no news.
+        # That a new stack has apply settings is no news.
         return submissions({}, {key: values for key, values in new.items() if key[0] != "apply"})
     return submissions(submitted(before.stack, library_of(base_root)), new)
 
@@ -105,13 +105,13 @@ def _submissions(
 def _cost(
     root: Path, planned: Planned, also: tuple[TargetPlan, ...] = (), earlier: Prices | None = None
 ) -> StackCost | None:
-    """What a plan costs, some more targets included; None where it has none.
+    """The cost of a plan with some more targets; None if it has none.
 
     Args:
         root: the project whose prices count.
         planned: the plan.
         also: more targets.
-        earlier: the prices of what runs before it, where they are others.
+        earlier: the prices of what runs before it, if they differ.
     """
     if planned.plan is None:
         return None
@@ -125,7 +125,7 @@ def _cost(
 
 
 def _with_left(ahead: Planned, before: Planned | None) -> Planned:
-    """The head's plan, with the remote clusters that only the base has: nothing is asked for there any more."""
+    """The head's plan, with the remote clusters that only the base has: it asks for nothing there."""
     if ahead.plan is None or before is None or before.plan is None:
         return ahead
     left = tuple(far._replace(targets=()) for far in before.plan.remotes if far.remote not in ahead.remotes)
@@ -134,14 +134,14 @@ def _with_left(ahead: Planned, before: Planned | None) -> Planned:
 
 
 def _running_cost(root: Path, planned: Planned | None, today: date) -> StackCost | None:
-    """What a stack costs that was applied and is left as it is."""
+    """The cost of a stack that was applied and does not change."""
     if planned is None or planned.plan is None:
         return None
     return _cost(root, planned._replace(plan=plan_after(root, planned, planned.plan, today)))
 
 
 def _other_amounts(cost: StackCost | None) -> bool:
-    """Whether something costs another amount afterwards."""
+    """Whether an amount changes."""
     return cost is not None and any(one.usd[0] != one.usd[1] for one in cost.targets)
 
 
@@ -157,9 +157,9 @@ def _judged_twice(
     Args:
         at_base: the project at the base.
         at_head: the project at the head.
-        today: the day it is.
+        today: the date for waivers.
         job: the stack, with a file at both commits.
-        drafts: the base's findings about drafts, None where they are the head's.
+        drafts: the base's findings about drafts, None if the head has the same.
     """
     assert job.head is not None
     head_root = at_head.root
@@ -182,7 +182,7 @@ def _judged_twice(
 
 
 def _applied(plan: Plan) -> Plan:
-    """The plan of the same stack once it has been applied: nothing is left to do."""
+    """The plan of a stack once it has been applied: it has no changes."""
     return plan._replace(
         targets=tuple(
             target._replace(
@@ -200,14 +200,14 @@ def _applied(plan: Plan) -> Plan:
 
 
 def _own_rules(before: Planned | None, after: Planned | None) -> bool:
-    """Whether the stack sets its rules otherwise."""
+    """Whether the stack's own settings of rules differ."""
     if before is None or after is None or before.stack is None or after.stack is None:
         return False
     return before.stack.config.policy != after.stack.config.policy
 
 
 def _rules(base: Commit, head: Commit, before: Planned | None, after: Planned | None, today: date) -> Rules | None:
-    """What the base's rules say of the head's plan; None where there is no plan at one of the commits."""
+    """The findings of the base's rules about the head's plan; None if there is no plan at one of the commits."""
     if before is None or after is None or before.stack is None or after.stack is None or after.plan is None:
         return None
     config = after.stack.config._replace(policy=before.stack.config.policy)
@@ -234,10 +234,10 @@ class _Fate:
 
 
 class _Inputs(NamedTuple):
-    """What a stack's plan is made of."""
+    """The inputs of a stack's plan."""
 
     plan: object
-    """Equal where a plan comes out the same."""
+    """Equal if the plan is the same."""
     drafts: tuple[Finding, ...]
 
 
@@ -266,13 +266,13 @@ def _side(commit: Commit, planned: Planned | None, today: date, prices: Path | N
 
 
 def _findings(commit: Commit, planned: Planned, today: date, prices: Path) -> tuple[Finding, ...]:
-    """The findings as ``modelyard check`` tells them, policies included, without those of the project as a whole.
+    """The findings as in ``modelyard check``, policies included, without those of the project as a whole.
 
     Args:
-        commit: whose policies judge.
+        commit: the commit whose policies judge.
         planned: the plan.
-        today: the day it is.
-        prices: the project whose prices count, and whose patches the plan is made of.
+        today: the date for waivers.
+        prices: the project whose prices count, and whose patches the plan uses.
     """
     if planned.plan is None or planned.stack is None:
         return planned.findings

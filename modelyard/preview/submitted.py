@@ -1,8 +1,8 @@
-"""What no object shows, at two commits: what is submitted rather than applied, and what an apply goes by.
+"""What no object shows, at two commits: what is submitted rather than applied, and the settings of an apply.
 
-Jobs with a command and pipelines are compared by what their submission is made from, so a change of a resource, a team
-or the runtime gets its address at the start. Environments, notebooks, remote resources, providers and buckets are
-compared as the stack file, and the lock, say them; so are the context and the drain of an apply.
+Jobs with a command and pipelines are compared by the inputs of their submission, so a change of a resource, a team
+or the runtime is shown at every job that it affects. Python environments, notebooks, remote resources, providers and
+buckets are compared by the stack file and the lock; so are the context and the drain of an apply.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,17 +22,17 @@ Submitted = Mapping[tuple[SubmissionKind, str], Mapping[merge.Path, Any]]
 """The values of everything that is submitted, or that submissions use, by kind and name."""
 
 _LENGTHS: Final = ("timeLimit", "keep", "within", "timeout", "quiet")
-"""Keys of lengths of time, in seconds."""
+"""Keys of durations, in seconds."""
 _NAMES: Final = ("name", "job", "stack", "entrypoint")
-"""Parameters of a run that say nothing beside the job's name and its command."""
+"""Parameters of a run that add nothing to the job's name and its command."""
 _TOP: Final = merge.Path()
 
 
 def submitted(stack: Stack, library: Library) -> Submitted:
-    """What a stack has to submit, what its submissions use and its applies go by; what is off or not said has no value.
+    """What a stack can submit, what its submissions use, and its apply settings; unset and disabled keys have no value.
 
     Args:
-        stack: with its environments' files.
+        stack: with its Python environments' files.
         library: the project's patches.
     """
     return {(kind, name): dict(_leaves(values)) for kind, name, values in _all(stack, library)}
@@ -78,7 +78,7 @@ def _all(stack: Stack, library: Library) -> Iterator[tuple[SubmissionKind, str, 
         yield "pipeline", pipeline.name, _pipeline(stack, library, pipeline)
     for environment in config.environments:
         yield "environment", environment.name, _environment(stack, library, environment)
-    # Their servers are objects.
+    # The notebook servers are objects.
     notebooks = config.notebooks._replace(servers=None)
     if notebooks != Notebooks():
         values = {key: part for key, part in plain(notebooks).items() if key != "servers"}
@@ -108,7 +108,7 @@ def _pipeline(stack: Stack, library: Library, pipeline: Pipeline) -> dict[str, A
 
 
 def _environment(stack: Stack, library: Library, environment: Environment) -> dict[str, Any]:
-    """Its lists, the packages of its lock, and the digest of what is built of them."""
+    """A Python environment's lists, the packages of its lock, and the digest of its build."""
     files = environment.files
     said = _named(environment._replace(files=None, image=environment.image or stack.config.runtime.image))
     if files is not None:
@@ -119,7 +119,7 @@ def _environment(stack: Stack, library: Library, environment: Environment) -> di
 
 
 def _template(stack: Stack, library: Library, name: str) -> str | None:
-    """The version of a patch that the stack takes; None where there is none, which a finding says."""
+    """The version of a patch that the stack uses; None if there is none, which a finding reports."""
     choice = next((one for one in stack.config.patches if one.name == name), PatchChoice(name))
     if name not in library.patches:
         return None
@@ -128,14 +128,14 @@ def _template(stack: Stack, library: Library, name: str) -> str | None:
 
 
 def _shown(patch: PatchVersion, library: Library) -> str:
-    """A version by its name; one that may still change with its digest."""
+    """The name of a version; for one that may still change, also its digest."""
     if f"{patch.name}/{patch.version}" in library.released:
         return patch.id
     return f"{patch.id} (draft {patch.sha256[:12]})"
 
 
 def _leaves(value: Mapping[str, Any], path: merge.Path = _TOP) -> Iterator[tuple[merge.Path, Any]]:
-    """The values by their paths, lists whole, without what is not there, off, or empty."""
+    """The values by their paths, lists whole, without missing, disabled and empty ones."""
     for key, part in value.items():
         if isinstance(part, Mapping):
             yield from _leaves(part, path / key)

@@ -1,7 +1,7 @@
-"""Where an environment's pods run and which queue feeds them, before and after: what a picture is drawn from.
+"""Where a stack's pods run and which queue feeds them, before and after: the data for a picture.
 
-A plan does not decide where pods land, the scheduler does. So pods stay on the nodes where they run as long as these
-take them, and others go to the first node by name that has room: one way it may turn out, and the same every time.
+The scheduler decides where pods land, not the plan. So pods stay on the nodes where they run as long as these
+accept them, and others go to the first node by name that has room: one possible outcome, always the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,33 +22,33 @@ from modelyard.stack.config import Config
 from modelyard.workloads import workloads
 
 MANY_NODES = 16
-"""Nodes that are shown one by one; of more, identical ones are shown together."""
+"""The most nodes that are shown one by one; with more, identical ones are shown together."""
 
 Backend = Literal["ray", "celery"]
 Unit = Literal["GPU", "MIG slice", "share", "fraction"]
-"""What one of a resource is."""
+"""What one unit of a resource is."""
 _Taken = dict[str, dict[str, Mapping[str, Fraction]]]
 """Node, then owner of the pods, then resource: what is left of a node's room."""
 
 
 class Place(NamedTuple):
-    """A node's GPUs of one name, or those of the alike nodes of a large cluster. A divided node is several places: one
+    """A node's GPUs of one name, or those of identical nodes of a large cluster. A divided node is several places: one
     for each kind of slice, and one for the GPUs that are left whole.
     """
 
     name: str
     nodes: int
     product: str
-    """What names the GPUs of a node, such as ``NVIDIA-A30``; empty for nodes without."""
+    """Name of the nodes' GPUs, such as ``NVIDIA-A30``; empty for nodes without."""
     gpus: int
-    """What the nodes offer of the resource together."""
+    """The number that the nodes offer of the resource together."""
     others: int
-    """Of these, what pods of nobody in the picture hold."""
+    """The number of these that pods outside the picture hold."""
     cordoned: bool
     resource: str = GPU_RESOURCE
-    """What pods ask for to get one; empty for nodes without GPUs."""
+    """The resource that pods request; empty for nodes without GPUs."""
     unit: Unit = "GPU"
-    """What a pod gets that asks for one, whatever its name is."""
+    """What a pod gets for one unit of the resource, whatever its name is."""
 
 
 class Running(NamedTuple):
@@ -59,24 +59,24 @@ class Running(NamedTuple):
     """The workload it is (``rayWorker`` …), empty for a target that belongs to no workload."""
     pods: int
     most: int | None
-    """Pods that an autoscaler may go up to; None where no autoscaler sets the number."""
+    """The most pods that an autoscaler may start; None if no autoscaler sets the number."""
     gpus: int
     """GPUs of one pod, or slices."""
     on: tuple[tuple[int, int], ...]
-    """Index of a place, and pods there."""
+    """Index of a place, and the number of pods there."""
     pending: int
     """Pods that no node has room for."""
     resource: str = GPU_RESOURCE
-    """What ``gpus`` counts, as pods ask for it."""
+    """The resource that ``gpus`` counts."""
     unit: Unit = "GPU"
-    """The same in a word."""
+    """The unit that ``gpus`` counts, in a word."""
 
 
 class Queue(NamedTuple):
     """Where training jobs wait."""
 
     name: str
-    """Of Celery, the broker's queue; of Ray, the head that holds the tasks."""
+    """For Celery, the broker's queue; for Ray, the head that holds the tasks."""
     backend: Backend
     workload: str
     """The Deployment whose pods take jobs from it."""
@@ -85,7 +85,7 @@ class Queue(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """One side of the comparison."""
+    """A stack at one of the two commits."""
 
     queues: tuple[Queue, ...]
     workloads: tuple[Running, ...]
@@ -96,12 +96,12 @@ class Topology(NamedTuple):
 
     places: tuple[Place, ...]
     before: Scene | None
-    """As the base's plan leaves it, None where there is none."""
+    """After the base's plan, None if there is none."""
     after: Scene | None
 
 
 def topology(base: Planned | None, head: Planned | None) -> Topology | None:
-    """The picture of an environment at two commits; None where neither could be planned."""
+    """The picture of a stack at two commits; None if neither could be planned."""
     state = next((side.state for side in (head, base) if side is not None and side.state is not None), None)
     if state is None:
         return None
@@ -150,11 +150,11 @@ class _Wanted(NamedTuple):
     most: int | None
     pods: Pods
     rolls: bool
-    """Whether the pods that run now are replaced."""
+    """Whether the running pods are replaced."""
 
 
 def _asked(side: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
-    """The platform's Deployments and whatever else the plan's targets run, as the plan leaves them."""
+    """The platform's Deployments and everything else that the plan's targets run, after the plan."""
     if side is None or side.plan is None or side.stack is None:
         return ()
     targets = {target.name: target for target in side.plan.targets if pods_of(target.after).spec}
@@ -193,7 +193,7 @@ def _wanted(name: str, role: str, body: Mapping[str, Any], target: TargetPlan | 
 
 
 def _count(body: Mapping[str, Any]) -> int:
-    """Pods of an object; one where nothing says how many, which is the API server's default."""
+    """Pods of an object; one if no number is set, which is the API server's default."""
     replicas = replicas_of(body)
     return 1 if replicas is None else replicas
 
@@ -221,7 +221,7 @@ def _scene(
         at: dict[int, int] = {}
         resource, each = _asks_for(one.pods)
         for node, count in found[one.name].items():
-            # Who asks for no GPU is somewhere on the node.
+            # A pod without GPUs is somewhere on the node.
             place = index[node, resource] if each else first[node]
             at[place] = at.get(place, 0) + count
         pending = one.number - sum(at.values())
@@ -246,7 +246,7 @@ def _scene(
 def _placed(
     wanted: tuple[_Wanted, ...], state: ClusterState, room: Room, names: Collection[str]
 ) -> dict[str, dict[str, int]]:
-    """Deployment, then node: pods there."""
+    """For each Deployment, the number of pods by node."""
     taken: _Taken = {
         node: {owner: requests for owner, requests in owners.items() if owner not in names}
         for node, owners in room.taken.items()
@@ -257,10 +257,10 @@ def _placed(
     for pod in state.pods:
         if pod.node in nodes:
             homes.setdefault(pod.owner, []).append(pod.node)
-    # Who runs somewhere stays there before anybody new comes.
+    # Running pods keep their place before any new pod comes.
     for one in wanted:
         for name in sorted(homes.get(one.name, ())):
-            # A cordoned node takes nobody new and keeps whom it has.
+            # A cordoned node accepts no new pods and keeps its running ones.
             node = nodes[name] if one.rolls else nodes[name]._replace(schedulable=True)
             _put(one, node, 1, taken, found[one.name])
     for one in wanted:
@@ -272,7 +272,7 @@ def _placed(
 
 
 def _put(one: _Wanted, node: Node, upto: int, taken: _Taken, found: dict[str, int]) -> None:
-    """Puts pods on a node, as many as are missing, fit there, and at most so many."""
+    """Puts pods on a node: as many as are missing and fit there, and at most ``upto``."""
     missing = min(upto, one.number - sum(found.values()))
     if missing < 1:
         return
@@ -291,14 +291,14 @@ def _queues(config: Config) -> Iterator[Queue]:
 
 
 def _asks_for(pods: Pods) -> tuple[str, int]:
-    """The resource of which a pod has GPUs, or slices, and how many; whole ones where it has both."""
+    """The resource of which a pod has GPUs, or slices, and how many; whole GPUs if it has both."""
     parts = sorted(name for name, amount in pods.requests.items() if is_slice(name) and amount)
     name = GPU_RESOURCE if pods.gpus or not parts else parts[0]
     return name, int(pods.requests.get(name, 0))
 
 
 def _unit(resource: str, kind: str = "whole") -> Unit:
-    """What one of a resource is, on a node of a kind (``hardware.nodes.Kind``) where it is called like a whole GPU."""
+    """The unit of a resource; for the name of whole GPUs, the node's ``kind`` (``hardware.nodes.Kind``) decides."""
     if resource.startswith(MIG_PREFIX) or (kind == "mig" and not is_slice(resource)):
         return "MIG slice"
     if is_slice(resource) or kind == "shared":
@@ -307,7 +307,7 @@ def _unit(resource: str, kind: str = "whole") -> Unit:
 
 
 class _Offer(NamedTuple):
-    """What nodes have of one resource; nodes with GPUs stand first, and alike offers are one place."""
+    """The nodes' amount of one resource; nodes with GPUs come first, and identical offers are one place."""
 
     bare: bool
     product: str
@@ -315,7 +315,7 @@ class _Offer(NamedTuple):
     gpus: int
     cordoned: bool
     node: str
-    """Empty where identical nodes are shown together."""
+    """Empty if identical nodes are shown together."""
     unit: Unit = "GPU"
 
 
@@ -341,7 +341,7 @@ def _offers(node: Node, several: bool) -> list[_Offer]:
 
 
 def _index(nodes: tuple[Node, ...]) -> dict[tuple[str, str], int]:
-    """Node and resource to the place that they belong to; nodes with GPUs come first."""
+    """The place of each node and resource; nodes with GPUs come first."""
     several = len(nodes) > MANY_NODES
     found = {(node.name, one.resource): one for node in nodes for one in _offers(node, several)}
     at = {offer: number for number, offer in enumerate(sorted(set(found.values())))}

@@ -19,16 +19,16 @@ SubmissionKind = Literal[
 
 
 class FieldDiff(NamedTuple):
-    """One field that the head asks for otherwise than the base."""
+    """One field that the head sets differently from the base."""
 
     path: Path
     before: Any
-    """As the base's plan leaves it, ``merge.ABSENT`` where it leaves none."""
+    """After the base's plan, ``merge.ABSENT`` if the field is not set."""
     after: Any
     patch: str | None
-    """``name@version`` at the head that asks for it; None where no patch does any more."""
+    """``name@version`` of the patch at the head that sets it; None if no patch does any more."""
     back: tuple[Owner, ...] | None = None
-    """Who gets the field back with its earlier value, without the time; None where it is not given back."""
+    """The owners that get the field back with its earlier value, without the time; None if it is not restored."""
 
 
 class VersionDiff(NamedTuple):
@@ -40,49 +40,50 @@ class VersionDiff(NamedTuple):
 
 
 class TargetDiff(NamedTuple):
-    """One object that the head would leave otherwise than the base."""
+    """One object that the head leaves different from the base."""
 
     name: str
     kind: str
     status: TargetStatus
-    """``removed`` where no patch asks for it any more and it stays, with its fields given back; ``deleted`` where it
-    goes, being the stack's own; ``same`` where only its patch versions differ and the object comes out alike."""
+    """``removed`` if no patch asks for it any more and it stays, with its fields restored; ``deleted`` if the stack
+    owns it and it goes; ``same`` if only its patch versions differ and the object does not.
+    """
     fields: tuple[FieldDiff, ...]
-    """None of an object that is deleted: all of it goes."""
+    """Empty for a deleted object: all of it goes."""
     versions: tuple[VersionDiff, ...]
     replaces_pods: int
     """Pods that a changed template replaces, once base and then head are applied."""
     replicas: tuple[int | None, int | None]
-    """None where there is no such field or an autoscaler holds it."""
+    """None if the field does not exist or an autoscaler holds it."""
     gpus: tuple[int, int]
     """GPUs that its pods hold after the base's plan and after the head's."""
 
 
 class SubmissionDiff(NamedTuple):
-    """Something that is submitted, that submissions use, or that an apply goes by, and is another at the head.
+    """A change in what is submitted, what submissions use, or the settings of an apply.
 
-    No object of the platform's cluster changes with it. What cannot be submitted at a commit is not there.
+    It changes no object of the home cluster. What cannot be submitted at a commit is missing there.
     """
 
     kind: SubmissionKind
     name: str
-    """Empty where a stack has only one of its kind."""
+    """Empty if a stack has only one of its kind."""
     status: Status
     fields: tuple[FieldDiff, ...]
-    """Of a job the parameters of its template, of anything else the keys of the stack file; no patch asks for them."""
+    """For a job the parameters of its template, else the keys of the stack file; no patch sets them."""
 
 
 class Waived(NamedTuple):
-    """A finding that nobody had waived before, or one waived anew: until another day, by somebody else, otherwise."""
+    """A finding that is newly waived, or waived with another date, person or reason than before."""
 
     finding: Finding
     reason: str
     by: str
-    """Who waives it, empty where nobody is named."""
+    """Who waives it, empty if no name is given."""
     until: str
-    """Last day on which the waiver holds, as ``2027-01-31``; empty where it is not known."""
+    """Last day on which the waiver holds, as ``2027-01-31``; empty if it is not known."""
     was: str = ""
-    """The last day of the waiver that it had at the base; empty where it had none."""
+    """The last day of its waiver at the base; empty if it had none."""
 
     @property
     def words(self) -> str:
@@ -94,55 +95,55 @@ class Waived(NamedTuple):
 
 
 class Relaxed(NamedTuple):
-    """A finding that is gone, or milder, because its rule is: what it is about is as it was."""
+    """A finding that is gone, or less severe, only because its rule changed, not its subject."""
 
     finding: Finding
-    """As the base has it where it is gone, as the head has it where it is milder."""
+    """The base's finding if it is gone, the head's if it is less severe."""
     why: str
     """What became of the rule, such as ``no longer checked: rule disabled by this change``."""
 
 
 class Moved(NamedTuple):
-    """A finding that is still there in other words."""
+    """A finding that remains in other words."""
 
     finding: Finding
-    """As the head has it."""
+    """The head's finding."""
     before: str
-    """What it said at the base."""
+    """Its summary at the base."""
 
 
 class News(NamedTuple):
     """Findings by what became of them between two commits."""
 
     new: tuple[Finding, ...] = ()
-    """The head has them, the base has not, or not as grave, or waived."""
+    """Only the head has them, or there they are more severe or no longer waived."""
     fixed: tuple[Finding, ...] = ()
-    """The base has them, the head has not."""
+    """Only the base has them."""
     still: tuple[Finding, ...] = ()
-    """Both have them, as the head says them."""
+    """Both have them, in the head's words."""
     waived: tuple[Waived, ...] = ()
-    """The head waives them, the base does not, or not by this waiver."""
+    """The head waives them, the base does not, or with another waiver."""
     relaxed: tuple[Relaxed, ...] = ()
     moved: tuple[Moved, ...] = ()
     """Those of ``still`` whose words differ."""
 
     @property
     def tells(self) -> bool:
-        """Whether anything became of any."""
+        """Whether any finding changed."""
         return bool(self.new or self.fixed or self.waived or self.relaxed or self.moved)
 
 
 class StackDiff(NamedTuple):
-    """What changes in one environment."""
+    """What changes in one stack."""
 
     stack: str
     file: str
     status: Status
     headline: str
-    """The environment at the head in a few words; of a removed stack, at the base."""
+    """The stack at the head in a few words; for a removed stack, at the base."""
     targets: tuple[TargetDiff, ...]
     new: tuple[Finding, ...]
-    """Findings that the head has and the base has not."""
+    """Findings that only the head has."""
     fixed: tuple[Finding, ...]
     still: tuple[Finding, ...]
     unplanned: bool
@@ -150,25 +151,25 @@ class StackDiff(NamedTuple):
     recorded: bool
     """Whether the recorded platform of the stack differs between the commits."""
     patches: tuple[VersionDiff, ...] = ()
-    """Every patch in use, also those whose version stays; none where the head cannot be planned or has no file."""
+    """Every patch in use, including unchanged ones; none if the head cannot be planned or has no file."""
     topology: Topology | None = None
-    """None where neither side could be planned."""
+    """None if neither commit could be planned."""
     cost: StackCost | None = None
-    """Of what runs once the base has been applied, and then the head; None where nobody knows it."""
+    """Cost of what runs once the base has been applied, and then the head; None if it is unknown."""
     others: int | None = 0
-    """GPUs that the targets hold in which nothing changes; None where the stack was planned at neither commit."""
+    """GPUs that unchanged targets hold; None if the stack was planned at neither commit."""
     waived: tuple[Waived, ...] = ()
     relaxed: tuple[Relaxed, ...] = ()
     moved: tuple[Moved, ...] = ()
     """Those of ``still`` whose words differ."""
     submissions: tuple[SubmissionDiff, ...] = ()
-    """What differs for the next apply or submission; nothing of a stack without a file."""
+    """What differs for the next apply or submission; empty for a stack without a file."""
     held: bool = False
     """Whether an error of the whole project, which no stack's list has, stops its apply."""
 
     @property
     def gpus(self) -> tuple[int, int] | None:
-        """GPUs that all its targets hold before and after; None where nobody knows."""
+        """GPUs that all its targets hold before and after; None if unknown."""
         if self.unplanned or self.others is None:
             return None
         before, after = (self.others + sum(target.gpus[side] for target in self.targets) for side in (0, 1))
@@ -186,12 +187,12 @@ class StackDiff(NamedTuple):
 
 
 class Revision(NamedTuple):
-    """One side of the comparison."""
+    """One of the two commits of a preview."""
 
     name: str
-    """As the user named it, or ``working tree``."""
+    """The user's name for it, or ``working tree``."""
     commit: str
-    """SHA-1 of the commit; of the working tree, that of the commit under it."""
+    """SHA-1 of the commit; for the working tree, of the commit under it."""
 
 
 class Preview(NamedTuple):
@@ -200,20 +201,20 @@ class Preview(NamedTuple):
     base: Revision
     head: Revision
     stacks: tuple[StackDiff, ...]
-    """Those in which something changes, by name."""
+    """The stacks that change, by name."""
     unchanged: tuple[str, ...]
-    """Names of those in which nothing does."""
+    """Names of the stacks that do not change."""
     project: News = News()
-    """Findings of what all stacks share: patches with their lock, and policies. No stack's own list has them."""
+    """Findings about what all stacks share: patches with their lock, and policies. No stack's own list has them."""
     pages: Mapping[str, Explanation] = {}
     """The pages of the rules that judged the head, by code."""
 
     @property
     def changes(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether there is anything to show."""
         return bool(self.stacks) or self.project.tells
 
     @property
     def blocked(self) -> bool:
-        """Whether a changed stack could not be applied, or the project has an error that it had not."""
+        """Whether a changed stack could not be applied, or the project has a new error."""
         return any(stack.blocked for stack in self.stacks) or any(one.blocks for one in self.project.new)
