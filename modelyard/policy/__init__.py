@@ -1,13 +1,13 @@
 """A project's rules over everything that it sends to a cluster.
 
-Owns what a rule is (``rule``, ``rule_of_all``), the object that it sees (``Subject``), reading a project's rules and
-assertions from ``policies/``, levels and parameters, and running them: over a plan for the command line, over the
-engine's resources for the Pulumi policy pack. Both give the same findings with the same codes.
+Owns the definition of a rule (``rule``, ``rule_of_all``), the object that it sees (``Subject``), reading a project's
+rules and assertions from ``policies/``, levels and parameters, and running them: over a plan for the command line, over
+the engine's resources for the Pulumi policy pack. Both give the same findings with the same codes.
 
-Does not say what is right: the rules themselves stand in the project's ``policies/``, and what the hardware asks for
+Does not decide what is right: the rules themselves are in the project's ``policies/``, and the hardware's requirements
 in ``modelyard/hardware``. Never imports Pulumi.
 
-A project's own rule imports from here and from nowhere else::
+A project's own rule imports only from here::
 
     from modelyard.policy import Finding, Params, Subject, rule
 """

@@ -18,21 +18,21 @@ from modelyard.untrusted import fullmatch, pattern_problem
 from modelyard.workloads import fact_at
 
 
-# The operators of assertions: a small set, each a pure function of a field's value and the assertion's.
+# The operators of assertions: a small set, each a pure function of a field's value and the assertion's value.
 class Operator(NamedTuple):
     """One operator."""
 
     holds: Callable[[Any, Any], bool]
     """Whether a field with the first value satisfies the second."""
     without: bool
-    """Whether a field that is not there satisfies it."""
+    """Whether a missing field satisfies it."""
     takes: str
-    """What its value must be: ``flag``, ``scalar``, ``list``, ``pattern`` or ``quantity``."""
+    """The form of its value: ``flag``, ``scalar``, ``list``, ``pattern`` or ``quantity``."""
     meaning: str
 
 
 def text(value: Any) -> str:
-    """A scalar as YAML writes it, so that the number 1 and the text "1" are the same."""
+    """A scalar as YAML writes it, so that the number 1 and the text "1" are equal."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
@@ -53,7 +53,7 @@ def _matches(value: Any, pattern: Any) -> bool:
 
 
 def _amount(value: Any) -> Any:
-    """A quantity as a number, None where it is none."""
+    """A quantity as a number, None if the value is no quantity."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
@@ -99,11 +99,11 @@ OPERATORS: dict[str, Operator] = {
     "atLeast": Operator(_at_least, False, "quantity", "it is this Kubernetes quantity or more: `16Gi`, `500m`, `4`"),
     "atMost": Operator(_at_most, False, "quantity", "it is this Kubernetes quantity or less"),
 }
-"""By name, in the order of the documentation."""
+"""The operators by name, in the order of the documentation."""
 
 
 def fits(takes: str, value: Any) -> str:
-    """What is wrong with an assertion's value for what its operator takes; empty where it fits."""
+    """Why an assertion's value does not fit its operator; empty if it fits."""
     match takes:
         case "flag":
             return "" if isinstance(value, bool) else "is not true or false"
@@ -118,7 +118,7 @@ def fits(takes: str, value: Any) -> str:
 
 
 PLACEHOLDERS = ("name", "kind", "field", "value")
-"""What may stand in braces in a message."""
+"""The placeholders that a message may have in braces."""
 _PLACEHOLDER = re.compile(r"\{([A-Za-z]*)\}")
 
 
@@ -134,7 +134,7 @@ class Condition(NamedTuple):
 
 
 class Assertion(NamedTuple):
-    """What an assertion's file says, beside what every rule has."""
+    """The content of an assertion's file, beside what every rule has."""
 
     conditions: tuple[Condition, ...]
     when: Mapping[str, Any]
@@ -148,7 +148,7 @@ class Assertion(NamedTuple):
         for condition in self.conditions:
             for field, value in _places(subject, condition):
                 if value is ABSENT:
-                    # Of a part of an object, nobody knows what stands in the rest of it.
+                    # If only a part of an object is known, a field that is missing from it may still be set.
                     if condition.optional or not subject.whole or _absent_is_fine(condition):
                         continue
                 elif condition.operator.holds(value, condition.value):
@@ -156,14 +156,14 @@ class Assertion(NamedTuple):
                 yield subject.finding(self._told(subject, field, value), field=field, remedy=self.remedy)
 
     def _told(self, subject: Subject, field: str, value: Any) -> str:
-        # Whoever reads a finding need not be allowed to read the secret.
+        # A reader of findings may not have the right to read the secret.
         shown = "[secret]" if subject.kind == "Secret" and isinstance(value, str) else _shown(value)
         said = {"name": subject.name, "kind": subject.kind, "field": field, "value": shown}
         return _PLACEHOLDER.sub(lambda found: said.get(found[1], found[0]), self.message)
 
 
 def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Finding, ...]]:
-    """The rule of an assertion's file, or what is wrong with the file."""
+    """The rule in an assertion's file, or what is wrong with the file."""
     document, problems = parse(content)
     found = first(_error(shown, one.message, one.remedy, one.line, one.column) for one in problems if not one.harmless)
     if document is None or found:
@@ -195,11 +195,11 @@ def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Findi
 
 
 _Wrong = tuple[tuple[str | int, ...], str, str]
-"""Where, what is wrong, what to do."""
+"""Path, what is wrong, what to do."""
 
 
 def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
-    """What the schema cannot say about the file; ``made`` gets the conditions."""
+    """Checks of the file that the schema cannot express; adds the conditions to ``made``."""
     for index, entry in enumerate(value["assert"]):
         where: tuple[str | int, ...] = ("assert", index)
         in_pods = entry["field"].startswith(fields.PODS)
@@ -241,13 +241,13 @@ def _fact_holds(subject: Subject, path: str, wanted: Any) -> bool:
     try:
         value = fact_at(subject.facts, path)
     except KeyError:
-        # Nobody knows the stack file: an assertion about some stacks says nothing about this one.
+        # Without a known stack file, an assertion about some stacks says nothing about this one.
         return False
     return value in (wanted if isinstance(wanted, list) else [wanted])
 
 
 def _places(subject: Subject, condition: Condition) -> Iterator[tuple[str, Any]]:
-    """Fields of the object that a condition is about, with their values."""
+    """The fields of the object that a condition is about, with their values."""
     if not condition.in_pods:
         yield from ((str(path), value) for path, value in fields.values_at(subject.object, condition.path))
         return

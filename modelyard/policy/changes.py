@@ -1,4 +1,4 @@
-"""How the policies of a change differ from those of its base, where the base's Python rules judge it."""
+"""How a change's policies differ from its base's, when the base's Python rules judge the change."""
 
 import ast
 import errno
@@ -20,23 +20,23 @@ _FOLDER = "policies"
 _RULES = f"{_FOLDER}/rules"
 _ASK = "ask the owner of the policies whether this is intended"
 _LARGEST = 256 * 1024
-"""Bytes of a file whose meaning is looked at; larger ones are compared as they are."""
+"""Bytes of the largest file that is compared by meaning; larger files are compared by content."""
 
 
 def changed_rules(base: Path, head: Path, findings: list[Finding]) -> tuple[Finding, ...]:
-    """A warning for each file of ``policies/rules``, subfolders included, that says something else than at the base.
+    """A warning for each file of ``policies/rules``, including subfolders, whose meaning differs from the base.
 
     Args:
         base: the project at the base.
-        head: the project as it is changed.
-        findings: gets what cannot be listed.
+        head: the project with the change.
+        findings: receives findings about what cannot be listed.
     """
     files = sorted({*_below(base, findings), *_below(head, findings)})
     return tuple(_changed(file, head) for file in files if meaning(base / file) != meaning(head / file))
 
 
 def codes_in(root: Path, changed: Iterable[Finding]) -> frozenset[str]:
-    """Codes of rules that changed files name."""
+    """Codes of rules in changed files."""
     found: set[str] = set()
     for finding in changed:
         content = _content(root / finding.file)
@@ -45,11 +45,11 @@ def codes_in(root: Path, changed: Iterable[Finding]) -> frozenset[str]:
 
 
 def weaker(base: Policies, head: Policies) -> Iterator[Finding]:
-    """A warning for each rule that the change takes away, makes milder or gives other parameters, for every stack."""
+    """A warning for each rule that the change removes, weakens or gives other parameters, for every stack."""
     after = head.settings.by_code
     for code, before in base.settings.by_code.items():
         if code not in after and head.late:
-            continue  # it may stand in a file that was not read, and that is told
+            continue  # it may be in a file that was not read, which has a finding
         why, file = _weaker(before, after.get(code), head)
         if why:
             yield _warning("POL008", f"{code} {why}", _ASK, file)
@@ -59,12 +59,12 @@ def weaker(base: Policies, head: Policies) -> Iterator[Finding]:
 
 
 def weaker_in(policies: Policies, before: Stack | None, stack: Stack) -> Iterator[Finding]:
-    """A warning for each rule that a stack's file makes weaker than it did at the base.
+    """A warning for each rule that a stack's file makes weaker than it was at the base.
 
     Args:
-        policies: those that judge the stack.
-        before: the stack at the base, None where it is new: then the rules are as they are for every stack.
-        stack: the stack as it is changed.
+        policies: the policies that judge the stack.
+        before: the stack at the base, None for a new stack: compares with the settings for every stack.
+        stack: the stack with the change.
     """
     now, _ = policies.of_stack(stack_layer(stack))
     then = policies.settings if before is None else policies.of_stack(stack_layer(before))[0]
@@ -77,7 +77,7 @@ def weaker_in(policies: Policies, before: Stack | None, stack: Stack) -> Iterato
 
 
 def waived(before: Stack | None, stack: Stack) -> Iterator[Finding]:
-    """A warning for each finding that a stack waives, or waives for longer, than at the base."""
+    """A warning for each finding that a stack newly waives, or waives for longer, than at the base."""
     known = before.config.waivers if before is not None else ()
     for index, one in enumerate(stack.config.waivers):
         like = [old.expires for old in known if old.code == one.code and old.target in (None, one.target)]
@@ -93,7 +93,7 @@ def _of_stack(summary: str, stack: Stack, *path: str | int) -> Finding:
 
 
 def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str, str]:
-    """How a rule is weaker than before, and the file that says so; empty where it is not."""
+    """How a rule is weaker than before, and the file that makes it weaker; empty if it is not weaker."""
     if before.level == "disabled" or not can_run(before):
         return "", ""
     if after is None:
@@ -113,12 +113,12 @@ def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str
 
 
 def _says(rule: Rule) -> tuple[object, ...]:
-    """What an assertion checks; of a rule in Python, which is the base's in any case, only what it looks at."""
+    """What an assertion checks; for a Python rule, which comes from the base in any case, only its kinds and roles."""
     return getattr(rule.judge, "__self__", None), rule.kinds, rule.roles
 
 
 def meaning(file: Path) -> object:
-    """What a file says: of Python its syntax tree, of YAML its values, of any other file its bytes; None without it."""
+    """A file's meaning: for Python the syntax tree, for YAML the values, else the bytes; None without a file."""
     content = _content(file)
     if not isinstance(content, bytes) or len(content) > _LARGEST:
         return content
@@ -128,7 +128,7 @@ def meaning(file: Path) -> object:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return content
         except SystemError:
-            # The end of the time inside the parser, which some versions of Python turn into this; it rings again.
+            # The time ran out inside the parser, and some versions of Python raise this instead; the timer rings again.
             return content
     if file.suffix in (".yaml", ".yml"):
         document, problems = parse(content)
@@ -142,7 +142,7 @@ def meaning(file: Path) -> object:
 
 
 def _content(file: Path) -> object:
-    """The bytes of a file; what differs from everything where it is too large to compare, else why it has none."""
+    """A file's bytes; a value that equals nothing if it is too large to compare; else why it has no content."""
     if os.path.islink(file) and not os.path.isfile(file):  # noqa: PTH113, PTH114 (neither raises)
         return "link", os.readlink(file)  # noqa: PTH115 (only compared)
     try:
@@ -154,7 +154,7 @@ def _content(file: Path) -> object:
 
 
 def _below(root: Path, findings: list[Finding]) -> Iterator[str]:
-    """Everything below ``policies/rules`` but what Python makes of it, from the project's root."""
+    """Everything below ``policies/rules`` except compiled Python, from the project's root."""
     unlisted: list[OSError] = []
     for folder, folders, files in os.walk(root / _RULES, onerror=unlisted.append):
         links = [name for name in folders if Path(folder, name).is_symlink()]
@@ -162,7 +162,7 @@ def _below(root: Path, findings: list[Finding]) -> Iterator[str]:
         inside = Path(folder).relative_to(root).as_posix()
         yield from (f"{inside}/{name}" for name in (*files, *links) if not name.endswith(".pyc"))
     for error in unlisted:
-        # Of a folder that cannot be looked into, what is in it is not told as well.
+        # If a folder cannot be listed, its content gets no separate finding.
         if not isinstance(error, FileNotFoundError) and _FOLDER not in {finding.file for finding in findings}:
             shown = os.path.relpath(error.filename, root)
             why = (error.strerror or type(error).__name__).lower()

@@ -1,4 +1,4 @@
-"""The policies over a plan: what ``check``, ``plan``, ``preview`` and ``apply`` add to the plan's own findings."""
+"""The policies over a plan: the findings that ``check``, ``plan``, ``preview`` and ``apply`` add to the plan's own."""
 
 from collections.abc import Iterable, Iterator
 from datetime import date
@@ -25,13 +25,13 @@ _NAMESPACE = "metadata.namespace"
 def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | None = None) -> tuple[Finding, ...]:
     """The findings of a plan and those of the project's policies about it, waivers applied.
 
-    The objects of each cluster are judged by themselves: two clusters may have objects of one name.
+    Judges the objects of each cluster separately: two clusters may have objects of one name.
 
     Args:
         root: the project.
-        stack: what the plan is of.
+        stack: the plan's stack.
         plan: the plan, with its own findings.
-        today: the day it is, for waivers.
+        today: the date for waivers.
         base: the project whose Python rules judge, None for the project's own (see ``policies_of``).
     """
     policies = policies_of(root, base)
@@ -39,7 +39,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
     wrong: tuple[Finding, ...] = ()
     if stack.config.policy.rules:
         settings, wrong = policies.of_stack(stack_layer(stack))
-        # What is wrong with the project's own file is in its findings already.
+        # Findings about the project's own file are already in its findings.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
     sides = {side.name: side for side in cluster_parts(stack)}
     judged: list[Finding] = []
@@ -54,7 +54,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
             judged += (on_cluster(finding, side.name) for finding in placed)
     own = apply_policy_waivers((*wrong, *judged), stack, today)
     if doubtful:
-        # What a waiver is for may be what nobody could judge.
+        # A waiver may be for a finding about an object that could not be judged.
         own = tuple(finding for finding in own if finding.code != codes.WAIVER_UNUSED)
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already
@@ -70,7 +70,7 @@ def _unsettled(root: Path, side: ClusterPart, findings: Iterable[Finding]) -> Un
 
 
 def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
-    """The objects of the plan of one cluster as rules see them."""
+    """The objects of one cluster's plan as rules see them."""
     return tuple(
         subject_of(
             target.after,
@@ -85,7 +85,7 @@ def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
 
 
 def _sent(target: TargetPlan) -> dict[str, object]:
-    """What the stack asks of an object; replicas that it only holds for an autoscaler are not its own."""
+    """The fields of an object that the stack sets, without replicas that it only holds for an autoscaler."""
     sent = target.applied
     if target.replicas[1] is not None or "replicas" not in (sent.get("spec") or {}):
         return sent
@@ -93,7 +93,7 @@ def _sent(target: TargetPlan) -> dict[str, object]:
 
 
 def _placed(findings: Iterable[Finding], side: ClusterPart, plan: Plan, library: Library) -> Iterator[Finding]:
-    """The findings about one cluster with their stack, and the file and line of what gives their field its value."""
+    """The findings about one cluster with their stack, and the file and line that give their field its value."""
     stack = side.stack
     targets: dict[str, list[TargetPlan]] = {}
     for target in plan.targets:
@@ -112,13 +112,13 @@ def _placed(findings: Iterable[Finding], side: ClusterPart, plan: Plan, library:
         if finding.target in targets and finding.field:
             chosen = side.chosen(library)[0] if chosen is None else chosen
             traces = [_traced(finding.field, one, stack, chosen, renderings) for one in targets[finding.target]]
-            # A Deployment and what leads to it or scales it have one name: the one that has the field is meant.
+            # A Deployment and the objects that lead to it or scale it share a name: the one with the field is meant.
             traced = max((one for one in traces if one is not None), key=_says, default=None)
         yield _at(finding, stack, traced, chosen or ())
 
 
 def _says(traced: Trace) -> tuple[bool, bool]:
-    """How much is known of a field: whether a patch sets it, whether it is there."""
+    """How much is known of a field: whether a patch sets it, whether it exists."""
     return bool(traced.settings), traced.after is not merge.ABSENT
 
 
@@ -131,7 +131,7 @@ def _traced(
         kind = schema.of(target.key.api_version, target.key.kind)
         return trace(target, path, kind, stack, chosen, bases=True, renderings=renderings)
     except (ValueError, KeyError):
-        # No path of this kind, or a kind whose schema is not shipped: then only the stack is known.
+        # No path in this kind, or a kind without a shipped schema: then only the stack is known.
         return None
 
 

@@ -1,4 +1,4 @@
-"""Fields that an assertion names: paths of an object, with ``[*]`` for every item of a list."""
+"""Fields in assertions: paths of an object, with ``[*]`` for every item of a list."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,22 +8,22 @@ from modelyard.kube.merge import ABSENT, Key, Path, Value
 EVERY = Value("*")
 """The element of a path that stands for every item of a list and every value of a map."""
 PODS = "pod."
-"""Begins a field that is looked for in every pod template of an object, wherever its kind keeps them."""
+"""Prefix of a field in every pod template of an object, wherever its kind keeps them."""
 
 
 def parse(text: str) -> Path:
-    """The path of a field, written as everywhere in modelyard, with ``[*]`` for every item.
+    """The path of a field, in modelyard's usual notation, with ``[*]`` for every item.
 
     Raises:
-        ValueError: with the column, what is wrong there.
+        ValueError: what is wrong, with the column.
     """
     return Path.parse(text.replace("[*]", '[="*"]'))
 
 
 def values_at(body: Any, path: Path) -> Iterator[tuple[Path, Any]]:
-    """Each place that a path leads to, with its value; ABSENT where the object has nothing there.
+    """Each place that a path leads to, with its value; ABSENT if the object has nothing there.
 
-    ``[*]`` of an empty or missing list leads nowhere: there is nothing to be right or wrong.
+    ``[*]`` of an empty or missing list leads nowhere: there is nothing to check.
     """
     yield from _walk(body, path, Path())
 
@@ -39,7 +39,7 @@ def _walk(value: Any, rest: Path, at: Path) -> Iterator[tuple[Path, Any]]:
         return
     found = _one(value, element)
     if found is ABSENT:
-        # A star further on stands for items that are not there.
+        # A later ``[*]`` stands for items that do not exist.
         if EVERY not in left:
             yield Path((*at, *rest)), ABSENT
     else:
@@ -62,7 +62,7 @@ def _one(value: Any, element: Any) -> Any:
 
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Steps into a list or map: items by name where they have one, as merge keys would."""
+    """Steps into a list or map: items by name if they have one, as merge keys would."""
     if isinstance(value, Mapping):
         yield from value.items()
     elif isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Running rules over objects."""
+"""Runs rules over objects."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,15 +12,15 @@ from modelyard.stack.words import plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 10.0
-"""Longest that all rules may take for one stack, and that the file of one may take to load."""
+"""The most time that all rules may take for one stack, and that the file of a rule may take to load."""
 BUDGET = TimeBudget(total=60.0, refill=0.1)
-"""What all rules of a run may take together."""
+"""The time that all rules of a run may take together."""
 
 
 def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
-    """Everything that breaks a rule, with the rule's code and severity.
+    """Every violation of a rule, with the rule's code and severity.
 
-    A rule that does not end is an error, and the rules behind it do not run.
+    A rule that does not end is an error, and the rules after it do not run.
     """
     found: list[Finding] = []
     running: tuple[Setting, str] | None = None
@@ -52,14 +52,14 @@ def applies(setting: Setting, subject: Subject) -> bool:
 
 
 def of_one(setting: Setting, subject: Subject) -> Iterable[Finding]:
-    """What one rule finds in one object."""
+    """The findings of one rule about one object."""
     judge_one = setting.rule.judge
     assert judge_one is not None
     return _told(setting, subject.name, (subject,), lambda: judge_one(subject, setting.params))
 
 
 def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
-    """What one rule finds in all objects together."""
+    """The findings of one rule about all objects together."""
     judge_all = setting.rule.judge_all
     assert judge_all is not None
     return _told(setting, "", subjects, lambda: judge_all(subjects, setting.params))
@@ -68,7 +68,7 @@ def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
 def _told(
     setting: Setting, target: str, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
 ) -> list[Finding]:
-    # A rule is somebody's code and meets objects that nobody thought of: one that breaks must not hide the others.
+    # A rule is a project's code and meets unexpected objects: a rule that fails must not hide the others.
     found: list[Finding] = []
     try:
         with kept_apart():
@@ -78,7 +78,7 @@ def _told(
             )
     except (Exception, SystemExit) as error:
         found.append(_broken(setting, target, error))
-    # Whoever reads a finding need not be allowed to read what the rule has read.
+    # A reader of findings may not have the right to read what the rule has read.
     return findings_without(found, (subject.object for subject in subjects))
 
 

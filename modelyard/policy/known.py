@@ -1,4 +1,4 @@
-"""Which facts of a stack an assertion may ask for."""
+"""The facts of a stack that an assertion may ask for."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -1,7 +1,7 @@
 """The policies of a project: ``policies/rules/*.py``, ``policies/assertions/*.yaml`` and ``policies/policy.yaml``.
 
 A rule's file is Python and runs as such: its author may do what ``modelyard`` may do. Assertions are data.
-So the Python may come from another commit than the data: from one that somebody has reviewed.
+So the Python may come from another commit than the data: from a reviewed one.
 """
 
 import sys
@@ -41,8 +41,8 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
 
     Args:
         root: the project.
-        base: the project at the commit whose Python rules judge; None where they are the project's own. Nothing of the
-            project's own is run then; assertions and ``policy.yaml`` are the project's in any case.
+        base: the project at the commit whose Python rules judge; None: the project's own rules judge. With a base, no
+            code of the project runs; assertions and ``policy.yaml`` are the project's in any case.
     """
     folder = root / FOLDER
     findings: list[Finding] = []
@@ -53,7 +53,7 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     late: tuple[Finding, ...] = ()
     at = [f"{FOLDER}/{ASSERTIONS}"]
     try:
-        # Anybody may have written what is read here. Each file has its limits, and all together have this one.
+        # These files may come from an untrusted author. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
             _assertions(folder, assertions, findings, at)
             at.append(f"{FOLDER}/{RULES}")
@@ -84,14 +84,14 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     if base is None:
         return found
     before = policies_of(base)
-    # Of assertions of the base that were not read, nobody knows whether they are weaker now.
+    # If assertions of the base were not read in time, it is unknown whether they are weaker now.
     unknown = (one._replace(summary=f"at the base, {one.summary}") for one in before.late)
     news = (*changed, *unknown, *weaker(before, found))
     return found._replace(findings=(*found.findings, *news))
 
 
 def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
-    # What rules share is imported by them, and must be a file as well.
+    # Rules import their shared code, which must be a file as well.
     every = _files(folder, RULES, ".py", findings)
     readable = [path for path in every if _read(path, f"{FOLDER}/{RULES}/{path.name}", findings) is not None]
     files = [path for path in readable if not path.name.startswith("_")]
@@ -100,7 +100,7 @@ def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
     package = ModuleType(f"modelyard_rules_{sha256(str(folder).encode()).hexdigest()[:8]}")
     package.__path__ = [str(folder / RULES)]
     sys.modules[package.__name__] = package
-    # Looking at a project leaves no trace in it.
+    # Reading a project leaves no trace in it.
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         for path in files:
@@ -109,7 +109,7 @@ def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
             if module is None:
                 continue
             for value in vars(module).values():
-                # A function that is imported from another file is that file's rule.
+                # A function imported from another file is a rule of that file.
                 if getattr(value, "__module__", None) == module.__name__ and declared_by(value) is not None:
                     yield from _rule(value, shown, findings)
     finally:
@@ -177,7 +177,7 @@ def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:
 
 
 def _misdeclared(declared: Declared) -> tuple[str, str]:
-    """What is wrong with what a decorator was given, and what to do; empty where nothing is."""
+    """What is wrong with a decorator's arguments, and what to do; empty if nothing is."""
     code = plain(str(declared.code))
     if not CODE.fullmatch(str(declared.code)):
         return f"{code} is no code of a rule", "take one from POL900 to POL999"
@@ -197,7 +197,7 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
 
 
 def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: list[str]) -> None:
-    """Adds the project's assertions; ``at`` gets the path of each as its turn comes."""
+    """Adds the project's assertions; appends the path of each to ``at`` before it is read."""
     for path in _files(folder, ASSERTIONS, ".yml", findings):
         summary = f"{path.name} judges nothing: assertions end in .yaml"
         findings.append(_error(summary, f"rename it to {path.stem}.yaml", f"{FOLDER}/{ASSERTIONS}/{path.name}"))
@@ -214,7 +214,7 @@ def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: li
 
 
 def _late(shown: str) -> Finding:
-    """What to say where the time for reading policies is up."""
+    """The finding when the time for reading policies is up."""
     return _error(
         f"{shown} was still being read {time_up()}; what is behind it was not read",
         "take policies out, or make the patterns of assertions shorter and their repetitions fewer",
@@ -252,12 +252,14 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
 
 
 def _files(policies: Path, name: str, suffix: str, findings: list[Finding]) -> list[Path]:
-    """The files of a folder of the policies, sorted; none where there is no such folder."""
+    """The files of a folder of the policies, sorted; none without the folder."""
     return [path for path in entries(policies, name, findings) if path.suffix == suffix]
 
 
 def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
-    """What is in a folder of the policies, sorted; what cannot be listed is a finding, and not the same as empty."""
+    """The entries of a folder of the policies, sorted; a folder that cannot be listed is a finding, not an empty
+    folder.
+    """
     for folder, shown in ((policies, FOLDER), (policies / name, f"{FOLDER}/{name}")):
         try:
             found = list_folder(folder, policies.parent)
@@ -271,7 +273,7 @@ def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
 
 
 def _read(path: Path, shown: str, findings: list[Finding]) -> bytes | None:
-    """What a file holds; None where there is none, or where it cannot be read, which is a finding."""
+    """The content of a file; None if it does not exist, or cannot be read, which is a finding."""
     try:
         return read_file(path, limit=MAX_FILE, within=_root_of(path, shown))
     except ReadError as error:
@@ -282,7 +284,7 @@ def _read(path: Path, shown: str, findings: list[Finding]) -> bytes | None:
 
 
 def _root_of(path: Path, shown: str) -> Path:
-    """The project's folder, by a path and how it is shown from there on."""
+    """The project's folder, from a path and its form relative to that folder."""
     return path.parents[shown.count("/")]
 
 

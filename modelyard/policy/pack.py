@@ -1,7 +1,7 @@
-"""The policy pack without Pulumi: which policies it has, and what each says about a resource.
+"""The policy pack without Pulumi: its policies, and what each reports about a resource.
 
-A Pulumi policy has one name and one level. Here the name is a finding's code and the level the one that the project
-gives it. A finding that weighs more or less than that in its stack is reported by one of four more policies (``errors``
+A Pulumi policy has one name and one level. Here the name is a finding's code and the level is the project's level for
+it. A finding with another severity in its stack is reported by one of four more policies (``errors``
 …).
 """
 
@@ -25,32 +25,32 @@ from modelyard.stack.words import plain
 from modelyard.workloads import Facts, Workload, workloads
 
 
-# What the policy pack knows of one stack: its file, its rules as they run, and what is wrong before any resource.
+# What the policy pack knows of one stack: its file, its rules as they run, and the findings before any resource.
 class Context(NamedTuple):
     """One stack."""
 
     stack: Stack | None
-    """None where the project has no file of that stack, or one with mistakes."""
+    """None if the project has no file of that stack, or a file with errors."""
     facts: Facts
     workloads: Mapping[str, Workload]
-    """By name of their Deployment."""
+    """By the name of their Deployment."""
     namespace: str
     settings: Settings
     findings: Mapping[str, tuple[Finding, ...]]
-    """What is wrong with the stack as a whole, by the policy that tells it; no advice, nothing that is waived."""
+    """Findings about the stack as a whole, by the policy that reports them; without advice and waived findings."""
     remotes: Mapping[str, Facts] = {}
-    """The facts of its side in each remote cluster, by name. None of the workloads is there."""
+    """The stack's facts in each remote cluster, by name. None of the workloads is there."""
 
 
 def context_of(root: Path, policies: Policies, project: str, name: str, today: date) -> Context:
-    """What is known of a stack.
+    """The context of a stack.
 
     Args:
-        root: the project that the policies are of.
-        policies: the project's.
-        project: the name of the stack's project; of another one, only the project-wide settings count.
+        root: the project of the policies.
+        policies: the project's policies.
+        project: the name of the stack's project; for another project, only the project-wide settings count.
         name: the stack's name.
-        today: the day it is, for waivers.
+        today: the date for waivers.
     """
     wrong = list(policies.findings)
     files = {one.name: one for one in discover(root)} if project_name(root) in ("", project) else {}
@@ -123,7 +123,7 @@ _MORE = (
     Listed(LIVE_WARNINGS, "Warnings that only the whole objects show, as they are live", "advisory", True),
 )
 _Told = tuple[str, Finding]
-"""The code of the policy that asked, and what it found."""
+"""The code of the policy that asked, and its finding."""
 
 
 class Pack:
@@ -134,14 +134,14 @@ class Pack:
 
         Args:
             root: the project.
-            today: the day it is, for waivers.
+            today: the date for waivers.
         """
         self._root, self._today = root, today
         self._policies = policies_of(root)
         self._contexts: dict[tuple[str, str], Context] = {}
         self._seen: dict[str, Params] = {}
-        """Policies that Pulumi has run, with the parameters of its own configuration: one that it disabled is not
-        run, and must then not be told by the four others either."""
+        """Policies that Pulumi has run, with the parameters of its own configuration: the four others must not report
+        for a policy that Pulumi has disabled and therefore does not run."""
         self._told: set[tuple[str, str, str]] = set()
         self._sent: dict[str, Mapping[str, Any]] = {}
 
@@ -161,10 +161,10 @@ class Pack:
         )
 
     def of_resource(self, policy: str, resource: Resource, config: Params = _NOTHING) -> list[str]:
-        """What a policy says about a resource before it is sent.
+        """The violations of a policy by a resource before it is sent.
 
         Args:
-            policy: its name.
+            policy: the policy's name.
             resource: what the program asks for.
             config: the parameters that Pulumi's own configuration sets.
         """
@@ -176,11 +176,11 @@ class Pack:
         return [text(finding, finding.code != policy) for finding in mine]
 
     def of_stack(self, policy: str, resources: Sequence[Resource], config: Params = _NOTHING) -> list[tuple[str, str]]:
-        """What a policy says about all resources at the end, each with the URN that it is about.
+        """The violations of a policy by all resources at the end, each with the URN that it is about.
 
         Args:
-            policy: its name.
-            resources: what became of what the program asked for.
+            policy: the policy's name.
+            resources: what became of the resources that the program asked for.
             config: the parameters that Pulumi's own configuration sets.
         """
         self._seen[policy] = config
@@ -206,7 +206,7 @@ class Pack:
         return tuple(code for code in (*planner.CODES, *settings) if code in self._seen or code in off)
 
     def _teller(self, asked: str, finding: Finding, at_end: bool) -> str:
-        """The policy that reports a finding: its own where that has the finding's weight, else one of the four."""
+        """The policy that reports a finding: its own if that has the finding's severity, else one of the four."""
         error = finding.severity is Severity.ERROR
         level = self._level(asked)
         own_is_at_end = asked in self._policies.rules and self._policies.rules[asked].judge is None
@@ -231,7 +231,7 @@ class Pack:
         return self._contexts[key]
 
     def _about(self, resource: Resource, codes: Sequence[str], sent: Mapping[str, Any] | None) -> Iterator[_Told]:
-        """What is wrong with one resource, by the codes that are asked for."""
+        """The findings about one resource, for the requested codes."""
         context = self._context(resource)
         if resource.type == ROOT:
             for code in codes:
@@ -250,7 +250,7 @@ class Pack:
                 yield from ((code, one) for one in self._standing(context, found))
 
     def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Told]]:
-        """What rules say that look at all objects at once."""
+        """The findings of rules that look at all objects at once."""
         if not any(one.rule.judge_all is not None for one in map(self._policies.settings.by_code.get, codes) if one):
             return
         by_side: dict[tuple[str, str, str], list[tuple[str, Subject]]] = {}
@@ -270,7 +270,7 @@ class Pack:
                         yield urns.get(finding.target, ""), (code, finding)
 
     def _setting(self, context: Context, code: str) -> Setting | None:
-        """A rule as it runs in a stack, under the parameters of Pulumi's own configuration; None where it does not."""
+        """A rule as it runs in a stack, with the parameters of Pulumi's own configuration; None if it does not run."""
         setting = context.settings.by_code.get(code)
         if setting is None or setting.level == "disabled":
             return None
@@ -278,7 +278,7 @@ class Pack:
         return setting if can_run(setting) else None
 
     def _planned(self, context: Context, seen: Subject) -> Iterator[Finding]:
-        """What an object breaks of the planner's rules that the stack file's own values do not."""
+        """An object's violations of the planner's rules, without those of the stack file's own values."""
         if context.stack is None:
             return
         known = {(one.code, one.summary) for found in context.findings.values() for one in found}
@@ -295,7 +295,7 @@ class Pack:
 
 
 def _seen(resource: Resource, context: Context, sent: Mapping[str, Any] | None) -> Subject | None:
-    """A resource as rules see it, in a remote cluster with the stack's side there; None where it is no object."""
+    """A resource as rules see it, with the stack's facts for its cluster; None if it is no object."""
     if resource.cluster:
         return subject(resource, {}, context.remotes.get(resource.cluster, {}), "", sent)
     return subject(resource, context.workloads, context.facts, context.namespace, sent)
@@ -306,7 +306,7 @@ def text(finding: Finding, coded: bool) -> str:
 
     Args:
         finding: what is wrong.
-        coded: whether the code must be said, because the policy has another name.
+        coded: whether to include the code, because the policy has another name.
     """
     lines = [f"{finding.code} {finding.summary}" if coded else finding.summary, finding.detail]
     lines += [f"→ {finding.remedy}" if finding.remedy else "", finding.location]
@@ -314,7 +314,7 @@ def text(finding: Finding, coded: bool) -> str:
 
 
 def _without_defaults(setting: Setting) -> dict[str, dict[str, Any]]:
-    """The schemas of a rule's parameters. With a default in them, Pulumi would set it over what the stack says."""
+    """The schemas of a rule's parameters, without defaults: Pulumi would use a default instead of the stack's value."""
     return {
         name: {key: value for key, value in schema.items() if key != "default"}
         for name, schema in setting.rule.params.items()

@@ -1,4 +1,4 @@
-"""The page of every rule, made from its own docstring or assertion: for ``explain`` and for the documentation."""
+"""The page of every rule, made from its docstring or assertion: for ``explain`` and for the documentation."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from modelyard.policy.settings import Setting
 
 
 def explained(root: Path, base: Path | None = None) -> Mapping[str, Explanation]:
-    """The pages of a project's rules by code, sorted, with the level and parameters that the project gives them.
+    """The pages of a project's rules by code, sorted, with the project's level and parameters for them.
 
     Args:
         root: the project.

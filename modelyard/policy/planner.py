@@ -1,7 +1,7 @@
-"""The planner's own rules as policies: what it demands of hardware and autoscaling, of objects that the engine shows.
+"""The planner's own rules as policies: its requirements for hardware and autoscaling, for objects of the engine.
 
-The rules stand in ``modelyard/hardware`` and ``modelyard/plan``; here is only how an object of the engine is put before
-them. Left out is what needs the nodes or the live object, which the plan tells, and what is only advice.
+The rules are in ``modelyard/hardware`` and ``modelyard/plan``; this module only passes the engine's objects to them.
+Leaves out rules that need the nodes or the live object, which the plan reports, and rules that only give advice.
 """
 
 from collections.abc import Mapping
@@ -36,28 +36,28 @@ CODES: Final[Mapping[str, Level]] = {
     **dict.fromkeys(("AUT001", "AUT011", "AUT013", "AUT014", "AUT016", "AUT017", "AUT018"), "advisory"),
     **dict.fromkeys(("AUT030", "AUT031", "AUT032"), "advisory"),
 }
-"""By code, the level of its gravest findings."""
+"""By code, the level of its most severe findings."""
 
 
 def of_stack(stack: Stack) -> tuple[Finding, ...]:
-    """What is wrong with a stack file, whatever becomes of it."""
+    """The findings about a stack file, independent of its objects."""
     from modelyard.hardware import check
 
     return (*check(stack), *check_autoscaling(stack.config, ()))
 
 
 def of_object(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Finding, ...]:
-    """What is wrong with an object, some of which ``of_stack`` may tell as well.
+    """The findings about an object, some of which ``of_stack`` may report as well.
 
     Args:
         stack: the object's stack.
-        workload: whose object it is, None where it belongs to none.
-        seen: the object, or the part of it that is known; a size that is missing then is as the stack file has it.
+        workload: the object's workload, None if it belongs to none.
+        seen: the object, or its known part; a size missing there counts as in the stack file.
     """
     try:
         return (*_sizes(stack, workload, seen), *check_autoscaling(stack.config, (_target(stack, seen),)))
     except (AttributeError, TypeError):
-        # It has not the shape of its kind: the API server refuses it, and there is nothing to judge.
+        # It lacks the shape of its kind: the API server refuses it, and there is nothing to judge.
         return ()
 
 
@@ -67,7 +67,7 @@ def _sizes(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Find
     wanted = wanted_sizes(workload)
     applied = _whole(stack, workload, seen.object) if seen.whole else _part(stack, workload, seen.object, wanted)
     found = () if applied == wanted else check_applied(stack, workload.role, applied)
-    # The line of the stack file says something else: it is the object that is so.
+    # The line of the stack file has another value: the finding is about the object.
     whose = f"{seen.name} is so, whatever the stack file says"
     return tuple(one._replace(file="", line=0, column=0, detail=f"{whose}. {one.detail}") for one in found)
 
@@ -86,7 +86,7 @@ def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied
 
 
 def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: Applied) -> Applied:
-    """The same of a part of the object; what is not in it counts as the stack file has it."""
+    """The applied sizes of a part of an object; what it lacks counts as in the stack file."""
     pods, replicas = pods_of(body), replicas_of(body)
     amounts = container_requests(pods.container(workload.container))
     limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body)
@@ -101,7 +101,7 @@ def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: App
 
 
 def _scaled(stack: Stack, role: str) -> bool:
-    """Whether the replicas are an autoscaler's; a stack then holds them at most, until it has taken them."""
+    """Whether an autoscaler owns the replicas; a stack then holds them only until the autoscaler has taken them."""
     return role in GPU_ROLES and stack.config.autoscaling.mode != "none"
 
 

@@ -1,4 +1,4 @@
-"""What rules print: to standard error, where no reader of a document and no CI system takes it for what it is not."""
+"""Sends the output of rules to standard error, where no document reader and no CI system misreads it."""
 
 import re
 import sys
@@ -11,17 +11,17 @@ from typing import TextIO
 from modelyard.stack.words import plain
 
 MARK = "  policies print: "
-"""Before each line: CI systems obey commands such as ``::set-env …`` at the start of one."""
+"""Prefix of each line: CI systems obey commands such as ``::set-env …`` at the start of a line."""
 _COMMAND = re.compile(r"##(?=[a-z]*\[)")
-"""Commands that they obey anywhere in a line."""
+"""Commands that CI systems obey anywhere in a line."""
 _LONGEST = 1000
 _ONE_AT_A_TIME = RLock()
-"""Python's streams are the whole process's, and the policy pack serves the engine from several threads."""
+"""Python's streams belong to the whole process, and the policy pack serves the engine from several threads."""
 
 
 @contextmanager
 def kept_apart() -> Iterator[None]:
-    """Sends what is printed inside, to standard output or error, to standard error line by line, made safe."""
+    """Redirects what is printed inside, to standard output or error, to standard error line by line, made safe."""
     with _ONE_AT_A_TIME:
         lines = _Lines(sys.stderr)
         with redirect_stdout(lines), redirect_stderr(lines):
@@ -45,7 +45,7 @@ class _Lines(TextIOBase):
         return len(text)
 
     def end(self) -> None:
-        """Says what no line feed came after."""
+        """Prints the last line, which has no line feed."""
         if self._rest:
             self._say(self._rest)
             self._rest = ""

@@ -1,4 +1,4 @@
-"""From the engine's resources to the objects that rules look at. Knows Pulumi's words, imports none of its code."""
+"""From the engine's resources to the objects that rules look at. Knows Pulumi's terms, imports none of its code."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ _BUNDLES = ("helm.sh/", "yaml:", "yaml/", "kustomize:", "kustomize/")
 """Resources of the Kubernetes package that are not objects but make some."""
 _PATCH = "Patch"
 _REMOTE = f"{REMOTE}$"
-"""In the URN of a resource whose parent is a remote cluster, before its own type."""
+"""Part of the URN of a resource whose parent is a remote cluster, before its own type."""
 
 
 class Resource(NamedTuple):
@@ -22,16 +22,16 @@ class Resource(NamedTuple):
 
     urn: str
     type: str
-    """Such as ``kubernetes:apps/v1:DeploymentPatch``."""
+    """Type of the resource, such as ``kubernetes:apps/v1:DeploymentPatch``."""
     name: str
     props: Mapping[str, Any]
     """What the program asks for, or what became of it."""
     complete: bool
-    """Whether every value is known. What is not known yet is left out of ``props``."""
+    """Whether every value is known. ``props`` leaves out unknown values."""
 
     @property
     def stack(self) -> str:
-        """The stack's name, which is in the URN."""
+        """The stack's name, from the URN."""
         return self.urn.split("::")[0].rpartition(":")[2]
 
     @property
@@ -41,7 +41,7 @@ class Resource(NamedTuple):
 
     @property
     def cluster(self) -> str:
-        """Name of the remote cluster that it is in; empty: the platform's.
+        """Name of the remote cluster that it is in; empty: the home cluster.
 
         Resources there are children of the cluster's component, and their names begin with its name.
         """
@@ -49,7 +49,7 @@ class Resource(NamedTuple):
 
     @property
     def patches(self) -> bool:
-        """Whether it sends a part of an object that somebody else owns."""
+        """Whether it sends a part of an object that has another owner."""
         return self.type.endswith(_PATCH)
 
     @property
@@ -59,7 +59,7 @@ class Resource(NamedTuple):
 
 
 def object_of(resource: Resource) -> dict[str, Any] | None:
-    """The Kubernetes object of a resource, None where it is none."""
+    """The Kubernetes object of a resource, None if the resource is no object."""
     rest = resource.type.removeprefix(_PREFIX)
     if rest == resource.type or rest.startswith(_BUNDLES) or rest.endswith("List"):
         return None
@@ -77,14 +77,14 @@ def subject(
     namespace: str,
     sent: Mapping[str, Any] | None = None,
 ) -> Subject | None:
-    """A resource as rules see it, None where it is no Kubernetes object.
+    """A resource as rules see it, None if it is no Kubernetes object.
 
     Args:
         resource: the resource.
         workloads: of its stack in its cluster, by name of their Deployment.
         facts: of its stack in its cluster.
-        namespace: that the workloads are in.
-        sent: what the program asks for, where ``resource`` is what became of it.
+        namespace: namespace of the workloads.
+        sent: what the program asks for, if ``resource`` is what became of it.
     """
     body = object_of(resource)
     if body is None:

@@ -1,4 +1,4 @@
-"""What a rule is, and how a Python function becomes one."""
+"""Defines a rule, and makes one from a Python function."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ Judge = Callable[[Subject, Params], Iterable[Finding]]
 JudgeAll = Callable[[Sequence[Subject], Params], Iterable[Finding]]
 
 CODE = re.compile(r"POL[1-9][0-9]{2}")
-"""Codes of rules. POL0xx are mistakes around the rules; a project's own rules take POL900 to POL999."""
+"""Codes of rules. POL0xx are findings about the rules themselves; a project's own rules take POL900 to POL999."""
 PARTS = ("Why", "Example", "Fix")
 """The parts of every rule's page, in this order."""
 
@@ -23,41 +23,41 @@ _MARK = "__modelyard_rule__"
 
 
 class Rule(NamedTuple):
-    """One rule, wherever it was written."""
+    """One rule, from Python or an assertion."""
 
     code: str
     title: str
-    """What holds, in a few words, without a full stop."""
+    """What must hold, in a few words, without a full stop."""
     page: str
-    """Markdown: why, an example, how to mend it."""
+    """Markdown: why, an example, how to fix it."""
     level: Level
-    """Where nobody sets another."""
+    """The default level."""
     judge: Judge | None
-    """Looks at one object at a time; None where ``judge_all`` does it."""
+    """Looks at one object at a time; None if ``judge_all`` does the work."""
     judge_all: JudgeAll | None
     """Looks at all objects of a stack in one cluster at once."""
     kinds: frozenset[str] = frozenset()
-    """Of the objects that it looks at; empty for all."""
+    """Kinds of the objects that it looks at; empty for all."""
     roles: frozenset[str] = frozenset()
-    """Of the workloads that it looks at; empty for all objects."""
+    """Workloads that it looks at; empty for all objects."""
     whole: bool = False
-    """Whether it is about what is missing, so that it needs to see whole objects."""
+    """Whether it looks for missing fields and so needs whole objects."""
     params: Mapping[str, Mapping[str, Any]] = {}
-    """JSON Schema of each parameter; ``default`` is its value where nobody sets another."""
+    """JSON Schema of each parameter; ``default`` is the default value."""
     needs: tuple[str, ...] = ()
-    """Parameters without which it has nothing to compare with, and so does not run."""
+    """Parameters that it compares with; without them it does not run."""
     file: str = ""
-    """As findings name it."""
+    """Path of the file in findings."""
     line: int = 0
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The parameters' own values."""
+        """The parameters' default values."""
         return {name: schema["default"] for name, schema in self.params.items() if "default" in schema}
 
 
 class Declared(NamedTuple):
-    """What a decorator noted on a function."""
+    """The marks of a decorator on a function."""
 
     code: str
     level: Level
@@ -84,7 +84,7 @@ def rule(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     needs: Iterable[str] = (),
 ) -> Callable[[OfOne], OfOne]:
-    """Makes a rule of a function that looks at one object and yields a finding for all that is wrong with it.
+    """Makes a rule from a function that looks at one object and yields a finding for everything wrong with it.
 
     The function stays what it is: pure, and callable in a test. Its docstring is the rule's page: the first line is the
     title, then come the parts **Why.**, **Example.** and **Fix.** in Markdown.
@@ -92,9 +92,9 @@ def rule(
     Args:
         code: the rule's code, never given to another rule. Yours are POL900 to POL999.
         level: ``mandatory`` makes its findings errors, ``advisory`` warnings.
-        kinds: kinds of the objects that it looks at; all where none is named.
-        roles: workloads that it looks at (``rayWorker``, ``celery`` …); all objects where none is named.
-        whole: whether it looks for what is missing, and so must see whole objects.
+        kinds: kinds of the objects that it looks at; empty for all.
+        roles: workloads that it looks at (``rayWorker``, ``celery`` …); empty for all objects.
+        whole: whether it looks for missing fields, and so must see whole objects.
         params: JSON Schema of each parameter, with its ``default``.
         needs: parameters without which the rule does not run.
     """
@@ -118,7 +118,7 @@ def rule_of_all(
     params: Mapping[str, Mapping[str, Any]] | None = None,
     needs: Iterable[str] = (),
 ) -> Callable[[OfAll], OfAll]:
-    """Makes a rule of a function that looks at all objects of a stack in one cluster at once; otherwise as ``rule``."""
+    """Makes a rule from a function that looks at all objects of a stack in one cluster; otherwise like ``rule``."""
     nothing: frozenset[str] = frozenset()
     return _marker(
         Declared(
@@ -148,13 +148,13 @@ def _marker(declared: Declared) -> Callable[[Any], Any]:
 
 
 def declared_by(value: object) -> Declared | None:
-    """What makes a value a rule, None for any other value."""
+    """The declaration that makes a value a rule, None for any other value."""
     found = getattr(value, _MARK, None)
     return found if isinstance(found, Declared) else None
 
 
 def missing_parts(page: str) -> list[str]:
-    """The parts that a page lacks, or has in another place than they belong."""
+    """The parts that a page lacks or has in the wrong order."""
     places = [page.find(f"**{part}.**") for part in PARTS]
     return [
         part
@@ -164,7 +164,7 @@ def missing_parts(page: str) -> list[str]:
 
 
 def line_of(error: BaseException, path: Path | str) -> int:
-    """The line of a file in which an exception arose, 0 where it arose elsewhere."""
+    """The line of a file in which an exception arose, 0 if it arose elsewhere."""
     line, at = 0, error.__traceback__
     while at is not None:
         if at.tb_frame.f_code.co_filename == str(path):

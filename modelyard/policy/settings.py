@@ -1,8 +1,8 @@
 """Which rules run for a stack, at which level, with which parameters.
 
 A rule's own values come first, then ``policies/policy.yaml`` for the whole project, then ``modelyard:policy`` of the
-stack file. Findings of the plan have codes too, and those can be made stricter here, but not weaker: what the planner
-refuses would be refused all the same, and a waiver says why, until when, and by whom.
+stack file. Findings of the plan have codes too, and here you can make those stricter, but not weaker: the planner would
+refuse the plan all the same, and a waiver records why, until when, and by whom.
 """
 
 import json
@@ -16,7 +16,7 @@ from modelyard.stack.config import Path, RuleChoice, Stack
 from modelyard.stack.words import listed, nearest, plain
 
 PLAIN: Mapping[str, RuleChoice] = {}
-"""Nothing is set."""
+"""Sets nothing."""
 Place = Callable[[Finding, Path], Finding]
 """Gives a finding the file and line of a path below ``rules``."""
 
@@ -29,15 +29,15 @@ class Setting(NamedTuple):
     params: Params
 
     def severity(self, own: Severity) -> Severity:
-        """How grave a finding is that the rule itself finds so grave: at most as grave as its level."""
+        """The severity of a finding of the rule: the rule's own choice, but at most its level's."""
         return Severity.WARNING if own is Severity.ERROR and self.level == "advisory" else own
 
 
 class Settings:
-    """All rules as they run for a stack, by what they look at."""
+    """All rules as they run for a stack, by the kinds that they look at."""
 
     def __init__(self, settings: Iterable[Setting], raised: Iterable[str] = ()) -> None:
-        """Takes every rule, the disabled ones too."""
+        """Takes every rule, including disabled ones."""
         self.by_code = {setting.rule.code: setting for setting in settings}
         self.raised = frozenset(raised)
         """Codes of the plan whose warnings are errors here."""
@@ -47,7 +47,7 @@ class Settings:
         self._by_kind: dict[str, tuple[Setting, ...]] = {}
 
     def weighed(self, findings: Iterable[Finding]) -> Iterator[Finding]:
-        """Findings of a plan; warnings of a code that is mandatory here are errors."""
+        """Findings of a plan; warnings of a code that is mandatory here become errors."""
         for finding in findings:
             stricter = finding.code in self.raised and finding.severity is Severity.WARNING
             yield finding._replace(severity=Severity.ERROR) if stricter else finding
@@ -62,7 +62,7 @@ class Settings:
 
 
 def severity_of(level: Level) -> Severity:
-    """How grave the findings of a level are."""
+    """The severity of a level's findings."""
     return Severity.ERROR if level == "mandatory" else Severity.WARNING
 
 
@@ -71,12 +71,12 @@ def settings_of(
     *layers: tuple[Mapping[str, RuleChoice], Place],
     pending: frozenset[str] = frozenset(),
 ) -> tuple[Settings, tuple[Finding, ...]]:
-    """The rules with what each layer sets, the later over the earlier, and what is wrong with a layer.
+    """The rules with what each layer sets, later layers over earlier ones, and the findings about the layers.
 
     Args:
         rules: by code.
-        layers: by code what is set, and where it stands.
-        pending: codes whose rules are about to change: what does not fit them is left out without a finding.
+        layers: the settings by code, and the place of their file.
+        pending: codes whose rules are about to change: settings that do not fit them are left out without a finding.
     """
     levels: dict[str, Level] = {}
     params: dict[str, dict[str, Any]] = {}
@@ -107,7 +107,7 @@ def settings_of(
 
 
 def stack_layer(stack: Stack) -> tuple[Mapping[str, RuleChoice], Place]:
-    """What a stack file sets."""
+    """The settings in a stack file."""
     return stack.config.policy.rules, lambda finding, path: stack.place(
         finding._replace(field=_dotted(("policy", "rules", *path))), "policy", "rules", *path
     )
@@ -119,7 +119,7 @@ def params_schema(rule: Rule) -> str:
 
 
 def can_run(setting: Setting) -> bool:
-    """Whether a rule has what it compares with."""
+    """Whether a rule has all parameters that it compares with."""
     return all(setting.params.get(name) not in (None, [], {}, "") for name in setting.rule.needs)
 
 
@@ -162,21 +162,21 @@ def _dotted(path: Path) -> str:
 
 
 class Policies(NamedTuple):
-    """All rules of a project, and what the project sets for every stack."""
+    """All rules of a project, and the project's settings for every stack."""
 
     rules: Mapping[str, Rule]
     """By code, sorted."""
     settings: Settings
-    """For a stack that sets nothing itself."""
+    """For a stack without its own settings."""
     choices: Mapping[str, RuleChoice]
     place: Place
     findings: tuple[Finding, ...]
-    """What is wrong with the files, and how they differ from those of the base where its Python rules judge."""
+    """Findings about the files, and about their differences from the base if the base's Python rules judge."""
     pending: frozenset[str] = frozenset()
-    """Codes that changed Python files name, where the base's judge: what is set for them may fit those files only."""
+    """Codes in changed Python files, if the base's judge: settings for them may fit only the changed files."""
     late: tuple[Finding, ...] = ()
-    """Those of the findings that say that assertions were not read in time."""
+    """The findings among them about assertions that were not read in time."""
 
     def of_stack(self, layer: tuple[Mapping[str, RuleChoice], Place]) -> tuple[Settings, tuple[Finding, ...]]:
-        """The rules as they run for a stack, with what its file sets, and what is wrong with the settings."""
+        """The rules as they run for a stack, with its file's settings, and the findings about the settings."""
         return settings_of(self.rules, (self.choices, self.place), layer, pending=self.pending)

@@ -1,4 +1,4 @@
-"""Values against a JSON Schema, and what is wrong with them in words. What explains is loaded when it is needed."""
+"""Checks values against a JSON Schema and explains what is wrong. Loads the code for explanations on demand."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,21 +16,21 @@ ASSERTION_SCHEMA = FilePath(__file__).with_name("assertion.schema.json")
 
 
 class Misfit(NamedTuple):
-    """One thing that does not follow a schema."""
+    """One violation of a schema."""
 
     path: Path
-    """Of the value; of a missing or unknown key, the key's."""
+    """Path of the value; for a missing or unknown key, the key's path."""
     summary: str
     remedy: str
 
 
 def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
-    """What in a value does not follow a JSON Schema, in the order of its places, as far as it is counted.
+    """A value's violations of a JSON Schema, in the order of their places, up to a limit.
 
     Args:
         value: plain YAML or JSON values.
         schema: the schema's text.
-        name: what the value is called in messages; a part of it is called ``name.part``.
+        name: the value's name in messages; a part of it is called ``name.part``.
 
     Raises:
         BadSchema: the schema cannot be used.
@@ -42,7 +42,7 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
     from referencing import Registry
 
     kind: Any = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
-    # The empty registry reads nothing, where the default one would fetch what a $ref names.
+    # The empty registry reads nothing; the default one would fetch what a $ref names.
     formats = FormatChecker([])
     formats.checks("regex")(_is_regex)
     explainer = kind(json.loads(schema), format_checker=formats, registry=Registry())

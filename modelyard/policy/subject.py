@@ -1,4 +1,4 @@
-"""What a rule looks at: one Kubernetes object as it will be, and what its stack says about it."""
+"""The input of a rule: one Kubernetes object as it will be, and its stack's facts about it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ class Template(NamedTuple):
     """The pods that an object makes."""
 
     path: str
-    """Where it stands in the object, such as ``spec.template``; empty for a Pod, which is its own."""
+    """Path of the template in the object, such as ``spec.template``; empty for a Pod, which is its own template."""
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
     containers: tuple[tuple[str, Mapping[str, Any]], ...]
-    """Every container with its place in the object, init containers last."""
+    """Every container with its path in the object, init containers last."""
 
     def at(self, field: str) -> str:
         """A field of the pod as a field of the object."""
@@ -34,37 +34,37 @@ class Subject(NamedTuple):
     api_version: str
     kind: str
     namespace: str
-    """Empty where the object does not say it, or has none."""
+    """Empty if the object does not set it, or has none."""
     name: str
     object: Mapping[str, Any]
     """The object as it will be, regardless of what set its fields."""
     sent: Mapping[str, Any]
     """The part of it that this stack asks for."""
     whole: bool
-    """Whether ``object`` has every field. False where only a part is known: a field that is missing then says
+    """Whether ``object`` has every field. False if only a part is known: a missing field then means
     nothing."""
     role: str
-    """The workload it belongs to (``rayWorker`` …), empty where it belongs to none."""
+    """The workload it belongs to (``rayWorker`` …), empty if it belongs to none."""
     facts: Facts
-    """What its stack says, by the paths that patches use (``training``, ``rayWorker.memory``); empty where the stack
+    """The stack's facts, by the paths that patches use (``training``, ``rayWorker.memory``); empty if the stack
     file is not known."""
     templates: tuple[Template, ...]
     """The pods that it makes; none for an object that makes no pods."""
     cluster: str = ""
-    """Name of the remote cluster that it is in; empty: the platform's."""
+    """Name of the remote cluster that it is in; empty: the home cluster."""
 
     @property
     def annotations(self) -> Mapping[str, Any]:
-        """Of the object, not of its pods."""
+        """The object's annotations, not its pods'."""
         return mapping(mapping(self.object.get("metadata")).get("annotations"))
 
     @property
     def spec(self) -> Mapping[str, Any]:
-        """The object's spec, empty where there is none."""
+        """The object's spec, empty if it has none."""
         return mapping(self.object.get("spec"))
 
     def finding(self, summary: str, *, field: str = "", detail: str = "", remedy: str = "") -> Finding:
-        """What is wrong with this object. Code and severity are the rule's; the caller adds them.
+        """A finding about this object. The caller adds the rule's code and severity.
 
         Args:
             summary: one line without a full stop: what is wrong, with the value that shows it.
@@ -91,12 +91,12 @@ def subject_of(
     Args:
         body: the object.
         role: the workload it belongs to.
-        facts: what its stack says.
+        facts: the stack's facts.
         sent: the part that the stack asks for; None for all of it.
         whole: whether ``body`` has every field.
-        namespace: where the object itself does not say one.
-        name: where the object itself does not say one.
-        cluster: name of the remote cluster that it is in; empty: the platform's.
+        namespace: used if the object does not set one.
+        name: used if the object does not set one.
+        cluster: name of the remote cluster that it is in; empty: the home cluster.
     """
     metadata = mapping(body.get("metadata"))
     kind = str(body.get("kind") or "")
@@ -116,7 +116,7 @@ def subject_of(
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is a mapping, else an empty one: an object of somebody else's may hold anything."""
+    """The value if it is a mapping, else an empty one: an object from another author may hold anything."""
     return value if value.__class__ is dict or isinstance(value, Mapping) else _NOTHING
 
 
@@ -125,13 +125,13 @@ def _list(value: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def _item(key: str, name: Any) -> str:
-    """An item of a list as paths name it: ``[name=worker]``; empty where it has no name."""
+    """An item of a list in the notation of paths: ``[name=worker]``; empty if it has no name."""
     return _named(key, name) if isinstance(name, str) else ""
 
 
 @lru_cache(maxsize=1024)
 def _named(key: str, name: str) -> str:
-    # In quotes where it would be read as something else.
+    # In quotes if it could be read as something else.
     plain = name[:1].isalpha() and name.isascii() and name.replace("-", "").isalnum()
     return f"[{key}={name}]" if plain and name not in ("true", "false", "null") else f"[{key}={json.dumps(name)}]"
 
