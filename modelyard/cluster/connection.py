@@ -219,7 +219,7 @@ def transport(client: Client) -> httpx2.Client:
 
 
 def sent(send: Callable[[], httpx2.Response]) -> httpx2.Response:
-    """Sends a request on a new connection, twice if needed: of many handshakes at once, one may fail by chance."""
+    """Sends a request, again if the connection fails: of many handshakes at once, one may fail by chance."""
     try:
         return send()
     except httpx2.ConnectError:

@@ -93,7 +93,7 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
     return {key: held._replace(role=roles.get(key, "")) for key, held in {**forgotten, **found}.items()}
 
 
-# One answer of the engine's command line. Imports nothing of the engine, so the caller stays fast.
+# One call of the engine's command line. Imports nothing of the engine, so the caller stays fast.
 TIMEOUT = 60
 """Seconds that an answer may take."""
 
@@ -109,7 +109,7 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
 
     Args:
         root: the project's folder.
-        arguments: of the program.
+        arguments: arguments of ``pulumi``.
 
     Raises:
         EngineError: the program is missing, cannot be started, or takes too long.

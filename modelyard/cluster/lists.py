@@ -26,7 +26,7 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
     Args:
         client: connection to the cluster.
         namespaces: where to read workloads and local queues if reading them for the whole cluster is not allowed.
-        dispatched: whether to read also the clusters that Kueue sends jobs to.
+        dispatched: whether to read the clusters that Kueue sends jobs to.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -120,7 +120,8 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
         client: connection to the cluster.
         namespace: the run's namespace.
         run: name of the run, which its pods have as a label.
-        names: names of its Jobs, RayJobs and SparkApplications, to find the pods of a Job, which lack that label.
+        names: its Jobs, RayJobs and SparkApplications; finds pods by the label of a Job too, because some lack the
+            label of the run.
 
     Raises:
         ClusterError: the API server does not answer or denies access.

@@ -46,7 +46,7 @@ def absent(client: Client, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
 
     Args:
         client: connection to the cluster.
-        keys: of kinds in ``NAMED_BY_PODS``.
+        keys: objects of the kinds in ``NAMED_BY_PODS``.
 
     Raises:
         ClusterError: the API server does not answer.

@@ -26,7 +26,7 @@ def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
     Args:
         root: the project's folder.
         name: name of the recorded cluster.
-        schema: of its Kubernetes version.
+        schema: the schema of its Kubernetes version.
     """
     stack = stack_of_recorded(name)
     for path in recorded_files(recorded_folder(root, name)):
@@ -45,5 +45,5 @@ def _wrong(body: Mapping[str, Any], schema: MergeSchema) -> Iterator[str]:
     try:
         fitting = schema.of(body.get("apiVersion", "v1"), kind)
     except KeyError:
-        return  # Nobody has the schema of its kind.
+        return  # There is no schema of its kind.
     yield from (f"{kind} {error}" for error in validate(body, fitting))

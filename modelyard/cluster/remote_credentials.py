@@ -1,8 +1,8 @@
 """Credentials of remote clusters that the kubeconfig does not have: from a Secret, or from the stack file.
 
-Writes them to a private kubeconfig in a folder that only this user can read and that is deleted with the process.
-``KUBECONFIG`` names it after the user's files, for this process and those that it starts, such as the engine. So no
-plan, state, log or argument contains them.
+Writes the credentials to a private kubeconfig in a folder that only this user can read and that is deleted with the
+process. ``KUBECONFIG`` names it after the user's files, for this process and those that it starts, such as the engine.
+So no plan, state, log or argument contains credentials.
 """
 
 import atexit

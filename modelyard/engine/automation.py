@@ -120,7 +120,7 @@ def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
     """The contexts in the engine's state, each with the name of its remote cluster, empty for the home cluster.
 
     Args:
-        resources: of the exported state. A resource without a context used the kubeconfig's current one.
+        resources: resources of the exported state. One without a context used the kubeconfig's current one.
     """
     for one in resources:
         if one["type"] == _PROVIDER:
@@ -141,7 +141,7 @@ def redirected_contexts(
     """The engine's environment variables with which the contexts in its state lead where the stack file's contexts do.
 
     Args:
-        resources: of the exported state.
+        resources: resources of the exported state.
         ways: the context of each cluster of the stack file, known to lead to the cluster of the state; the home cluster
             has an empty name. None: the current one.
         folder: a folder that only this run uses, deleted with it.

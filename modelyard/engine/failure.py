@@ -56,7 +56,7 @@ class NothingAppliedError(EngineError):
 
 
 class StaleError(EngineError):
-    """Something changed between approval and run; nothing was applied."""
+    """Something moved between approval and run; the run changed nothing."""
 
 
 class StoppedError(EngineError):

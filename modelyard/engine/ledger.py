@@ -83,7 +83,7 @@ class LedgerProvider(ResourceProvider):
 
 
 class HandoverProvider(ResourceProvider):
-    """Hands the fields that a record lists as returning to their earlier owners.
+    """Hands the returning fields of a record to their earlier owners.
 
     There is work if fields wait on the live object; ``due`` is the version of the object at which they did. The state
     alone does not decide: a run that ended between the patch and this resource changed the object and not the state,

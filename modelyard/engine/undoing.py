@@ -41,7 +41,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
     """Restores an object to what it was before modelyard took any field of it.
 
     Args:
-        client: of the object's cluster.
+        client: connection to the object's cluster.
         key: the object.
         noted: the ledger for fields for which the object carries no readable one.
 

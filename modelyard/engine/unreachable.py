@@ -30,7 +30,7 @@ def unreached(message: str, urn: str = "") -> str | None:
 
     Args:
         message: an error of the engine about an object.
-        urn: of the object; empty: the stack's cluster is unknown.
+        urn: URN of the object; empty: the stack's cluster is unknown.
 
     Returns:
         None if the message is about something else.

@@ -128,7 +128,7 @@ def meaning(file: Path) -> object:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return content
         except SystemError:
-            # The time ran out inside the parser, and some versions of Python raise this instead; the timer rings again.
+            # The time ran out inside the parser, and some versions of Python raise this instead; the timer fires again.
             return content
     if file.suffix in (".yaml", ".yml"):
         document, problems = parse(content)

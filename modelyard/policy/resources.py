@@ -81,8 +81,8 @@ def subject(
 
     Args:
         resource: the resource.
-        workloads: of its stack in its cluster, by name of their Deployment.
-        facts: of its stack in its cluster.
+        workloads: its stack's workloads in its cluster, by name of their Deployment.
+        facts: its stack's facts for its cluster.
         namespace: namespace of the workloads.
         sent: what the program asks for, if ``resource`` is what became of it.
     """

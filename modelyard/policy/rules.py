@@ -135,7 +135,7 @@ def rule_of_all(
 
 
 def _words(given: Iterable[str]) -> frozenset[str]:
-    """One word or several: ``kinds="Job"`` is what people write."""
+    """The words of an argument that is one word or several: people write ``kinds="Job"``."""
     return frozenset((given,) if isinstance(given, str) else given)
 
 

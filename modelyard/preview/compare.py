@@ -58,7 +58,7 @@ def compare(
     before, after = _targets(base.plan if base else None), _targets(following)
     targets = [_changed(target, before.get(place)) for place, target in after.items()]
     if following is not None:
-        # What no plan could be made for does not count as no longer asked for.
+        # Without a plan of the head, it is unknown which objects it no longer asks for.
         version = _version(base, head)
         targets += [_given_up(target, version) for place, target in before.items() if place not in after]
     changed = tuple(one for one in targets if one.fields or one.versions or one.status == "deleted")

@@ -31,7 +31,7 @@ def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None
     """The wanted files, and those that links among them lead to, through any number of links.
 
     Args:
-        paths: of all files and links, from the project's root.
+        paths: paths of all files and links, from the project's root.
         wanted: whether a path is wanted by itself.
         link: the destination of a link; None for what is no link.
     """

@@ -26,9 +26,9 @@ def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config:
     """The runs, each with the clusters that run it, or ran it.
 
     Args:
-        runs: of a stack.
-        workloads: Kueue's, in their namespaces.
-        config: of the stack, which has names for its clusters.
+        runs: a stack's runs.
+        workloads: Kueue's workloads in their namespaces.
+        config: the stack's config, which has names for its clusters.
     """
     there: dict[str, str] = {}
     for body in workloads:

@@ -80,8 +80,8 @@ def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
 
     Args:
         run: the run.
-        workloads: Kueue's, in its namespace: they have the quota of a part before it starts, for example while a check
-            of its queue has not passed. Empty without the right to read them.
+        workloads: Kueue's workloads in its namespace: they have the quota of a part before it starts, for example while
+            a check of its queue has not passed. Empty without the right to read them.
     """
     reserved: dict[str, int] = {}
     for body in workloads:

@@ -64,7 +64,7 @@ class Floor:
         """Where pods of a spec could go; counts up to the wanted number.
 
         Args:
-            spec: of each pod.
+            spec: the spec of each pod.
             most: the wanted number of pods.
             among: the nodes that count; None: all.
         """

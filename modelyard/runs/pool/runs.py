@@ -211,7 +211,7 @@ def runs_of(objects: RunObjects) -> tuple[Run, ...]:
         labels, metadata = labels_of(body), body["metadata"]
         name = labels.get(PIPELINE_RUN) or labels.get(RUN) or str(metadata["name"])
         if not (JOB in labels or PIPELINE_RUN in labels):
-            continue  # What makes an environment is the stack's, and no run.
+            continue  # The build of a Python environment belongs to the stack and is no run.
         key = (labels.get(STACK, ""), str(metadata.get("namespace") or ""), name)
         groups.setdefault(key, []).append(body)
     runs = []

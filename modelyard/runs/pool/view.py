@@ -82,7 +82,7 @@ def pool_view(objects: PoolObjects, config: Config, usage: Usage | None, now: da
 
     Args:
         objects: from the API server.
-        config: of the stack, which names the teams.
+        config: the stack's config, which names the teams.
         usage: use of the GPUs; None: not requested.
         now: the present, with a time zone.
     """

@@ -37,7 +37,7 @@ def why(
         run: the run.
         pods: its own, including ended ones.
         objects: the pool, with everything that runs there.
-        config: of the stack.
+        config: the stack's config.
         now: the present, with a time zone.
         far: its objects on worker clusters, by the stack's names for them; only clusters that were read.
     """
@@ -259,7 +259,7 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
 
     Args:
         run: the failed run.
-        ends: of its pods.
+        ends: the ends of its pods.
         logs: whether there are pods whose logs can be read.
     """
     reasons = {end.reason for end in ends}
