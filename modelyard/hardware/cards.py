@@ -1,12 +1,13 @@
-"""Which GPU a name means.
+"""Resolves GPU names.
 
-A name resolves exactly (letter case aside) or not at all: an "A10G" is a GPU of its own and never an "A10". Known
-names are the GPU's id, its data-sheet name, the NVML name with and without the brand, the device plugin's product
-label, and the accelerator names of GKE, AKS and EKS nodes.
+A name resolves exactly (ignoring case) or not at all: an "A10G" is a separate GPU and never an "A10". Known names are
+the GPU's id, its data-sheet name, the NVML name with and without the brand, the device plugin's product label, and the
+accelerator names of GKE, AKS and EKS nodes.
 
 A short family name that the table of supported GPUs lists (``A100``, ``V100``) resolves to the family: its numbers are
-those of the listed row (40 GB for the A100, 32 GB for the V100), and its nodes may carry the label of any variant. Who
-wants one variant only names it (``a100-80gb``). Other families (``H100``) are ambiguous: nothing says which row counts.
+those of the listed row (40 GB for the A100, 32 GB for the V100), and its nodes may carry the label of any variant. For
+only one variant, name that variant (``a100-80gb``). Other families (``H100``) are ambiguous: no source says which row
+counts.
 """
 
 import csv
@@ -30,28 +31,28 @@ class Card(NamedTuple):
     id: str
     name: str
     family: str
-    """Short name shared with other variants, empty where the GPU has none."""
+    """Short name shared with other variants, empty if the GPU has none."""
     arch: str
     tflops: float | None
-    """FP16 tensor TFLOPS without sparsity, 0 where there are no tensor cores, None where nobody knows."""
+    """FP16 tensor TFLOPS without sparsity, 0 without tensor cores, None if unknown."""
     memory_gb: int
     """Nominal, in GB of 10^9 bytes."""
     nvlink: bool
     link: str
-    """How NVLink is reached: ``built_in``, ``bridge``, ``mixed`` (depends on the variant), empty without NVLink."""
+    """Form of NVLink: ``built_in``, ``bridge``, ``mixed`` (depends on the variant), empty without NVLink."""
     compute: Version
     """Compute capability."""
     cuda_first: Version
-    """First toolkit that makes machine code for the GPU."""
+    """First toolkit that generates machine code for the GPU."""
     cuda_last: Version
     """Last toolkit that does, or the last one that was checked."""
     ongoing: bool
-    """Whether newer toolkits than ``cuda_last`` may still do so."""
+    """Whether toolkits newer than ``cuda_last`` may still generate it."""
     driver_branch: str
-    """Newest driver branch that knows the GPU, such as ``R470``, or ``ongoing``."""
+    """Newest driver branch that supports the GPU, such as ``R470``, or ``ongoing``."""
     note: str
     unverified: frozenset[str]
-    """Columns of ``data/gpus.csv`` that nobody could verify."""
+    """Columns of ``data/gpus.csv`` that could not be verified."""
     weak: frozenset[str]
     """Columns of ``data/gpus.csv`` that rest on weak sources."""
     members: tuple[str, ...] = ()
@@ -59,11 +60,11 @@ class Card(NamedTuple):
 
     @property
     def short(self) -> str:
-        """The name for a sentence: the family where the GPU stands for it, else the name without its brand."""
+        """The name for a sentence: the family's if the GPU stands for it, else the name without its brand."""
         return self.family if self.members else self.name.removeprefix("NVIDIA ").removeprefix("Tesla ")
 
     def mark(self, column: str) -> str:
-        """``unverified`` or ``weak source`` where that holds for a column, else nothing."""
+        """Returns ``unverified`` or ``weak source`` if that applies to a column, else an empty text."""
         if column in self.unverified:
             return "unverified"
         return "weak source" if column in self.weak else ""
@@ -81,7 +82,7 @@ class Unknown(NamedTuple):
 
     name: str
     suggestions: tuple[str, ...]
-    """Near names that would resolve, the nearest first."""
+    """Similar names that would resolve, nearest first."""
 
 
 class Labels(NamedTuple):
@@ -94,17 +95,17 @@ class Labels(NamedTuple):
     aws: Mapping[tuple[str, str], str]
     """``karpenter.k8s.aws/instance-gpu-name`` and ``-memory`` (MiB) to GPU id."""
     unverified: frozenset[str]
-    """Product labels that nobody has seen on a node."""
+    """Product labels that were never seen on a node."""
 
 
 def rows(table: str) -> list[list[str]]:
-    """The rows of a table in ``data/`` without its header."""
+    """Returns the rows of a table in ``data/`` without its header."""
     with (_DATA / table).open(encoding="utf-8", newline="") as stream:
         return list(csv.reader(stream))[1:]
 
 
 def version(text: str) -> Version:
-    """``"11.7"`` as ``(11, 7)``; a patch level is left out.
+    """Returns ``"11.7"`` as ``(11, 7)``; a patch level is left out.
 
     Raises:
         ValueError: the text is not a version.
@@ -115,13 +116,13 @@ def version(text: str) -> Version:
 
 @lru_cache(maxsize=1)
 def cards() -> Mapping[str, Card]:
-    """Every GPU by id, in the table's order, without the families."""
+    """Returns every GPU by id, in the table's order, without the families."""
     return {card.id: card for card in map(_card, rows("gpus.csv"))}
 
 
 @lru_cache(maxsize=1)
 def families() -> Mapping[str, Card]:
-    """The listed families of several variants by id (``a100``, ``v100``)."""
+    """Returns the listed families of several variants by id (``a100``, ``v100``)."""
     found: dict[str, Card] = {}
     for name, row in LISTED.items():
         variants = [card for card in cards().values() if card.family == name]
@@ -144,7 +145,7 @@ def families() -> Mapping[str, Card]:
 
 @lru_cache(maxsize=1)
 def labels() -> Labels:
-    """The label table, read once."""
+    """Returns the label table, which is read once."""
     products: dict[str, list[str]] = {}
     aliases: list[tuple[str, str]] = []
     aws: dict[tuple[str, str], str] = {}
@@ -164,16 +165,16 @@ def labels() -> Labels:
 
 
 def resolve(name: str) -> Card | None:
-    """The GPU that ``name`` means, exactly and in any letter case; None where it means none or several."""
+    """Returns the GPU that ``name`` means, exactly but ignoring case; None if it means none or several."""
     ids = _index().get(name.strip().casefold(), ())
     return by_id(ids[0]) if len(ids) == 1 else None
 
 
 def find(name: str) -> Card | Ambiguous | Unknown:
-    """What ``name`` means, and where it is not one GPU, why not.
+    """Resolves ``name``, and if it is not one GPU, returns why.
 
     Returns:
-        The GPU; ``Ambiguous`` with the GPUs where several share the name; ``Unknown`` with near names otherwise.
+        The GPU; ``Ambiguous`` with the GPUs if several share the name; otherwise ``Unknown`` with similar names.
     """
     found = _index().get(name.strip().casefold())
     if found is None:
@@ -184,11 +185,11 @@ def find(name: str) -> Card | Ambiguous | Unknown:
 
 
 _OTHER_MAKERS = re.compile(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|inferentia|inf\d|trn?\d|trainium)", re.I)
-"""Beginnings of the names of accelerators that are not NVIDIA's."""
+"""Beginnings of the names of accelerators from other vendors than NVIDIA."""
 
 
 def near_cards(name: str) -> str:
-    """What to write instead of a name that is not one GPU's, as an instruction; empty where the name is fine."""
+    """Returns an instruction what to write instead of a name that is not one GPU's; empty if the name is fine."""
     match find(name):
         case Ambiguous(_, sharing):
             return f"name one of them: {', '.join(card.id for card in sharing)}"
@@ -201,18 +202,18 @@ def near_cards(name: str) -> str:
 
 
 def by_id(card_id: str) -> Card:
-    """The GPU or family with that id.
+    """Returns the GPU or family with that id.
 
     Raises:
-        KeyError: there is none.
+        KeyError: the id is unknown.
     """
     return families().get(card_id) or cards()[card_id]
 
 
 def products(card: Card) -> tuple[str, ...]:
-    """Values of ``nvidia.com/gpu.product`` on nodes with whole GPUs of this kind, for scheduling.
+    """Returns the ``nvidia.com/gpu.product`` values of nodes with whole GPUs of this model, for scheduling.
 
-    Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not among them: those are not whole GPUs.
+    Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not included: those are not whole GPUs.
     """
     by_card = labels().products
     if not card.members:
@@ -248,7 +249,7 @@ def _card(row: list[str]) -> Card:
 
 @lru_cache(maxsize=1)
 def _index() -> Mapping[str, tuple[str, ...]]:
-    """Every name in lower case, to the ids it may mean. Ids win over families, and those over the clouds' names."""
+    """Maps every name in lower case to the ids it may mean. Ids override families, which override the clouds' names."""
     shared: dict[str, list[str]] = {}
     for name, card_id in (*((card.name, card.id) for card in cards().values()), *labels().aliases):
         for form in _forms(name):
@@ -267,7 +268,7 @@ def _index() -> Mapping[str, tuple[str, ...]]:
 
 
 def _forms(name: str) -> tuple[str, ...]:
-    """The name in lower case, then with one brand after the other taken off: drivers before R470 had no "NVIDIA"."""
+    """Returns the name in lower case, then without each brand in turn: drivers before R470 had no "NVIDIA"."""
     forms = [name.casefold()]
     for brand in _BRANDS:
         bare = forms[-1].removeprefix(brand)
@@ -277,7 +278,7 @@ def _forms(name: str) -> tuple[str, ...]:
 
 
 def _suggestions(name: str) -> tuple[str, ...]:
-    from modelyard.hardware.near import near_names  # only a wrong name pays for it
+    from modelyard.hardware.near import near_names  # needed only for a wrong name
 
     seen: dict[str, None] = {}
     for form in near_names(_forms(name.strip())[-1].replace(" ", "-"), _index().keys()):

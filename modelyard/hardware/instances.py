@@ -1,4 +1,4 @@
-"""Cloud machine types with GPUs: which GPU, how many, at what price. Read only when asked for."""
+"""Cloud machine types with GPUs: which GPU, how many, at what price. Read only when needed."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -11,7 +11,7 @@ from modelyard.stack.remote import Provider
 
 
 class Instance(NamedTuple):
-    """One machine type. Empty numbers are None: nobody knows them."""
+    """One machine type. None means that a number is unknown."""
 
     cloud: str
     type: str
@@ -21,21 +21,21 @@ class Instance(NamedTuple):
     whole: str
     """``yes``, ``no`` (fractions of a GPU) or ``unknown``."""
     gpu_memory_gb: float | None
-    """Of one GPU, or of the fraction."""
+    """Memory of one GPU, or of the fraction."""
     vcpu: int | None
     memory_gib: float | None
     usd_per_hour: float | None
-    """On demand."""
+    """Price on demand."""
     region: str
     price_date: str
     note: str
     unverified: str
-    """What nobody could verify about this row."""
+    """What could not be verified about this row."""
     source: str
 
     @property
     def card(self) -> Card | None:
-        """The GPU, None where the table has none."""
+        """The GPU, None if the table has none."""
         return cards().get(self.card_id)
 
     @property
@@ -46,13 +46,13 @@ class Instance(NamedTuple):
 
 @lru_cache(maxsize=1)
 def instances() -> tuple[Instance, ...]:
-    """Every machine type, in the table's order."""
+    """Returns every machine type, in the table's order."""
     return tuple(_instance(row) for row in rows("instances.csv"))
 
 
 @lru_cache(maxsize=1)
 def by_type() -> Mapping[str, Instance]:
-    """Machine types by the name that the label ``node.kubernetes.io/instance-type`` carries."""
+    """Returns machine types by the value of the label ``node.kubernetes.io/instance-type``."""
     return {instance.type: instance for instance in instances()}
 
 
@@ -74,20 +74,20 @@ def _whole(text: str) -> int | None:
     return int(text) if text else None
 
 
-# Which machine a resource rents: its provider, its type, and what the table knows of it. Read only when asked for.
+# The machine that a resource rents: its provider, its type, and its row in the table. Read only when needed.
 def types(cloud: str) -> Mapping[str, Instance]:
-    """The machine types of a cloud; what is put together from parts (``n1-* + 1x``) is none."""
+    """Returns the machine types of a cloud, without combinations of parts (``n1-* + 1x``)."""
     return {one.type: one for one in instances() if one.cloud == cloud and " " not in one.type}
 
 
 def provider_of(config: Config, resource: Resource) -> Provider | None:
-    """The provider that a resource names, None where it names none or there is none."""
+    """Returns the provider that a resource names, None if it names none or the provider is not defined."""
     wanted = resource.remote.provider if resource.remote is not None else None
     return next((one for one in config.providers if one.name == wanted), None)
 
 
 def machine_of(config: Config, resource: Resource) -> Instance | None:
-    """The machine that a resource asks for, None where it rents none or nobody knows it."""
+    """Returns the machine that a resource asks for, None if it rents none or the machine is unknown."""
     provider = provider_of(config, resource)
     if provider is None or resource.remote is None or resource.remote.instance_type is None:
         return None

@@ -1,7 +1,7 @@
-"""The numbers that the rules compare with, each with its source.
+"""The limits that the rules compare with, each with its source.
 
-Where a docstring says "requirements", the source is the requirements page of the platform's vendor for model
-training and inference (``REQ`` in ``data/README.md``). Its GB are read as 10^9 bytes, the reading that asks for less.
+If a docstring says "requirements", the source is the requirements page of the platform's vendor for model training
+and inference (``REQ`` in ``data/README.md``). Its GB are read as 10^9 bytes, the less strict reading.
 """
 
 from typing import NamedTuple
@@ -25,42 +25,42 @@ LISTED: dict[str, Listed] = {
     "A30": Listed(165, 24, True),
     "A40": Listed(150, 48, True),
 }
-"""Supported GPUs by name (requirements, list of supported GPUs). It wins over the alternative."""
+"""Supported GPUs by name (requirements, list of supported GPUs). It overrides the alternative."""
 
 FLOOR_TFLOPS = 125
-"""FP16 tensor TFLOPS of the A10, the lowest tier: what a GPU off the list must reach (requirements)."""
+"""FP16 tensor TFLOPS of the A10, the lowest tier: the minimum for a GPU off the list (requirements)."""
 
 DEFAULT_CUDA = "11.7"
 """CUDA version that a GPU off the list must support (requirements)."""
 
 DEVICE_PLUGIN_COMPUTE = (3, 0)
-"""Compute capability from which the container toolkit under the device plugin works (NVIDIA Container Toolkit
-installation guide, prerequisites: Kepler or newer)."""
+"""Minimum compute capability for the container toolkit under the device plugin (NVIDIA Container Toolkit installation
+guide, prerequisites: Kepler or newer)."""
 
 MEMORY_GB = 16
-"""Least memory of a training worker per GPU, of the Ray head and of a model service pod (requirements)."""
+"""Minimum memory of a training worker per GPU, of the Ray head and of a model service pod (requirements)."""
 
 TRAINING_CPU = 4
-"""Least cores of a training worker, whatever its GPUs (requirements); also no fewer cores than GPUs."""
+"""Minimum cores of a training worker, whatever its GPUs (requirements); also no fewer cores than GPUs."""
 
 HEAD_CPU = 2
-"""Least cores of the Ray head (requirements)."""
+"""Minimum cores of the Ray head (requirements)."""
 
 HEAD_REPLICAS = 1
 """Replicas of the Ray head, always (requirements)."""
 
 SERVICE_CPU = 4
-"""Least cores of a model service pod (requirements)."""
+"""Minimum cores of a model service pod (requirements)."""
 
 SERVICE_VOLUME_GB = 50
-"""Least local volume of a model service pod (requirements)."""
+"""Minimum local volume of a model service pod (requirements)."""
 
 CELERY_GPUS = 1
 """GPUs of a Celery training replica: it trains one job at a time on one GPU (requirements: as many jobs at once as
-replicas; several GPUs a job and parts of a GPU are allocation modes of Ray)."""
+replicas; several GPUs per job and parts of a GPU are allocation modes of Ray)."""
 
 JOB_SECONDS = 6 * 3600
-"""Longest that a training job may run (requirements)."""
+"""Maximum duration of a training job (requirements)."""
 
 RAY_PREVIEW = (23, 4)
 """First platform release with Ray training, as a preview (requirements)."""
@@ -74,11 +74,11 @@ CONSUMER_TIMEOUT_SECONDS = 30 * 60
 
 # Which GPU allocation modes a training pod can serve.
 #
-# The mode belongs to a training task, the pod only sets what is possible. `single` takes one GPU, `partial` half of
-# one (two jobs share a card), `multi_gpu` all GPUs of a worker. Half a GPU is Ray's bookkeeping inside the pod: the
-# pod itself always asks the cluster for whole GPUs, because Kubernetes has no fractional extended resources.
+# A training task chooses the mode; the pod only limits the choice. `single` takes one GPU, `partial` half of one (two
+# jobs share a GPU), `multi_gpu` all GPUs of a worker. Half a GPU is Ray's bookkeeping inside the pod: the pod itself
+# always requests whole GPUs, because Kubernetes has no fractional extended resources.
 def serves(config: Config) -> tuple[Allocation, ...]:
-    """The modes that tasks may choose on this stack's active training backend, in the order single, partial, multi_gpu.
+    """Returns the modes that tasks may choose on the active training backend, in the order single, partial, multi_gpu.
 
     Celery trains one job per replica and serves ``single`` only. Release and GPU are not judged here.
     """

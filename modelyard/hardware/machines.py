@@ -1,21 +1,21 @@
-"""Which machine types a cloud has for a GPU, and how their nodes name it. Read only when asked for."""
+"""A cloud's machine types for a GPU, and how their nodes name it. Read only when needed."""
 
 from modelyard.hardware.cards import Card, products, rows
 from modelyard.hardware.instances import Instance, instances
 from modelyard.hardware.regions import may_be_in
 
 _NAMED = {"aws": 4, "gcp": 6}
-"""Columns of the label table that say under which label a cloud's nodes have a GPU. A cloud that is not here rents
-boards of one GPU that have several names."""
+"""Columns of the label table with the label for a cloud's GPUs on its nodes. Clouds that are not listed rent boards of
+one GPU that have several names."""
 
 
 def machines(cloud: str, card: Card, region: str | None = None) -> tuple[Instance, ...]:
-    """The machine types of a cloud with whole GPUs of one kind, by price and name.
+    """Returns the machine types of a cloud with whole GPUs of one model, by price and name.
 
     Args:
         cloud: ``aws``, ``azure`` or ``gcp``.
         card: one variant, or a family, which stands for all of its variants.
-        region: only those that are offered there, or of which nobody knows; None: all.
+        region: only machine types that it offers, or whose regions are unknown; None: all.
     """
     wanted = card.members or (card.id,)
     found = [one for one in whole(cloud, region) if one.card_id in wanted]
@@ -23,7 +23,7 @@ def machines(cloud: str, card: Card, region: str | None = None) -> tuple[Instanc
 
 
 def whole(cloud: str, region: str | None = None) -> tuple[Instance, ...]:
-    """The machine types of a cloud, or of one of its regions, with whole GPUs of any kind, in the table's order."""
+    """Returns the machine types of a cloud, or of one region, with whole GPUs of any model, in the table's order."""
     return tuple(
         one
         for one in instances()
@@ -32,7 +32,7 @@ def whole(cloud: str, region: str | None = None) -> tuple[Instance, ...]:
 
 
 def product_on(cloud: str, card: Card) -> str | None:
-    """The value of ``nvidia.com/gpu.product`` on a cloud's nodes with this GPU; None where there are several."""
+    """Returns the ``nvidia.com/gpu.product`` value on a cloud's nodes with this GPU; None if there are several."""
     names = products(card)
     if len(names) == 1:
         return names[0]

@@ -1,8 +1,8 @@
-"""What a partition makes of its nodes' GPUs: the names, memory and number of its slices.
+"""The slices that a partition makes of its nodes' GPUs: their names, memory and number.
 
-Facts of the stock device plugin (NVIDIA/k8s-device-plugin v0.17.4): shared GPUs are renamed by ``renameByDefault``
-only; MPS divides memory and threads of a GPU evenly (``cmd/mps-control-daemon/mps/daemon.go``) among at most 48
-clients, 16 on GPUs below compute capability 7.5, which leaves the V100 with 16 (``mps/device.go``).
+Facts of the stock device plugin (NVIDIA/k8s-device-plugin v0.17.4): only ``renameByDefault`` renames shared GPUs; MPS
+divides memory and threads of a GPU evenly (``cmd/mps-control-daemon/mps/daemon.go``) among at most 48 clients, 16 on
+GPUs below compute capability 7.5, which leaves the V100 with 16 (``mps/device.go``).
 """
 
 from collections.abc import Mapping
@@ -18,42 +18,42 @@ from modelyard.stack.jobs import Resource
 from modelyard.stack.pool import Partition
 
 CONFIG_LABEL: Final = "nvidia.com/device-plugin.config"
-"""The label by which a node says which configuration its device plugin takes."""
+"""The node label that selects the configuration of its device plugin."""
 MIG_LABEL: Final = "nvidia.com/mig.config"
-"""The label by which a node says which layout its MIG manager makes."""
+"""The node label that selects the layout of its MIG manager."""
 MPS_CLIENTS: Final = 48
 MPS_CLIENTS_BELOW: Final[tuple[Version, int]] = ((7, 5), 16)
-"""Compute capability below which the device plugin takes fewer clients, and how many."""
+"""Compute capability below which the device plugin allows fewer clients, and how many."""
 MPS_COMPUTE: Final[Version] = (7, 0)
-"""Compute capability from which MPS can limit a client (NVIDIA Multi-Process Service, Volta MPS)."""
+"""Minimum compute capability at which MPS can limit a client (NVIDIA Multi-Process Service, Volta MPS)."""
 RESERVED: Final = ("default", "all-disabled", "all-enabled")
-"""Names of configurations that have a meaning of their own."""
+"""Names of configurations with a special meaning."""
 _LEAST_MEMORY: Final = 2
-"""GB; an estimate counts with no less, so that something is left beside CUDA itself."""
+"""GB; the minimum for an estimate, so that memory remains besides CUDA itself."""
 
 
 class Slice(NamedTuple):
-    """What a pod asks for when it asks for a part of a GPU."""
+    """What a pod requests when it requests a part of a GPU."""
 
     partition: Partition
     resource: str
-    """Its name, as nodes advertise it."""
+    """Resource name, as nodes advertise it."""
     memory_gb: int | None
-    """Whole GB of 10^9 bytes that a pod may take; None where nobody knows. Of time-slicing it is the whole GPU's."""
+    """Whole GB of 10^9 bytes that a pod may use; None if unknown. With time-slicing it is that of the whole GPU."""
     card: Card | None
     profile: Profile | None = None
-    """With MIG."""
+    """Set with MIG."""
 
     @property
     def memory(self) -> Fraction | None:
-        """The same to the byte: with MPS a pod has an equal part, which need not be a whole number of GB."""
+        """The pod's memory to the byte: with MPS it is an equal part, which need not be a whole number of GB."""
         if self.partition.mode == "mps" and self.card is not None and self.partition.replicas:
             return Fraction(self.card.memory_gb * GB, self.partition.replicas)
         return None if self.memory_gb is None else Fraction(self.memory_gb * GB)
 
     @property
     def as_card(self) -> Card | None:
-        """The GPU with the slice's memory, for who counts what fits on it."""
+        """The GPU with the slice's memory, to compute what fits on it."""
         if self.card is None or self.memory_gb is None:
             return None
         what = f"{self.profile.name} slice" if self.profile is not None else f"{self.partition.mode} share"
@@ -68,18 +68,18 @@ class Slice(NamedTuple):
 
 
 def card_name(config: Config, partition: Partition) -> str:
-    """What the stack file calls the partition's GPU: by its own key, by its flavor's, else the stack's GPU."""
+    """Returns the stack file's name for the partition's GPU: its own key, its flavor's, else the stack's GPU."""
     flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
     return partition.gpu or (flavor.gpu if flavor is not None else None) or config.gpu.model
 
 
 def partition_card(config: Config, partition: Partition) -> Card | None:
-    """The GPU of a partition's nodes, None where its name means none or several."""
+    """Returns the GPU of a partition's nodes, None if its name means none or several."""
     return resolve(card_name(config, partition))
 
 
 def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
-    """The slices of a partition by name: the MIG profile, else the mode."""
+    """Returns the slices of a partition by name: the MIG profile, else the mode."""
     card = partition_card(config, partition)
     if partition.mode != "mig":
         name = SHARED_RESOURCE if partition.rename else GPU_RESOURCE
@@ -92,16 +92,16 @@ def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
     for name in partition.layout:
         profile = found.profiles.get(name) if found is not None else None
         if profile is None:
-            continue  # It is told that the GPU has no such profile.
+            continue  # A finding reports that the GPU has no such profile.
         resource = GPU_RESOURCE if partition.strategy == "single" else profile.resource
         made[name] = Slice(partition, resource, profile.memory_gb, card, profile)
     return made
 
 
 def slice_of(config: Config, resource: Resource) -> Slice | None:
-    """The slice that a resource's GPUs are; None where they are whole, or what it names is not there.
+    """Returns the slice that a resource's GPUs are; None if they are whole, or the named slice does not exist.
 
-    A resource that is to grow and names no partition is on the only time-slicing one of its GPU.
+    A resource with ``grow`` that names no partition uses the only time-slicing partition of its GPU.
     """
     partition = next((one for one in config.partitions if one.name == resource.partition), None)
     if resource.partition is None and resource.grow:
@@ -116,13 +116,13 @@ def slice_of(config: Config, resource: Resource) -> Slice | None:
 
 
 def able_to_grow(config: Config, resource: Resource) -> list[Partition]:
-    """The partitions on which a resource's pods use the whole GPU while others are idle."""
+    """Returns the partitions on which a resource's pods use the whole GPU while others are idle."""
     card = resolve(resource.gpu or config.gpu.model)
     return [one for one in config.partitions if one.mode == "time-slicing" and partition_card(config, one) == card]
 
 
 def mps_clients(card: Card) -> int:
-    """Pods that may share one GPU by MPS; 0 where MPS cannot limit them."""
+    """Returns the number of pods that may share one GPU with MPS; 0 if MPS cannot limit them."""
     if card.compute < MPS_COMPUTE:
         return 0
     below, fewer = MPS_CLIENTS_BELOW

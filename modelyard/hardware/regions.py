@@ -1,4 +1,4 @@
-"""Where clouds rent which machines. Read only when asked for."""
+"""Which machines clouds rent in which regions. Read only when needed."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -11,7 +11,7 @@ from modelyard.hardware.instances import Instance
 
 _EVERYWHERE = "(same in all regions)"
 _APART = ("us-gov", "us-iso", "cn-")
-"""Beginnings of regions that an ordinary account of AWS does not reach (its partitions aws-us-gov, aws-iso, aws-cn)."""
+"""Prefixes of regions that a standard AWS account does not reach (partitions aws-us-gov, aws-iso, aws-cn)."""
 
 
 class Row(NamedTuple):
@@ -19,11 +19,11 @@ class Row(NamedTuple):
 
     cloud: str
     types: str
-    """Pattern of machine types, as a shell's."""
+    """Shell pattern of machine types."""
     names: bool
-    """Whether it only lists the regions of the cloud, not where something is offered."""
+    """Whether it only lists the cloud's regions, without what they offer."""
     regions: Mapping[str, Fraction | None]
-    """USD an hour on demand, None where nobody knows."""
+    """USD per hour on demand, None if unknown."""
     date: str
     unverified: str
     source: str
@@ -34,34 +34,34 @@ class Offered(NamedTuple):
 
     region: str
     usd: Fraction | None
-    """An hour on demand; None: nobody knows."""
+    """USD per hour on demand; None if unknown."""
     date: str
-    """Of the price, ``YYYY-MM-DD``; empty where there is none."""
+    """Date of the price, ``YYYY-MM-DD``; empty if there is none."""
     source: str
     known: bool
-    """Whether somebody saw it offered there; else the region exists and nobody has looked."""
+    """Whether it is known to be offered there; otherwise the region exists but was not checked."""
     unverified: str = ""
 
 
 @lru_cache(maxsize=1)
 def table() -> tuple[Row, ...]:
-    """Every row, in the table's order."""
+    """Returns every row, in the table's order."""
     return tuple(_row(row) for row in rows("regions.csv"))
 
 
 def begins(region: str, prefix: str) -> bool:
-    """Whether a region's name begins as asked. One of a partition of its own does only where the prefix names that."""
+    """Whether a region has the prefix. A region of a separate partition matches only if the prefix names that."""
     apart = next((one for one in _APART if region.startswith(one)), "")
     return region.startswith(prefix) and prefix.startswith(apart)
 
 
 def region_names(cloud: str) -> tuple[str, ...]:
-    """The regions of a cloud, sorted."""
+    """Returns the regions of a cloud, sorted."""
     return tuple(sorted({name for row in table() if row.cloud == cloud for name in row.regions}))
 
 
 def offered(instance: Instance) -> tuple[Offered, ...]:
-    """Every region of the machine's cloud where it is offered, or may be, sorted by name."""
+    """Returns every region of the machine's cloud that offers it, or may offer it, sorted by name."""
     fitting = [row for row in table() if row.cloud == instance.cloud and fnmatchcase(instance.type, row.types)]
     seen = max((row for row in fitting if not row.names), key=lambda row: len(row.types), default=None)
     found: dict[str, Offered] = {}
@@ -83,7 +83,7 @@ def offered(instance: Instance) -> tuple[Offered, ...]:
             )
     usd = None if instance.usd_per_hour is None else Fraction(str(instance.usd_per_hour))
     day = instance.price_date.partition(" ")[0]
-    # A price of a table without regions is of no region.
+    # A price in a table without regions belongs to no region.
     own = [instance.region] if instance.region and " " not in instance.region else []
     for name in list(found) if instance.region.endswith(_EVERYWHERE) else own:
         before = found.get(name)
@@ -103,7 +103,7 @@ def offered(instance: Instance) -> tuple[Offered, ...]:
 
 
 def may_be_in(instance: Instance, region: str) -> bool:
-    """Whether a machine is offered in a region, or nobody knows where it is."""
+    """Whether a region offers a machine, or the machine's regions are unknown."""
     places = offered(instance)
     return not places or any(place.region == region for place in places)
 

@@ -1,9 +1,9 @@
 """What runs in a stack: size, place and replicas of each workload and job.
 
-Owns the arithmetic between what an operator wrote (memory per GPU, one training flag) and what a pod requests
-(``pods``), what jobs need (``sizing``), their Python environments (``environments``), jobs outside the platform's
-cluster (``remote``), and the facts that patches may ask for (``facts``). Does not judge the platform's sizes
-(``hardware`` does), renders nothing (``catalog`` does) and places no pod.
+Owns the arithmetic from what an operator writes (memory per GPU, one training flag) to what a pod requests (``pods``),
+what jobs need (``sizing``), their Python environments (``environments``), jobs outside the platform's cluster
+(``remote``), and the facts that patches may ask for (``facts``). Does not judge the platform's sizes (``hardware``
+does), render (``catalog`` does) or place pods.
 """
 
 from modelyard.workloads.facts.jobs import (

@@ -1,4 +1,4 @@
-"""From the stack's config to the size of each pod."""
+"""Computes the size of each pod from the stack's config."""
 
 from typing import Literal, NamedTuple
 
@@ -11,17 +11,17 @@ Role = Literal["apiServer", "modelService", "rayHead", "rayWorker", "celery"]
 Nodes = Literal["any", "cpu", "gpu"]
 
 GPU_ROLES: tuple[Role, ...] = ("rayWorker", "celery")
-"""The two training backends, of which one is active."""
+"""The two training backends; one is active."""
 
 
 class Workload(NamedTuple):
-    """One Deployment of the platform as this environment wants it. Sizes are those of one pod."""
+    """One Deployment of the platform, as this stack wants it. Sizes are those of one pod."""
 
     role: Role
     deployment: str
     container: str
     replicas: int | None = None
-    """None where the number is not ours to set: an autoscaler's, or the platform's own."""
+    """None if an autoscaler or the platform sets the number."""
     cpu: str | None = None
     memory: str | None = None
     gpus: int = 0
@@ -33,20 +33,20 @@ class Workload(NamedTuple):
     products: tuple[str, ...] = ()
     """Values of the nodes' ``nvidia.com/gpu.product`` label that may hold the pod; empty for CPU workloads."""
     active: bool = True
-    """Whether new training jobs go here; always true for what does not train."""
+    """Whether new training jobs go here; always true for workloads that do not train."""
 
 
 def ray_available(config: Config) -> bool:
-    """Whether the platform's release knows Ray training at all."""
+    """Whether the platform's release supports Ray training."""
     year, month = config.platform.release.split(".")
     return (int(year), int(month)) >= RAY_PREVIEW
 
 
 def workloads(config: Config) -> tuple[Workload, ...]:
-    """The environment's workloads in a fixed order: route, inference, then both training backends.
+    """Returns the stack's workloads in a fixed order: route, inference, then both training backends.
 
-    Memory of a GPU workload is the config's value times the GPUs of the pod, always from config and never from the
-    cluster, so that no second run multiplies again.
+    Memory of a GPU workload is the config's value times the GPUs of the pod, always from the config and never from the
+    cluster, so that a second run does not multiply again.
     """
     names = config.targets
     card = resolve(config.gpu.model)

@@ -1,7 +1,7 @@
-"""Conda's lists and what becomes of them: packages, channels, and the files of a lock.
+"""Conda's lists and their results: packages, channels, and the files of a lock.
 
-A package is a name with versions; a channel is a name or an address. Both may hold more for conda (channels in front of
-a package, tokens in addresses), which would make a lock depend on what is not said here, or tell a password.
+A package is a name with versions; a channel is a name or a URL. Conda allows more in both (channels before a package,
+tokens in URLs), which would make a lock depend on something unstated, or reveal a password.
 """
 
 import re
@@ -12,18 +12,18 @@ from urllib.parse import unquote
 from modelyard.stack.environments import Environment, Fault, Pinned
 
 CHANNELS: Final = ("conda-forge",)
-"""Where packages come from when nobody says it."""
+"""Default source of packages."""
 SOLVER_VERSION: Final = "0.28.0"
-"""Of py-rattler, conda's solver and installer as a library: locks are made and conda's files installed by this one."""
+"""Version of py-rattler, conda's solver and installer as a library: it makes locks and installs conda's files."""
 SOLVER_SHA256: Final = "4f4ab1d34d5394e7ce130a86e59009c95ace4f5757d9c3af04de1351bcea47eb"
-"""Of its wheel for Linux x86_64 and Python 3.10 or newer."""
+"""SHA-256 of its wheel for Linux x86_64 and Python 3.10 or newer."""
 _VERSION: Final = r"[A-Za-z0-9*][A-Za-z0-9.+!*_]*"
 _CLAUSE: Final = rf"(?:==|!=|~=|<=|>=|<|>)\s*{_VERSION}"
 _PACKAGE: Final = re.compile(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9._-]*)"
     rf"(?:\s*=\s*(?P<version>{_VERSION})(?:\s*=\s*(?P<build>[A-Za-z0-9._*]+))?|\s*{_CLAUSE}(?:\s*[,|]\s*{_CLAUSE})*)?"
 )
-"""The common part of conda's match specifications: no channel, no brackets, no address."""
+"""The common part of conda's match specifications: no channel, no brackets, no URL."""
 _CHANNEL: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]+)*"
     r"|https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~-]+)*/?"
@@ -42,16 +42,16 @@ class Solved(NamedTuple):
     url: str
     sha256: str
     python: bool
-    """Whether it is a package for Python, which pip may know by the same name."""
+    """Whether it is a Python package, which pip may know by the same name."""
 
     @property
     def line(self) -> str:
-        """Of the lock."""
+        """Its line in the lock."""
         return f"{self.url}#sha256:{self.sha256}"
 
 
 def spelled(text: str) -> str:
-    """A package as the solver takes it: it reads conda's ``name=version=build`` in another way."""
+    """Returns a package in the solver's spelling, which reads conda's ``name=version=build`` differently."""
     found = _PACKAGE.fullmatch(text.strip())
     if found is None or found["version"] is None:
         return "".join(text.split())
@@ -62,23 +62,23 @@ def spelled(text: str) -> str:
 
 
 def pinned(line: str) -> Pinned | None:
-    """The package of a lock's line, None where the line is none of conda's."""
+    """Returns the package of a lock's line, None if the line is not conda's."""
     found = _FILE.fullmatch(line)
     return Pinned(found["name"], unquote(found["version"]), "conda") if found is not None else None
 
 
 def channels_of(environment: Environment) -> tuple[str, ...]:
-    """Where its packages come from; none where conda has none to install."""
+    """Returns the channels of its packages; empty if conda installs none."""
     return (environment.channels or CHANNELS) if environment.conda else ()
 
 
 def faults_of(environment: Environment) -> Iterator[Fault]:
-    """What no lock can be made of, each with its place in the stack file."""
+    """Yields what cannot be locked, each with its place in the stack file."""
     seen = set()
     for index, text in enumerate(environment.conda):
         found = _PACKAGE.fullmatch(text.strip())
         if found is None:
-            # What it is is not repeated: an address may have a password.
+            # The text is not repeated: a URL may contain a password.
             remedy = 'write a name with versions, such as "numpy=1.26"; channels have a list of their own'
             yield Fault("has a package that is no name with versions", remedy, "conda", item=index)
         elif (name := found["name"].lower()) in seen:
@@ -99,9 +99,9 @@ def faults_of(environment: Environment) -> Iterator[Fault]:
 
 
 def constraints(solved: Iterable[Solved]) -> Iterator[str]:
-    """What pip is held to, so that it does not replace what conda installs: the Python packages and their versions.
+    """Yields pip's constraints, which keep it from replacing conda's files: the Python packages and their versions.
 
-    Versions that Python does not know (PEP 440) are left out; the build looks once more.
+    Versions that Python does not know (PEP 440) are left out; the build checks again.
     """
     for one in solved:
         package = pinned(one.line)

@@ -1,7 +1,7 @@
 """Lists of packages: the requirements of a stack file, or of a file as pip reads it.
 
-Only requirements that an index answers can be locked with hashes: a repository or a folder may hold something else
-tomorrow. Options are refused too: every reader of the stack file would read an index's password in them.
+Only requirements that an index answers can be locked with hashes: the content of a repository or a folder may change
+tomorrow. Options are rejected too: every reader of the stack file would see an index's password in them.
 """
 
 import re
@@ -25,19 +25,19 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 
 
 class Line(NamedTuple):
-    """One requirement and where it stands: a line of a file, or the place in a list."""
+    """One requirement and its position: a line of a file, or an index in a list."""
 
     text: str
     number: int
 
 
 def canonical(name: str) -> str:
-    """A package's name as indexes compare it (PEP 503)."""
+    """Returns a package's name as indexes compare it (PEP 503)."""
     return _SEPARATORS.sub("-", name).lower()
 
 
 def lines_of(text: str) -> Iterator[Line]:
-    """The requirements of a file, without comments; a line that ends in a backslash goes on in the next."""
+    """Yields the requirements of a file, without comments; a line that ends in a backslash continues on the next."""
     joined, first = "", 0
     for number, raw in enumerate(text.splitlines(), 1):
         first = first or number
@@ -54,7 +54,7 @@ def lines_of(text: str) -> Iterator[Line]:
 
 
 def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
-    """The lines that no lock can be made of, each with what it is and what to do."""
+    """Yields the lines that cannot be locked, each with what it is and what to do."""
     seen: dict[tuple[str, str], Line] = {}
     for line in lines:
         found = _REQUIREMENT.fullmatch(line.text.strip())
@@ -68,7 +68,7 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
         elif _CONTROL.search(line.text):
             yield line, "a requirement with control characters", "write it as plain text"
         elif _FILE.search(line.text) or (found is None and _REFERENCE.search(line.text.split(";")[0])):
-            # What it is is not repeated: such addresses may have passwords.
+            # The text is not repeated: such URLs may contain passwords.
             remedy = "put the package in an index and name it with its version: what an address holds may change"
             yield line, "a requirement that is an address or a file", remedy
         elif found is None:
@@ -82,12 +82,12 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
 
 
 def faults_of(lines: Iterable[Line], key: str, file: str = "") -> Iterator[Fault]:
-    """The same as faults of an environment.
+    """Yields the lines that cannot be locked as faults of an environment.
 
     Args:
-        lines: of the list, the file's with their numbers and the stack file's with their places.
-        key: of the environment: ``pip`` or ``requirements``.
-        file: with the lines; empty where they stand in the stack file.
+        lines: lines of the list, with line numbers in a file or positions in the stack file.
+        key: key of the environment: ``pip`` or ``requirements``.
+        file: the file with the lines; empty if they are in the stack file.
     """
     for line, what, remedy in mistakes(lines):
         if file:

@@ -1,10 +1,10 @@
-"""Making a lock: the resolvers themselves say which files they would install, and nothing is installed.
+"""Makes a lock: the resolvers report which files they would install, and nothing is installed.
 
-Conda's list is solved first; pip then resolves its own, held to the versions of Python packages that conda brings.
+Conda's list is solved first; pip then resolves its own list, constrained to the Python packages that conda brings.
 
-Only wheels are taken, so no package's code runs while its lock is made or while it is built. They are those for the
-platform of GPU nodes, whatever the machine has; but markers such as ``python_version < "3.11"`` pip reads for the
-Python that runs it, so that one has to be the environment's.
+Only wheels are used, so no package's code runs while its lock is made or while it is built. They are for the platform
+of GPU nodes, whatever machine makes the lock; but pip evaluates markers such as ``python_version < "3.11"`` for the
+Python that runs it, so that must be the environment's Python.
 """
 
 import json
@@ -25,7 +25,7 @@ from modelyard.workloads.environments.locks import MAX_BYTES, locked
 from modelyard.workloads.environments.solving import SolvingError, solved
 
 GLIBC: Final = ("2_28", "2_27", "2_26", "2_24", "2_17")
-"""Newest C library that wheels may ask for, and older ones: 2.28 is that of Debian 10 and RHEL 8 (PEP 600 tags)."""
+"""Newest C library that wheels may need, and older ones: 2.28 is that of Debian 10 and RHEL 8 (PEP 600 tags)."""
 PLATFORMS: Final = (
     *(f"manylinux_{one}_x86_64" for one in GLIBC),
     *("manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"),
@@ -33,23 +33,23 @@ PLATFORMS: Final = (
 _PIP: Final = (
     "import sys; sys.path[:] = filter(None, sys.path); import runpy; runpy.run_module('pip', run_name='__main__')"
 )
-"""Runs pip as ``-m pip`` does, without the present folder among those of modules: a project may have a ``pip.py``."""
+"""Runs pip as ``-m pip`` does, without the current folder in the module path: a project may have a ``pip.py``."""
 LONGEST: Final = 900
-"""Seconds after which pip is given up."""
+"""Seconds after which pip is stopped."""
 TOLD: Final = 12
-"""Last lines of pip's that an error repeats."""
+"""Last lines of pip's output that an error repeats."""
 
 
 _RETRYING: Final = "WARNING: Retrying "
-"""How pip begins the lines about an index that does not answer; each attempt has one."""
+"""Start of pip's lines about an index that does not answer; each attempt has one."""
 _SOME: Final = re.compile(r"\(from versions: (?!none\))")
-"""What pip says of a package of which an index has versions: so the index did answer in the end."""
+"""pip's text for a package with versions in an index: the index did answer in the end."""
 _CONFLICT: Final = re.compile(r"^The conflict is caused by:\n(?:[ \t]+\S.*\n?)+", re.MULTILINE)
 _OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
 
 
 class LockingError(Exception):
-    """Says why there is no lock, and what to do; ``out_of_reach``: a tool or an index, not the list, is why."""
+    """Says why there is no lock, and what to do; ``out_of_reach``: the cause is a tool or an index, not the list."""
 
     def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
         super().__init__(summary)
@@ -59,17 +59,17 @@ class LockingError(Exception):
 
 
 def resolved(environment: Environment, files: Files, cuda: str) -> str:
-    """The text of a lock of the environment's lists.
+    """Returns the text of a lock of the environment's lists.
 
-    pip's packages come from where pip is set up to look: its configuration and its variables, as for ``pip install``.
+    pip's packages come from the indexes of its configuration and its variables, as for ``pip install``.
 
     Args:
-        environment: whose lists they are.
-        files: what the project's files say of it.
-        cuda: of the platform, as ``11.7``: for conda's builds for GPUs.
+        environment: the environment with the lists.
+        files: its project files.
+        cuda: CUDA of the platform, as ``11.7``: for conda's GPU builds.
 
     Raises:
-        LockingError: there is no such Python here, or there are no versions that go together.
+        LockingError: there is no such Python on this machine, or no versions fit together.
     """
     chosen: tuple[Solved, ...] = ()
     if environment.conda:
@@ -86,12 +86,12 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
 
 
 def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Version and SHA-256 of pip's files, by name of the package.
+    """Returns version and SHA-256 of pip's files, by package name.
 
     Args:
-        environment: whose Python it is.
-        files: with the list.
-        held: versions that pip may not choose others than.
+        environment: the environment with the Python.
+        files: the files with the list.
+        held: the only versions that pip may choose of these packages.
     """
     interpreter = _interpreter(environment.python)
     with temporary_folder() as folder:
@@ -112,7 +112,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
         except subprocess.TimeoutExpired:
             raise LockingError(f"pip did not end within {LONGEST // 60} minutes", "ask for fewer versions") from None
         if done.returncode:
-            # pip tells the packages that disagree among its progress, and that it failed among its errors.
+            # pip prints conflicting packages in its progress output, and the failure in its errors.
             why = _CONFLICT.search(done.stdout)
             said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
             said = hidden_text(_told(said, str(listed), environment.requirements))
@@ -124,7 +124,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
 
 
 def _interpreter(version: str) -> str:
-    """A Python of the version that has pip, on the platform that locks are for."""
+    """Returns a Python of the version that has pip, on the platform of the locks."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         here = f"{platform.system()} {platform.machine()}"
         raise LockingError(
@@ -148,7 +148,7 @@ def _has_pip(interpreter: str) -> bool:
 
 
 def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Version and SHA-256 of each package's file in pip's report (pip documentation, installation report)."""
+    """Returns version and SHA-256 of each package's file in pip's report (pip documentation, installation report)."""
     found = {}
     for one in report["install"]:
         metadata, archive = one["metadata"], one["download_info"].get("archive_info", {})
@@ -161,9 +161,9 @@ def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def _told(text: str, path: str, name: str | None) -> str:
-    """The end of what pip says, without the name of our own file."""
+    """Returns the end of pip's output, without the name of our own file."""
     text = text.replace(path, name) if name is not None else text.replace(f"-r {path}", "the list")
     lines = [line for line in text.splitlines() if line.strip()]
-    # One attempt says what all say.
+    # All attempts print equal lines.
     again = [line for line in lines if line.startswith(_RETRYING)][1:]
     return "\n".join([line for line in lines if line not in again][-TOLD:])

@@ -1,7 +1,7 @@
 """Lock files: every package of an environment with its version and the hash of its file.
 
-A lock is a requirements file that pip takes with ``--require-hashes``; two comments above say what it was made of, and
-the files of conda stand before pip's, one a line, each address with its hash.
+A lock is a requirements file for pip with ``--require-hashes``; two comments at its top say what it was made of, and
+conda's files come before pip's, one per line, each URL with its hash.
 """
 
 import hashlib
@@ -15,11 +15,11 @@ from modelyard.workloads.environments.conda import Solved, pinned
 from modelyard.workloads.environments.lists import canonical
 
 FOLDER: Final = "environments"
-"""Of the project: locks, and lists that are files."""
+"""Project folder of locks, and of lists that are files."""
 PLATFORM: Final = "linux x86_64"
-"""What GPU nodes are; wheels are for one platform."""
+"""Platform of GPU nodes; wheels are for one platform."""
 MAX_BYTES: Final = 96 * 1024
-"""Of the largest lock, about 900 packages. The build gets it as an argument, which Linux lets have 128 KiB."""
+"""Size of the largest lock, about 900 packages. The build gets it as an argument; Linux allows 128 KiB."""
 _PIN: Final = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9.+!_-]*)(?: --hash=sha256:[0-9a-f]{64})+"
 )
@@ -27,25 +27,25 @@ _HEAD: Final = re.compile(r"# python (3\.\d+), linux x86_64\n# list sha256:([0-9
 
 
 class LockError(ValueError):
-    """Says why a text is no lock."""
+    """Says why a text is not a lock."""
 
 
 def lock_file(name: str) -> str:
-    """Where the lock of an environment is, from the project's folder on. Stacks with one name and list share it."""
+    """Returns the path of an environment's lock, relative to the project. Stacks with equal name and list share it."""
     return f"{FOLDER}/{name}.lock"
 
 
 def made_of(
     python: str, requirements: Iterable[str], conda: Iterable[str] = (), channels: Iterable[str] = (), cuda: str = ""
 ) -> str:
-    """SHA-256 of what a lock is resolved from; order and blanks of lists do not count, the order of channels does.
+    """Returns the SHA-256 of a lock's input; order and blanks of lists do not count, the order of channels does.
 
     Args:
         python: minor version.
         requirements: for pip.
         conda: packages from channels.
-        channels: names or addresses.
-        cuda: of the platform, which says which builds conda takes.
+        channels: names or URLs.
+        cuda: CUDA of the platform, which decides the builds that conda chooses.
     """
     made = {"python": python, "requirements": _plain(requirements)}
     if wanted := _plain(conda):
@@ -54,17 +54,17 @@ def made_of(
 
 
 def digest(lock: Lock, image: str) -> str:
-    """SHA-256 of what is built: a change of any part is another environment."""
+    """Returns the SHA-256 of what is built: a change of any part gives another environment."""
     return _sha256({"image": image, "python": lock.python, "lock": lock.text.splitlines()})
 
 
 def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]], conda: Iterable[Solved] = ()) -> str:
-    """The text of a lock.
+    """Returns the text of a lock.
 
     Args:
         python: minor version.
-        fingerprint: what ``made_of`` says of the list.
-        files: version and SHA-256 by name of the package, for pip.
+        fingerprint: the result of ``made_of`` for the list.
+        files: version and SHA-256 by package name, for pip.
         conda: the files from channels.
     """
     pins = sorted((canonical(name), version, sha) for name, (version, sha) in files.items())
@@ -74,15 +74,15 @@ def locked(python: str, fingerprint: str, files: Mapping[str, tuple[str, str]], 
 
 
 def is_lock(text: str) -> bool:
-    """Whether a text begins as a lock does, whatever was made of it since."""
+    """Whether a text begins like a lock, even if it was edited since."""
     return _HEAD.match(text) is not None
 
 
 def parse_lock(text: str) -> Lock:
-    """What the text of a lock says.
+    """Parses the text of a lock.
 
     Raises:
-        LockError: it is none, or was edited into something that is none.
+        LockError: the text is not a lock, or no longer one after an edit.
     """
     head = _HEAD.match(text)
     if head is None:

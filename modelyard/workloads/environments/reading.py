@@ -1,4 +1,4 @@
-"""Reading what a project says of its environments: files with lists, and locks."""
+"""Reads a project's files for its Python environments: lists and locks."""
 
 from collections.abc import Iterator
 from errno import EFBIG
@@ -14,9 +14,9 @@ from modelyard.workloads.environments.locks import MAX_BYTES, LockError, digest,
 
 
 def with_files(root: Path, stack: Stack) -> Stack:
-    """The stack with what the files of its project say of its environments.
+    """Returns the stack with the content of its project's files for its environments.
 
-    Nothing is raised: what cannot be read is a fault of its environment.
+    Nothing is raised: a file that cannot be read is a fault of its environment.
     """
     image, cuda = stack.config.runtime.image, stack.config.platform.cuda
     environments = tuple(one._replace(files=_files(root, one, image, cuda)) for one in stack.config.environments)
@@ -24,7 +24,7 @@ def with_files(root: Path, stack: Stack) -> Stack:
 
 
 def image_of(environment: Environment, runtime: str | None) -> str | None:
-    """In which the environment is built and its runs run; None where nobody said it."""
+    """Returns the image in which the environment is built and its runs run; None if none is set."""
     return environment.image or runtime
 
 
@@ -49,7 +49,7 @@ def _files(root: Path, environment: Environment, runtime: str | None, cuda: str)
 
 
 def _lines(root: Path, environment: Environment, faults: list[Fault]) -> Iterator[Line]:
-    """The list, and what is wrong with it."""
+    """Yields the list, and records what is wrong with it."""
     if environment.pip and environment.requirements is not None:
         faults.append(Fault("has both pip and requirements", "keep one of them", "requirements"))
         return
@@ -87,7 +87,7 @@ def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
 
 
 def _text(root: Path, file: str, faults: list[Fault], key: str) -> str | None:
-    """What a file of the project holds, or None and a fault."""
+    """Returns the text of a project file, or None and records a fault."""
 
     def fault(summary: str, remedy: str) -> None:
         faults.append(Fault(summary, remedy, key, file=file))

@@ -1,4 +1,4 @@
-"""What is wrong with the environments of a stack, and with what names them."""
+"""Checks the Python environments of a stack, and what names them."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,26 +17,26 @@ from modelyard.workloads.environments.reading import image_of
 
 CODES: Final = ("ENV001", "ENV002", "ENV003", "ENV004", "ENV005", "ENV006", "ENV007", "ENV008")
 NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
-"""What helps where a job has none."""
+"""Remedy for a job without an image."""
 NOTEBOOKS: Final = ("papermill", "ipykernel")
-"""Without which no notebook runs."""
+"""Packages that every notebook needs."""
 
 
 class NodeLike(Protocol):
-    """What is asked of a node."""
+    """The part of a node that the rules read."""
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """By name."""
+        """Labels by name."""
         ...
 
 
 def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator[Finding]:
-    """The findings about environments and about jobs, resources and notebooks that name one.
+    """Yields findings about environments and about jobs, resources and notebooks that name one.
 
     Args:
-        stack: with what its files say (:func:`modelyard.workloads.environments.with_files`).
-        nodes: whose drivers run the packages; without any the platform's CUDA says how old drivers may be.
+        stack: the stack with the content of its files (:func:`modelyard.workloads.environments.with_files`).
+        nodes: nodes whose drivers run the packages; without nodes, the platform's CUDA gives the oldest driver.
     """
     config = stack.config
     yield from named_twice(stack, "ENV001", "environments")
@@ -53,19 +53,19 @@ def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator
 
 
 def environment_of(job: Job, resource: Resource | None) -> str | None:
-    """The name of the environment of a job's runs."""
+    """Returns the name of the environment of a job's runs."""
     return job.environment or (resource.environment if resource is not None else None)
 
 
 def has_image(config: Config, job: Job, resource: Resource | None) -> bool:
-    """Whether it is said what a job runs in."""
+    """Whether a job has an image."""
     remote = resource.remote.image if resource is not None and resource.remote is not None else None
     named = job.image or (resource is not None and resource.image) or remote or config.runtime.image
     return bool(named) or environment_of(job, resource) is not None
 
 
 def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding]:
-    """Whether the environment can be built."""
+    """Checks that the environment can be built."""
     where: Path = ("environments", index)
     name, files = environment.name, environment.files
     if image_of(environment, stack.config.runtime.image) is None:
@@ -105,7 +105,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
 
 
 def _fault(stack: Stack, index: int, environment: Environment, fault: Fault) -> Finding:
-    """A fault at its place: a line of its file, or of the stack file."""
+    """Returns a fault at its place: a line of its file, or of the stack file."""
     path: tuple[str | int, ...] = ("environments", index)
     path = (*path, fault.key) if fault.key else path
     path = (*path, fault.item) if fault.item is not None else path
@@ -121,7 +121,7 @@ def _fault(stack: Stack, index: int, environment: Environment, fault: Fault) -> 
 
 
 def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collection[NodeLike]) -> Iterator[Finding]:
-    """Whether the CUDA of its packages runs with the drivers and the GPU."""
+    """Checks that the CUDA of its packages runs with the drivers and the GPU."""
     files, platform = environment.files, stack.config.platform
     if files is None or files.lock is None or files.faults:
         return
@@ -242,11 +242,11 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
         )
 
 
-# Which CUDA the packages of a lock bring, by their names and versions alone.
+# The CUDA versions that the packages of a lock bring, from their names and versions alone.
 #
 # Three forms are in use for pip: a local version (`torch 2.0.1+cu118`), NVIDIA's own runtime
 # (`nvidia-cuda-runtime-cu12 12.1.105`, from CUDA 13 on without the suffix), and names with a major version
-# (`cupy-cuda12x`). From conda channels CUDA is a package of its own: `cudatoolkit` up to 11.8, later `cuda-cudart`.
+# (`cupy-cuda12x`). In conda channels CUDA is a separate package: `cudatoolkit` up to 11.8, later `cuda-cudart`.
 _LOCAL: Final = re.compile(r"\+cu(\d{2})(\d)(?:\D|$)")
 _RUNTIME: Final = re.compile(r"nvidia-cuda-runtime(-cu\d{2})?")
 _MAJOR: Final = re.compile(r".+-cuda(\d{2})x")
@@ -255,9 +255,9 @@ _VERSION: Final = re.compile(r"(\d{2})\.(\d{1,2})(?:\.|$)")
 
 
 def cuda_of(packages: Iterable[Pinned]) -> tuple[tuple[str, Pinned], ...]:
-    """The CUDA versions that packages bring, as ``11.8``, each with the package; one for each version.
+    """Returns the CUDA versions that packages bring, as ``11.8``, each with one of its packages.
 
-    Of a name with a major version alone the first of that version is taken.
+    For a name with only a major version, this is the first release of that version.
     """
     found: dict[str, Pinned] = {}
     for package in packages:

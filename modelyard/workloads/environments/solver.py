@@ -1,7 +1,7 @@
-"""Chooses conda's files for a list, by py-rattler: a program of its own, which :mod:`solving` starts.
+"""Chooses conda's files for a list with py-rattler: a separate program, which :mod:`solving` starts.
 
 It reads one JSON document from its standard input and writes one to its standard output: ``files``, or ``error`` with
-the solver's words, or ``version``, that of the py-rattler which is here (null: none) where it is not the asked one.
+the solver's words, or ``version``, that of the installed py-rattler (null: none) if it is not the requested one.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answers."""
+    """Reads the request and writes the answer."""
     asked = json.load(sys.stdin)
     try:
         here = version("py-rattler")
@@ -25,11 +25,11 @@ def main() -> None:
         try:
             answer = {"files": asyncio.run(_solve(asked))}
         except Exception as error:
-            # A library in another language: which exceptions it raises is written nowhere.
+            # A library in another language: its exceptions are not documented.
             answer = {"error": str(error)}
     json.dump(answer, sys.stdout)
     sys.stdout.flush()
-    # py-rattler's threads may still hold on to the interpreter, and ending it in order then aborts the process.
+    # py-rattler's threads may still use the interpreter; an orderly exit would then abort the process.
     os._exit(0)
 
 

@@ -1,7 +1,7 @@
-"""Choosing conda's files for a list: conda's own solver as a library (py-rattler), in a process of its own.
+"""Chooses conda's files for a list with conda's own solver as a library (py-rattler), in a separate process.
 
-modelyard does not depend on it: who has no conda list needs none. What GPU nodes have and no channel can know is passed
-to the solver as virtual packages, so a lock is the same whatever machine makes it.
+modelyard does not depend on it: only conda lists need it. What GPU nodes have and no channel can know is passed to the
+solver as virtual packages, so every machine makes an equal lock.
 """
 
 import json
@@ -15,17 +15,17 @@ from modelyard.workloads.environments.conda import SOLVER_VERSION, Solved, pinne
 
 PLATFORMS: Final = ("linux-64", "noarch")
 GLIBC: Final = "2.28"
-"""Of nodes and images: that of Debian 10 and RHEL 8, as for wheels."""
+"""C library of nodes and images: that of Debian 10 and RHEL 8, as for wheels."""
 LONGEST: Final = 900
-"""Seconds after which the solver is given up."""
+"""Seconds after which the solver is stopped."""
 
 
 _UNSENT: Final = "error sending request"
-"""What the solver's HTTP client says where nobody answers."""
+"""Error of the solver's HTTP client if a server does not answer."""
 
 
 class SolvingError(Exception):
-    """Says why nothing is chosen, and what to do; ``out_of_reach``: the solver or a channel, not the list, is why."""
+    """Says why nothing is chosen, and what to do; ``out_of_reach``: due to the solver or a channel, not the list."""
 
     def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
         super().__init__(summary)
@@ -35,17 +35,17 @@ class SolvingError(Exception):
 
 
 def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str], cuda: str) -> tuple[Solved, ...]:
-    """The files of an environment, by their names.
+    """Returns the files of an environment, by their names.
 
     Args:
-        name: of the environment.
-        python: minor version, of the Python that comes from a channel.
+        name: name of the environment.
+        python: minor version of the Python that comes from a channel.
         specs: the packages, as conda writes them.
-        channels: names or addresses, the first wins.
-        cuda: newest CUDA that the drivers of the platform run, as ``11.7``; builds for GPUs ask for it.
+        channels: names or URLs, the first wins.
+        cuda: newest CUDA that the platform's drivers run, as ``11.7``; GPU builds ask for it.
 
     Raises:
-        SolvingError: py-rattler is not here, or the channels have nothing that goes together.
+        SolvingError: py-rattler is not installed, or the channels have nothing that fits together.
     """
     asked = {
         "solver": SOLVER_VERSION,
@@ -83,7 +83,7 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
 
 
 def _answer(asked: dict[str, Any]) -> dict[str, Any]:
-    """What the program says; -P keeps the modules beside it from standing in for others."""
+    """Returns the program's answer; -P prevents modules next to it from shadowing others."""
     command = [sys.executable, "-P", str(Path(__file__).with_name("solver.py"))]
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Facts about Python environments: where one is mounted, and what builds it."""
+"""Facts of Python environments: where they are mounted, and what builds them."""
 
 from typing import Any, Final
 
@@ -7,21 +7,21 @@ from modelyard.stack.environments import Environment
 from modelyard.workloads.facts.pool import namespace_of
 
 FOLDER: Final = "/opt/environments"
-"""Where the volume with all environments is mounted, in builds and in runs."""
+"""Mount path of the volume with all environments, in builds and in runs."""
 CPU: Final = "2"
 MEMORY: Final = "4Gi"
-"""Of a build: pip unpacks one wheel at a time."""
+"""Memory of a build: pip unpacks one wheel at a time."""
 TIME_LIMIT: Final = 3600
 """Seconds that a build may take."""
 
 
 def environment_named(config: Config, name: str | None) -> Environment | None:
-    """The environment of a name; None where none is named, or there is none."""
+    """Returns the environment with a name; None if no name is given, or it is not defined."""
     return next((one for one in config.environments if one.name == name), None) if name is not None else None
 
 
 def run_environment(config: Config, name: str | None) -> dict[str, Any] | None:
-    """The facts about the environment of a run: name, claim, path. None where it has none."""
+    """Returns the facts of a run's environment: name, claim, path. None if it has none."""
     found = environment_named(config, name)
     if found is None or found.files is None or not found.files.digest:
         return None
@@ -29,31 +29,31 @@ def run_environment(config: Config, name: str | None) -> dict[str, Any] | None:
 
 
 def image_with(config: Config, name: str | None, image: str | None) -> str | None:
-    """The image of a run: its environment's, else the one that is given."""
+    """Returns the image of a run: its environment's, else the given one."""
     found = environment_named(config, name)
     return (found.image or config.runtime.image) if found is not None else image
 
 
 def namespaces(config: Config) -> tuple[str, ...]:
-    """Where runs may be: the teams' namespaces, and the platform's."""
+    """Returns the namespaces that may have runs: the teams' and the platform's."""
     return tuple(dict.fromkeys((*(namespace_of(one) for one in config.teams), config.platform.namespace)))
 
 
 def build_name(name: str, digest: str) -> str:
-    """Of the Job that builds an environment: the same for the same content, so that nobody builds it twice."""
+    """Returns the name of an environment's build Job: equal content has an equal name, to build it only once."""
     return f"environment-{name[:24].rstrip('-')}-{digest[:16]}"
 
 
 def build_facts(config: Config, environment: Environment, namespace: str, stack: str) -> dict[str, Any]:
-    """A build, as plain JSON-like values.
+    """Returns a build as plain JSON-like values.
 
     Args:
-        config: of the stack.
+        config: the stack's config.
         environment: one of its environments, locked and with an image.
-        namespace: whose claim it is built on.
+        namespace: the namespace of the claim that holds the result.
         stack: name of the stack.
     """
-    from modelyard.workloads.environments.conda import (  # a plan builds nothing, and is to be short
+    from modelyard.workloads.environments.conda import (  # a plan builds nothing, and should be fast
         SOLVER_SHA256,
         SOLVER_VERSION,
     )

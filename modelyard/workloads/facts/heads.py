@@ -1,4 +1,4 @@
-"""The one pod without a GPU that starts with a job's workers: the head of Ray, or the driver of Spark."""
+"""The one pod without a GPU that starts with a job's workers: Ray's head, or Spark's driver."""
 
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -10,7 +10,7 @@ from modelyard.workloads.facts.spark import driver_of
 
 
 class Head(NamedTuple):
-    """What it is, and what it asks for."""
+    """The kind of head and its requests."""
 
     what: Literal["head", "driver"]
     """``head`` of Ray, or ``driver`` of Spark."""
@@ -19,7 +19,7 @@ class Head(NamedTuple):
 
 
 def head_of(job: Job) -> Head | None:
-    """That of a job's run; None where its workers are all there is."""
+    """Returns the head of a job's run; None if the run has only workers."""
     if job.engine == "ray":
         return Head("head", tuple((key, quantity.parse(value)) for key, value in RAY_HEAD.items()))
     return Head("driver", tuple(driver_of(job.spark).items())) if job.engine == "spark" else None

@@ -1,4 +1,4 @@
-"""What patches may ask of jobs and of the resources that they run on."""
+"""Facts of jobs and of the resources that they run on."""
 
 from collections.abc import Mapping, Sequence
 from shlex import join
@@ -14,43 +14,43 @@ from modelyard.workloads.facts.pool import is_dispatched, namespace_of, takes_an
 from modelyard.workloads.facts.spark import spark_facts
 
 CPU_PERCENT = 70
-"""Of their CPU that pods use before there are more of them: enough left until these are ready."""
+"""CPU utilization at which pods scale up; it leaves enough room until the new pods are ready."""
 
 if TYPE_CHECKING:
     from modelyard.workloads.sizing import Sized
 
 RAY_HEAD: Final[Mapping[str, str]] = {"cpu": "2", "memory": "16Gi"}
-"""Of the head of a job's own Ray cluster, which runs no task: a convention of modelyard."""
+"""Size of the head of a job's own Ray cluster, which runs no task: a convention of modelyard."""
 
 
 def sized_resources(config: Config) -> "tuple[Sized, ...]":
-    """What ``sizing.sized`` gives. Estimating thousands of jobs takes its time, so who needs it twice asks once."""
+    """Returns the result of ``sizing.sized``. Estimates of thousands of jobs are slow, so pass the result on."""
     if not (config.jobs or config.resources):
-        return ()  # Most stacks have none, and the formulas are an import of their own.
+        return ()  # Most stacks have no jobs, and importing the formulas is slow.
     from modelyard.workloads.sizing import sized
 
     return sized(config)
 
 
 def resource_facts(config: Config, everything: "Sequence[Sized]") -> dict[str, Any]:
-    """The pods of the resources that have an image and work to do, as plain JSON-like values.
+    """Returns the pods of the resources that have an image and work to do, as plain JSON-like values.
 
     Args:
-        config: of the stack.
-        everything: its resources, as ``sized_resources`` gives them.
+        config: the stack's config.
+        everything: its resources, as ``sized_resources`` returns them.
     """
     deployed = [_deployed(config, one) for one in everything if is_deployed(config, one)]
     return {"resources": {"deployed": bool(deployed), "pods": deployed}}
 
 
 def job_facts(config: Config, job: Job, found: "Sized", name: str, stack: str) -> dict[str, Any]:
-    """A run of a job, as plain JSON-like values.
+    """Returns a run of a job as plain JSON-like values.
 
     Args:
-        config: of the stack.
+        config: the stack's config.
         job: one of its jobs, with a command.
-        found: the resource that it is on, sized.
-        name: of the run, and of nothing else in the job's namespace.
+        found: the job's resource, sized.
+        name: name of the run, unique in the job's namespace.
         stack: name of the stack.
     """
     pods = _pods(config, found)
@@ -87,38 +87,38 @@ def job_facts(config: Config, job: Job, found: "Sized", name: str, stack: str) -
 
 
 def is_deployed(config: Config, one: "Sized") -> bool:
-    """Whether a resource has pods of its own here: work that no command says how to run once, and an image to do it in.
+    """Whether a resource has its own pods in the home cluster: it has an image, and work that no command runs once.
 
-    A remote one has them elsewhere.
+    The pods of a remote resource are not in the home cluster.
     """
     image = one.resource.image or config.runtime.image
     return image is not None and one.resource.remote is None and any(not job.command for job, _ in one.jobs)
 
 
 def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
-    """Where runs of a job are."""
+    """Returns the namespace of a job's runs."""
     return _namespace(config, job.team or resource.team)
 
 
 def namespace_of_resource(config: Config, one: "Sized") -> str:
-    """Where the pods of a resource are."""
+    """Returns the namespace of a resource's pods."""
     return _namespace(config, team_of_resource(one))
 
 
 def deployment_of(one: "Sized") -> str:
-    """The name of the Deployment of a resource's pods."""
+    """Returns the name of the Deployment of a resource's pods."""
     return _deployment(one.own, one.resource.name)
 
 
 def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
-    """By the name of its Deployment, the resource of the stack file, or the job that has pods of its own."""
-    # By the names alone: estimating what all of them need is most of a large plan's work.
+    """Maps Deployment names to the resource in the stack file, or to the job that has its own pods."""
+    # Only from the names: estimating what all of them need is most of a large plan's work.
     own = {_deployment(True, job.name): ("jobs", at) for at, job in enumerate(config.jobs) if job.resource is None}
     return own | {_deployment(False, one.name): ("resources", at) for at, one in enumerate(config.resources)}
 
 
 def team_of_resource(one: "Sized") -> str | None:
-    """Whose quota the pods of a resource take."""
+    """Returns the team whose quota the pods of a resource use."""
     return one.resource.team or (one.jobs[0][0].team if one.own else None)
 
 
@@ -152,7 +152,7 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "memory": quantity.memory(size.memory),
         "gpus": size.gpus,
         **gpu_facts(one.part),
-        # Nodes with slices may have another product label than nodes with whole GPUs.
+        # The product label of nodes with slices can differ from that of nodes with whole GPUs.
         "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
@@ -164,13 +164,13 @@ def _takes_any_place(config: Config, team: str | None, pods: Mapping[str, Any]) 
 
 
 def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:
-    """How many pods there may be and what decides it, None where they are as many as they are."""
+    """Returns the limits and the trigger for the number of pods, None if the number is fixed."""
     scale = one.resource.scale
     if scale is None:
         return None
     asked = scale.query is not None and scale.each is not None
     if not asked and scale.cpu is None and one.size.gpus:
-        return None  # Nothing says when there are to be more: a finding asks for it.
+        return None  # Nothing says when to scale up; a finding asks for it.
     return {
         "most": scale.most,
         "cpu": scale.cpu if asked or scale.cpu is not None else CPU_PERCENT,
@@ -187,5 +187,5 @@ def _products(config: Config, named: str | None) -> tuple[str, ...]:
 
 
 def _namespace(config: Config, team: str | None) -> str:
-    """Where a team's jobs run; the platform's namespace for who is in none that is known."""
+    """Returns the namespace of a team's jobs; without a known team, the platform's namespace."""
     return next((namespace_of(one) for one in config.teams if one.name == team), config.platform.namespace)

@@ -1,4 +1,4 @@
-"""What patches may ask of node pools: their machine types, the labels of their nodes, their taints."""
+"""Facts of node pools: their machine types, the labels of their nodes, their taints."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ NODE_CLASSES: Final[Mapping[Cloud, tuple[str, str]]] = {
     "azure": ("karpenter.azure.com", "AKSNodeClass"),
     "gcp": ("karpenter.k8s.gcp", "GCENodeClass"),
 }
-"""API group and kind of the node class of each cloud's provider of Karpenter."""
+"""API group and kind of the node class in each cloud's Karpenter provider."""
 CAPACITIES: Final[Mapping[Capacity, tuple[str, ...]]] = {
     "on-demand": ("on-demand",),
     "spot": ("spot",),
@@ -23,7 +23,7 @@ CAPACITY, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"
 
 
 def node_pool_facts(config: Config) -> dict[str, Any]:
-    """The facts, as plain JSON-like values."""
+    """Returns the facts as plain JSON-like values."""
     pools = [_facts(pool) for pool in config.node_pools]
     return {"nodePools": {"any": bool(pools), "pools": pools}}
 
@@ -42,22 +42,22 @@ def _facts(pool: NodePool) -> dict[str, Any]:
 
 
 def most_gpus(config: Config) -> dict[str, int]:
-    """GPUs that the nodes of each node pool may have together, by its name."""
+    """Returns the maximum number of GPUs of each node pool, by its name."""
     return {pool.name: pool.gpus for pool in config.node_pools}
 
 
 def types_of(pool: NodePool) -> tuple[str, ...]:
-    """The machine types that a pool may rent: those that the stack names, else all with the GPU."""
+    """Returns the machine types that a pool may rent: those that the stack names, else all with the GPU."""
     if pool.types:
         return pool.types
-    from modelyard.hardware.machines import machines  # the tables of machines are read where there are pools only
+    from modelyard.hardware.machines import machines  # only stacks with pools read the tables of machines
 
     card = resolve(pool.gpu)
     return tuple(sorted(one.type for one in machines(pool.cloud, card, pool.region))) if card is not None else ()
 
 
 def own_labels(pool: NodePool) -> dict[str, str]:
-    """The labels that every node of a pool has, from before it is there: what a pod asks for is held against them."""
+    """Returns the labels that every node of a pool has, known in advance to check pods' node selectors against them."""
     from modelyard.hardware.machines import product_on
 
     card = resolve(pool.gpu)
@@ -66,7 +66,7 @@ def own_labels(pool: NodePool) -> dict[str, str]:
 
 
 def choices(pool: NodePool) -> dict[str, tuple[str, ...]]:
-    """The labels of which each node of a pool has one of several values."""
+    """Returns the labels for which each node of a pool has one of several values."""
     found = {
         CAPACITY: CAPACITIES[pool.capacity],
         "kubernetes.io/os": ("linux",),
@@ -76,18 +76,18 @@ def choices(pool: NodePool) -> dict[str, tuple[str, ...]]:
 
 
 def gives(pool: NodePool, wanted: Mapping[str, str]) -> bool:
-    """Whether a pool can give a node with all of these labels."""
+    """Whether a pool can provide a node with all of these labels."""
     labels, several = own_labels(pool), choices(pool)
     for key, value in wanted.items():
         if key == ZONE and not pool.zones:
-            continue  # the node class knows
+            continue  # the node class decides
         if value != (pool.name if key == NODE_POOL_LABEL else labels.get(key)) and value not in several.get(key, ()):
             return False
     return True
 
 
 def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
-    """Whether nodes with these labels are meant to come from a pool: it is named, or one has the same GPU."""
+    """Whether nodes with these labels should come from a pool: the pool is named, or a pool has the GPU."""
     if NODE_POOL_LABEL in wanted:
         return True
     card = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}

@@ -1,4 +1,4 @@
-"""What patches may ask of notebooks: their workspace, and the servers in which people write them."""
+"""Facts of notebooks: their workspace, and the servers in which people write them."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from modelyard.workloads.facts.pool import namespace_of
 
 
 def notebook_facts(config: Config) -> dict[str, Any]:
-    """The facts, as plain JSON-like values. Servers that cannot be placed are left out: a finding says why."""
+    """Returns the facts as plain JSON-like values. Servers without a known namespace are left out, with a finding."""
     notebooks, servers = config.notebooks, config.notebooks.servers
-    # One of a name: that it is there twice is told.
+    # One per name: a finding reports duplicates.
     placed = {
         one.name: namespace
         for one in (servers.users if servers is not None else ())
@@ -38,21 +38,21 @@ def notebook_facts(config: Config) -> dict[str, Any]:
 
 
 def places_of_servers(config: Config) -> dict[str, tuple[str | int, ...]]:
-    """By the name of its Deployment, the user of the stack file whose server it is."""
+    """Maps the names of server Deployments to their users in the stack file."""
     servers = config.notebooks.servers
     users = enumerate(servers.users if servers is not None else ())
     return {f"notebook-server-{user.name}": ("notebooks", "servers", "users", index) for index, user in users}
 
 
 def team_of_server(config: Config, user: NotebookUser) -> Team | None:
-    """Whose quota a server's notebooks take; None where there are no teams, or it cannot be told which."""
+    """Returns the team whose quota a server's notebooks use; None if there are no teams, or the team is unclear."""
     if user.team is None:
         return config.teams[0] if len(config.teams) == 1 else None
     return next((one for one in config.teams if one.name == user.team), None)
 
 
 def namespace_of_server(config: Config, user: NotebookUser) -> str | None:
-    """Where a server is: where its notebooks run. None where it cannot be told."""
+    """Returns the namespace of a server and its notebooks. None if it is unclear."""
     if not config.teams and user.team is None:
         return config.platform.namespace
     team = team_of_server(config, user)

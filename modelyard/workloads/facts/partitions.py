@@ -1,4 +1,4 @@
-"""What patches may ask of partitions, and of the slices that jobs ask for."""
+"""Facts of partitions, and of the slices that jobs request."""
 
 from typing import Any, Final
 
@@ -12,8 +12,8 @@ _SHARING: Final[dict[PartitionMode, str | None]] = {"mig": None, "mps": "mps", "
 
 
 def partition_facts(config: Config) -> dict[str, Any]:
-    """The facts, as plain JSON-like values."""
-    # Each name is a key of one mapping; that one is there twice is told.
+    """Returns the facts as plain JSON-like values."""
+    # Names are keys of one mapping; a finding reports duplicates.
     named = {one.name: one for one in config.partitions if one.name not in RESERVED}
     return {
         "partitions": {
@@ -24,7 +24,7 @@ def partition_facts(config: Config) -> dict[str, Any]:
 
 
 def gpu_facts(found: Slice | None) -> dict[str, Any]:
-    """By which name pods ask for their GPUs, and on which nodes; whole GPUs where they have no slice."""
+    """Returns the resource name of a pod's GPUs and the nodes that have it; whole GPUs if there is no slice."""
     if found is None:
         return {"gpuResource": GPU_RESOURCE, "nodes": {}}
     return {"gpuResource": found.resource, "nodes": found.nodes}
@@ -32,7 +32,7 @@ def gpu_facts(found: Slice | None) -> dict[str, Any]:
 
 def _config(partition: Partition) -> dict[str, Any]:
     mig = partition.mode == "mig"
-    # Half a configuration would be an error of the device plugin; that it is half is told.
+    # Half a configuration would be an error of the device plugin; a finding reports it.
     sharing = _SHARING[partition.mode] if partition.replicas else None
     return {
         "name": partition.name,

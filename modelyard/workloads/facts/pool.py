@@ -1,4 +1,4 @@
-"""What patches may ask of the GPU pool: flavors, teams with their quotas and clusters, priorities."""
+"""Facts of the GPU pool: flavors, teams with their quotas and clusters, priorities."""
 
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
@@ -15,7 +15,7 @@ _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "Lower
 
 
 def pool_facts(config: Config) -> dict[str, Any]:
-    """The facts, as plain JSON-like values; names of settings are Kueue's own."""
+    """Returns the facts as plain JSON-like values; names of settings are those of Kueue."""
     flavors = {flavor.name: flavor for flavor in config.flavors}
     return {
         "pool": {"shared": bool(config.teams)},
@@ -38,7 +38,7 @@ def pool_facts(config: Config) -> dict[str, Any]:
 
 
 def node_labels(flavor: Flavor) -> dict[str, str]:
-    """The labels of a flavor's nodes. A GPU that nodes call by several names has to be named in ``labels``."""
+    """Returns the labels of a flavor's nodes. If nodes name its GPU in several ways, ``labels`` must set the name."""
     card = resolve(flavor.gpu) if flavor.gpu is not None else None
     names = products(card) if card is not None else ()
     told = {PRODUCT_LABEL: names[0]} if len(names) == 1 else {}
@@ -46,25 +46,25 @@ def node_labels(flavor: Flavor) -> dict[str, str]:
 
 
 def namespace_of(team: Team) -> str:
-    """Where a team's jobs run."""
+    """Returns the namespace of a team's jobs."""
     return team.namespace or team.name
 
 
 def has_gpus(flavor: Flavor) -> bool:
-    """Whether the nodes of a flavor have GPUs, as far as the stack file says it."""
+    """Whether the nodes of a flavor have GPUs, as far as the stack file says."""
     return flavor.gpu is not None or any(label.startswith(_GPU_LABELS) for label in flavor.labels)
 
 
 def gpu_flavors(
     config: Config, team: Team, cards: Collection[str] = (), resource: str | None = None
 ) -> tuple[Flavor, ...]:
-    """The flavors of which a team has GPUs or may borrow some, in the order of its quotas.
+    """Returns the flavors whose GPUs a team has or may borrow, in the order of its quotas.
 
     Args:
-        config: of the stack.
+        config: the stack's config.
         team: one of its teams.
-        cards: what nodes may call the GPU; none: whatever GPU.
-        resource: what is asked for, whole GPUs or slices; None: either.
+        cards: names that nodes may give the GPU; empty: any GPU.
+        resource: the requested resource, whole GPUs or slices; None: either.
     """
     lent = {
         (quota.flavor, quota.resource)
@@ -89,38 +89,38 @@ def gpu_flavors(
 
 
 def apart(team: Team) -> frozenset[str]:
-    """The flavors of which a team has nothing but GPUs: CPU and memory are counted apart, on whatever nodes."""
+    """Returns the flavors of which a team has only GPUs: CPU and memory are counted separately, on any nodes."""
     return frozenset(quota.flavor for quota in team.quotas) - {one.flavor for one in team.quotas if one.cpu is not None}
 
 
 def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str], resource: str) -> bool:
-    """Whether pods have to say that any place of a topology will do.
+    """Whether pods must declare that any place of a topology is fine.
 
     A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology.
 
     Args:
-        config: of the stack.
-        team: whose queue they wait in.
-        gpus: of one pod.
-        cards: what nodes may call the GPU; none: whatever GPU.
-        resource: by which its GPUs are called.
+        config: the stack's config.
+        team: the team in whose queue the pods wait.
+        gpus: GPUs of one pod.
+        cards: names that nodes may give the GPU; empty: any GPU.
+        resource: the resource name of its GPUs.
     """
     found = gpu_flavors(config, team, cards, resource) if gpus else ()
     return bool(found) and all(flavor.topology for flavor in found)
 
 
 def is_dispatched(config: Config, team: str | None) -> bool:
-    """Whether jobs of a team run in other clusters than the stack's own."""
+    """Whether a team's jobs run in clusters other than the stack's own."""
     return any(one.name == team and one.clusters for one in config.teams)
 
 
 def teams_here(config: Config) -> tuple[Team, ...]:
-    """The teams whose jobs run in the stack's own cluster."""
+    """Returns the teams whose jobs run in the stack's own cluster."""
     return tuple(team for team in config.teams if not team.clusters)
 
 
 def only_elsewhere(config: Config, flavor: Flavor) -> bool:
-    """Whether all who have a quota of a flavor have it in other clusters, whose nodes nobody knows here."""
+    """Whether all quotas of a flavor are in other clusters, whose nodes are unknown here."""
     users = [team for team in config.teams if any(quota.flavor == flavor.name for quota in team.quotas)]
     return bool(users) and all(team.clusters for team in users)
 
@@ -138,7 +138,7 @@ def _team(team: Team, flavors: Mapping[str, Flavor]) -> dict[str, Any]:
 
 
 def _groups(team: Team, flavors: Mapping[str, Flavor]) -> list[dict[str, Any]]:
-    """Resources that a pod gets from one flavor together, with the flavors in the order in which they are tried."""
+    """Returns resources that a pod gets together from one flavor, with the flavors in the order of trial."""
     if alone := apart(team):
         gpus = [quota for quota in team.quotas if quota.flavor in alone]
         rest = [quota for quota in team.quotas if quota.flavor not in alone]
@@ -148,7 +148,7 @@ def _groups(team: Team, flavors: Mapping[str, Flavor]) -> list[dict[str, Any]]:
         flavor = flavors.get(quota.flavor)
         return not quota.gpus and flavor is not None and not has_gpus(flavor)
 
-    # Pods without GPUs fit everywhere: nodes without GPUs come first, so that they leave the others alone.
+    # Pods without GPUs fit everywhere: nodes without GPUs come first, to keep GPU nodes free.
     ordered = sorted(team.quotas, key=lambda quota: not spares(quota))
     return [_group(("cpu", "memory"), ordered, _counted(ordered))]
 
@@ -158,7 +158,7 @@ def _counted(quotas: Iterable[Quota]) -> tuple[str, ...]:
 
 
 def _group(basic: tuple[str, ...], quotas: Iterable[Quota], counted: tuple[str, ...]) -> dict[str, Any]:
-    """One group; of what nobody has a quota in a flavor, there is none of it."""
+    """Returns one group; a resource without a quota in a flavor has quota 0 there."""
     by_flavor: dict[str, list[Quota]] = {}
     for quota in quotas:
         by_flavor.setdefault(quota.flavor, []).append(quota)
@@ -185,12 +185,12 @@ def _gpus(resource: str, quotas: Iterable[Quota]) -> dict[str, Any]:
 
 
 def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | None = None) -> dict[str, Any]:
-    # As text, because Kueue's webhook makes text of numbers, and a plan would see a change for ever.
+    # As text: Kueue's webhook turns numbers into text, so a plan would always show a change.
     said = {"quota": quota, "borrow": borrow, "lend": lend}
     return {"name": name, **{key: None if value is None else str(value) for key, value in said.items()}}
 
 
-# How much of the shared pool a team can ever have: its quotas, and what others of its cohort lend.
+# The most that a team can have of the pool: its quotas, and what its cohort lends.
 class Quotas:
     """The quotas of all teams, by cohort, flavor and resource."""
 
@@ -204,7 +204,7 @@ class Quotas:
                         self._lent[key] = self._lent.get(key, Fraction(0)) + amount
 
     def most(self, team: Team, flavor: str, resource: str) -> Fraction:
-        """What a team can have of a flavor's resource at the most: its own and what it may borrow."""
+        """Returns the most that a team can have of a flavor's resource: its own quota and what it may borrow."""
         quotas = [quota for quota in team.quotas if quota.flavor == flavor]
         own = sum((_amounts(quota).get(resource, Fraction(0)) for quota in quotas), Fraction(0))
         if team.cohort is None:

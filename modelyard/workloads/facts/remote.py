@@ -1,4 +1,4 @@
-"""The remote clusters of a stack, and what patches may ask of one."""
+"""The remote clusters of a stack, and the facts of each."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,29 +9,29 @@ from modelyard.stack.remote import Cluster, RemoteQuota
 
 
 class RemoteCluster(NamedTuple):
-    """A second cluster of a stack, with the resources whose jobs run there."""
+    """A remote cluster of a stack, with the resources whose jobs run there."""
 
     name: str
-    """Of the first of its resources."""
+    """Name of the first of its resources."""
     cluster: Cluster
     resources: tuple[Resource, ...]
     path: Path
-    """Where the stack file says it first."""
+    """Path of its first mention in the stack file."""
 
     @property
     def context(self) -> str:
-        """Of the kubeconfig; a name of its own where the credentials are handed over (``cluster.handed``)."""
+        """Its kubeconfig context; a generated name if credentials are passed instead (``cluster.handed``)."""
         return self.cluster.context or own_context(self.name)
 
 
 def own_context(name: str) -> str:
-    """The context of a remote cluster whose credentials are handed over."""
+    """Returns the context of a remote cluster whose credentials are passed."""
     return f"modelyard-remote-{name}"
 
 
 def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:
-    """The remote clusters in the order of the stack file; resources with one controller, context and namespace share
-    one.
+    """Returns the remote clusters in the order of the stack file; resources with equal controller, context and
+    namespace share one.
     """
     found: dict[tuple[str, str | None, str], RemoteCluster] = {}
     for index, resource in enumerate(config.resources):
@@ -49,7 +49,7 @@ def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:
 
 
 def remote_facts(remote: RemoteCluster) -> Mapping[str, Any]:
-    """What a patch for a remote cluster may ask beside the stack's facts, as plain JSON-like values."""
+    """Returns facts for the patches of a remote cluster, besides the stack's facts, as plain JSON-like values."""
     return {
         "remote": {
             "name": remote.name,
@@ -65,11 +65,11 @@ def remote_facts(remote: RemoteCluster) -> Mapping[str, Any]:
 
 
 def queue_of(resource: Resource) -> str | None:
-    """The queue in which a resource's jobs wait on its remote cluster; None: they start at once."""
+    """Returns the queue of a resource's jobs on its remote cluster; None: they start at once."""
     return resource.name if quota_of(resource) is not None else None
 
 
 def quota_of(resource: Resource) -> RemoteQuota | None:
-    """What the jobs of a resource may have at once on its remote cluster; None: nothing limits them, or it has none."""
+    """Returns what a resource's jobs may use at once on its remote cluster; None: no limit, or no remote cluster."""
     cluster = resource.remote.cluster if resource.remote is not None else None
     return cluster.quota if cluster is not None else None

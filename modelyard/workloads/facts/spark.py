@@ -1,7 +1,7 @@
-"""How a job's resource becomes a Spark application: heaps beside their overhead, GPUs of executors and of tasks.
+"""Turns a job's resource into a Spark application: heaps and their overhead, GPUs of executors and of tasks.
 
-The memory of a resource is that of its pods, as everywhere here. A pod of Spark has a heap of the JVM and, beside it,
-an overhead for everything else, Python workers included; both together are the pod's memory.
+The memory of a resource is that of its pods, as everywhere in modelyard. A Spark pod has a JVM heap and an overhead for
+everything else, including Python workers; together they are the pod's memory.
 """
 
 from collections.abc import Mapping
@@ -16,23 +16,23 @@ MI: Final = 2**20
 LEAST_OVERHEAD: Final = 384
 """MiB. Apache Spark documentation, configuration, spark.executor.memoryOverhead: at least 384 MiB."""
 LEAST_HEAP: Final = 450
-"""MiB. Below one and a half times its reserved 300 MiB Spark refuses to start (UnifiedMemoryManager)."""
+"""MiB. With less than one and a half times its reserved 300 MiB, Spark does not start (UnifiedMemoryManager)."""
 FACTORS: Final[Mapping[str, str]] = {"Python": "0.4", "Scala": "0.1"}
-"""Overhead by kind of application, as a part of the heap. Apache Spark documentation, running on Kubernetes,
-spark.kubernetes.memoryOverheadFactor: 0.1, and 0.4 for jobs that are not of the JVM."""
+"""Overhead by kind of application, as a fraction of the heap. Apache Spark documentation, running on Kubernetes,
+spark.kubernetes.memoryOverheadFactor: 0.1, and 0.4 for non-JVM jobs."""
 DISCOVERY: Final = "/opt/spark/examples/src/main/scripts/getGpusResources.sh"
-"""Where Spark's own image has the script that tells an executor its GPUs."""
+"""Path in Spark's own image of the script that reports an executor's GPUs."""
 _LONG: Final = 10
-"""Executors that hold what others may need stay so many times as long idle; Spark's own default is for ever."""
+"""Factor on the idle time of executors that hold data others may need; Spark's own default is infinite."""
 
 
 def kind_of(job: Job) -> str:
-    """Python, or Scala for everything of the JVM."""
+    """Returns Python, or Scala for every JVM application."""
     return "Python" if job.command and job.command[0].endswith(".py") else "Scala"
 
 
 def heap_of(memory: Fraction, job: Job) -> tuple[int, int]:
-    """The heap and the overhead of a pod of so many bytes, in MiB; together they are the pod's memory."""
+    """Returns the heap and the overhead, in MiB, of a pod with this many bytes; together they are the pod's memory."""
     whole = int(memory // MI)
     factor = quantity.parse(job.spark.overhead or FACTORS[kind_of(job)])
     overhead = max(LEAST_OVERHEAD, whole - int(whole / (1 + factor)))
@@ -40,19 +40,19 @@ def heap_of(memory: Fraction, job: Job) -> tuple[int, int]:
 
 
 def driver_of(spark: Spark) -> dict[str, Fraction]:
-    """What the driver asks for; never a GPU."""
+    """Returns what the driver requests; never a GPU."""
     return {"cpu": quantity.parse(spark.driver_cpu), "memory": quantity.parse(spark.driver_memory)}
 
 
 def spark_facts(job: Job, workers: int, cpu: Fraction, memory: Fraction, gpus: int) -> dict[str, Any]:
-    """What the template of a Spark application asks for beside the run.
+    """Returns what the template of a Spark application needs besides the run.
 
     Args:
-        job: of engine ``spark``, with a command and a version.
-        workers: executors.
+        job: a job of engine ``spark``, with a command and a version.
+        workers: number of executors.
         cpu: cores of one executor.
         memory: bytes of one executor's pod.
-        gpus: of one executor.
+        gpus: GPUs of one executor.
     """
     spark, driver = job.spark, driver_of(job.spark)
     heap, overhead = heap_of(memory, job)
@@ -81,26 +81,26 @@ def spark_facts(job: Job, workers: int, cpu: Fraction, memory: Fraction, gpus: i
         },
         "mostExecutors": spark.most_executors,
         "leastExecutors": spark.least_executors,
-        # Milliseconds, as the operator wants them.
+        # Milliseconds, as the operator expects.
         "shuffleTimeout": spark.idle * _LONG * 1000,
     }
 
 
 def _gpu_conf(cores: int, gpus: int) -> dict[str, str]:
-    """So that Spark gives each task its part of the executor's GPUs."""
+    """Returns the settings that give each task its part of the executor's GPUs."""
     at_once = ceil(Fraction(cores, gpus))
     share = Fraction(1, at_once)
     return {
         "spark.executor.resource.gpu.amount": str(gpus),
         "spark.executor.resource.gpu.vendor": "nvidia.com",
         "spark.executor.resource.gpu.discoveryScript": DISCOVERY,
-        # Rounded down: a little more than its share, and one task fewer would fit.
+        # Rounded down: slightly more than its share, and one task fewer would fit.
         "spark.task.resource.gpu.amount": "1" if at_once == 1 else f"{int(share * 10000) / 10000:g}",
     }
 
 
 def _idle_conf(spark: Spark) -> dict[str, str]:
-    """So that executors which have nothing to do go, with their GPUs."""
+    """Returns the settings that remove idle executors, with their GPUs."""
     if spark.most_executors is None:
         return {}
     return {

@@ -1,7 +1,7 @@
-"""What patches may ask of a stack: one nested dictionary in the stack file's own spelling.
+"""Facts of a stack: one nested dictionary in the stack file's own spelling.
 
-A patch's ``meta.yaml`` names facts by dotted path (``rayWorker.memory``), both to fill its parameters and to say when
-it takes part. Because the paths are those of the stack file, a rendered value leads back to the line that set it.
+A patch's ``meta.yaml`` names facts by dotted path (``rayWorker.memory``), to fill its parameters and to say when it
+applies. The paths are those of the stack file, so a rendered value leads back to the line that set it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ VENDOR_QUERIES = {
         '&max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])'
     ),
 }
-"""As the platform's documentation prints them. Neither is valid PromQL: see finding AUT001."""
+"""Queries as the platform's documentation prints them. Neither is valid PromQL: see finding AUT001."""
 
 VALID_QUERIES = {
     "ray": 'max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}), 0)[30m:15s]) or vector(0)',
@@ -37,7 +37,7 @@ VALID_QUERIES = {
         ' + (sum(max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])) or vector(0))'
     ),
 }
-"""The same questions as single PromQL expressions that give one number, also when no series exists."""
+"""Both queries as valid PromQL expressions that each give one number, even if no series exists."""
 
 KEDA_QUERIES = {
     "ray": VALID_QUERIES["ray"],
@@ -46,12 +46,12 @@ KEDA_QUERIES = {
         ' + (sum(rabbitmq_queue_messages_unacked{queue="%(queue)s"}) or vector(0)))[30m:15s])'
     ),
 }
-"""The same again for an autoscaler that starts as many pods as the number says: a message that is taken from the queue
-within the window counts once, and not as one that waits and one that is worked on."""
+"""Both queries for an autoscaler that starts as many pods as the number says: a message that is taken from the queue
+within the window counts once, not as both waiting and in progress."""
 
 
 def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
-    """Everything that patches can ask of a stack: its config, its name, and what it calls its cluster.
+    """Returns all facts of a stack: its config, its name, and its name for its cluster.
 
     The arguments are those of :func:`facts`.
     """
@@ -59,12 +59,12 @@ def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequ
 
 
 def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
-    """Everything that patches can ask of a config, as plain JSON-like values.
+    """Returns all facts of a config, as plain JSON-like values.
 
     Args:
-        config: of a stack.
-        workloads: of the platform.
-        everything: the resources, as ``sized_resources`` gives them, where somebody has them already.
+        config: a stack's config.
+        workloads: the platform's workloads.
+        everything: the resources, as ``sized_resources`` returns them, if you have them already.
     """
     queries = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
     known: dict[str, Any] = {
@@ -78,7 +78,7 @@ def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence
             "model": config.gpu.model,
             "perWorker": config.gpu.per_worker,
             "allocation": config.gpu.allocation,
-            # A task may choose multi_gpu whatever the default is, so the pod must be ready for it.
+            # A task may choose multi_gpu whatever the default is, so the pod must support it.
             "several": config.gpu.per_worker >= 2,
             "products": [],
         },
@@ -120,10 +120,10 @@ def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence
 
 
 def fact_at(known: Facts, path: str) -> Any:
-    """The fact at a dotted path.
+    """Returns the fact at a dotted path.
 
     Raises:
-        KeyError: no such fact; the message is the path.
+        KeyError: the fact does not exist; the message is the path.
     """
     value: Any = known
     for part in path.split("."):
@@ -150,15 +150,15 @@ _SOURCES: dict[str, Path] = {
 
 
 def source_of(path: str, known: Facts) -> Path:
-    """Where in the stack file the fact at a dotted path comes from."""
+    """Returns the path in the stack file from which the fact at a dotted path comes."""
     head, _, last = path.rpartition(".")
     if last in ("deployment", "container"):
         return ("targets", head, last)
     if last in ("replicas", "maxReplicas") and head in known and known[head].get("active") is False:
-        # The idle backend's zero is the training flag's doing.
+        # The training flag sets the idle backend to zero.
         return ("training",)
     if path == "celery.gpus":
-        return ()  # always one: no line of the stack file says so
+        return ()  # always one: no line of the stack file sets it
     if head == "stack":
-        return ()  # the file's own name, and a key that is the engine's
+        return ()  # from the file's name, and from a key of the engine
     return _SOURCES.get(last) or tuple(path.split("."))

@@ -1,4 +1,4 @@
-"""A job on a machine of its own: what it is, and what is wrong with it. A value; nothing here knows Pulumi."""
+"""A job on its own machine, and what is wrong with it. A value; nothing here knows Pulumi."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from modelyard.workloads.remote.offers import near_regions
 GPU_IMAGE: Final = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-al2023/latest/ami-id"
 """SSM parameter of the newest Deep Learning Base AMI (Amazon Linux 2023, x86_64): driver, Docker, AWS CLI."""
 MARGIN: Final = 900
-"""Seconds after the time limit at which AWS ends an instance that has not ended itself: it also has to start."""
+"""Seconds after the time limit at which AWS ends an instance that did not end itself: starting takes time too."""
 LEAST_LIMIT: Final = 60
 MOST_LIMIT: Final = 14 * 24 * 3600
 LEAST_DISK: Final = 75
 """GiB: the Deep Learning Base AMI's snapshot has 75 (unverified), and a root disk cannot be smaller than that."""
 
 JOB_TAG: Final = "modelyard:job"
-"""By this tag, and no other way, AWS may end a machine; and it admits the users of a job to its machine."""
+"""Only by this tag may AWS end a machine; it also admits the users of a job to its machine."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
     @property
     def url(self) -> str:
-        """As the AWS CLI names it."""
+        """The URL for the AWS CLI."""
         return f"s3://{self.bucket}/{self.prefix}"
 
 
@@ -56,37 +56,37 @@ class RemoteJob(NamedTuple):
     region: str
     instance_type: str
     subnet: str
-    """A private subnet with a way to S3, ECR and CloudWatch Logs: endpoints or a NAT gateway."""
+    """A private subnet with a route to S3, ECR and CloudWatch Logs: endpoints or a NAT gateway."""
     vpc: str
-    """The subnet's."""
+    """VPC of the subnet."""
     image: str
-    """In ECR, with a tag or, better, a digest."""
+    """Image in ECR, with a tag or, better, a digest."""
     command: tuple[str, ...]
-    """Arguments of the container; each arrives as it is. No secrets: who may describe the machine reads them."""
+    """Arguments of the container, passed unchanged. No secrets: anyone who may describe the machine can read them."""
     read: Place | None
-    """Mounted at ``/data``, read-only, with a manifest in it; None: it has no data."""
+    """Mounted at ``/data``, read-only, with a manifest in it; None: no data."""
     write: Place
     """Where the result and the model go; no other job may write there."""
     launched: datetime
-    """When the job was asked for, with its time zone. It is data, so that the deadline does not move with every run."""
+    """When the job was requested, with its time zone. It is data, so that the deadline does not move with every run."""
     limit: int
     """Seconds from boot after which the machine ends, whatever it does: download, work and upload together."""
     disk: int = 200
-    """GiB of the root disk, which is the only one."""
+    """GiB of the root disk, which is the only disk."""
     machine_image: str = GPU_IMAGE
     """An AMI, or the SSM parameter that names one."""
     root_device: str = "/dev/xvda"
-    """The AMI's, so that the disk is the root disk and not a second one."""
+    """Root device of the AMI, so that the disk is the root disk and not a second one."""
     key: str | None = None
-    """ARN of the KMS key of the buckets, None where they need none."""
+    """ARN of the KMS key of the buckets, None if they need none."""
     partition: str = "aws"
     tags: Mapping[str, str] = {}
     manifest: str = ""
-    """SHA-256 of the manifest of the data, as the export said it; empty: the one that is there counts."""
+    """SHA-256 of the data's manifest, as the export printed it; empty: the manifest in the bucket counts."""
     serves: bool = False
-    """Whether it serves a model, and so leaves none."""
+    """Whether it serves a model, and therefore writes none."""
     port: int | None = None
-    """On which a job that serves listens in its container; None: nobody reaches it."""
+    """Port on which a serving job listens in its container; None: it cannot be reached."""
 
     @property
     def model(self) -> Place:
@@ -95,7 +95,7 @@ class RemoteJob(NamedTuple):
 
     @property
     def deadline(self) -> datetime:
-        """When AWS ends the machine if it is still there, in UTC."""
+        """When AWS ends the machine if it still runs, in UTC."""
         return self.launched.astimezone(UTC) + timedelta(seconds=self.limit + MARGIN)
 
     @property
@@ -112,10 +112,10 @@ class RemoteJob(NamedTuple):
 
     @property
     def key_region(self) -> str:
-        """Region of the buckets' key, which need not be the machine's.
+        """Region of the buckets' key, which may differ from the machine's.
 
         Raises:
-            ValueError: there is no key, or its ARN is none; ``problems`` says so first.
+            ValueError: there is no key, or its ARN is invalid; ``problems`` says so first.
         """
         found = _KEY.fullmatch(self.key or "")
         if found is None:
@@ -130,7 +130,7 @@ class RemoteJob(NamedTuple):
 
 
 def problems(job: RemoteJob) -> Iterator[str]:
-    """Everything that keeps a job from being launched, a sentence each."""
+    """Yields everything that prevents a job's launch, one sentence each."""
     if _NAME.fullmatch(job.name) is None:
         yield f"name is {job.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
     if re.fullmatch(r"\d{12}", job.account) is None:
@@ -177,7 +177,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
 
 
 def is_prefix(text: str) -> bool:
-    """Whether ``text`` is a prefix that means itself: no star, question mark or dollar that a policy would read."""
+    """Whether ``text`` is a literal prefix: no star, question mark or dollar that a policy would interpret."""
     return _PREFIX.fullmatch(text) is not None and not {".", ".."} & set(text.split("/"))
 
 

@@ -1,7 +1,7 @@
-"""From a resource on AWS to the Pulumi program that launches each of its jobs: nothing is typed twice.
+"""Turns a resource on AWS into the Pulumi program that launches each of its jobs, without values entered twice.
 
-The program is three lines around ``components.launching``; all that is known of the job stands in ``job.json``. When it
-was launched is said when it is launched, as the time by which AWS ends the machine counts from there.
+The program is three lines around ``components.launching``; ``job.json`` holds everything known about the job. The time
+of the launch is set at the launch, because AWS counts the machine's deadline from it.
 """
 
 import json
@@ -20,9 +20,9 @@ from modelyard.workloads.remote.script import Part, export_script, import_script
 from modelyard.workloads.remote.values import Launch, machine_name
 
 FORM: Final = "aws-job@v1"
-"""Version of ``job.json``; another number where its meaning changes."""
+"""Version of ``job.json``; it changes when the meaning changes."""
 LONGEST: Final = 32
-"""Characters of a job's name on AWS: names of schedules and roles are made of it."""
+"""Maximum length of a job's name on AWS; names of schedules and roles are built from it."""
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PROGRAM: Final = '''"""{form}: launches job {job} of resource {resource}."""
 
@@ -53,16 +53,16 @@ _SERVES: Final = f"""# Print what reaches it, for users with the rights in reach
 
 
 def partition_of(region: str) -> str:
-    """The partition of AWS that a region is in."""
+    """Returns the AWS partition of a region."""
     return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
 
 
 def aws_job(
     stack: str, account: AwsAccount, resource: Resource, job: Job, offer: Offer, data: Part | None, model: Part | None
 ) -> RemoteJob | None:
-    """What is launched for a job; None where no network is in the offer's region, or a bucket is not of S3.
+    """Returns what is launched for a job; None if the offer's region has no network, or a bucket is not on S3.
 
-    ``launched`` is not known yet.
+    ``launched`` is not set yet.
     """
     remote = resource.remote
     network = next((one for one in account.networks if one.region == offer.region), None)
@@ -98,7 +98,7 @@ def _place(part: Part) -> Place:
 
 
 def aws_files(job: RemoteJob, launch: Launch) -> dict[str, str]:
-    """The program, what it launches, and the ways of data and model, by name."""
+    """Returns the program, its input, and the data and model scripts, by name."""
     words = {
         "form": FORM,
         "job": launch.job,
@@ -120,13 +120,13 @@ def aws_files(job: RemoteJob, launch: Launch) -> dict[str, str]:
     if launch.data is not None and launch.transfer:
         made["export.sh"] = export_script(launch.data)
     if launch.model is not None and not launch.serves:
-        # Beside the model stands what became of the job.
+        # Next to the model is the job's result.
         made["import.sh"] = import_script(launch.model._replace(prefix=f"{launch.model.prefix}/model"))
     return made
 
 
 def job_to_json(job: RemoteJob) -> dict[str, Any]:
-    """A job but for when it is launched, as plain JSON values."""
+    """Returns a job without its launch time, as plain JSON values."""
     values = {name: value for name, value in job._asdict().items() if name not in ("launched", "manifest")}
     for name in ("read", "write"):
         values[name] = None if values[name] is None else dict(values[name]._asdict())
@@ -134,10 +134,10 @@ def job_to_json(job: RemoteJob) -> dict[str, Any]:
 
 
 def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJob:
-    """The job of a ``job.json``, launched now.
+    """Returns the job of a ``job.json``, launched now.
 
     Raises:
-        ValueError: it is none, or of another form.
+        ValueError: the text is not a job, or has another form.
     """
     try:
         values: Mapping[str, Any] = parse_json(text)
@@ -157,10 +157,10 @@ def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJo
 
 
 def _check_types(value: RemoteJob | Place) -> None:
-    """Holds each part of a value against its type.
+    """Checks each part of a value against its type.
 
     Raises:
-        TypeError: one is of another; it names the part.
+        TypeError: a part has another type; the message names the part.
     """
     for name, kind in get_type_hints(type(value)).items():
         part = getattr(value, name)

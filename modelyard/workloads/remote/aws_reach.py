@@ -1,7 +1,7 @@
-"""The way to a job that serves on AWS: a session of Systems Manager, which its machine opens from inside.
+"""Access to a job that serves on AWS: a Systems Manager session, which its machine opens from inside.
 
-No port is open to any network. The agent on the machine asks Systems Manager for sessions, over HTTPS like all that
-goes out; a user who may start one gets a local port forwarded to the job's. Sources: AWS Systems Manager
+No port is open to any network. The agent on the machine polls Systems Manager for sessions, over HTTPS like all
+outgoing traffic; a user who may start a session gets a local port forwarded to the job's. Sources: AWS Systems Manager
 user guide, custom role with minimal Session Manager permissions; starting a session with a document named in a policy;
 additional sample policies.
 """
@@ -13,20 +13,20 @@ from modelyard.workloads.remote.aws_job import JOB_TAG, RemoteJob
 from modelyard.workloads.remote.aws_rights import Statement, allow
 
 DOCUMENT: Final = "AWS-StartPortForwardingSession"
-"""What a session does: it forwards one port. Without a document it would be a shell."""
+"""What a session does: it forwards one port. Without a document, a session is a shell."""
 _OWN: Final = "${aws:userid}"
 
 
 def agent_rights() -> list[Statement]:
-    """What the agent on a machine needs for sessions, and nothing of the rest of Systems Manager: no commands, no
-    parameters, no inventory.
+    """Returns the rights that the agent on a machine needs for sessions, and nothing else of Systems Manager: no
+    commands, no parameters, no inventory.
     """
     channels = [f"ssmmessages:{verb}{kind}Channel" for verb in ("Create", "Open") for kind in ("Control", "Data")]
     return [allow(["ssm:UpdateInstanceInformation", *channels], ["*"])]
 
 
 def reach_command(job: RemoteJob, instance: str) -> str:
-    """What forwards the job's port to the same one here, until it is interrupted.
+    """Returns the command that forwards the job's port to the same local port, until it is interrupted.
 
     It needs the AWS CLI with the Session Manager plugin.
     """
@@ -38,9 +38,9 @@ def reach_command(job: RemoteJob, instance: str) -> str:
 
 
 def reach_rights(job: RemoteJob) -> str:
-    """A policy for the job's users, as JSON: its port, and no shell on its machine or any other."""
+    """Returns a policy for the job's users, as JSON: only its port, and no shell on any machine."""
     place = f"arn:{job.partition}:ssm:{job.region}"
-    # Without the check of the document, the default one, a shell, would do for a machine that is allowed.
+    # Without the document check, the default document, a shell, would be allowed on a permitted machine.
     checked = {"BoolIfExists": {"ssm:SessionDocumentAccessCheck": "true"}}
     ours = {**checked, "StringEquals": {f"ssm:resourceTag/{JOB_TAG}": job.name}}
     machines = f"arn:{job.partition}:ec2:{job.region}:{job.account}:instance/*"

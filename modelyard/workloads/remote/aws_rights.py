@@ -1,4 +1,4 @@
-"""AWS policies as text: who may take a role, and what it may do. Pure functions; nothing here asks AWS."""
+"""AWS policies as text: who may assume a role, and what the role may do. Pure functions; nothing here calls AWS."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,34 +20,34 @@ UNSCOPED: Final[Mapping[str, str]] = {
         "IAM knows no resource for the channels of a machine",
     ),
 }
-"""Actions that AWS gives on ``*`` only, and why; no other statement of this project has that resource."""
+"""Actions that AWS grants only on ``*``, and why; no other statement of this project has that resource."""
 
 
 def allow(actions: Sequence[str], resources: Sequence[str], conditions: Conditions | None = None) -> Statement:
-    """A statement that allows ``actions`` on ``resources`` (ARNs)."""
+    """Returns a statement that allows ``actions`` on ``resources`` (ARNs)."""
     made: dict[str, Any] = {"Effect": "Allow", "Action": sorted(actions), "Resource": sorted(resources)}
     return {**made, "Condition": conditions} if conditions else made
 
 
 def document(statements: Sequence[Statement]) -> str:
-    """A policy as AWS reads it, the same text for the same statements."""
+    """Returns a policy as AWS reads it; equal statements give equal text."""
     return json.dumps({"Version": "2012-10-17", "Statement": list(statements)}, sort_keys=True)
 
 
 def trust(service: str, conditions: Conditions | None = None, actions: Sequence[str] = ("sts:AssumeRole",)) -> str:
-    """The policy by which one service may take a role.
+    """Returns the policy that lets one service assume a role.
 
     Args:
         service: such as ``ec2.amazonaws.com``.
-        conditions: for whom the service may; EC2 has none to offer, because an instance's role is bound by its profile.
-        actions: what taking the role needs.
+        conditions: when the service may assume it; EC2 supports none, because an instance profile binds the role.
+        actions: the actions that assuming the role needs.
     """
     made: dict[str, Any] = {"Effect": "Allow", "Principal": {"Service": service}, "Action": sorted(actions)}
     return document([{**made, "Condition": conditions} if conditions else made])
 
 
 def reading(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]:
-    """Statements for listing and reading what stands below ``prefix`` (ends in a slash), and nothing beside it."""
+    """Returns statements for listing and reading objects below ``prefix`` (ends in a slash), and nothing else."""
     there = f"arn:{partition}:s3:::{bucket}"
     return [
         allow(["s3:GetObject"], [f"{there}/{prefix}*"]),
@@ -56,5 +56,5 @@ def reading(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]
 
 
 def writing(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]:
-    """The statement for adding objects below ``prefix``: no reading, no listing, no delete."""
+    """Returns the statement for adding objects below ``prefix``: no reading, no listing, no delete."""
     return [allow(["s3:PutObject"], [f"arn:{partition}:s3:::{bucket}/{prefix}*"])]

@@ -1,4 +1,4 @@
-"""What keeps Pulumi from launching the machine of a resource on AWS."""
+"""Checks what prevents Pulumi from launching a resource's machine on AWS."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from modelyard.workloads.remote.values import Launch
 
 
 def check_accounts(stack: Stack) -> Iterator[Finding]:
-    """The findings about the accounts that providers name: what nobody would heed."""
+    """Yields findings about providers' accounts: settings without effect."""
     for index, provider in enumerate(stack.config.providers):
         where: Path = ("providers", index, "aws")
         if provider.aws is None:
@@ -37,7 +37,7 @@ def check_accounts(stack: Stack) -> Iterator[Finding]:
 
 
 def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = None) -> Iterator[Finding]:
-    """The findings about the resource at ``index``, where Pulumi launches its machines."""
+    """Yields findings about the resource at ``index``, if Pulumi launches its machines."""
     provider, found = provider_of(stack.config, resource), offers(stack.config, resource, own)
     if provider is None or provider.launched_by != "pulumi" or provider.kind != "aws" or not found:
         return
@@ -74,7 +74,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
 
 
 def _problems(launch: Launch) -> Iterator[str]:
-    """What is wrong with one launch, a sentence each."""
+    """Yields what is wrong with one launch, one sentence each."""
     if launch.aws is None:
         yield "it needs remote.model, where its result goes, and its buckets have to be of S3"
         return

@@ -1,7 +1,7 @@
 """The script that a job's machine on AWS runs at its first start.
 
-Data and model are checked by the same functions, and by the same manifest, as on machines that others launch
-(``script``). The machine has its credentials from its role, and the container gets none.
+The functions and the manifest of ``script``, which other launchers use, check data and model here too. The machine gets
+its credentials from its role, and the container gets none.
 """
 
 import shlex
@@ -13,7 +13,7 @@ from modelyard.workloads.remote.script import checksums
 MOST: Final = 16_384
 """Bytes of user data before base64: EC2's limit."""
 
-# The end of the machine is armed before anything can fail or hang. Nothing of the job is in this text: its values are
+# The machine's end is scheduled before anything can fail or hang. The text contains nothing of the job: its values are
 # assigned once, quoted, above it.
 _STEPS: Final = r"""
 set -euo pipefail
@@ -67,15 +67,15 @@ step=whole
 
 
 def log_group(job: RemoteJob) -> str:
-    """Name of the log group that only this job writes to."""
+    """Returns the name of the log group that only this job writes to."""
     return f"/modelyard/runs/jobs/{job.name}"
 
 
 def user_data(job: RemoteJob) -> str:
-    """The script, for an image with Bash, Docker, the AWS CLI and the NVIDIA driver.
+    """Returns the script, for an image with Bash, Docker, the AWS CLI and the NVIDIA driver.
 
     Raises:
-        ValueError: it is longer than EC2 takes.
+        ValueError: the script is longer than EC2 accepts.
     """
     host, region = job.registry
     values = {
@@ -97,7 +97,7 @@ def user_data(job: RemoteJob) -> str:
             f"shutdown -P +{minutes} 'the time limit of the job has passed' || poweroff --force",
             *(f"{name}={shlex.quote(value)}" for name, value in values.items()),
             f"command=({' '.join(map(shlex.quote, job.command))})",
-            # To the machine itself only, where sessions end.
+            # Only to the machine itself, where sessions end.
             f"publish=({'' if job.port is None else f'--publish 127.0.0.1:{job.port}:{job.port}'})",
         )
     )

@@ -1,4 +1,4 @@
-"""A job on a remote cluster: the same script as on a rented machine, in a pod of that cluster."""
+"""A job on a remote cluster: the script of a rented machine, in a pod of that cluster."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs
 from modelyard.workloads.remote.script import Part, export_script, import_script, job_script
 
 SERVICE_ACCOUNT = "remote-job"
-"""Of the patch ``remote-cluster``: it has no rights, and its pods get no token."""
+"""Service account of the patch ``remote-cluster``: it has no rights, and its pods get no token."""
 
 
 def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[str, str] | None:
-    """Why a job cannot run on its resource's remote cluster, and what to do; None where it can."""
+    """Returns why a job cannot run on its resource's remote cluster, and what to do; None if it can."""
     assert resource.remote is not None
     cluster, known = resource.remote.cluster, {one.name for one in config.buckets}
     assert cluster is not None
@@ -32,7 +32,7 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
 
 
 def missing_secret(resource: Resource) -> tuple[str, str] | None:
-    """Which credentials of its jobs a resource with a remote cluster does not name, and what to do."""
+    """Returns which job credentials a resource with a remote cluster does not name, and what to do."""
     assert resource.remote is not None
     cluster = resource.remote.cluster
     assert cluster is not None
@@ -44,10 +44,10 @@ def missing_secret(resource: Resource) -> tuple[str, str] | None:
 
 
 def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
-    """What is different in a run on a remote cluster from one here.
+    """Returns what differs between a run on a remote cluster and one on the home cluster.
 
     The script fetches and verifies the data, runs the job without credentials, and writes the model to the job's own
-    prefix with credentials that can write there only.
+    prefix with credentials that can write only there.
     """
     assert resource.remote is not None
     cluster = resource.remote.cluster
@@ -57,7 +57,7 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
     data = None if way is None else Part(buckets[way[1].bucket], way[1].prefix)
     own = Part(buckets[model.bucket], model_prefix(resource, job)) if writes(resource) and model is not None else None
     script = job_script(job.command, job.time_limit, data, own, resource.type == "llm-serving")
-    # Data is one for all jobs of a resource. What a job writes with is its own, as its prefix is.
+    # All jobs of a resource share the data. Each job has its own credentials for writing, and its own prefix.
     write = f"{cluster.write_secret}-{job.name}"
     secrets = [cluster.read_secret if data is not None else None, write if own is not None else None]
     image = job.image or resource.image or resource.remote.image or config.runtime.image
@@ -65,12 +65,12 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
         "namespace": cluster.namespace,
         "queue": resource.name if cluster.quota is not None else None,
         "priority": None,
-        # Places and a smaller start are of the platform's queues; a single worker is together, and all there is.
+        # Topology and partial starts belong to the platform's queues; a single worker needs neither.
         "leastWorkers": None,
         "together": None,
         "anyPlace": False,
         "image": image,
-        # Kubernetes reads $(NAME) as a variable; what it is to leave alone is doubled.
+        # Kubernetes reads $(NAME) as a variable; doubling the dollar sign prevents that.
         "command": ["sh", "-c", script.replace("$", "$$")],
         "serviceAccount": SERVICE_ACCOUNT,
         "secrets": list(dict.fromkeys(name for name in secrets if name is not None)),
@@ -78,7 +78,7 @@ def cluster_run(config: Config, resource: Resource, job: Job) -> dict[str, Any]:
 
 
 def cluster_files(config: Config, resource: Resource) -> dict[str, str]:
-    """What goes with the jobs of a remote cluster, by relative name: rights for its two Secrets, export and import."""
+    """Returns the files for a remote cluster's jobs, by relative name: rights of its two Secrets, export, import."""
     made: dict[str, str] = {}
     buckets = {one.name: one for one in config.buckets}
     way, model = data_of(resource), resource.remote.model if resource.remote is not None else None

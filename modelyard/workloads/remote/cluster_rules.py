@@ -1,4 +1,4 @@
-"""What keeps the jobs of a resource from running on its remote cluster."""
+"""Checks what prevents a resource's jobs from running on its remote cluster."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -15,7 +15,7 @@ from modelyard.workloads.sizing import Sized
 
 
 def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """The findings about the resource at ``index`` where it has a remote cluster, but for settings nobody heeds."""
+    """Yields findings about the resource at ``index`` if it has a remote cluster, except settings without effect."""
     resource, cluster = one.resource, _cluster(one.resource)
     if cluster is None:
         return
@@ -55,7 +55,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -> Iterator[Finding]:
-    """Whether its context leads to the controller that resources before it say of the same context."""
+    """Checks that its context leads to the controller that earlier resources name for this context."""
     cluster = _cluster(resource)
     if cluster is None or cluster.context is None:
         return
@@ -74,7 +74,7 @@ def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -
 
 
 def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster) -> Iterator[Finding]:
-    """Whether resources before it reach the same cluster as it does: the credentials of the first would be used."""
+    """Checks whether earlier resources reach this cluster: only the credentials of the first would be used."""
     for other in stack.config.resources[:index]:
         known = _cluster(other)
         if known is None or known.place != cluster.place:
@@ -99,7 +99,7 @@ def _cluster(resource: Resource) -> Cluster | None:
 
 
 def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> Iterator[Finding]:
-    """Whether the quota ever has room for one worker: else Kueue there would never admit a job."""
+    """Checks that the quota has room for one worker: otherwise Kueue would never admit a job there."""
     size = one.size
     asked = (
         ("cores", quantity.parse(quota.cpu), size.cpu, quantity.cpu),

@@ -1,4 +1,4 @@
-"""Jobs of the platform that copy: a dataset out of a volume, and a finished model into one."""
+"""Jobs on the platform that copy a dataset out of a volume, and a finished model into one."""
 
 from collections.abc import Mapping
 from shlex import quote
@@ -10,10 +10,10 @@ from modelyard.stack.remote import Copying
 from modelyard.workloads.remote.skypilot import text_of
 
 KEPT: Final = 86400
-"""Seconds for which a Job stays after its end, so that its log can be read: a convention of modelyard."""
+"""Seconds that a finished Job stays, so that you can read its log: a convention of modelyard."""
 _FOLDER: Final = "/copied"
 _SIZE: Final = {"cpu": "1", "memory": "2Gi"}
-"""Of a pod that copies, which waits for storage: a convention of modelyard."""
+"""Size of a copying pod, which waits for storage: a convention of modelyard."""
 _SAYS: Final = {
     "export": "Copies the dataset to the bucket. Its log ends with the SHA-256 of the manifest",
     "import": "Copies the finished model into the volume and verifies it",
@@ -21,19 +21,19 @@ _SAYS: Final = {
 
 
 def image_of_copy(config: Config, resource: Resource, copying: Copying) -> str | None:
-    """The image of a Job that copies; None where nobody names one."""
+    """Returns the image of a copying Job; None if none is set."""
     own = resource.remote.image if resource.remote is not None else None
     return copying.image or own or resource.image or config.runtime.image
 
 
 def copy_jobs(stack: Stack, resource: Resource, job: str, files: Mapping[str, str]) -> dict[str, str]:
-    """The Jobs that run ``export.sh`` and ``import.sh`` of a remote job on the platform, by name of their file.
+    """Returns the Jobs that run ``export.sh`` and ``import.sh`` of a remote job on the platform, by file name.
 
     Args:
         stack: the stack.
         resource: its remote resource.
         job: name of one of the resource's jobs.
-        files: the job's, by name; where there is no script or nobody names a folder, there is no Job.
+        files: the job's files, by name; without a script or a folder there is no Job.
     """
     remote = resource.remote
     asked = {} if remote is None else {"export": remote.export_from, "import": remote.import_to}
@@ -49,15 +49,15 @@ def copy_jobs(stack: Stack, resource: Resource, job: str, files: Mapping[str, st
 
 
 def _job(stack: Stack, job: str, verb: str, copying: Copying, image: str, script: str) -> dict[str, Any]:
-    # No run of the job: `job list` and its kin have nothing to do with it.
+    # Not a run of the job: `job list` and the other job commands ignore it.
     labels = {"app.kubernetes.io/part-of": "ml-platform"}
     reads = verb == "export"
-    # A dataset is one for all jobs of a resource, and a model is its job's own, as in the buckets.
+    # All jobs of a resource share a dataset, and each job has its own model, as in the buckets.
     folder = "/".join(part for part in (_FOLDER, copying.path, "" if reads else job) if part)
     container: dict[str, Any] = {
         "name": verb,
         "image": image,
-        # Kubernetes reads $(NAME) as a variable; what it is to leave alone is doubled.
+        # Kubernetes reads $(NAME) as a variable; doubling the dollar sign prevents that.
         "command": ["sh", "-c", script.replace("$", "$$"), f"{verb}.sh", folder],
         "resources": {"limits": dict(_SIZE), "requests": dict(_SIZE)},
         "volumeMounts": [{"name": "copied", "mountPath": _FOLDER, "readOnly": reads}],
@@ -74,7 +74,7 @@ def _job(stack: Stack, job: str, verb: str, copying: Copying, image: str, script
             "labels": labels,
         },
         "spec": {
-            # What fails has to be looked at: a copy that is not whole is never taken for one.
+            # A failure needs a person: an incomplete copy is never used as a complete one.
             "backoffLimit": 0,
             "ttlSecondsAfterFinished": KEPT,
             "template": {

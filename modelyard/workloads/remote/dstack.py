@@ -1,11 +1,11 @@
-"""The task that dstack runs, and the fleet in which it does.
+"""The task that dstack runs, and its fleet.
 
 The formats are those of 0.22: ``TaskConfiguration`` of ``dstack._internal.core.models.configurations`` and
-``FleetConfiguration`` of ``dstack._internal.core.models.fleets``. Since 0.20 dstack makes no fleet by itself, and ends
-a run that finds none. Of the two durations of idleness the shorter one counts; a fleet's own default is three days.
+``FleetConfiguration`` of ``dstack._internal.core.models.fleets``. Since 0.20 dstack creates no fleet by itself, and
+ends a run that finds none. The shorter of the two idle durations counts; a fleet's own default is three days.
 
-Its server ends the run at ``max_duration`` and gives the machine back when it has been idle for ``idle_duration``.
-Where that server is gone, the script on the machine still ends the job at the same limit, but the machine waits for the
+The dstack server ends the run at ``max_duration`` and releases the machine after it is idle for ``idle_duration``.
+If that server is gone, the script on the machine still ends the job at the same limit, but the machine waits for the
 server.
 """
 
@@ -15,12 +15,12 @@ from modelyard.workloads.remote.skypilot import text_of
 from modelyard.workloads.remote.values import Launch
 
 FORM = "dstack@v1"
-"""Version of these documents; another number where their meaning changes."""
+"""Version of these documents; it changes when their meaning changes."""
 IDLE = "0s"
 
 
 def run(launch: Launch) -> str:
-    """The text of the file."""
+    """Returns the text of the file."""
     body: dict[str, Any] = {
         "type": "task",
         "name": launch.name,
@@ -36,7 +36,7 @@ def run(launch: Launch) -> str:
         "idle_duration": IDLE,
     }
     if launch.port is not None:
-        # Forwarded to whoever attaches, and open to nobody.
+        # Forwarded to users who attach, and closed to all others.
         body["ports"] = [launch.port]
     head = (
         f"# {FORM}, job {launch.job} of resource {launch.resource}. Once, for the fleet (free while empty):\n"
@@ -50,7 +50,7 @@ def run(launch: Launch) -> str:
 
 
 def fleet(launch: Launch) -> str:
-    """The text of the file of the fleet: one machine while the job runs, none before and after."""
+    """Returns the text of the fleet's file: one machine while the job runs, none before and after."""
     body = {"type": "fleet", "name": launch.name, "nodes": "0..1", **_machine(launch), "idle_duration": IDLE}
     return f"# {FORM}, where job {launch.job} runs; task.dstack.yml says the commands.\n{text_of(body)}"
 

@@ -1,4 +1,4 @@
-"""From a remote resource to one launch a job, and to the files that launch it."""
+"""Turns a remote resource into one launch per job, and into the files that launch it."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from modelyard.workloads.remote.values import Launch, machine_name
 
 
 def launches(stack: str, config: Config, resource: Resource, own: Own | None = None) -> Iterator[Launch]:
-    """The launches of a resource, one for each of its jobs; none for a remote cluster or one that has errors."""
+    """Yields the launches of a resource, one per job; none for a remote cluster or a resource with errors."""
     remote, provider = resource.remote, provider_of(config, resource)
     found = offers(config, resource, own)
     if remote is None or provider is None or not found or remote.image is None or remote.time_limit is None:
@@ -52,7 +52,7 @@ def launches(stack: str, config: Config, resource: Resource, own: Own | None = N
 
 
 def launch_files(launch: Launch) -> dict[str, str]:
-    """The files of one launch by relative name."""
+    """Returns the files of one launch by relative name."""
     if launch.launcher == "pulumi" and launch.aws is not None:
         return {f"{launch.job}/{name}": text for name, text in aws_files(launch.aws, launch).items()}
     made = {f"{launch.job}/job.sh": f"#!/bin/sh\n{launch.script}"}

@@ -1,4 +1,4 @@
-"""What is wrong with the machine of a remote resource: its type, GPU, size, region and price."""
+"""Checks the machine of a remote resource: its type, GPU, size, region and price."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from modelyard.workloads.sizing import Sized
 
 
 def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) -> Iterator[Finding]:
-    """The findings about the machine of the resource at ``index``, whose provider is known."""
+    """Yields findings about the machine of the resource at ``index``, whose provider is known."""
     resource = one.resource
     provider, remote = provider_of(stack.config, resource), resource.remote
     if provider is None or remote is None or remote.instance_type is None:
@@ -49,7 +49,7 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
 
 
 def unfit_card(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
-    """What is wrong with a machine's GPU, and why; None where it is supported."""
+    """Returns what is wrong with a machine's GPU, and why; None if it is supported."""
     card = machine.card
     if card is None:
         return f"the GPU {machine.card_id}, of which nothing is known", ""
@@ -74,7 +74,7 @@ def _card(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
 
 
 def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[Finding]:
-    """Whether one machine has what one worker gets; there is one machine for a job."""
+    """Checks that one machine has the size of one worker; each job has one machine."""
     size = one.size
     short = []
     if machine.vcpu is not None and machine.vcpu < size.cpu:
@@ -133,7 +133,7 @@ def _region(
             "ask the provider before relying on it; the launcher fails where it is not",
             detail=best.unverified,
         )
-    # A price file is read by whoever passes its prices; without them nobody knows what it says.
+    # The caller that passes prices reads the price file; without prices its content is unknown.
     if best.usd_per_hour is None and (own is not None or stack.config.prices is None):
         priced = [one.region for one in found if one.usd_per_hour is not None]
         yield stack.finding(

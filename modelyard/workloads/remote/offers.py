@@ -1,4 +1,4 @@
-"""From a machine type and the beginning of a region's name to offers, the best first."""
+"""Turns a machine type and a region prefix into offers, best first."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -12,7 +12,7 @@ from modelyard.stack.words import near
 
 HOUR = 3600
 Own = Mapping[tuple[str, str], tuple[Fraction, str, str]]
-"""The project's prices by machine type and region (empty: every region): USD an hour, date, source."""
+"""The project's prices by machine type and region (empty: every region): USD per hour, date, source."""
 
 
 class Offer(NamedTuple):
@@ -26,31 +26,31 @@ class Offer(NamedTuple):
     """Id in the GPU table."""
     gpus: int | None
     gpu_memory_gb: float | None
-    """Of one GPU."""
+    """Memory of one GPU."""
     vcpu: int | None
     memory_gib: float | None
     usd_per_hour: Fraction | None
-    """None: nobody knows; never zero."""
+    """None: unknown; never zero."""
     usd_for_limit: Fraction | None
-    """For the whole time limit; None where the price or the limit is unknown."""
+    """Price for the whole time limit; None if the price or the limit is unknown."""
     price_date: str
     price_source: str
     known: bool
-    """Whether somebody saw the machine offered in this region; else nobody has looked."""
+    """Whether the machine is known to be offered in this region; otherwise this was not checked."""
     unverified: str
 
 
 def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[Offer, ...]:
-    """What may be launched for a resource, the chosen one first.
+    """Returns the offers for a resource, the chosen one first.
 
-    Regions with a network of the account come first, where it names any. Regions where the machine was seen come
-    before those where nobody has looked, then a known price before an unknown one, then the lower price, then the
-    region's name. None where the provider or the machine is unknown, or no region begins as asked.
+    Regions where the account names a network come first. Then regions with a known offer come before unchecked ones, a
+    known price before an unknown one, the lower price, and the region's name. Empty if the provider or the machine is
+    unknown, or no region has the prefix.
 
     Args:
-        config: of the stack.
-        resource: one of it.
-        own: the project's prices, which win over list prices.
+        config: the stack's config.
+        resource: one of its resources.
+        own: the project's prices, which override list prices.
     """
     provider, machine = provider_of(config, resource), machine_of(config, resource)
     remote = resource.remote
@@ -77,12 +77,12 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
 
 
 def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tuple[str, ...]:
-    """Beginnings of names of regions that may have been meant: those that share most letters with the prefix first.
+    """Returns region prefixes that you may have meant: those that share most letters with the prefix first.
 
     Args:
-        cloud: whose regions.
-        prefix: what was written.
-        machine: where given, only regions where it may be.
+        cloud: the cloud of the regions.
+        prefix: the prefix in the stack file.
+        machine: if given, only regions that may offer it.
     """
     names = region_names(cloud) if machine is None else tuple(one.region for one in offered(machine))
     shared = {name: _shared(name, prefix) for name in names}
@@ -93,7 +93,7 @@ def near_regions(cloud: str, prefix: str, machine: Instance | None = None) -> tu
 
 
 def _shared(name: str, prefix: str) -> int:
-    """Letters that both begin with."""
+    """Returns the length of the common prefix."""
     same = [a == b for a, b in zip(name, prefix, strict=False)]
     return same.index(False) if False in same else len(same)
 

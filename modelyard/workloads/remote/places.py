@@ -1,4 +1,4 @@
-"""Which part of which bucket a remote job reads, and which it alone writes."""
+"""The part of a bucket that a remote job reads, and the part that only it writes."""
 
 from collections.abc import Iterator
 from itertools import accumulate
@@ -17,19 +17,19 @@ class Use(NamedTuple):
     bucket: str
     prefix: str
     job: str
-    """Who writes it; empty where it is read."""
+    """The job that writes it; empty if it is read."""
     resource: str
     path: Path
-    """Where the stack file says it."""
+    """Its path in the stack file."""
 
     @property
     def whole(self) -> str:
-        """With a ``/`` at its end, so that ``a/b`` does not begin with ``a/bc``."""
+        """The place with a ``/`` at its end, so that ``a/b`` is not a prefix of ``a/bc``."""
         return f"{self.prefix}/"
 
 
 def data_of(resource: Resource) -> tuple[Way, Place] | None:
-    """How the resource's jobs get their data, None where nobody says."""
+    """Returns how the resource's jobs get their data, None if it is not set."""
     data = resource.remote.data if resource.remote is not None else None
     if data is None:
         return None
@@ -39,23 +39,23 @@ def data_of(resource: Resource) -> tuple[Way, Place] | None:
 
 
 def writes(resource: Resource) -> bool:
-    """Whether the resource's jobs make models and it is said where to; serving makes none."""
+    """Whether the resource's jobs write models and a place is set; serving jobs write none."""
     return resource.type != "llm-serving" and resource.remote is not None and resource.remote.model is not None
 
 
 def model_prefix(resource: Resource, job: Job) -> str:
-    """What a job writes below: nobody else may."""
+    """Returns the prefix below which only this job may write."""
     assert resource.remote is not None and resource.remote.model is not None
     return f"{resource.remote.model.prefix}/{job.name}"
 
 
 def remote_jobs(config: Config, resource: Resource) -> tuple[Job, ...]:
-    """The jobs on a resource."""
+    """Returns the jobs on a resource."""
     return tuple(job for job in config.jobs if job.resource == resource.name and job.type == resource.type)
 
 
 def uses(config: Config) -> Iterator[Use]:
-    """Every part of a bucket that remote resources use, in the order of the stack file."""
+    """Yields every part of a bucket that remote resources use, in the order of the stack file."""
     for index, resource in enumerate(config.resources):
         if resource.remote is None:
             continue
@@ -72,12 +72,12 @@ def uses(config: Config) -> Iterator[Use]:
 
 
 def overlapping(config: Config) -> Iterator[tuple[Use, Use]]:
-    """Pairs of which the first is written and meets the second; of two that are written, the later one first."""
+    """Yields pairs that overlap, the first of which is written; of two that are written, the later one is first."""
     every = tuple(uses(config))
     at: dict[tuple[str, str], list[int]] = {}
     for number, one in enumerate(every):
         at.setdefault((one.bucket, one.whole), []).append(number)
-    # Two places meet where one is the other or around it, so each looks up what is around it: a few folders.
+    # Two places overlap if one equals or contains the other, so each looks up its ancestors: a few folders.
     met = {
         (max(number, other), min(number, other))
         for number, one in enumerate(every)

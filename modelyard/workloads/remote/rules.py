@@ -1,4 +1,4 @@
-"""What is wrong with providers, buckets and remote resources, but for their machines (``machines``)."""
+"""Checks providers, buckets and remote resources, except their machines (``machines``)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -23,16 +23,16 @@ ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, custom runtimes for training, serving of language
 models (the platform's vendor, page on resources and GPUs)."""
 _MANY = 3
-"""Overlapping places of one resource that are shown one by one."""
+"""Maximum number of overlapping places of one resource that are shown individually."""
 
 
 def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Sized] | None = None) -> Iterator[Finding]:
-    """The findings about remote resources.
+    """Yields findings about remote resources.
 
     Args:
-        stack: whose resources they are.
-        own: the project's prices, which count beside list prices.
-        everything: the stack's resources, as ``sizing.sized`` gives them, where somebody has them already.
+        stack: the stack with the resources.
+        own: the project's prices, which are used besides list prices.
+        everything: the stack's resources, as ``sizing.sized`` returns them, if you have them already.
     """
     config = stack.config
     yield from _declared(stack)
@@ -40,7 +40,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
     providers = {one.name: one for one in config.providers}
     for index, one in enumerate(sized(config) if everything is None else everything):
         resource, remote = one.resource, one.resource.remote
-        # Behind the stack's own resources come the defaults of jobs that name none, which are never remote.
+        # After the stack's own resources come the defaults of jobs that name none, which are never remote.
         if remote is None:
             continue
         where: Path = ("resources", index, "remote")
@@ -67,7 +67,7 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
 
 
 def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """What is remote for GPUs that it neither asks for nor needs."""
+    """Finds a resource that is remote but neither requests nor needs GPUs."""
     resource = one.resource
     if not one.size.gpus:
         yield stack.finding(
@@ -80,10 +80,10 @@ def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
-    """Training jobs that are of no deep-learning model, as far as anybody says.
+    """Finds training jobs whose model is not a deep-learning model, as far as the stack file says.
 
-    A job with parameters of a model is. One with only a dataset is not: its estimate is that of a table in the memory
-    of one pod. Where a job says neither, the GPUs of its resource say it.
+    A job with model parameters trains one. A job with only a dataset does not: its estimate is that of a table in the
+    memory of one pod. If a job sets neither, the GPUs of its resource decide.
     """
     for job, _ in one.jobs:
         if job.type != "training" or job.model.parameters is not None:
@@ -105,7 +105,7 @@ def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
 
 
 def _declared(stack: Stack) -> Iterator[Finding]:
-    """Providers and buckets by themselves."""
+    """Checks each provider and bucket by itself."""
     config = stack.config
     for section in ("providers", "buckets"):
         yield from named_twice(stack, "REM001", section)
@@ -148,7 +148,7 @@ def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: s
 
 
 def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:
-    """How a remote cluster is reached: by a context of the kubeconfig, or by credentials."""
+    """Checks how a remote cluster is reached: by a kubeconfig context, or by credentials."""
     ways = {
         "context": cluster.context,
         "credentialsSecret": cluster.credentials_secret,
@@ -173,7 +173,7 @@ def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Fin
 def _one_place(
     stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
-    """Whether it is said where the jobs run, and all of it."""
+    """Checks that the place where the jobs run is set, and complete."""
     name = resource.name
     if (remote.cluster is None) == (remote.provider is None):
         what = "neither a cluster nor a provider" if remote.cluster is None else "a cluster and a provider"
@@ -240,10 +240,10 @@ def _one_place(
 def _reached(
     stack: Stack, where: Path, resource: Resource, remote: Remote, providers: Mapping[str, Provider]
 ) -> Iterator[Finding]:
-    """Whether both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
+    """Checks that both reach the buckets: the platform writes data and fetches models, the job does the reverse."""
     buckets = {one.name: one for one in stack.config.buckets}
     far = resource.name if remote.cluster is not None else remote.provider
-    # A provider that there is not reaches nothing, which is told of itself.
+    # An undefined provider reaches nothing; another finding reports it.
     sides = {PLATFORM: "the platform"}
     if far is not None and (far in providers or remote.cluster is not None):
         sides[far] = far
@@ -279,7 +279,7 @@ def _reached(
 
 
 def _apart(stack: Stack) -> Iterator[Finding]:
-    """Whether each job writes where nobody else reads or writes."""
+    """Checks that each job writes where no other job reads or writes."""
     told: dict[str, int] = {}
     for one, other in overlapping(stack.config):
         told[one.resource] = told.get(one.resource, 0) + 1
@@ -297,15 +297,15 @@ def _apart(stack: Stack) -> Iterator[Finding]:
 
 # Whether credentials live as long as the job that writes its model with them at its end.
 #
-# A machine that Pulumi launches on AWS renews its own; elsewhere they are those of the moment in which the job was
-# launched.
+# A machine that Pulumi launches on AWS renews its own credentials; other machines keep those from the launch of the
+# job.
 LASTS: Final[Mapping[str, int]] = {"s3": 12 * 3600, "gs": 3600}
-"""Seconds that short-lived credentials last at the most, by scheme of a bucket's URL. Sources: AWS STS, AssumeRole,
+"""Maximum lifetime of short-lived credentials in seconds, by scheme of a bucket's URL. Sources: AWS STS, AssumeRole,
 DurationSeconds; Google Cloud IAM, short-lived credentials: an hour unless the organisation extends it."""
 
 
 def check_lifetimes(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """The findings about the remote resource at ``index`` and about its jobs."""
+    """Yields findings about the remote resource at ``index`` and about its jobs."""
     resource, provider = one.resource, provider_of(stack.config, one.resource)
     remote = resource.remote
     if remote is None or remote.model is None or not writes(resource):
@@ -326,7 +326,7 @@ def check_lifetimes(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _longest(stack: Stack, index: int, one: Sized, lasts: int) -> tuple[Path, str, int]:
-    """Where the longest limit of the resource's jobs is said, whose it is, and its seconds."""
+    """Returns the longest limit among the resource's jobs: its path, its owner, and its seconds."""
     resource, remote = one.resource, one.resource.remote
     assert remote is not None
     if remote.cluster is None:

@@ -1,7 +1,7 @@
 """The shell scripts around a remote job: it imports and verifies its data, runs, and writes its model.
 
-They know no credentials: those come in the environment, one set for reading and another for writing, and the job itself
-gets neither.
+They contain no credentials: those come from the environment, one set for reading and another for writing, and the job
+itself gets neither.
 """
 
 import shlex
@@ -12,23 +12,23 @@ from typing import Final, NamedTuple
 from modelyard.stack.remote import Bucket
 
 GRACE: Final = 60
-"""Seconds between being told to end and being ended."""
+"""Seconds between the request to stop and the kill."""
 _END: Final = "END_OF_MODELYARD_JOB"
 
 
 class Tool(NamedTuple):
-    """How one kind of storage is copied. ``{}`` is the set's name, ``READ`` or ``WRITE``."""
+    """How to copy one kind of storage. ``{}`` is the set's name, ``READ`` or ``WRITE``."""
 
     variables: tuple[str, ...]
     """Environment variables of one set."""
     passes: str
-    """What gives the set to one command."""
+    """Passes the set to one command."""
     sync: str
-    """Makes the second like the first, what the first has not included; of large trees, only what differs."""
+    """Makes the second equal to the first, and deletes what the first lacks; copies only differences of large trees."""
     copy: str
     """Copies one file."""
     clear: str = ""
-    """Empties what is written, where ``sync`` would take a file of the same size for the same file."""
+    """Empties the destination, if ``sync`` would treat a file of equal size as unchanged."""
 
 
 TOOLS: Final = {
@@ -47,7 +47,7 @@ TOOLS: Final = {
         "gcloud storage cp",
     ),
 }
-"""By scheme of a bucket's URL. Both tools take these variables instead of a machine's identity."""
+"""By scheme of a bucket's URL. Both tools use these variables instead of a machine's identity."""
 
 
 class Part(NamedTuple):
@@ -63,32 +63,32 @@ class Part(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Of the bucket with the prefix."""
+        """URL of the bucket with the prefix."""
         return f"{self.bucket.url}/{self.prefix}"
 
     @property
     def tool(self) -> Tool:
-        """How it is copied."""
+        """The tool that copies it."""
         return TOOLS[self.scheme]
 
 
 @cache
 def checksums() -> str:
-    """The functions ``manifest``, ``seal`` and ``verify``."""
+    """Returns the shell functions ``manifest``, ``seal`` and ``verify``."""
     return files(__package__ or "").joinpath("checksums.sh").read_text(encoding="utf-8")
 
 
 def secrets_of(data: Part | None, model: Part | None) -> tuple[str, ...]:
-    """The environment variables to set before the job is launched."""
+    """Returns the environment variables to set before the job is launched."""
     read = () if data is None else tuple(name.format("READ") for name in data.tool.variables)
     write = () if model is None else tuple(name.format("WRITE") for name in model.tool.variables)
     return (*read, *write)
 
 
 def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model: Part | None, serves: bool) -> str:
-    """What the machine runs: everything inside one time limit that it keeps by itself.
+    """Returns what the machine runs: everything inside one time limit that the script itself enforces.
 
-    ``MODELYARD_DATA_MANIFEST``, where set, is the SHA-256 of the dataset's manifest, as the export said it.
+    ``MODELYARD_DATA_MANIFEST``, if set, is the SHA-256 of the dataset's manifest, as the export printed it.
     """
     lines = ["set -eu", "umask 077", 'work="${MODELYARD_WORK:-/tmp/modelyard}"', 'mkdir -p "$work/data" "$work/model"']
     lines += [checksums().rstrip("\n")]
@@ -121,7 +121,7 @@ def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model:
 
 
 def export_script(data: Part) -> str:
-    """Run where the dataset is: ``sh export.sh DIR`` writes it to the bucket and says its manifest's SHA-256."""
+    """Returns a script: ``sh export.sh DIR`` writes the dataset to the bucket and prints its manifest's SHA-256."""
     sealed = f"{data.url}/MANIFEST.sha256"
     lines = [
         "#!/bin/sh",
@@ -141,10 +141,10 @@ def export_script(data: Part) -> str:
 
 
 def import_script(model: Part) -> str:
-    """Run on the platform's side: ``sh import.sh DIR`` fetches the model, verifies it, and only then makes it DIR.
+    """Returns a script for the platform: ``sh import.sh DIR`` fetches the model, verifies it, and then makes it DIR.
 
-    DIR is not there yet, or empty. Until the model is verified it is in a folder beside DIR, on the same volume, so
-    that nobody takes half a model, or another, for the model. However the script ends but by SIGKILL, that folder goes.
+    DIR must not exist, or must be empty. Until the model is verified, it is in a folder next to DIR, on the same
+    volume, so that half a model, or another one, is never used. Unless SIGKILL ends the script, it removes that folder.
     """
     lines = [
         "#!/bin/sh",
@@ -176,5 +176,5 @@ def import_script(model: Part) -> str:
 
 
 def _set(name: str, part: Part) -> list[str]:
-    """A function that runs a command with one set of credentials."""
+    """Returns a function that runs a command with one set of credentials."""
     return [f"{name}() {{", f'  {part.tool.passes.replace("{}", name)} "$@"', "}"]

@@ -1,7 +1,7 @@
 """The task file that SkyPilot launches (its format of 0.14: ``sky.utils.schemas``, task and resources).
 
-``autostop`` with ``down`` is kept by the machine itself: it is given back when nothing runs on it, even when the user
-who launched it is gone.
+The machine itself enforces ``autostop`` with ``down``: it is released when nothing runs on it, even if the user who
+launched it is gone.
 """
 
 from typing import Any
@@ -11,12 +11,12 @@ import yaml
 from modelyard.workloads.remote.values import Launch
 
 FORM = "skypilot@v1"
-"""Version of this document; another number where its meaning changes."""
+"""Version of this document; it changes when the meaning changes."""
 IDLE_MINUTES = 5
 
 
 def task(launch: Launch) -> str:
-    """The text of the file."""
+    """Returns the text of the file."""
     offer = launch.offer
     body: dict[str, Any] = {
         "name": launch.name,
@@ -41,13 +41,13 @@ def task(launch: Launch) -> str:
         " skypilot.yaml\n"
     )
     if launch.port is not None:
-        # Its own ports would be open to everybody; whoever launched it may log in.
+        # SkyPilot's ports would be open to everyone; the user who launched the job can log in instead.
         head += f"# What reaches it: ssh -N -L {launch.port}:localhost:{launch.port} {launch.name}\n"
     return head + text_of(body)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as blocks, which people can read."""
+    """Writes texts of several lines as blocks, which people can read."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -58,5 +58,5 @@ _Dumper.add_representer(str, _text)
 
 
 def text_of(body: dict[str, Any]) -> str:
-    """A document as YAML."""
+    """Returns a document as YAML."""
     return str(yaml.dump(body, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10_000))

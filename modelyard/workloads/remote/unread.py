@@ -1,4 +1,4 @@
-"""Settings that mean nothing for jobs elsewhere. A setting that nobody heeds would be taken for one that holds."""
+"""Finds settings without effect for remote jobs, which you would otherwise expect to work."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,13 +19,13 @@ _MACHINE: Final = {
     "timeLimit": "remote.timeLimit of its resource",
     "env": "the image",
 }
-"""Settings of a job that a rented machine has from elsewhere. Some have a default, so what the file says counts."""
+"""Job settings that a rented machine gets in another way. Some have a default, so the file's own text counts."""
 _CLUSTER: Final = ("instanceType", "regionPrefix", "timeLimit", "command")
 """Settings of a rented machine."""
 
 
 def check_unread(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """The findings about the remote resource at ``index`` and about its jobs."""
+    """Yields findings about the remote resource at ``index`` and about its jobs."""
     resource = one.resource
     if resource.remote is None:
         return
@@ -40,7 +40,7 @@ def check_unread(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _workers(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
-    """Whether its jobs have one worker: elsewhere there is nothing by which several would find each other."""
+    """Checks that its jobs have one worker: remote workers could not find each other."""
     remote = one.resource.remote
     if one.size.workers > 1 and remote is not None:
         what = "one pod" if remote.cluster is not None else "one machine"
@@ -54,7 +54,7 @@ def _workers(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
 
 
 def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
-    """Settings of the resource itself."""
+    """Checks settings of the resource itself."""
     remote, who = resource.remote, f"resource {resource.name}"
     assert remote is not None
     if remote.cluster is None:
@@ -78,7 +78,7 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
 
 
 def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> Iterator[Finding]:
-    """What of a cluster the first resource on it says for all of them."""
+    """Checks settings of a cluster that its first resource sets for all of them."""
     remotes = ((one.name, one.remote.cluster) for one in stack.config.resources if one.remote is not None)
     name, first = next((name, known) for name, known in remotes if known is not None and known.place == cluster.place)
     said = {
@@ -93,7 +93,7 @@ def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> 
 
 
 def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
-    """Whether there is something to copy out of the platform and back, and an image that copies."""
+    """Checks for something to copy out of the platform and back, and an image that copies."""
     remote = resource.remote
     assert remote is not None
     for key, copying, copied, why, remedy in (
@@ -122,7 +122,7 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
 
 
 def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
-    """Whether the GPU that the resource names is the one of the machine that it rents."""
+    """Checks that the resource names the GPU of the machine that it rents."""
     machine, wanted = machine_of(stack.config, resource), resolve(resource.gpu or "")
     if machine is None or machine.card is None or wanted is None or machine.card_id in (wanted.members or (wanted.id,)):
         return
@@ -132,10 +132,10 @@ def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
 
 
 def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Finding]:
-    """Settings of one of its jobs."""
+    """Checks settings of one of its jobs."""
     who, remote = f"job {job.name}", resource.remote
     assert remote is not None
-    # What a team's queue gives, which is in the platform's cluster.
+    # Settings of a team's queue, which is in the platform's cluster.
     queued = {
         "team": job.team,
         "priority": job.priority,
@@ -163,7 +163,7 @@ def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Fi
 
 
 def _waits(resource: Resource) -> tuple[str, str]:
-    """Why a team's queue gives nothing there, and what to do."""
+    """Returns why a team's queue has no effect there, and what to do."""
     assert resource.remote is not None
     if resource.remote.cluster is None:
         return "a machine of its own waits in no team's queue", "drop it"

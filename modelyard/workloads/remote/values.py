@@ -10,7 +10,7 @@ from modelyard.workloads.remote.script import Part
 
 
 def machine_name(stack: str, job: str, most: int = 40) -> str:
-    """Letters, digits and dashes, ``most`` at the most; shortened names keep apart by a checksum."""
+    """Returns letters, digits and dashes, at most ``most``; a checksum keeps shortened names distinct."""
     whole = f"{stack}-{job}".lower().replace("_", "-").replace(".", "-")
     name = whole if whole[0].isalpha() else f"m-{whole}"
     if len(name) <= most:
@@ -19,10 +19,10 @@ def machine_name(stack: str, job: str, most: int = 40) -> str:
 
 
 class Launch(NamedTuple):
-    """One job on a machine of its own: all that a launcher has to know."""
+    """One job on its own machine: everything that a launcher needs."""
 
     name: str
-    """Of the machine, at most 40 characters, unlike those of other stacks."""
+    """Name of the machine, at most 40 characters, different from those of other stacks."""
     job: str
     resource: str
     launcher: Launcher
@@ -40,6 +40,6 @@ class Launch(NamedTuple):
     secrets: tuple[str, ...]
     """Environment variables to set before the launch."""
     port: int | None = None
-    """On which it serves; None: nobody said, or it does not serve."""
+    """Port on which it serves; None: not set, or it does not serve."""
     aws: RemoteJob | None = None
-    """What Pulumi launches; None: another does, or the provider does not say enough."""
+    """What Pulumi launches; None: another launcher is used, or the provider lacks settings."""

@@ -1,8 +1,8 @@
-"""What jobs need: from their sizes to workers, cores, memory and GPUs, with each number on the way.
+"""Sizing: from the sizes of jobs to workers, cores, memory and GPUs, with each intermediate number.
 
-Owns the formulas and their sources (``formulas``, ``sources``), what jobs that share a resource need together
-(``resources``), and the findings about both (``rules``). Explicit settings of the stack file win; a size that is not
-given stays unknown. Does not size the platform's own workloads (``workloads.pods`` does).
+Owns the formulas and their sources (``formulas``, ``sources``), the joint needs of jobs that share a resource
+(``resources``), and the findings about both (``rules``). Settings in the stack file win; a size that is not set stays
+unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 """
 
 from modelyard.workloads.sizing.resources import Sized, apart, sized

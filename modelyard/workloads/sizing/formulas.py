@@ -1,4 +1,4 @@
-"""From the size of a job to what it needs, one function a type of job; every number on the way is a term."""
+"""Estimates what a job needs from its size, one function per type of job; every intermediate number is a term."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -28,41 +28,41 @@ from modelyard.workloads.sizing.sources import (
 from modelyard.workloads.sizing.values import Estimate, Need, Term, Unit, amount, count
 
 MOST_GPUS: Final = 16
-"""GPUs of the largest machine in the table of instances; more than that takes several."""
+"""GPUs of the largest machine in the table of instances; a larger job needs several machines."""
 
 _PARTITION: Final = amount(PARTITION)
 _PROCESS: Final = f"{amount(PROCESS)} of the process"
 _MOST_MEMORY: Final = amount(MOST_MEMORY)
-"""What most estimates say, in words: a large stack has thousands of them."""
+"""Text that most estimates contain, formatted once: a large stack has thousands of them."""
 
 
 def estimate(job: Job, card: Card | None) -> Estimate:
-    """What a job needs.
+    """Estimates what a job needs.
 
     Args:
-        job: with its sizes.
-        card: whose memory the GPUs have; None where nobody knows the GPU.
+        job: the job with its sizes.
+        card: the GPU, for its memory; None if it is unknown.
     """
     return _FORMULAS[job.type](job, card)
 
 
 class _Sum:
-    """The terms of an estimate on their way."""
+    """Collects the terms of an estimate."""
 
     def __init__(self) -> None:
         self.terms: list[Term] = []
 
     def term(self, name: str, formula: str, value: Fraction | int, unit: Unit, *sources: str) -> Fraction:
-        """Notes a line and gives its value."""
+        """Adds a line and returns its value."""
         self.terms.append(Term(name, formula, Fraction(value), unit, sources))
         return Fraction(value)
 
     def whole(self, name: str, formula: str, value: Fraction, unit: Unit, *sources: str) -> int:
-        """The same, rounded up, and at least 1."""
+        """Adds a line and returns its value, rounded up, and at least 1."""
         return int(self.term(name, formula, max(math.ceil(value), 1), unit, *sources))
 
     def gi(self, name: str, formula: str, value: Fraction, *sources: str) -> int:
-        """The same in whole Gi."""
+        """Adds a line and returns its value, rounded up to whole Gi."""
         return int(self.term(name, formula, max(math.ceil(value / GI), 1) * GI, "bytes", *sources))
 
     def result(self, need: Need, *missing: str, notes: tuple[str, ...] = ()) -> Estimate:
@@ -70,17 +70,17 @@ class _Sum:
 
 
 def _absent(**given: object) -> tuple[str, ...]:
-    """The keys without a value, in the stack file's spelling."""
+    """Returns the keys without a value, in the stack file's spelling."""
     return tuple(key.replace("__", ".") for key, value in given.items() if value is None)
 
 
 def _each(value: Fraction | int, word: str) -> str:
-    """A number with its unit: ``1 row``, ``50,000,000 rows``."""
+    """Returns a number with its unit: ``1 row``, ``50,000,000 rows``."""
     return f"{count(value)} {word}" + ("" if value == 1 else "s")
 
 
 def _data(job: Job, found: _Sum) -> Fraction | None:
-    """Bytes of the dataset."""
+    """Returns the bytes of the dataset."""
     if job.rows is None or job.columns is None:
         return None
     rows = parse(job.rows)
@@ -89,13 +89,13 @@ def _data(job: Job, found: _Sum) -> Fraction | None:
 
 
 def _partitions(data: Fraction, found: _Sum) -> int:
-    """Cores for a dataset that is worked on piece by piece."""
+    """Returns the cores for a dataset that is processed partition by partition."""
     pieces = found.whole("partitions", f"data ÷ {_PARTITION}", data / PARTITION, "parts", "partition")
     return found.whole("cores in all", f"partitions ÷ {WAVES}", Fraction(pieces, WAVES), "cores", "waves")
 
 
 def _data_sink(job: Job, _card: Card | None) -> Estimate:
-    """Rows stream through: a core holds one partition at a time."""
+    """Estimates a job that streams rows: a core holds one partition at a time."""
     found = _Sum()
     data = _data(job, found)
     if data is None:
@@ -109,7 +109,7 @@ def _data_sink(job: Job, _card: Card | None) -> Estimate:
 
 
 def _dataset(job: Job, _card: Card | None) -> Estimate:
-    """The whole set is in the workers' memory, as joins and aggregates want it."""
+    """Estimates a job with the whole dataset in the workers' memory, for joins and aggregates."""
     found = _Sum()
     data = _data(job, found)
     if data is None:
@@ -125,7 +125,7 @@ def _dataset(job: Job, _card: Card | None) -> Estimate:
 
 
 def _training(job: Job, card: Card | None) -> Estimate:
-    """A model with parameters is trained on GPUs, any other one on the whole dataset in the memory of one pod."""
+    """Estimates training: with parameters, on GPUs; otherwise with the whole dataset in the memory of one pod."""
     return _deep_training(job, card) if job.model.parameters is not None else _classic_training(job)
 
 
@@ -133,7 +133,7 @@ def _classic_training(job: Job) -> Estimate:
     found = _Sum()
     data = _data(job, found)
     if data is None:
-        # Whether it takes a GPU nobody can tell either.
+        # Whether it needs a GPU is unknown too.
         return found.result(Need(), *_absent(rows=job.rows, columns=job.columns, model__parameters=None))
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
     cpu = found.whole("cpu", "the least of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
@@ -169,7 +169,7 @@ def _deep_training(job: Job, card: Card | None) -> Estimate:
 
 
 def _training_pod(found: _Sum, gpus: int, card: Card, gpu_memory: Fraction) -> Need:
-    """One pod with the GPUs: its cores and memory follow them."""
+    """Estimates one pod with the GPUs: its cores and memory follow them."""
     cores, beside = beside_gpus(gpus, card)
     cpu = found.whole("cpu", f"{TRAINING_CPU}, and no fewer than GPUs", Fraction(cores), "cores", "training-pod")
     least = max(MEMORY_GB, card.memory_gb)
@@ -178,13 +178,13 @@ def _training_pod(found: _Sum, gpus: int, card: Card, gpu_memory: Fraction) -> N
 
 
 def beside_gpus(gpus: int, card: Card) -> tuple[int, int]:
-    """Cores and bytes of memory, in whole Gi, that a pod with ``gpus`` GPUs of this model needs."""
+    """Returns the cores and the memory in whole Gi, as bytes, that a pod with ``gpus`` GPUs of this model needs."""
     memory = Fraction(gpus * max(MEMORY_GB, card.memory_gb) * GB)
     return max(TRAINING_CPU, gpus), math.ceil(memory / GI) * GI
 
 
 def _busy(job: Job, found: _Sum) -> Fraction | None:
-    """Cores that are busy all the time, or requests under way."""
+    """Returns the cores that are always busy, or requests in progress."""
     if job.request_rate is None or job.request_time is None:
         return None
     rate, time = parse(job.request_rate), parse(job.request_time)
@@ -193,7 +193,7 @@ def _busy(job: Job, found: _Sum) -> Fraction | None:
 
 
 def _model_size(job: Job, found: _Sum) -> Fraction | None:
-    """Bytes of the model's file."""
+    """Returns the bytes of the model's file."""
     model = job.model
     if model.size is not None:
         return found.term("model", "size of its file", parse(model.size), "bytes")
@@ -205,20 +205,20 @@ def _model_size(job: Job, found: _Sum) -> Fraction | None:
 
 
 def _with_model(found: _Sum, size: Fraction | None, rest: int, formula: str) -> int | None:
-    """Memory of a pod that has a model in it; None where nobody knows its size."""
+    """Returns the memory of a pod that holds a model; None if the model's size is unknown."""
     if size is None:
         return None
     return found.gi("memory", f"model × {COPIES} + {formula}", size * COPIES + rest, "copies", "convention")
 
 
 def _spread(found: _Sum, cores: int) -> tuple[int, int]:
-    """Workers, and the cores of each."""
+    """Returns the number of workers and the cores of each."""
     workers = found.whole("workers", f"cores in all ÷ {MOST_CPU}", Fraction(cores, MOST_CPU), "pods", "convention")
     return workers, found.whole("cpu", "cores in all ÷ workers", Fraction(cores, workers), "cores")
 
 
 def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
-    """Rows are worked on by all cores until a given time."""
+    """Estimates rows that all cores process within a given time."""
     found = _Sum()
     size = _model_size(job, found)
     missing = _absent(
@@ -244,7 +244,7 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
 
 
 def _serving(job: Job, _card: Card | None) -> Estimate:
-    """Requests are answered on CPUs, one core a request."""
+    """Estimates requests on CPUs, one core per request."""
     found = _Sum()
     size = _model_size(job, found)
     missing = _absent(requestRate=job.request_rate, requestTime=job.request_time, model__size=size)
@@ -258,7 +258,7 @@ def _serving(job: Job, _card: Card | None) -> Estimate:
 
 
 def _llm_serving(job: Job, card: Card | None) -> Estimate:
-    """Weights and the cache of keys and values are in the memory of one pod's GPUs."""
+    """Estimates weights and key-value cache in the memory of one pod's GPUs."""
     found = _Sum()
     model = job.model
     weights = _model_size(job, found)
@@ -291,7 +291,7 @@ def _llm_serving(job: Job, card: Card | None) -> Estimate:
 
 
 def _cache(job: Job, found: _Sum) -> Fraction | None:
-    """Bytes of the keys and values of all requests under way."""
+    """Returns the bytes of keys and values of all requests in progress."""
     model = job.model
     if model.layers is None or model.key_value_heads is None or model.head_size is None or job.sequence is None:
         return None
@@ -307,7 +307,7 @@ def _cache(job: Job, found: _Sum) -> Fraction | None:
 
 
 def _runtime(_job: Job, _card: Card | None) -> Estimate:
-    """Nobody knows what is in a custom runtime."""
+    """Estimates nothing: the content of a custom runtime is unknown."""
     return Estimate(Need(), notes=("a custom runtime is sized by its resource alone",))
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with resources whose GPUs are slices: whether the slice is there, is large enough, and can grow."""
+"""Checks resources whose GPUs are slices: whether the slice exists, is large enough, and can grow."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -19,11 +19,11 @@ _NEVER: Final[dict[PartitionMode, str]] = {
     "mps": "The device plugin gives each of its pods an equal part of threads and memory for good, idle or not.",
     "mig": "A slice is a part of the hardware; a pod has more only after a restart on a larger slice or a whole GPU.",
 }
-"""Why a pod never has more than its slice."""
+"""Why a pod never gets more than its slice."""
 
 
 def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """The findings about the partition that a resource names, or has to find."""
+    """Yields findings about the partition that a resource names, or that it needs."""
     resource, config = one.resource, stack.config
     where: Path = ("resources", index)
     if resource.partition is None:
@@ -82,7 +82,7 @@ def _unknown(stack: Stack, where: Path, resource: Resource, summary: str, remedy
 def _profile(
     stack: Stack, where: Path, resource: Resource, partition: Partition, part: Slice | None
 ) -> Iterator[Finding]:
-    """Whether the slice is one that the partition has, on the GPU that the resource wants."""
+    """Checks that the partition has the slice, on the GPU that the resource wants."""
     if resource.slice is not None and partition.mode != "mig":
         summary = f"has slice {resource.slice}, and partition {partition.name} is {partition.mode}"
         yield _unknown(stack, (*where, "slice"), resource, summary, "drop slice: only MIG has profiles")
@@ -102,7 +102,7 @@ def _profile(
 
 
 def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
-    """Whether one pod may have so many slices, and use them."""
+    """Checks that one pod may have this many slices, and can use them."""
     gpus, partition = one.size.gpus, part.partition
     if not gpus:
         yield stack.finding(
@@ -130,7 +130,7 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
 
 
 def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Finding]:
-    """Whether what the jobs need of GPU memory is there for one pod."""
+    """Checks that one pod has the GPU memory that the jobs need."""
     needed, have, partition = one.need.gpu_memory, part.memory, part.partition
     if not needed or have is None:
         return

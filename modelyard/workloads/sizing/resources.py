@@ -1,4 +1,4 @@
-"""What each resource of a stack gets: what the stack file says, and else what its jobs need together."""
+"""Sizes each resource of a stack: from the stack file, else from what its jobs need together."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,27 +17,27 @@ from modelyard.workloads.sizing.values import Estimate, Need
 DEFAULT_WORKERS: Final = 1
 DEFAULT_CPU: Final = 2
 DEFAULT_MEMORY: Final = 8 * GI
-"""What a worker gets where neither the stack file nor an estimate says it."""
+"""Memory of a worker if neither the stack file nor an estimate sets it."""
 KEYS: Final = ("workers", "cpu", "memory", "gpus")
-"""What a resource may say, by its key in the stack file."""
+"""Sizes that a resource can set, by key in the stack file."""
 _DIVIDED: Final[Mapping[JobType, tuple[str, ...]]] = {
     "data-sink": ("cpu", "memory"),
     "dataset": ("cpu", "memory"),
-    # Each worker has the whole model in its memory.
+    # Each worker holds the whole model in memory.
     "batch-prediction": ("cpu",),
     "serving": ("cpu",),
     "llm-serving": (),
     "runtime": (),
 }
-"""What the workers of a resource divide among themselves, by its type; training depends on its jobs."""
+"""What a resource's workers divide among themselves, by type; for training it depends on the jobs."""
 
 
 Jobs = Sequence[tuple[Job, Estimate]]
-"""Jobs of one resource with what each needs."""
+"""Jobs of one resource with the estimate of each."""
 
 
 class Size(NamedTuple):
-    """What a resource gets."""
+    """The size of a resource."""
 
     workers: int
     cpu: Fraction
@@ -45,42 +45,42 @@ class Size(NamedTuple):
     memory: Fraction
     """Bytes of one worker."""
     gpus: int
-    """Of one worker, whole ones or slices."""
+    """GPUs of one worker, whole or slices."""
 
 
 class Sized(NamedTuple):
-    """One resource with its jobs."""
+    """A resource with its jobs."""
 
     resource: Resource
     own: bool
-    """Whether it is the default of one job that names none."""
+    """Whether it is the default of one job that names no resource."""
     jobs: tuple[tuple[Job, Estimate], ...]
     need: Need
-    """Of the jobs that share its pods together, or of the largest job that has pods of its own."""
+    """What the jobs that share its pods need together, or the largest job with its own pods."""
     size: Size
     card: Card | None
-    """The GPU of its GPUs, with the memory of a slice where they are slices, and that of the machine where one is
-    rented; None where nobody knows it.
+    """The GPU model, with the memory of a slice if the GPUs are slices, and that of the machine if one is rented; None
+    if it is unknown.
     """
     part: Slice | None = None
-    """What its GPUs are; None: whole ones."""
+    """The slice that its GPUs are; None: whole GPUs."""
 
     @property
     def below(self) -> Mapping[str, Fraction]:
-        """The estimate by key, where the stack file says less."""
+        """Estimates, by key, that exceed the stack file's settings."""
         said = {key: Fraction(getattr(self.size, key)) for key in KEYS if getattr(self.resource, key) is not None}
-        # Fewer workers that are larger do as well, where it is the sum that counts. Where they are too few and too
-        # small, each is held against its part among as many as there should be: whoever follows all of it has enough.
+        # If only the sum counts, fewer but larger workers are enough. If workers are too few and too small, each is
+        # compared with its part of the recommended number: following every recommendation is always enough.
         workers = self.need.workers or DEFAULT_WORKERS
         few = self.size.workers < workers and not all(self._enough(key, workers) for key in self._divided)
         among = workers if few else self.size.workers
         needed = {key: Fraction(value) for key in KEYS if (value := getattr(self.need, key)) is not None}
         if self.need.gpus is None and self.need.gpu_memory and self.card is not None:
-            # More than one machine has: nobody can say how many of it, and yet these are too few.
+            # The number of GPUs exceeds one machine and is unknown, but these are too few.
             needed["gpus"] = Fraction(math.ceil(Fraction(self.need.gpu_memory, self.card.memory_gb * GB)))
         needed |= {key: needed[key] * workers / among for key in self._divided if key in needed}
         if self.need.gpus:
-            # What stands beside GPUs follows those of one worker; its least is not divided.
+            # CPU and memory follow the GPUs of one worker; their minimum is not divided.
             pod = _pod(self.resource, self.jobs, self.need, math.ceil(needed["gpus"]), self.card)
             needed |= {key: Fraction(value) for key in ("cpu", "memory") if (value := getattr(pod, key)) is not None}
         if not few:
@@ -89,26 +89,26 @@ class Sized(NamedTuple):
 
     @property
     def _divided(self) -> tuple[str, ...]:
-        """What of the need its workers divide among themselves; of the rest each of them needs all."""
+        """What the workers divide among themselves; of everything else each worker needs all."""
         kind = self.resource.type
         if kind == "training":
-            # Weights and optimizer are divided among GPUs; a model of another kind is in one pod, unless its engine
-            # divides the data.
+            # GPUs divide weights and optimizer; another kind of model is in one pod, unless its engine divides
+            # the data.
             if self.need.gpus or self.need.gpu_memory:
                 return ("gpus",)
             return ("cpu", "memory") if all(job.engine != "job" for job, _ in self.jobs) else ("cpu",)
         return _DIVIDED[kind]
 
     def _enough(self, key: str, workers: int) -> bool:
-        """Whether all workers together have what the jobs need of one kind."""
+        """Whether all workers together have enough of one kind."""
         needed = getattr(self.need, key)
         return needed is None or getattr(self.size, key) * self.size.workers >= Fraction(needed) * workers
 
 
 def sized(config: Config) -> tuple[Sized, ...]:
-    """The resources of a stack, those of its own first, then the default of each job that names none.
+    """Returns the resources of a stack: first those that it defines, then the default of each job that names none.
 
-    A job whose resource is not there, or is of another type, is on none.
+    A job whose resource is not defined, or has another type, is on no resource.
     """
     jobs: dict[tuple[str | None, JobType], list[Job]] = {}
     for job in config.jobs:
@@ -129,7 +129,7 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
     estimates = tuple((job, estimate(job, card)) for job in jobs)
     alone, shared = apart(resource, estimates)
     need = largest((*alone, together(shared)))
-    # A GPU is never given to somebody who has not asked for it.
+    # A job gets a GPU only if it asks for one.
     gpus = resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow)
     pod = _pod(resource, estimates, need, gpus, card)
     size = Size(
@@ -142,7 +142,7 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
 
 
 def _card(config: Config, resource: Resource) -> Card | None:
-    """The GPU of whole GPUs: that of the machine which is rented, else the one that the stack file names."""
+    """Returns the model of whole GPUs: that of the rented machine, else the one in the stack file."""
     if resource.remote is not None:
         from modelyard.hardware.instances import machine_of
 
@@ -152,9 +152,9 @@ def _card(config: Config, resource: Resource) -> Card | None:
 
 
 def apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
-    """What the jobs need that have pods of their own, and what those need that share some.
+    """Returns the needs of jobs with their own pods, and the needs of jobs that share pods.
 
-    A run has pods of its own, with the size of the resource; so has a job elsewhere.
+    A run has its own pods, with the size of the resource; so has a remote job.
     """
     alone = [found.need for job, found in jobs if job.command or resource.remote is not None]
     shared = [found.need for job, found in jobs if not (job.command or resource.remote is not None)]
@@ -162,11 +162,10 @@ def apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
 
 
 def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, card: Card | None) -> Need:
-    """Cores and memory of one pod.
+    """Returns the cores and memory of one pod.
 
-    What stands beside GPUs follows those that a pod has, not those that its jobs are estimated to need: the stack file
-    may say fewer, on more workers, or more. So it does where nobody knows what the jobs need: GPUs without cores and
-    memory beside them starve.
+    CPU and memory follow the pod's GPUs, not the estimated GPUs: the stack file may set fewer, on more workers, or
+    more. This also applies if the jobs' needs are unknown: GPUs without cores and memory starve.
     """
     if not gpus or card is None:
         return need
@@ -181,7 +180,7 @@ def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, card: Card | Non
 
 
 def together(needs: Iterable[Need]) -> Need:
-    """What jobs need that run side by side on the same pods: as many as the largest takes, each with room for all."""
+    """Returns what jobs need side by side on shared pods: as many pods as the largest needs, each with room for all."""
     found = tuple(needs)
 
     def added(key: str) -> int | None:
@@ -193,7 +192,7 @@ def together(needs: Iterable[Need]) -> Need:
 
 
 def largest(needs: Iterable[Need]) -> Need:
-    """The most that any of them needs, of each kind."""
+    """Returns the maximum of each kind over all needs."""
     found = tuple(needs)
     most = Need(
         *(
@@ -205,5 +204,5 @@ def largest(needs: Iterable[Need]) -> Need:
 
 
 def _uncounted(needs: Iterable[Need]) -> bool:
-    """Whether one of them needs GPUs and nobody can say how many: the number of the others is not enough then."""
+    """Whether a job needs an unknown number of GPUs, so that the number of the others is not enough."""
     return any(need.gpus is None and need.gpu_memory for need in needs)

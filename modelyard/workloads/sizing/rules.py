@@ -1,4 +1,4 @@
-"""What is wrong with the jobs and resources of a stack."""
+"""Checks the jobs and resources of a stack."""
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,20 +25,20 @@ CODES = (
 )
 
 _LONGEST = 63 - len("keda-hpa-")
-"""Letters of a ScaledObject's name: KEDA puts this before it, and the whole into a label."""
+"""Maximum length of a ScaledObject's name: KEDA puts this prefix before it, and uses the whole as a label."""
 _LONGEST_SERVICE = 63
-"""Letters of a Service's name, which is a part of a DNS name."""
+"""Maximum length of a Service's name, which is a DNS label."""
 _ONLY_RUNS = "has only jobs with a command, each with pods of its own"
 _SERVE = ("serving", "llm-serving")
-"""Types whose pods answer requests: one that stops hands them to the others."""
+"""Types whose pods answer requests: a pod that stops leaves its requests to the others."""
 
 
 def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
-    """The findings about jobs, resources, and what is on what.
+    """Yields findings about jobs, resources, and which job is on which resource.
 
     Args:
-        stack: whose jobs they are.
-        everything: its resources, as ``sized`` gives them.
+        stack: the stack with the jobs.
+        everything: its resources, as ``sized`` returns them.
     """
     config = stack.config
     for section in ("resources", "jobs"):
@@ -66,7 +66,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
 
 
 def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mapping[str, Resource]) -> Iterator[Finding]:
-    """Whether the job is on a resource of its type."""
+    """Checks that the job's resource has the job's type."""
     resource = resources.get(wanted)
     if resource is None:
         yield stack.finding(
@@ -88,7 +88,7 @@ def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mappin
 
 
 def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
-    """What a job gets that names no resource; never a GPU."""
+    """Returns the finding with the size of a job that names no resource; it never has a GPU."""
     if own.need.gpus or own.need.gpu_memory:
         return stack.finding(
             "RES205",
@@ -109,7 +109,7 @@ def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
 
 
 def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """Whether the pods of a resource can follow their load."""
+    """Checks that the pods of a resource can scale with their load."""
     scale, name = one.resource.scale, one.resource.name
     if scale is None:
         return
@@ -156,12 +156,12 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _only_runs(one: Sized) -> bool:
-    """Whether nothing stands between the runs of its jobs."""
+    """Whether a resource has no pods besides the runs of its jobs."""
     return bool(one.jobs) and all(job.command for job, _ in one.jobs)
 
 
 def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """Whether the pods of a resource with a port are asked there."""
+    """Checks that the pods of a resource with a port get requests there."""
     name = one.resource.name
     if one.resource.port is None:
         return
@@ -182,7 +182,7 @@ def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """Whether the resource is used, and large enough."""
+    """Checks that the resource is used, and large enough."""
     name = one.resource.name
     if not one.jobs:
         yield stack.finding(
@@ -198,11 +198,11 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
         if key == "gpus" and (one.part is not None or not one.size.gpus):
-            continue  # Slices are not added up; that one is too small is told as such.
+            continue  # Slices are not added up; a separate finding reports a slice that is too small.
         given, wanted = getattr(one.resource, key), _written(key, needed)
         remedy = f"set {key} to {wanted}, or keep it if you have measured less"
         if key == "gpus" and needed > MOST_GPUS:
-            # Training divides its model among workers, of which a machine that is elsewhere is one.
+            # Training divides its model among workers; a remote machine is one of them.
             divided = one.resource.type == "training" and one.resource.remote is None
             others = "give it more workers" if divided else "take a smaller model"
             remedy = f"a machine has {MOST_GPUS} at most: use a GPU with more memory, or {others}"
@@ -242,7 +242,7 @@ _PLURALS = {"team": "teams", "priority": "priorities"}
 def _refers(
     stack: Stack, section: str, index: int, one: Job | Resource, key: str, name: str | None, known: Collection[str]
 ) -> Iterator[Finding]:
-    """Whether the team or priority that it names is there."""
+    """Checks that the named team or priority is defined."""
     if name is not None and name not in known:
         yield stack.finding(
             "RES210",
@@ -254,10 +254,10 @@ def _refers(
 
 
 def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None) -> Iterator[Finding]:
-    """Whether what a job says of its runs can be had together, on its resource."""
+    """Checks that a job's run settings work together on its resource."""
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
-    # Of remote jobs it is told that no team's queue holds them.
+    # For remote jobs, another finding says that no team's queue holds them.
     free = team is None and (resource is None or resource.remote is None)
     clashes = (
         (
@@ -293,7 +293,7 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
 
 
 def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
-    """Whether a job says sizes that change nothing."""
+    """Finds sizes of a job that have no effect."""
     if not (keys := unread(job)):
         return
     known = read(job)
@@ -310,7 +310,7 @@ def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
 
 
 def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
-    """Whether a resource with work gets pods."""
+    """Checks that a resource with work gets pods."""
     waiting = [job.name for job, _ in one.jobs if not job.command]
     if waiting and one.resource.remote is None and not (one.resource.image or stack.config.runtime.image):
         yield stack.finding(
@@ -324,7 +324,7 @@ def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _gpus(one: Sized) -> str:
-    """What is needed of GPUs, in words."""
+    """Describes the GPUs that are needed."""
     memory = f"{amount(one.need.gpu_memory)} of GPU memory" if one.need.gpu_memory else ""
     if not one.need.gpus:
         return memory
@@ -333,13 +333,13 @@ def _gpus(one: Sized) -> str:
 
 
 def _written(key: str, value: Fraction) -> str:
-    """As a resource says it: whole Gi, whole numbers."""
+    """Returns a value as a resource writes it: whole Gi, whole numbers."""
     return f"{math.ceil(value / GI)}Gi" if key == "memory" else str(math.ceil(value))
 
 
-# Which sizes of a job its estimate goes by, and which ones nothing reads.
+# The sizes that a job's estimate uses, and those that nothing reads.
 SIZES: Final = ("rows", "columns", "requestRate", "requestTime", "within", "batch", "sequence")
-"""What a job may say of its size, by its key in the stack file; what it says of its model comes on top."""
+"""Sizes that a job can set, by key in the stack file, besides those of its model."""
 MODEL: Final = ("parameters", "precision", "size", "layers", "keyValueHeads", "headSize", "activation")
 _READ: Final[Mapping[JobType, tuple[str, ...]]] = {
     "data-sink": ("rows", "columns"),
@@ -355,18 +355,18 @@ _SERVES: Final = ("batch-prediction", "serving", "llm-serving")
 
 
 def read(job: Job) -> tuple[str, ...]:
-    """Keys by which a job of its type is sized, as the stack file spells them; what others say changes nothing."""
+    """Returns the keys that size a job of its type, in the stack file's spelling; other keys have no effect."""
     if job.type == "training" and job.model.parameters is not None:
         return ("batch", "model.parameters", "model.activation")
     if job.type not in _SERVES:
         return _READ[job.type]
-    # The file of a model is as large as it is, whatever is in it.
+    # The size of a model file does not depend on its content.
     weights = ("model.size",) if job.model.size is not None else ("model.parameters", "model.precision")
     return (*_READ[job.type], *weights)
 
 
 def unread(job: Job) -> tuple[str, ...]:
-    """Keys of sizes that a job says and by which it is not sized."""
+    """Returns the keys of sizes that a job sets but that do not size it."""
     said = [key for key in SIZES if _said(job, key)]
     said += [f"model.{key}" for key in MODEL if _said(job.model, key)]
     known = read(job)
@@ -374,6 +374,6 @@ def unread(job: Job) -> tuple[str, ...]:
 
 
 def _said(one: Job | Model, key: str) -> bool:
-    """Whether it is another value than what stands for nothing said."""
+    """Whether the value differs from the value for unset."""
     field = field_of(key)
     return bool(getattr(one, field) != one._field_defaults[field])

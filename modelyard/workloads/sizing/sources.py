@@ -1,4 +1,4 @@
-"""The rules and numbers that the formulas rest on, each with its source."""
+"""The rules and numbers behind the formulas, each with its source."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -10,29 +10,29 @@ from modelyard.workloads.sizing.values import Source
 CELL: Final = 8
 """Bytes of one value: a 64-bit number."""
 IN_MEMORY: Final = 5
-"""Bytes of memory for each byte of data that is worked on."""
+"""Bytes of memory per byte of data in use."""
 PARTITION: Final = 128 * 2**20
-"""Bytes of data that one core works on at a time."""
+"""Bytes of data that one core processes at a time."""
 WAVES: Final = 3
-"""Partitions for each core."""
+"""Partitions per core."""
 UTILISATION: Final = Fraction(7, 10)
-"""Part of the capacity that requests may take."""
+"""Fraction of the capacity that requests may use."""
 TRAINING_BYTES: Final = 18
-"""Bytes for each parameter while it is trained: 6 of weights (16 and 32 bits), 4 of gradients, 8 of AdamW's state."""
+"""Bytes per parameter in training: 6 of weights (16 and 32 bits), 4 of gradients, 8 of AdamW's state."""
 CUDA: Final = GI
-"""Bytes that a process takes on a GPU before it has any data there."""
+"""Bytes that a process uses on a GPU before it loads data."""
 ENGINE_SHARE: Final = Fraction(9, 10)
-"""Part of a GPU's memory that a serving engine takes."""
+"""Fraction of a GPU's memory that a serving engine uses."""
 CACHE_BYTES: Final = 2
-"""Bytes of one number in the cache of keys and values: 16 bits."""
+"""Bytes of one number in the key-value cache: 16 bits."""
 COPIES: Final = 2
-"""Models in memory while a new version takes the place of the old one."""
+"""Models in memory while a new version replaces the old one."""
 PROCESS: Final = GI
 """Bytes of an interpreter with its libraries."""
 MOST_MEMORY: Final = 64 * GI
-"""Bytes of the largest worker that is proposed for data; more data takes more workers."""
+"""Bytes of the largest worker that is proposed for data; more data needs more workers."""
 MOST_CPU: Final = 8
-"""Cores of the largest worker that is proposed for requests and partitions; more work takes more workers."""
+"""Cores of the largest worker that is proposed for requests and partitions; more work needs more workers."""
 WEIGHT: Final[Mapping[str, Fraction]] = {
     "fp32": Fraction(4),
     "fp16": Fraction(2),
@@ -41,7 +41,7 @@ WEIGHT: Final[Mapping[str, Fraction]] = {
     "int8": Fraction(1),
     "int4": Fraction(1, 2),
 }
-"""Bytes of one weight by precision."""
+"""Bytes of one weight, by precision."""
 
 SOURCES: Final[Mapping[str, Source]] = {
     "cell": Source(

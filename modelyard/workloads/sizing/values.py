@@ -1,4 +1,4 @@
-"""What an estimate is made of."""
+"""The values that make up an estimate."""
 
 from fractions import Fraction
 from typing import Literal, NamedTuple
@@ -9,13 +9,13 @@ Unit = Literal["bytes", "cores", "pods", "GPUs", "parts", "requests"]
 
 
 class Source(NamedTuple):
-    """Where a number or a rule of a formula comes from."""
+    """The source of a number or a rule in a formula."""
 
     title: str
     says: str
-    """What it says, in a few words."""
+    """Its content, in a few words."""
     url: str = ""
-    """Empty for a convention of modelyard itself."""
+    """Empty for a convention of modelyard."""
 
 
 class Term(NamedTuple):
@@ -31,16 +31,16 @@ class Term(NamedTuple):
 
 
 class Need(NamedTuple):
-    """What one job needs of each pod that it runs on; what nobody can tell is None."""
+    """What one job needs of each pod that it runs on; None means unknown."""
 
     workers: int | None = None
-    """Pods."""
+    """Number of pods."""
     cpu: int | None = None
     """Cores of one pod."""
     memory: int | None = None
     """Bytes of one pod, whole Gi."""
     gpus: int | None = None
-    """Of one pod; 0 where the job needs none, None where nobody can tell how many."""
+    """GPUs of one pod; 0 if the job needs none, None if the number is unknown."""
     gpu_memory: int | None = None
     """Bytes on the GPUs of one pod."""
 
@@ -51,7 +51,7 @@ class Estimate(NamedTuple):
     need: Need
     terms: tuple[Term, ...] = ()
     missing: tuple[str, ...] = ()
-    """Keys of the job that would tell more, as in the stack file: ``model.layers``."""
+    """Keys of the job that would complete the estimate, as in the stack file: ``model.layers``."""
     notes: tuple[str, ...] = ()
     """What the numbers leave out."""
 
@@ -61,7 +61,7 @@ _BINARY = (("PiB", 2**50), ("TiB", 2**40), ("GiB", GI), ("MiB", 2**20), ("KiB", 
 
 
 def amount(value: Fraction | int) -> str:
-    """Bytes in the largest unit of which there is at least one, to a tenth: ``14.9 GiB``, ``128 MiB``."""
+    """Returns bytes in the largest unit with a value of at least one, to a tenth: ``14.9 GiB``, ``128 MiB``."""
     for unit, size in _BINARY:
         if value >= size:
             return f"{count(Fraction(round(Fraction(value) / size * 10), 10))} {unit}"
@@ -69,9 +69,9 @@ def amount(value: Fraction | int) -> str:
 
 
 def count(value: Fraction | int) -> str:
-    """A number to three places behind the point, with thousands marked: ``50,000,000``, ``0.05``.
+    """Returns a number with up to three decimal places and thousands separators: ``50,000,000``, ``0.05``.
 
-    What is smaller than that has two digits: ``0.0001``, ``2.5e-06``.
+    Smaller numbers have two significant digits: ``0.0001``, ``2.5e-06``.
     """
     if value.denominator == 1:
         return f"{value.numerator:,}"
