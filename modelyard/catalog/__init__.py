@@ -1,7 +1,8 @@
-"""Versioned patches: which exist, which of them a stack takes, and what they render to.
+"""Versioned patches: which exist, which of them a stack uses, and what they render to.
 
 Owns the ``patches/`` folder: its format, the lock that keeps released versions immutable, the sandbox that renders
-templates, and the choice of patches for a stack. Does not merge anything (``kube.merge`` does) and does not know what a
+templates, and the choice of patches for a stack. Does not merge (``kube.merge`` does) and does not know the objects of
+a cluster.
 cluster holds.
 """
 

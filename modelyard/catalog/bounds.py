@@ -1,6 +1,6 @@
-"""How large what a template's expressions make would be, before they make it, and which values may become text.
+"""Computes how large the results of template expressions would be, in advance, and which values may become text.
 
-One call into C cannot be interrupted, so a time limit does not hold it.
+A call into C cannot be interrupted, so a time limit does not stop it.
 """
 
 import re
@@ -10,39 +10,39 @@ from typing import Any
 from jinja2 import Undefined
 
 MAX_TEXT = 1024 * 1024
-"""Characters of the longest text."""
+"""Maximum characters of a text."""
 ITEM = 16
-"""What an item of a list or mapping counts, and a value itself, in characters."""
+"""Size in characters that counts for an item of a list or mapping, and for a value itself."""
 MAKERS = frozenset(
     {
         *("batch", "center", "expandtabs", "format", "format_map", "indent", "join", "ljust", "replace", "rjust"),
         *("slice", "translate", "urlize", "wordwrap", "zfill"),
     }
 )
-"""Filters of Jinja and methods of texts that can make more than they are given."""
+"""Jinja filters and text methods whose result can be larger than their input."""
 _WIDE = re.compile(r"\d{5}|\*|\{[^{}]*\{")
-"""A width in a format such as ``%99999d`` that makes a text of that size, or one that comes from a parameter."""
+"""A width in a format, such as ``%99999d``, that makes a text of that size, or one that comes from a parameter."""
 _ENDLESS = 1 << 62
 _HOLDERS = (list, tuple, dict)
 
 
 class TooLarge(Exception):
-    """The template wrote or made more than it may."""
+    """The template wrote or created more than is allowed."""
 
 
 class NotPlain(Exception):
-    """A value that is no data was to become text, such as a method: its text is another one in every run."""
+    """A value that is not data would become text, such as a method: its text differs in every run."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(f"a {type(value).__name__} is no text, number, list or mapping, so it cannot be printed")
 
 
 def weight(value: Any) -> int:
-    """Characters of the text of plain data, about.
+    """Returns the approximate number of characters of plain data as text.
 
     Raises:
-        NotPlain: it holds something else.
-        TooLarge: it is longer than any text may be.
+        NotPlain: the value holds something else.
+        TooLarge: the value is longer than any text may be.
     """
     total, waiting = 0, [value]
     while waiting:
@@ -54,7 +54,7 @@ def weight(value: Any) -> int:
         elif one is None or isinstance(one, float):
             total += ITEM
         elif isinstance(one, _HOLDERS):
-            # A list may hold the same list many times: counted before they are put in line.
+            # A list may hold one list many times: counted before the items are queued.
             total += 2 * len(one) + 2
             if total <= MAX_TEXT:
                 waiting += one
@@ -69,18 +69,18 @@ def weight(value: Any) -> int:
 
 
 def room(value: Any) -> int:
-    """What a value takes by itself, in characters, without the values that a list or mapping refers to."""
+    """Returns the size of a value in characters, without the values that a list or mapping refers to."""
     if isinstance(value, str):
         return len(value) + ITEM
     return ITEM * (len(value) + 1) if isinstance(value, _HOLDERS) else ITEM
 
 
 def size_of(name: str, value: Any, args: Sequence[Any]) -> int:
-    """Characters or items that ``name`` would make of a value at most, 0 where it makes no more than it is given.
+    """Returns the maximum characters or items that ``name`` would create, 0 if no more than its input.
 
     Args:
         name: a filter or method.
-        value: what it is applied to.
+        value: the input.
         args: its other arguments.
     """
     if name not in MAKERS:

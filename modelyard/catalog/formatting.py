@@ -1,4 +1,4 @@
-"""The layout of a patch's files: YAML, the JSON of its schema, and of templates only the ends of lines."""
+"""Formats a patch's files: YAML, the JSON of its schema, and only the line endings of templates."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from modelyard.stack.yaml.formatting import Formatted, formatted
 from modelyard.stack.yaml.source import Problem
 
 WIDTH = 120
-"""Columns of the longest line that an object or list is put on."""
+"""Maximum columns of a line with a whole object or list."""
 INDENT = 2
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -20,7 +20,7 @@ _BLOCK_TEXT = re.compile(r"[|>][+-]?\d?[+-]?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 def formatted_file(name: str, text: str) -> Formatted:
-    """A file of a patch version in its layout, by its name. What is not YAML, JSON or a template stays as it was."""
+    """Formats a file of a patch version, by its name. Files other than YAML, JSON and templates stay unchanged."""
     if name.endswith(".j2"):
         return Formatted(_template(text))
     if name.endswith(".json"):
@@ -35,10 +35,10 @@ def _meta_order(path: Path) -> Sequence[str]:
 
 
 def _template(text: str) -> str:
-    """A template with one line feed at its end, and no space at the end of lines.
+    """Returns a template with one line feed at its end, and no space at the end of lines.
 
-    What else stands in it is its author's: nobody knows what it renders to. Spaces stay where a block of text may hold
-    them (behind ``|`` or ``>``), because there they are content.
+    Everything else stays, because its rendered form is unknown. Spaces stay where a block of text may hold them (behind
+    ``|`` or ``>``), because there they are content.
     """
     text = text.replace("\r\n", "\n")
     if not _BLOCK_TEXT.search(text):
@@ -56,10 +56,9 @@ class _Tree(NamedTuple):
 
 
 def formatted_json(text: str) -> Formatted:
-    """JSON in the layout: what fits on a line stands on one, the document itself has a line for each key.
+    """Formats JSON: a value that fits on a line is on one; the document itself has a line for each key.
 
-    Every text and number is copied as it is written, and keys stay in their order: it is the one in which parameters
-    are shown.
+    Texts and numbers are copied as written, and keys keep their order, because parameters are shown in it.
     """
     content = text.removeprefix("\ufeff")
     try:

@@ -1,4 +1,4 @@
-"""Parameters of patches that become secrets, whatever their names."""
+"""Patch parameters that become secrets, regardless of their names."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from modelyard.hiding import HIDDEN, hidden, secrets_in
 
 
 def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
-    """The texts that patches put where a secret stands."""
+    """Returns the texts that patches put into secrets."""
     return secrets_in(
         [
             document.body
@@ -21,6 +21,6 @@ def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
 
 
 def hidden_params(one: Selected) -> dict[str, Any]:
-    """The parameters that a stack gives a patch, without secrets."""
+    """Returns the parameters that a stack gives a patch, without secrets."""
     texts = secret_texts([one])
     return {name: HIDDEN if str(value) in texts else value for name, value in hidden(dict(one.params)).items()}

@@ -1,4 +1,4 @@
-"""The patches of a project, as they stand in ``patches/<name>/<version>/``."""
+"""The patches of a project in ``patches/<name>/<version>/``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,15 +18,14 @@ PATCHES_FOLDER = "patches"
 Phase = Literal["route", "up", "down", "normal"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 Use = Literal["patched", "managed", "submitted"]
-"""What becomes of a version's documents.
+"""How a version's documents are used.
 
-``patched`` changes objects that are there, and owns those of its base where ``platform.mode`` is managed. ``managed``
-owns the objects of its base in every mode. ``submitted`` is in no plan: the objects of its base are made anew for each
-job.
+``patched`` changes existing objects, and owns those of its base if ``platform.mode`` is managed. ``managed`` owns the
+objects of its base in every mode. ``submitted`` is in no plan: the objects of its base are created anew for each job.
 """
 MODES: tuple[Use, ...] = ("managed", "submitted")
 ClusterKind = Literal["platform", "remote"]
-"""In which cluster a version's objects are: the platform's, or each remote cluster of the stack."""
+"""The cluster of a version's objects: the platform's, or each remote cluster of the stack."""
 SIDES: tuple[ClusterKind, ...] = get_args(ClusterKind)
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,9 +36,9 @@ META_KEYS = ("description", "phase", "mode", "cluster", "when", "after", "overri
 MAX_FILE = 256 * 1024
 """Bytes of the largest patch file that is read."""
 SECONDS = 10.0
-"""Longest that reading the patches of a project may take; their schemas have patterns that are compiled."""
+"""Maximum time to read a project's patches; their schemas contain patterns, which are compiled."""
 BUDGET = TimeBudget(total=30.0, refill=0.1)
-"""What reading those of several projects, such as both commits of a preview, may take together."""
+"""Shared limit for the patches of several projects, such as both commits of a preview."""
 
 
 class Meta(NamedTuple):
@@ -48,11 +47,11 @@ class Meta(NamedTuple):
     description: str = ""
     phase: Phase = "normal"
     when: Mapping[str, Any] | None = {}
-    """Facts that must hold for a stack to take the patch by itself; None: only stacks that list it."""
+    """Facts that must hold for a stack to get the patch automatically; None: only stacks that list it."""
     after: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     params: Mapping[str, str] = {}
-    """Parameter name to the dotted path of the fact that fills it."""
+    """Maps a parameter name to the dotted path of the fact that fills it."""
     use: Use = "patched"
     side: ClusterKind = "platform"
 
@@ -81,16 +80,16 @@ class PatchVersion:
 
     @property
     def id(self) -> str:
-        """``name@version``, as plans and annotations write it."""
+        """``name@version``, as in plans and annotations."""
         return f"{self.name}@{self.version}"
 
     def owns(self, mode: str) -> bool:
-        """Whether a stack of this ``platform.mode`` owns the objects of the version's base."""
+        """Whether a stack with this ``platform.mode`` owns the objects of the version's base."""
         return self.base is not None and (self.meta.use == "managed" or mode == "managed")
 
     @cached_property
     def checker(self) -> Checker:
-        """Checks parameters; made on first use.
+        """Checks parameters; created on first use.
 
         Raises:
             BadSchema: the version's schema cannot be used.
@@ -108,14 +107,14 @@ class Library(NamedTuple):
     """Versions by patch name, newest first."""
     findings: tuple[Finding, ...]
     released: frozenset[str]
-    """``name/version`` of the locked ones."""
+    """``name/version`` of the locked versions."""
 
     def latest(self, name: str) -> PatchVersion:
-        """The newest version of a patch, which stacks take unless they pin one."""
+        """Returns the newest version of a patch, which stacks use unless they pin one."""
         return next(iter(self.patches[name].values()))
 
     def near(self, name: str) -> str:
-        """``did you mean …?`` for a name that is not there, or the names that are."""
+        """Returns ``did you mean …?`` for an unknown name, or the known names."""
         return did_you_mean(name, self.patches) or "the patches are " + ", ".join(sorted(self.patches))
 
 
@@ -131,7 +130,7 @@ def load_library(root: Path) -> Library:
         findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
     findings += first(
-        # What stands there instead is not quoted: it may be anything.
+        # The other content is not quoted: it may be anything.
         _error(
             "PAT003",
             lock_name,
@@ -143,7 +142,7 @@ def load_library(root: Path) -> Library:
     )
     at = [PATCHES_FOLDER]
     try:
-        # Anybody may have written them. Each file has its limits, and all together have this one.
+        # Schemas may come from anyone. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
             _load_all(folder, root, patches, findings, at)
     except TimeUp:
@@ -158,7 +157,7 @@ def load_library(root: Path) -> Library:
 def _load_all(
     folder: Path, root: Path, patches: dict[str, dict[str, PatchVersion]], findings: list[Finding], at: list[str]
 ) -> None:
-    """Adds every version; ``at`` gets the folder of each as its turn comes."""
+    """Adds every version; ``at`` gets the folder of each version before it is read."""
     for place in _listed(folder, root, findings):
         if not place.is_dir() or place.name.startswith((".", "_")):
             continue
@@ -175,7 +174,7 @@ def _load_all(
 
 
 def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
-    """What is in a folder of patches; one that cannot be listed is a finding, for its patches are not known."""
+    """Returns the content of a patch folder; if it cannot be listed, that is a finding, as its patches are unknown."""
     try:
         return list_folder(folder, root)
     except ReadError as error:
@@ -236,20 +235,20 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
 
 
 def _check_schema(patch: PatchVersion) -> None:
-    """Raises an error where a version's schema is none.
+    """Raises an error if a version's schema is invalid.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the schema is invalid.
     """
     from jsonschema_rs import meta
 
-    # By the draft that it is used with: an address in $schema would be fetched.
+    # Checked by the draft that is used: a URL in $schema would be fetched.
     meta.validate({**patch.schema, "$schema": DRAFT} if isinstance(patch.schema.get("$schema"), str) else patch.schema)
     _ = cost_of(patch.schema)
 
 
 def bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
-    """The finding about a schema that cannot be used, at the keyword that is why."""
+    """Returns the finding about an unusable schema, at the keyword that causes it."""
     document, _ = parse(patch.schema_text.encode())
     path = error.path
     while document is not None and path and path not in document.keys:
@@ -260,7 +259,7 @@ def bad_schema(patch: PatchVersion, error: BadSchema) -> Finding:
 
 
 def _in_schema(error: ValueError, text: str) -> tuple[str, int]:
-    """What is wrong with a schema, in one line, and the line where."""
+    """Returns what is wrong with a schema, in one line, and its line number."""
     from modelyard.catalog.places import line_of
 
     path = tuple(getattr(error, "instance_path", ()))
@@ -270,7 +269,7 @@ def _in_schema(error: ValueError, text: str) -> tuple[str, int]:
 
 
 def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | None:
-    """The keys of a ``meta.yaml``, or None once everything that is wrong with it is among the findings."""
+    """Returns the keys of a ``meta.yaml``, or None and adds everything that is wrong with it to the findings."""
     value, problem = parse_plain(content)
     if problem is not None:
         findings.append(_error("PAT009", shown, problem.message, "correct the YAML", problem.line, problem.column))
@@ -313,7 +312,7 @@ _CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the keys of a ``meta.yaml``: the key, what is wrong, what to do."""
+    """Yields what is wrong with the keys of a ``meta.yaml``: the key, what is wrong, what to do."""
     for key in meta:
         if key not in META_KEYS:
             remedy = did_you_mean(str(key), META_KEYS) or "the keys are " + ", ".join(META_KEYS)
@@ -359,7 +358,7 @@ def _compare_with_lock(
             findings.append(
                 _error(
                     "PAT003",
-                    # The digest is of all its files. Who reads the change looks at the patch, not at the lock.
+                    # The digest covers all files. Reviewers look at the patch, not at the lock.
                     f"{patch.file}/{TEMPLATE}",
                     f"released patch {patch.id} was changed",
                     f"restore it from the commit that released it (git log -- {lock_name}): "

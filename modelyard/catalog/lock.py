@@ -15,7 +15,7 @@ _HEADER = (
 
 
 def digest(files: Mapping[str, bytes]) -> str:
-    """SHA-256 over the names and contents of a version's files, whatever order they were read in."""
+    """Returns the SHA-256 over the names and contents of a version's files, independent of their order."""
     total = hashlib.sha256()
     for name in sorted(files):
         total.update(f"{len(name)}:{name}:{len(files[name])}:".encode())
@@ -24,10 +24,10 @@ def digest(files: Mapping[str, bytes]) -> str:
 
 
 def read_lock(folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
-    """The locked digests by ``name/version``, and the numbers of the lines that are not of that form.
+    """Returns the locked digests by ``name/version``, and the numbers of the lines that do not have that form.
 
     Raises:
-        ReadError: something is there that cannot be read.
+        ReadError: the lock exists but cannot be read.
     """
     locked: dict[str, str] = {}
     bad: list[int] = []
@@ -43,7 +43,7 @@ def read_lock(folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
 
 
 def lock_lines(folder: Path) -> dict[str, int]:
-    """The 1-based line of each ``name/version`` in the lock.
+    """Returns the 1-based line of each ``name/version`` in the lock.
 
     Raises:
         ReadError: as ``read_lock``.
@@ -52,7 +52,7 @@ def lock_lines(folder: Path) -> dict[str, int]:
 
 
 def _lines(folder: Path) -> list[str]:
-    """The lines of the lock; none where there is no lock."""
+    """Returns the lines of the lock; none if there is no lock."""
     try:
         content = read_file(folder / LOCK_FILE, limit=_MAX_BYTES, within=folder.parent)
     except ReadError as error:
@@ -63,6 +63,6 @@ def _lines(folder: Path) -> list[str]:
 
 
 def lock_text(locked: Mapping[str, str]) -> str:
-    """The lock file for these digests, sorted."""
+    """Returns the lock file for these digests, sorted."""
     width = max((len(name) for name in locked), default=0)
     return _HEADER + "".join(f"{name:<{width}}  {locked[name]}\n" for name in sorted(locked))

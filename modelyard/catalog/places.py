@@ -1,4 +1,4 @@
-"""Where something stands in a patch's files, by their text: a template is no YAML before it is rendered."""
+"""Finds positions in a patch's files by their text: a template is not YAML before it is rendered."""
 
 import re
 from bisect import bisect
@@ -13,12 +13,12 @@ _KEY = re.compile(
 
 
 def line_of(text: str, path: Iterable[Any]) -> int:
-    """The line of a field, or of the nearest field around it that is written there; 1-based, 0 where none is.
+    """Returns the 1-based line of a field, or of its nearest ancestor in the text; 0 if there is none.
 
     Args:
         text: YAML in block style, or a template of it, of one or more documents.
-        path: names of fields from the top. An element that is no name is an item of a list: one with ``fields`` (names
-            and values that identify it) is looked for, and where it is not written plainly, any item will do.
+        path: names of fields from the top. An element that is not a name is an item of a list: an item with ``fields``
+            (names and values that identify it) is searched, and if the text does not contain it, any item matches.
     """
     wanted = tuple(path)
     lines = text.split("\n")
@@ -29,14 +29,14 @@ def line_of(text: str, path: Iterable[Any]) -> int:
 
 
 def target_line(text: str, name: str) -> int:
-    """The line ``# target:`` with this name, else the first one of the template; 0 where there is none."""
+    """Returns the line of ``# target:`` with this name, else the first one of the template; 0 if there is none."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if _TARGET.match(line)]
     named = [number for number, line in lines if line.partition(":")[2].strip() == name]
     return named[0] if named else lines[0][0] if lines else 0
 
 
 class Origins:
-    """Which line of a template each line of its output comes from."""
+    """Maps each line of a template's output to its line in the template."""
 
     def __init__(self, template: str, rendered: str) -> None:
         self._lines: dict[str, list[int]] = {}
@@ -52,9 +52,9 @@ class Origins:
         self._known = [known := text if text and text in self._lines else known for text in output]
 
     def line(self, line: int) -> int:
-        """The line that a line comes from: the nearest above that stands in both as it is.
+        """Returns the template line of an output line: the nearest line above that is equal in both.
 
-        0 where there is none: everything above came out of expressions.
+        0 if there is none: everything above came from expressions.
         """
         if line <= self._same:
             return line
@@ -70,11 +70,11 @@ class _Found(NamedTuple):
     line: int
     """0-based."""
     column: int
-    """Of the key, or of the item's dash: what belongs to it stands further right."""
+    """Column of the key, or of the item's dash: its content is further right."""
 
 
 def _deepest(lines: Sequence[str], path: tuple[Any, ...], begin: int, end: int) -> tuple[int, int]:
-    """How many elements of a path are written in some lines, and the line of the last of them."""
+    """Returns how many elements of a path are in a range of lines, and the line of the last of them."""
     at = _Found(begin - 1, -1)
     depth, line, inside = 0, 0, False
     for element in path:
@@ -93,7 +93,7 @@ def _deepest(lines: Sequence[str], path: tuple[Any, ...], begin: int, end: int) 
 
 
 def _block(lines: Sequence[str], at: _Found, end: int, *, inside: bool) -> list[tuple[int, re.Match[str]]]:
-    """The keys below a place, with their lines. ``inside``: the place is an item, and its own line counts."""
+    """Returns the keys below a place, with their lines. ``inside``: the place is an item, and its own line counts."""
     keys = []
     for number in range(at.line if inside else at.line + 1, end):
         text = lines[number]
@@ -101,7 +101,7 @@ def _block(lines: Sequence[str], at: _Found, end: int, *, inside: bool) -> list[
         if not stripped or stripped.startswith(("#", "{%", "{#")):
             continue
         indent = len(text) - len(stripped)
-        # The dashes of a list may stand right below the key that the list belongs to.
+        # The dashes of a list may be right below the list's key, without indentation.
         beside = indent == at.column and stripped.startswith("-") and not inside
         if number != at.line and indent <= at.column and not beside:
             break
@@ -121,7 +121,7 @@ def _key(lines: Sequence[str], name: str, at: _Found, end: int, *, inside: bool)
 
 
 def _item(lines: Sequence[str], fields: dict[str, Any], at: _Found, end: int) -> _Found | None:
-    """The item whose fields have these values, as far as they are written there."""
+    """Returns the item whose fields have these values, as far as the text contains them."""
     begin: _Found | None = None
     for number, found in _block(lines, at, end, inside=False):
         lead = found["lead"]

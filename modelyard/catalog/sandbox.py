@@ -1,8 +1,8 @@
-"""The environment that templates run in: nothing of Python's insides, nothing random, and a bound on what they make.
+"""The sandbox of templates: no access to Python internals, nothing random, and a limit on what they create.
 
-A patch must come out the same in every run. So only plain data becomes text: the text of a method or a generator tells
-an address in memory. And what a template makes counts, whether it is printed or kept in a variable: texts, lists, and
-what macros and ``{% set %}`` blocks collect.
+A patch must render equally in every run. So only plain data becomes text: the text of a method or a generator contains
+a memory address. Everything that a template creates counts, whether it is printed or kept in a variable: texts, lists,
+and what macros and ``{% set %}`` blocks collect.
 """
 
 import json
@@ -19,7 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from modelyard.catalog.bounds import MAKERS, MAX_TEXT, TooLarge, room, size_of, weight
 
 MAX_MADE = 16 * MAX_TEXT
-"""Characters of everything that one rendering may make, kept or not."""
+"""Maximum characters of everything that one rendering creates, kept or not."""
 _RANDOM = ("random", "lipsum")
 _TAKE_ANYTHING = frozenset(
     {
@@ -28,7 +28,7 @@ _TAKE_ANYTHING = frozenset(
         "unique",
     }
 )
-"""Filters that hand on what they are given or put it in order; all others make text of it."""
+"""Filters that pass on or order their input; all others turn it into text."""
 _BYTES = ("encode", "to_bytes")
 _MOST_DIGITS = 64
 _MOST_BITS = 4096
@@ -36,7 +36,7 @@ _FEW = 1_000_000
 
 
 class _Generator(CodeGenerator):
-    """Jinja's own, with everything counted that makes something without a filter, a call or an operator."""
+    """Jinja's code generator that also counts results created without a filter, a call or an operator."""
 
     _counted = False
 
@@ -69,13 +69,13 @@ class _Generator(CodeGenerator):
             super().visit_Getitem(node, frame)
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 - the name is Jinja's
-        # What the template writes itself, outside of loops and macros, is no more than its file.
+        # The template's own text, outside of loops and macros, is at most as large as its file.
         outer, self._counted = self._counted, not (frame.toplevel and frame.buffer is None)
         super().visit_Output(node, frame)
         self._counted = outer
 
     def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: CodeGenerator._FinalizeInfo) -> str:
-        # What is worked out while compiling, nobody counts.
+        # Constants that are folded at compile time are not counted.
         if not isinstance(node, nodes.TemplateData):
             raise nodes.Impossible
         return super()._output_child_to_const(node, frame, finalize)
@@ -91,12 +91,12 @@ class _Generator(CodeGenerator):
 
 
 class Environment(ImmutableSandboxedEnvironment):
-    """No access to Python's insides, no undefined variables, no huge numbers or texts, nothing random."""
+    """No access to Python internals, no undefined variables, no huge numbers or texts, nothing random."""
 
     code_generator_class = _Generator
     intercepted_binops = frozenset({"+", "*", "**", "%"})
     left = MAX_MADE
-    """What the present rendering may still make."""
+    """What the current rendering may still create."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -113,13 +113,13 @@ class Environment(ImmutableSandboxedEnvironment):
             self.filters[name] = self._counted(make, name)
 
     def spend(self, size: int) -> None:
-        """Counts what is about to be made."""
+        """Counts what is about to be created."""
         self.left -= size
         if self.left < 0:
             raise TooLarge
 
     def printed(self, value: Any) -> Any:
-        """A value that becomes text of the output."""
+        """Counts a value that becomes output text."""
         kind = type(value)
         if kind is str:
             self.left -= len(value)
@@ -130,17 +130,17 @@ class Environment(ImmutableSandboxedEnvironment):
         return value
 
     def weighed(self, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-        """What ``~`` joins."""
+        """Counts what ``~`` joins."""
         self.spend(weight(parts))
         return parts
 
     def made(self, value: Any) -> Any:
-        """A value that there was not before."""
+        """Counts a new value."""
         self.spend(room(value))
         return value
 
     def call_binop(self, context: jinja2.runtime.Context, operator: str, left: Any, right: Any) -> Any:
-        """The value of ``left operator right``, unless it would be too large."""
+        """Returns the value of ``left operator right``, unless it would be too large."""
         if operator == "**" and not (abs(left) < 1_000 and abs(right) < 64):
             raise TooLarge
         if operator == "%" and isinstance(left, str):
@@ -157,7 +157,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return self.made(super().call_binop(context, operator, left, right))
 
     def call(self, context: jinja2.runtime.Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """A method of a text, or whatever else a template calls."""
+        """Calls a text method, or any other callable of a template."""
         method = getattr(obj, "__wrapped__", obj)  # the sandbox wraps str.format
         owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
         if isinstance(owner, str):
@@ -167,7 +167,7 @@ class Environment(ImmutableSandboxedEnvironment):
         return self.made(super().call(context, obj, *args, **kwargs))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Whether a template may have it; what makes bytes it may not, for their size is not counted."""
+        """Whether a template may use the attribute; not if it creates bytes, because their size is not counted."""
         return attr not in _BYTES and super().is_safe_attribute(obj, attr, value)
 
     def _bounded(self, name: str, value: Any, args: tuple[Any, ...]) -> None:
@@ -178,11 +178,11 @@ class Environment(ImmutableSandboxedEnvironment):
             raise jinja2.exceptions.SecurityError("a format may not reach into its values")
 
     def _counted(self, make: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """The filter, unless it would make too much, or text of something that is no data."""
+        """Wraps a filter, to reject results that are too large, or text of a value that is not data."""
         first = 1 if hasattr(make, "jinja_pass_arg") else 0
         simple = name not in _TAKE_ANYTHING and name not in MAKERS and not first
 
-        @wraps(make)  # keeps the mark that Jinja hands it an environment or a context first
+        @wraps(make)  # keeps Jinja's mark to pass an environment or a context first
         def counted(*args: Any, **kwargs: Any) -> Any:
             if simple and len(args) == 1 and not kwargs:
                 self.left -= weight(args[0])
@@ -206,13 +206,13 @@ class Environment(ImmutableSandboxedEnvironment):
 
 @cache
 def environment() -> Environment:
-    """The one environment of this process."""
+    """Returns the one environment of this process."""
     return Environment()
 
 
 @jinja2.pass_environment
 def _join(env: Environment, value: Any, d: Any = "", attribute: str | int | None = None) -> str:
-    """Jinja's join. It looks at the items, not at what they are attributes of."""
+    """Replaces Jinja's join; it counts the items themselves, not the objects that they are attributes of."""
     items = _listed(value if attribute is None else map(make_attrgetter(env, attribute), value))
     if size_of("join", items, (str(d),)) > MAX_TEXT:
         raise TooLarge
@@ -225,7 +225,7 @@ def _listed(value: Any) -> Any:
 
 
 def _reaches_inside(text: Any) -> bool:
-    """Whether ``{0.upper}`` or the like stands in a format: it would print a method."""
+    """Whether a format contains ``{0.upper}`` or similar, which would print a method."""
     return isinstance(text, str) and any(
         "." in field.partition(":")[0].partition("}")[0] for field in text.split("{")[1:]
     )

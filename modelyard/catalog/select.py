@@ -1,4 +1,4 @@
-"""Which patch versions a stack takes, and with which parameters."""
+"""Selects the patch versions of a stack, and their parameters."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Selected(NamedTuple):
-    """One patch version with the parameters that this stack gives it."""
+    """One patch version with its parameters from this stack."""
 
     patch: PatchVersion
     params: Mapping[str, Any]
     sources: Mapping[str, ConfigPath]
-    """Parameter name to where in the stack file its value comes from; a default has no entry."""
+    """Maps a parameter name to the path of its value in the stack file; a default has no entry."""
 
 
 def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected, ...], tuple[Finding, ...]]:
-    """The stack's patches in the order they are merged, and what is wrong with the choice."""
+    """Returns the stack's patches in merge order, and what is wrong with the choice."""
     choices: dict[str, tuple[int, PatchChoice]] = {}
     findings = first(_choose(library, stack, choices))
     selected = []
@@ -53,7 +53,7 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
 
 
 def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchChoice]]) -> Iterator[Finding]:
-    """What is wrong with the names that the stack lists; ``choices`` gets its entries by name, with their index."""
+    """Yields what is wrong with the names in the stack; ``choices`` gets the entries by name, with their index."""
     for index, choice in enumerate(stack.config.patches):
         wrong: tuple[str, str] | None = None
         if choice.name not in library.patches:
@@ -62,30 +62,30 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
             wrong = f"patch {choice.name!r} is listed twice", "merge the two entries"
         else:
             choices[choice.name] = (index, choice)
-        # It is told once, of the platform's own side.
+        # Reported once, for the home cluster.
         if wrong and not stack.remote:
             finding = Finding("PAT001", Severity.ERROR, wrong[0], field=f"patches[{index}].name", remedy=wrong[1])
             yield stack.place(finding, "patches", index, "name")
 
 
 def _of_side(patch: PatchVersion, stack: Stack) -> bool:
-    """Whether the patch is for the cluster that is planned; all versions of a patch are for one side."""
+    """Whether the patch is for the planned cluster; all versions of a patch are for one kind of cluster."""
     return (patch.meta.side == "remote") == bool(stack.remote)
 
 
 def select_for_job(
     library: Library, stack: Stack, known: Facts, name: str
 ) -> tuple[Selected | None, tuple[Finding, ...]]:
-    """The template of a submission in the version that the stack takes, with its parameters.
+    """Returns the template of a submission in the stack's version, with its parameters.
 
     Args:
         library: the project's patches.
-        stack: may pin a version, or pass parameters, as for every patch.
-        known: the stack's facts, with those of the submission beside them.
-        name: of the patch.
+        stack: the stack, which may pin a version or pass parameters, as for every patch.
+        known: the stack's facts, and those of the submission.
+        name: name of the patch.
 
     Returns:
-        None where the findings say why.
+        None if the findings say why.
     """
     findings: list[Finding] = []
     index, choice = next(
@@ -104,7 +104,7 @@ def select_for_job(
 def _version(
     library: Library, choice: PatchChoice, index: int, stack: Stack, findings: list[Finding]
 ) -> PatchVersion | None:
-    """The version of a patch that the stack pins, else the newest."""
+    """Returns the version of a patch that the stack pins, else the newest."""
     versions = library.patches[choice.name]
     if choice.version is None:
         return library.latest(choice.name)
@@ -124,9 +124,9 @@ def _version(
 def left_out(
     library: Library, stack: Stack, known: Facts, chosen: Iterable[Selected]
 ) -> Iterator[tuple[PatchVersion, Mapping[str, Any]]]:
-    """The patches that the stack means to take and that ``select`` could not give it, with their likely parameters.
+    """Yields the patches that the stack wants but ``select`` could not provide, with their likely parameters.
 
-    For a version that does not exist stands the newest, for a name that does not exist the most alike.
+    The newest version replaces an undefined version, and the most similar name an undefined name.
     """
     taken = {one.patch.name for one in chosen}
     for choice in stack.config.patches[:MOST_COUNTED]:
@@ -220,12 +220,12 @@ def _misfits(
     sources: Mapping[str, ConfigPath],
     stack: Stack,
 ) -> Iterator[Finding]:
-    """What of the parameters does not fit the schema."""
+    """Yields which parameters do not fit the schema."""
     for error in errors:
         at = tuple(error.instance_path)
         field = ".".join(map(str, at))
         where = sources.get(str(at[0]), ()) if at else (("patches", index) if index >= 0 else ())
-        # What the validator says of a value quotes it.
+        # The validator's message quotes the value.
         secret = hidden(params) is not params or (at and is_secret(str(at[0])))
         why = "the value, which may be a secret, does not fit the schema" if secret else plain(error.message, 300)
         remedy = "correct the value, or pass another under modelyard:patches params"
@@ -276,7 +276,7 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
 
 
 def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Selected, ...]:
-    """Alphabetical, but each patch behind those that its ``after`` and ``overrides`` name."""
+    """Sorts alphabetically, but each patch after those that its ``after`` and ``overrides`` name."""
     waiting = {one.patch.name: one for one in selected}
     placed: dict[str, Selected] = {}
     while waiting:

@@ -1,6 +1,6 @@
-"""From a patch version and its parameters to documents: sandboxed, strict, bounded in time and size, and cached.
+"""Renders a patch version and its parameters to documents: sandboxed, strict, limited in time and size, and cached.
 
-Each distinct (version, parameters) is rendered once in a process, however many stacks ask for it.
+A process renders each distinct (version, parameters) once, for any number of stacks.
 """
 
 import re
@@ -20,11 +20,11 @@ from modelyard.stack.yaml.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 5.0
-"""Longest that one template may render."""
+"""Maximum time for one template."""
 BUDGET = TimeBudget(total=20.0, refill=0.02)
-"""What all templates of a run, and the schemas of their parameters, may take together."""
+"""Shared limit for all templates of a run, and the schemas of their parameters."""
 _MANY = 1000
-"""Items of a parameter by which a template that is right may become too large."""
+"""Number of items in a parameter at which even a correct template may become too large."""
 _FEWER = "make them fewer: let jobs share a resource, or divide the stack; or let the template write less for each"
 _HEADER = re.compile(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
@@ -34,7 +34,7 @@ class Document(NamedTuple):
     """One partial object of a rendered patch."""
 
     target: str
-    """Name of the object, from the ``# target:`` line; of a base, from ``metadata.name``."""
+    """Name of the object, from the ``# target:`` line; for a base, from ``metadata.name``."""
     phase: Phase
     text: str
     """The vendor's form: the target line, then YAML."""
@@ -42,7 +42,7 @@ class Document(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """What a patch version came out as; no documents where a finding says why."""
+    """The result of rendering a patch version; no documents if a finding says why."""
 
     documents: tuple[Document, ...]
     findings: tuple[Finding, ...]
@@ -57,12 +57,12 @@ _rendered: dict[tuple[PatchVersion, str, str], Rendered] = {}
 
 
 def render(patch: PatchVersion, params: Mapping[str, Any]) -> Rendered:
-    """The patch's documents for these parameters, which the version's schema has accepted."""
+    """Returns the patch's documents for parameters that the version's schema accepts."""
     return _render(patch, TEMPLATE, patch.template, params, _patch_document)
 
 
 def render_base(patch: PatchVersion, params: Mapping[str, Any]) -> Rendered:
-    """The whole objects that the patch's base describes; none where the version has no base."""
+    """Returns the whole objects of the patch's base; none if the version has no base."""
     if patch.base is None:
         return Rendered((), ())
     return _render(patch, BASE, patch.base, params, _base_document)
@@ -73,7 +73,7 @@ class _Wrong(NamedTuple):
 
     what: str
     path: tuple[str, ...] = ()
-    """The field that is wrong; empty where it is the document."""
+    """The field that is wrong; empty if it is the whole document."""
 
 
 _Maker = Callable[[PatchVersion, str, dict[str, Any], str], Document | _Wrong]
@@ -99,12 +99,12 @@ def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str,
 
 
 def in_time() -> AbstractContextManager[None]:
-    """Interrupts the block when a patch has had its time, by ``TimeUp``."""
+    """Interrupts the block with ``TimeUp`` when a patch has used its time."""
     return BUDGET.limit(SECONDS)
 
 
 def time_up() -> str:
-    """When a patch was interrupted, in words."""
+    """Describes when a patch was interrupted."""
     return (
         f"when all patches had taken {BUDGET.total:g} seconds together"
         if BUDGET.spent
@@ -113,7 +113,7 @@ def time_up() -> str:
 
 
 def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) -> Rendered:
-    """What a template came out as, by its text."""
+    """Returns the result of a template, from its text."""
     documents: list[Document] = []
     findings = first(
         _error("PAT007", patch, file, what, at, remedy)
@@ -125,11 +125,11 @@ def _read(patch: PatchVersion, file: str, source: str, text: str, make: _Maker) 
 def _problems(
     patch: PatchVersion, file: str, source: str, text: str, make: _Maker, documents: list[Document]
 ) -> Iterator[tuple[str, int, str]]:
-    """What is wrong with a template's output, the line of the template, and what to do; ``documents`` gets the rest."""
+    """Yields what is wrong with a template's output, its template line, and what to do; ``documents`` gets the rest."""
     origins: Origins | None = None
     line = 1
     for part in _SEPARATOR.split(text):
-        # A template can make half of a surrogate pair, which is found as what is not UTF-8.
+        # A template can create half of a surrogate pair, which is reported as invalid UTF-8.
         value, problem = parse_plain(part.encode(errors="surrogatepass"))
         wrong: tuple[str, int, str] | None = None
         if problem is not None:
@@ -183,7 +183,7 @@ def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file:
 
 
 def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]) -> str | Finding:
-    """The rendered text, or the finding that says why there is none."""
+    """Returns the rendered text, or the finding that says why there is none."""
     pieces: list[str] = []
     size = 0
     try:
@@ -203,7 +203,7 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             "PAT006", patch, file, f"asks for too much: {error}", _template_line(error), "use a smaller number"
         )
     except (TooLarge, MemoryError):
-        # What is too large at once is the template's fault, however little it was given.
+        # If one operation is too large, the template is at fault, however small its input is.
         given = _long(params) if environment().left < 0 or size > MAX_MADE else ""
         most = f"renders more than {MAX_MADE:,} characters" + (given or f", or {MAX_TEXT:,} at once")
         return _error("PAT006", patch, file, most, 0, _FEWER if given else "look for a loop that grows")
@@ -218,14 +218,14 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             "PAT005", patch, file, str(error.message), line, f"declare it in schema.json; the parameters are {known}"
         )
     except Exception as error:
-        # A template is somebody's program: whatever it raises is a fault of the template, never a crash of ours.
+        # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.
         line = _template_line(error)
         words = str(error) or type(error).__name__
         return _error("PAT005", patch, file, f"cannot be rendered: {words}", line, "correct the template")
 
 
 def _long(params: Mapping[str, Any]) -> str:
-    """The longest of the parameters, in words, where it is so long that the template need not be wrong."""
+    """Describes the longest parameter, if it is so long that the template may be correct."""
     count, name = max(
         ((len(value), name) for name, value in params.items() if isinstance(value, list)), default=(0, "")
     )

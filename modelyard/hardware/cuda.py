@@ -1,8 +1,8 @@
-"""Which GPUs a CUDA version has code for, and which drivers it needs.
+"""The GPUs for which a CUDA version has code, and the drivers that it needs.
 
 A toolkit makes machine code (SASS) for a range of chips. SASS runs on chips of the same major compute capability with
 the same or a higher minor one, so images of CUDA 11.7 run on an L4 (8.9) with the code for 8.6. Everything newer needs
-PTX in the image, which the driver compiles. What a toolkit has dropped, nothing can bring back.
+PTX in the image, which the driver compiles. There is no workaround for chips that a toolkit has dropped.
 """
 
 from functools import lru_cache
@@ -19,7 +19,7 @@ class Code(NamedTuple):
 
     mode: Mode
     sm: str = ""
-    """Whose machine code runs, such as ``sm_86``; empty where none does."""
+    """The GPU code that runs, such as ``sm_86``; empty if none does."""
     beyond: bool = False
     """Whether the version is newer than any that was checked."""
 
@@ -39,16 +39,16 @@ TOOLKIT_DRIVERS: dict[Version, str] = {
     (12, 6): "560.28.03",
     (13, 0): "580.65.06",
 }
-"""Least Linux driver of a toolkit's first release (CUDA Toolkit release notes, toolkit driver versions)."""
+"""Minimum Linux driver of a toolkit's first release (CUDA Toolkit release notes, toolkit driver versions)."""
 
 MINOR_DRIVERS: dict[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
-"""Least Linux driver for any toolkit of a major version by minor-version compatibility, which has no PTX compilation
+"""Minimum Linux driver for any toolkit of a major version by minor-version compatibility, which has no PTX compilation
 (CUDA compatibility guide and release notes)."""
 
 
 @lru_cache(maxsize=512)
 def code(card: Card, asked: Version) -> Code:
-    """How images of CUDA ``asked`` run on ``card``."""
+    """Returns how images of CUDA ``asked`` run on ``card``."""
     if asked > card.cuda_last and not card.ongoing:
         return Code("dropped")
     if asked >= card.cuda_first:
@@ -68,17 +68,17 @@ def code(card: Card, asked: Version) -> Code:
 
 
 def toolkit_driver(asked: str) -> str | None:
-    """Least driver that CUDA ``asked`` was released with, None where it is not in the table."""
+    """Returns the minimum driver that CUDA ``asked`` was released with, None if it is not in the table."""
     return TOOLKIT_DRIVERS.get(version(asked))
 
 
 def minor_driver(asked: str) -> str | None:
-    """Least driver that runs CUDA ``asked`` by minor-version compatibility, None before CUDA 11 and after the table."""
+    """Minimum driver of CUDA ``asked`` by minor-version compatibility; None before CUDA 11 and after the table."""
     return MINOR_DRIVERS.get(version(asked)[0])
 
 
 def driver(text: str) -> Driver | None:
-    """A driver version as numbers, None where the text is none: ``515.43.04`` is ``(515, 43, 4)``."""
+    """Returns a driver version as numbers, None if the text is not one: ``515.43.04`` is ``(515, 43, 4)``."""
     parts = text.split(".")
     return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else None
 

@@ -1,7 +1,7 @@
-"""Slices of MIG: which profiles a GPU has, and which of them fit on it together.
+"""MIG slices: the profiles of a GPU, and which of them fit on it together.
 
-A GPU instance covers memory slices that nothing else may cover, and may begin at some of them only: so three ``2g`` and
-one ``1g`` fit on a GPU with seven compute slices, and two ``3g`` leave nothing although a compute slice is left.
+A GPU instance covers memory slices exclusively, and can start only at some of them: so three ``2g`` and one ``1g`` fit
+on a GPU with seven compute slices, and two ``3g`` leave no room although a compute slice is left.
 """
 
 import re
@@ -16,60 +16,60 @@ _PROFILE: Final = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
 
 
 class Profile(NamedTuple):
-    """One kind of slice, as a GPU has it."""
+    """One kind of slice on a GPU."""
 
     name: str
     """``3g.40gb``."""
     compute: int
-    """Slices of the GPU's compute, which has ``Mig.instances``."""
+    """Number of compute slices; the GPU has ``Mig.instances``."""
     memory_gb: int
-    """In GB of 10^9 bytes, as the name says; what a pod gets is a few per cent more."""
+    """GB of 10^9 bytes, as in the name; a pod gets a few per cent more."""
     most: int
-    """Of a GPU that has no other slices."""
+    """Maximum number on a GPU without other slices."""
     starts: tuple[int, ...]
-    """Memory slices at which one may begin; empty where nobody knows."""
+    """Memory slices at which it can start; empty if unknown."""
     size: int
-    """Memory slices that one covers."""
+    """Number of memory slices that it covers."""
 
     @property
     def resource(self) -> str:
-        """The resource that nodes advertise it as (NVIDIA/k8s-device-plugin v0.17.4 internal/rm/rm.go)."""
+        """The resource name that nodes advertise (NVIDIA/k8s-device-plugin v0.17.4 internal/rm/rm.go)."""
         return f"{MIG_PREFIX}{self.name.replace('+', '.')}"
 
 
 class Mig(NamedTuple):
-    """What a GPU can be divided into."""
+    """How a GPU can be divided."""
 
     instances: int
-    """Slices at most."""
+    """Maximum number of slices."""
     profiles: Mapping[str, Profile]
-    """By name, in the table's order; empty where nobody knows them."""
+    """By name, in the table's order; empty if unknown."""
 
 
 def mig(card: Card) -> Mig | None:
-    """What the GPU can be divided into, None where it cannot. Of a family, what all its variants have alike."""
+    """Returns how the GPU can be divided, None if it cannot. For a family: what all its variants have in common."""
     known = [_table().get(one) for one in card.members or (card.id,)]
     first = known[0]
     return first if first is not None and all(one == first for one in known) else None
 
 
 def variants_with_mig(card: Card) -> tuple[str, ...]:
-    """Ids of the variants of a family that have MIG; none where the GPU is a family of GPUs without, or no family."""
+    """Returns the ids of a family's variants with MIG; empty if none has MIG, or the GPU is not a family."""
     return tuple(one for one in card.members if _table().get(one) is not None)
 
 
 def resource_compute(resource: str) -> int:
-    """Compute slices of the profile behind a resource's name, 1 for resources that are no profile's."""
+    """Returns the compute slices of the profile behind a resource name, 1 for resources without a profile."""
     found = _PROFILE.match(resource.removeprefix(MIG_PREFIX))
     return int(found[1]) if found is not None and resource.startswith(MIG_PREFIX) else 1
 
 
 def fits(found: Mig, layout: Mapping[str, int]) -> bool | None:
-    """Whether slices fit on one GPU together; None where nobody knows how they lie.
+    """Whether slices fit on one GPU together; None if their positions are unknown.
 
     Args:
-        found: what the GPU can be divided into.
-        layout: number of slices by name of the profile; all are profiles of the GPU.
+        found: how the GPU can be divided.
+        layout: number of slices by profile name; all are profiles of the GPU.
     """
     wanted = [found.profiles[name] for name, count in layout.items() for _ in range(count)]
     if any(count > found.profiles[name].most for name, count in layout.items()):
@@ -78,7 +78,7 @@ def fits(found: Mig, layout: Mapping[str, int]) -> bool | None:
         return False
     if not all(one.starts for one in wanted):
         return None
-    # The largest first: they have the fewest places.
+    # Largest first: they have the fewest possible positions.
     return _placed(sorted(wanted, key=lambda one: (-one.size, -one.compute)), frozenset())
 
 
@@ -95,7 +95,7 @@ def _placed(wanted: list[Profile], taken: frozenset[int]) -> bool:
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, Mig | None]:
-    """By id of the GPU; None where it has no MIG."""
+    """Returns MIG data by GPU id; None if the GPU has no MIG."""
     places = {
         (int(instances), int(compute), int(most)): (tuple(map(int, starts.split())), int(size))
         for instances, compute, most, starts, size, _source in rows("mig.csv")

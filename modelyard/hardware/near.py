@@ -1,20 +1,20 @@
-"""Which names somebody may have meant who wrote one that no GPU has."""
+"""Suggests GPU names that you may have meant for an unknown name."""
 
 import re
 from collections.abc import Collection
 from difflib import get_close_matches
 
 _NEXT = 1000
-"""Between the numbers of two GPUs that are next to each other in a series of workstation GPUs."""
+"""Step between the numbers of two consecutive GPUs in a series of workstation GPUs."""
 _TELLING = 3
-"""Digits from which on a number tells GPUs apart more than the letters do."""
+"""Number of digits from which a number identifies a GPU better than its letters."""
 
 
 def near_names(wanted: str, names: Collection[str]) -> list[str]:
-    """The nearest names first; none where no name is near.
+    """Returns similar names, nearest first; empty if no name is near.
 
     Args:
-        wanted: in lower case, without a brand.
+        wanted: the name in lower case, without a brand.
         names: every name, in lower case.
     """
     near = [name for name in get_close_matches(wanted, names, n=16, cutoff=0.6) if _alike(wanted, name)]
@@ -25,13 +25,13 @@ def near_names(wanted: str, names: Collection[str]) -> list[str]:
 
 
 def _number(name: str) -> str:
-    """The first number in a name: ``300`` of ``gb300``."""
+    """Returns the first number in a name: ``300`` of ``gb300``."""
     found = re.search(r"\d+", name)
     return found[0] if found is not None else ""
 
 
 def _alike(wanted: str, name: str) -> bool:
-    """Whether one digit at most is wrong, missing or too many: a B9000 is not nearly a B300."""
+    """Whether at most one digit is wrong, missing or extra: a B9000 is not close to a B300."""
     one, other = sorted((_number(wanted), _number(name)), key=len)
     if not one or len(one) == len(other):
         return not one or sum(a != b for a, b in zip(one, other, strict=True)) <= 1
@@ -39,7 +39,7 @@ def _alike(wanted: str, name: str) -> bool:
 
 
 def _blackwell(wanted: str, names: Collection[str]) -> list[str]:
-    """The workstation GPUs of the Blackwell generation next to one that is called by its letter, such as B5000."""
+    """Returns the Blackwell workstation GPUs next to one that is named by its letter, such as B5000."""
     if re.fullmatch(r"b\d{4}", wanted) is None:
         return []
     ids = [name for name in names if re.fullmatch(r"rtx-pro-\d+-bw", name)]

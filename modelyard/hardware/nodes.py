@@ -1,7 +1,7 @@
-"""What a node's labels and allocatable say about its GPUs, and the rules that need nodes.
+"""Reads a node's GPUs from its labels and allocatable resources, and checks the rules that need nodes.
 
-A GPU counts when a pod that asks for ``nvidia.com/gpu`` gets a whole GPU. Slices of MIG, time-sliced and MPS-shared
-GPUs, and fractions that a hypervisor hands out, do not count.
+A GPU counts if a pod that requests ``nvidia.com/gpu`` gets a whole GPU. MIG slices, time-sliced and MPS-shared GPUs,
+and fractions from a hypervisor do not count.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,12 +21,12 @@ from modelyard.stack.words import few
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
 _MIB = 2**20
-# Drivers and ECC take a few per cent of the nominal memory; the smallest fractions on the market take half.
+# Drivers and ECC use a few per cent of the nominal memory; the smallest fractions on the market use half.
 _WHOLE_MEMORY = 0.9
 
 
 class NodeLike(Protocol):
-    """What the rules read of a node; amounts are cores, bytes or counts by resource name."""
+    """The part of a node that the rules read; amounts are cores, bytes or counts by resource name."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -40,13 +40,13 @@ class NodeGpus(NamedTuple):
     """The GPUs of one node."""
 
     card: Card | None
-    """None where the node has no GPU or nothing names its GPU."""
+    """None if the node has no GPU or nothing names its GPU."""
     whole: int
     """GPUs that a pod gets whole."""
     kind: Kind
-    """What ``nvidia.com/gpu`` stands for on this node; ``unknown`` where the GPU is."""
+    """What ``nvidia.com/gpu`` means on this node; ``unknown`` if the GPU is unknown."""
     product: str
-    """The label or instance type that named the GPU, empty without one."""
+    """The label or instance type that names the GPU, empty without one."""
     slices: tuple[tuple[str, int], ...]
     """Other GPU resources (``nvidia.com/mig-1g.5gb``, ``nvidia.com/gpu.shared``), sorted."""
 
@@ -55,16 +55,16 @@ class DriverVerdict(NamedTuple):
     """Whether a node's driver runs the platform's CUDA."""
 
     version: str
-    """Empty where no label tells."""
+    """Empty if no label sets it."""
     runs: bool | None
-    """None where version or floor is unknown."""
+    """None if version or minimum is unknown."""
     minor_only: bool
-    """Whether it runs by minor-version compatibility only: machine code yes, PTX no."""
+    """Whether it runs only by minor-version compatibility: machine code yes, PTX no."""
     reason: str
 
 
 def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction]) -> NodeGpus:
-    """The GPU of a node and how many whole ones it offers.
+    """Returns the GPU of a node and the number of whole GPUs.
 
     Args:
         node_labels: ``metadata.labels`` of the node.
@@ -86,7 +86,7 @@ def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction
 
 
 def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> DriverVerdict:
-    """Whether the driver that a node's labels state runs images of CUDA ``cuda``."""
+    """Returns whether the driver in a node's labels runs images of CUDA ``cuda``."""
     text = _driver_label(node_labels)
     have = toolkits.driver(text) if text else None
     own, minor = toolkits.toolkit_driver(cuda), toolkits.minor_driver(cuda)
@@ -104,9 +104,9 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
 
 
 def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
-    """The rules that need the cluster's nodes: driver floor and memory of the stack's GPU, disk for the model service.
+    """Checks the rules that need the cluster's nodes: minimum driver and memory of the stack's GPU, model service disk.
 
-    Whether pods fit by CPU, memory and free GPUs is for the plan to say.
+    The plan decides whether pods fit by CPU, memory and free GPUs.
 
     Args:
         stack: the stack that would run there.
@@ -145,9 +145,9 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
 
 
 def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
-    """Training pods with less memory per GPU than the variants of the stack's GPU have that the nodes hold.
+    """Finds training pods with less memory per GPU than the GPU variants on the nodes have.
 
-    The rules without nodes ask for the smallest variant only.
+    The rules without nodes check only the smallest variant.
     """
     card = card_of(stack.config)
     if card is None or not card.members:
@@ -238,7 +238,7 @@ def _least_memory(card: Card) -> int:
 
 
 def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, Card | None]:
-    """The GPU by the cloud's own labels, for nodes that the device plugin's feature discovery has not labelled."""
+    """Returns the GPU from the cloud's own labels, for nodes without labels of GPU feature discovery."""
     aws = node_labels.get("karpenter.k8s.aws/instance-gpu-name", "")
     exact = labels().aws.get((aws, node_labels.get("karpenter.k8s.aws/instance-gpu-memory", "")))
     if exact:

@@ -9,13 +9,13 @@ from modelyard.hardware.verdict import Rule, Verdict, verdict
 
 
 class Row(NamedTuple):
-    """One GPU and what the rules say of it."""
+    """One GPU and the rules' verdict on it."""
 
     id: str
     name: str
     arch: str
     tflops: float | None
-    """Dense FP16 tensor TFLOPS, None where unknown."""
+    """Dense FP16 tensor TFLOPS, None if unknown."""
     tflops_mark: str
     """``unverified``, ``weak source`` or empty; likewise the other marks."""
     memory_gb: int
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     """``yes``, ``no`` or ``unknown``."""
     rule: Rule
     brief: str
-    """Why in a few words: what the verdict turns on."""
+    """The reason in a few words: what decides the verdict."""
     why: str
     """Everything that was compared."""
     note: str
@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 
 def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]:
-    """Every GPU: the supported first, the listed first among them, then by falling throughput and by id.
+    """Returns every GPU: supported ones first, listed ones first among them, then by falling throughput and by id.
 
     Raises:
         ValueError: ``cuda`` is not a version.

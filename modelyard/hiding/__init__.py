@@ -1,9 +1,9 @@
 """What is a secret, and how it is hidden in everything that leaves the process.
 
-Three things say that a value is a secret: the kind of its object (the data of a Secret), the name of its field,
-variable, option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known
-beginning, a password inside an address). Texts that are documents themselves, as in a ConfigMap, are read as such.
-Plans work on the real values; what shows or writes them asks ``hidden`` first.
+Three things mark a value as a secret: the kind of its object (the data of a Secret), the name of its field, variable,
+option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known prefix, a
+password inside a URL). Texts that are documents themselves, as in a ConfigMap, are parsed as documents. Plans work on
+the real values; code that shows or writes them calls ``hidden`` first.
 """
 
 import json
@@ -39,51 +39,51 @@ __all__ = [
     "words_without",
 ]
 DATA: Final = ("data", "stringData", "binaryData")
-"""Fields of a Secret whose values are secret, whatever their names."""
+"""Fields of a Secret whose values are secret, regardless of their names."""
 _SHORTEST: Final = 4
-"""Letters of the shortest secret that is looked for in other texts."""
+"""Length of the shortest secret that is searched for in other texts."""
 _LONGEST: Final = 1024 * 1024
-"""Letters of the longest text that is read as a document."""
+"""Length of the longest text that is parsed as a document."""
 _APPLIED: Final = ("last-applied-configuration", "/last-applied", "cattle.io/applied")
-"""How the names of annotations end that have the whole object once more."""
+"""Suffixes of annotation names whose value is a copy of the whole object."""
 _STEP = re.compile(
     r"""(?P<name>[^.\[\]]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<key>\w+)="?(?P<item>[^\]"]*)"?[^\]]*\]|\[[^\]]*\]"""
 )
 """A step of a path's text."""
 _NAMING: Final = ("name", "key", "header", "headerName", "Name", "Key", "variable", "parameter", "field", "option")
-"""Fields of an item that name the value beside it."""
+"""Fields of an item that name the value next to it."""
 _NAMED: Final = frozenset(
     {"value", "values", "val", "default", "defaultValue", "content", "contents", "text", "string", "Value", "Values"}
 )
-"""Fields of an item that hold what another of its fields names."""
+"""Fields of an item that hold the value that another field names."""
 _TLS: Final = frozenset({"tls", "ssl", "mtls", "pki", "x509"})
-"""Fields whose ``key`` is a private key, unless it is said where else that is."""
+"""Fields whose ``key`` is a private key, unless they say where else it is."""
 _REFERS: Final = frozenset({"name", "secretName", "secretRef", "secret", "existingSecret", "operator"})
-"""Fields beside which a value is one of a label, or the name of a key elsewhere."""
+"""Fields next to which a value is that of a label, or the name of a key elsewhere."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){3,}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{2}(?:==)?)")
 _MANY: Final = ("password", "token", "secret", "credential", "key", "cred")
-"""Words whose mappings hold secrets under names of their own: ``tokens: {ada: …}``."""
+"""Words whose mappings hold secrets under arbitrary names: ``tokens: {ada: …}``."""
 _SCHEMA: Final = frozenset(
     {"$ref", "properties", "enum", "const", "oneOf", "anyOf", "allOf", "default", "description", "examples"}
 )
 """Keys of a mapping that describes a field."""
 _SCHEMA_VALUES: Final = frozenset({"default", "const", "enum", "example", "examples", "value", "values"})
-"""Those that hold values of the field."""
+"""Schema keys that hold values of the field."""
 _TYPES: Final = ("string", "array", "object", "integer", "number", "boolean", "null")
-"""What a schema says of a field's type."""
+"""Values that a schema has for a field's type."""
 _SCHEMA_PARTS: Final = frozenset(
     {"items", "additionalProperties", "oneOf", "anyOf", "allOf", "if", "then", "else", "not"}
 )
-"""Those that describe the same field further."""
+"""Schema keys that describe the field further."""
 
 
 def hidden(value: Any, *, inside: bool = False) -> Any:
-    """The value with ``HIDDEN`` in place of what looks like a secret; the same value where nothing does.
+    """Returns the value with ``HIDDEN`` for everything that looks like a secret; the value itself if nothing does.
 
     A mapping that is a whole Secret loses its data; in any other, names and forms decide.
 
     Args:
-        value: of a document.
+        value: a value from a document.
         inside: whether it is part of an object of a kind whose data is secret.
     """
     if isinstance(value, str):
@@ -102,9 +102,9 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
 
 
 def _is_named(value: Mapping[Any, Any]) -> bool:
-    """Whether one field of an item says that what another holds is a secret."""
+    """Whether one field of an item names another field's value as a secret."""
     names = [found for name in _NAMING if isinstance(found := value.get(name), str)]
-    # What selects labels has an operator.
+    # Label selectors have an operator.
     return "operator" not in value and any(map(is_secret, names))
 
 
@@ -116,7 +116,7 @@ def _part(name: str, value: Any, secret: bool, inside: bool, own: bool) -> Any:
 
 
 def _items(value: Any, items: list[Any]) -> Any:
-    """A list with other items, their command line without secrets; the same list where nothing differs."""
+    """Returns a list with other items, its command line without secrets; the list itself if nothing differs."""
     if any(isinstance(item, str) and item.startswith(_COMMANDS) for item in items):
         words = [str(item) if isinstance(item, str | int | float) else None for item in items]
         items = [
@@ -127,7 +127,7 @@ def _items(value: Any, items: list[Any]) -> Any:
 
 
 def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = False) -> Any:
-    """The value of a field of that name; ``secret`` says that it is one whatever the field's name."""
+    """Hides the value of a field with that name; ``secret`` marks it as one regardless of the name."""
     if isinstance(value, str):
         if name.endswith(_APPLIED):
             return _noted(value)
@@ -138,7 +138,7 @@ def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = Fal
             return value
         if isinstance(value, str | int | float):
             return HIDDEN
-        # Lists under "secrets" are of names or of references.
+        # Lists under "secrets" contain names or references.
         if isinstance(value, list) and not name.lower().endswith("secrets"):
             return _items(value, [hidden_at(name, item, True) for item in value])
         if isinstance(value, list | Mapping) and any(word in name.lower() for word in _MANY):
@@ -155,7 +155,7 @@ def _with(value: Mapping[Any, Any], key: str, inner: Any) -> Mapping[Any, Any]:
 
 
 def _credentials(name: str, value: Any) -> Any:
-    """What a mapping has under a secret's name: texts are secrets, but for what tells about them."""
+    """Hides a mapping under a secret's name: texts are secrets, except those that describe the secret."""
     if isinstance(value, list):
         return _items(
             value, [_credentials(name, item) if isinstance(item, Mapping) else hidden(item) for item in value]
@@ -176,7 +176,7 @@ def _is_schema(value: Mapping[Any, Any]) -> bool:
 
 
 def _described(name: str, value: Any) -> Any:
-    """What a schema says of a field with a secret's name: the values that it may have are secrets."""
+    """Hides a schema of a field with a secret's name: the values that it allows are secrets."""
     if isinstance(value, list):
         return _items(value, [_described(name, item) for item in value])
     if not isinstance(value, Mapping):
@@ -186,7 +186,7 @@ def _described(name: str, value: Any) -> Any:
 
 
 def _says(name: str, key: str, value: Any) -> Any:
-    # Ways to log in are no secrets.
+    # Login methods are not secrets.
     if key in _SCHEMA_VALUES and (key != "enum" or not name.lower().endswith("auth")):
         return hidden_at(name if isinstance(value, str | int | float) else "credentials", value, True)
     if key in _SCHEMA_PARTS:
@@ -201,12 +201,12 @@ def _says(name: str, key: str, value: Any) -> Any:
 
 
 def hidden_below(steps: Sequence[str | Mapping[str, Any]], value: Any, kind: str = "") -> Any:
-    """The value of a field of an object, as it is hidden in the whole object.
+    """Returns the value of an object's field, hidden as in the whole object.
 
     Args:
-        steps: from the object to the field: names, and what an item of a list has that tells it from the others.
-        value: of the field.
-        kind: the object's.
+        steps: from the object to the field: names, and for an item of a list what identifies it.
+        value: the field's value.
+        kind: the object's kind.
     """
     whole = value
     for step in reversed(steps):
@@ -224,9 +224,9 @@ def hidden_below(steps: Sequence[str | Mapping[str, Any]], value: Any, kind: str
 
 
 def without_credentials(value: Any) -> Any:
-    """A document whose texts, keys among them, are without what ``hidden_text`` finds: the last look before it leaves.
+    """Removes what ``hidden_text`` finds from a document's texts and keys: the last check before the document leaves.
 
-    The caller has already hidden what names and kinds give away.
+    The caller has already hidden what names and kinds reveal.
     """
     if isinstance(value, str):
         return hidden_text(value)
@@ -240,15 +240,15 @@ def without_credentials(value: Any) -> Any:
 
 
 def hidden_pair(before: Any, after: Any) -> tuple[Any, Any]:
-    """Two values of the same field, hidden, with ``CHANGED`` in the later one where what is hidden differs."""
+    """Hides two values of one field, with ``CHANGED`` in the later one where the hidden values differ."""
     was, now = hidden(before), hidden(after)
     return was, marked(before, after, was, now)
 
 
 def marked(before: Any, after: Any, was: Any, now: Any) -> Any:
-    """The later of two hidden values (``was``, ``now``) with ``CHANGED`` where it hides another value than before.
+    """Returns the later of two hidden values (``was``, ``now``) with ``CHANGED`` where it hides a changed value.
 
-    A value that was hidden before it came here, as on a recorded platform, is not known to differ.
+    For a value that was already hidden, as on a recorded platform, a difference is unknown.
     """
     if now is after:
         return now
@@ -271,7 +271,7 @@ def marked(before: Any, after: Any, was: Any, now: Any) -> Any:
 
 
 def secrets_in(value: Any) -> frozenset[str]:
-    """The texts of a document that ``hidden`` would hide whole, for callers that show the document's own lines."""
+    """Returns the texts of a document that ``hidden`` hides whole, for callers that show the document's own lines."""
     return frozenset(_differing(value, hidden(value)))
 
 
@@ -292,10 +292,10 @@ def _differing(value: Any, shown: Any) -> Iterator[str]:
 
 
 def _parts(value: str, shown: str) -> Iterator[str]:
-    """What stands where something is hidden in a text: the password of an address, for example."""
+    """Yields the hidden parts of a text: the password of a URL, for example."""
     first, *rest = shown.split(HIDDEN)
     if not value.startswith(first):
-        # A document in a text is written anew.
+        # A document inside a text is written anew.
         with suppress(ValueError):
             yield from _differing(parse_json(value), parse_json(shown))
         return
@@ -310,11 +310,11 @@ def _parts(value: str, shown: str) -> Iterator[str]:
 
 
 def hidden_lines(lines: Iterable[str], *documents: Any, texts: Iterable[str] = ()) -> list[str]:
-    """Lines of a file without what looks like a secret in them, or in the documents that they are of.
+    """Returns lines of a file without secrets in them or in the documents that they come from.
 
     Args:
-        lines: of the file.
-        documents: that the file holds.
+        lines: the file's lines.
+        documents: the documents in the file.
         texts: further secrets.
     """
     pattern = _any_of(documents, texts)
@@ -322,16 +322,16 @@ def hidden_lines(lines: Iterable[str], *documents: Any, texts: Iterable[str] = (
 
 
 def hidden_file(text: str, *documents: Any) -> list[str]:
-    """The lines of a file without secrets, one for each of its lines.
+    """Returns the lines of a file without secrets, one for each of its lines.
 
     Args:
-        text: of the file.
-        documents: that it holds.
+        text: the file's text.
+        documents: the documents in it.
     """
     places = sorted({*_places(text), *secret_places(text)}, reverse=True)
     start = len(text)
     for begin, end in places:
-        # One may stand in another.
+        # One secret may contain another.
         if (end := min(end, start)) > begin:
             text = f"{text[:begin]}{_line_by_line(text[begin:end])}{text[end:]}"
             start = begin
@@ -339,11 +339,11 @@ def hidden_file(text: str, *documents: Any) -> list[str]:
 
 
 _BLOCK: Final = r"[|>][-+\d]*\s*"
-"""What begins a text of several lines in YAML."""
+"""The start of a multi-line text in YAML."""
 
 
 def _line_by_line(secret: str) -> str:
-    """As many lines as a secret has, each hidden."""
+    """Returns as many hidden lines as a secret has."""
     lines = secret.splitlines(keepends=True)
     shown = []
     for line in lines:
@@ -354,18 +354,18 @@ def _line_by_line(secret: str) -> str:
 
 
 def hidden_words(text: str, *documents: Any) -> str:
-    """A message about documents without the secrets in them that it quotes, and without credentials."""
+    """Returns a message about documents without credentials and without the documents' secrets."""
     return words_without(documents)(text)
 
 
 def words_without(documents: Iterable[Any]) -> Callable[[str], str]:
-    """The same for many messages."""
+    """Returns the function of ``hidden_words`` for many messages about the same documents."""
     pattern = _any_of(documents)
     return lambda text: hidden_text(text if pattern is None else pattern.sub(HIDDEN, text))
 
 
 def _any_of(documents: Iterable[Any], texts: Iterable[str] = ()) -> re.Pattern[str] | None:
-    """Matches every secret of the documents; the shortest, which are words of other texts, are left out."""
+    """Matches every secret of the documents, except the shortest, which are words of other texts."""
     every = (*texts, *(secret for document in documents for secret in secrets_in(document)))
     found = {secret for secret in every if len(secret) >= _SHORTEST}
     longest_first = sorted(found, key=lambda secret: (-len(secret), secret))
@@ -375,23 +375,23 @@ def _any_of(documents: Iterable[Any], texts: Iterable[str] = ()) -> re.Pattern[s
 
 @lru_cache(maxsize=512)
 def is_secret_kind(kind: str) -> bool:
-    """Whether objects of a kind hold secrets as data: a Secret, a list of them, and what other kinds make one of."""
+    """Whether objects of a kind hold secrets as data: a Secret, a list of them, or a kind that creates one."""
     return kind.lower().removesuffix("list").removesuffix("s").endswith(_KINDS)
 
 
 _KINDS: Final = ("secret", "credential", "password", "token", "apikey", "privatekey")
-"""How the names of kinds end whose data is secret."""
+"""Suffixes of kinds whose data is secret."""
 
 
 def _hidden_data(value: Any) -> Any:
-    """The data of a Secret: its keys, no value."""
+    """Returns the data of a Secret: its keys, no values."""
     if isinstance(value, Mapping):
         return {key: _hidden_data(inner) for key, inner in value.items()}
     return value if value is None or value in (HIDDEN, CHANGED) else HIDDEN
 
 
 def _text(text: str) -> str:
-    """A string of an object, which may be a line of shell, a header, a query, or the content of a file."""
+    """Hides secrets in a string of an object: a line of shell, a header, a query, or the content of a file."""
     if len(text) >= _ENCODED and (inner := _decoded(text)) is not None:
         return text if hidden(inner) is inner else HIDDEN
     if not TELLS.search(text):
@@ -407,13 +407,13 @@ def _text(text: str) -> str:
 
 
 _COMMANDS: Final = ("-", "set", "login")
-"""How an item begins of a list that may be a command line."""
+"""Beginnings of an item in a list that may be a command line."""
 _ENCODED: Final = 16
-"""Letters of the shortest text that is looked at as base64."""
+"""Length of the shortest text that is checked for base64."""
 
 
 def _decoded(text: str) -> str | None:
-    """What a text of base64 encodes, which may have line breaks; None where that is no text."""
+    """Decodes a base64 text, which may have line breaks; None if the result is not text."""
     compact = "".join(text.split()) if text[-1].isspace() or "\n" in text else text
     if _BASE64.fullmatch(compact) is None:
         return None
@@ -425,7 +425,7 @@ def _decoded(text: str) -> str | None:
 
 
 def _document(text: str) -> str:
-    """A text of YAML, or a template of one, without the secrets of its documents; the same text where it is none."""
+    """Hides the secrets in a YAML text, or a template of one; returns the text itself if it is not YAML."""
     for start, end in _places(text):
         was = text[start:end].rstrip()
         if not is_hidden_or_plain("", was.strip("\"'")):
@@ -434,7 +434,7 @@ def _document(text: str) -> str:
 
 
 def _places(text: str) -> list[tuple[int, int]]:
-    """Where secrets stand in a text of YAML, the last first; none where it is no YAML."""
+    """Returns the positions of secrets in a YAML text, last first; none if it is not YAML."""
     if len(text) > _LONGEST:
         return []
     from modelyard.hiding.documents import placed
@@ -446,7 +446,7 @@ def _places(text: str) -> list[tuple[int, int]]:
 
 
 def _hidden_places(value: Any, shown: Any) -> Iterator[tuple[int, int]]:
-    """Where the texts of documents stand that are hidden whole."""
+    """Yields the positions of the documents' texts that are hidden whole."""
     if shown is value:
         return
     if isinstance(value, Mapping):
@@ -456,12 +456,12 @@ def _hidden_places(value: Any, shown: Any) -> Iterator[tuple[int, int]]:
         for inner, other in zip(value, [HIDDEN] * len(value) if shown == HIDDEN else shown, strict=True):
             yield from _hidden_places(inner, other)
     elif shown == HIDDEN and isinstance(value, str):
-        # Every text of such documents knows its place.
+        # Every text of such documents knows its position.
         yield value.start, value.end  # type: ignore[attr-defined]
 
 
 def _noted(text: str) -> str:
-    """What kubectl notes of an object, which is the whole object once more."""
+    """Hides secrets in kubectl's annotation, which is a copy of the whole object."""
     try:
         noted = parse_json(text)
     except ValueError:
@@ -471,7 +471,7 @@ def _noted(text: str) -> str:
 
 
 def _held(text: str) -> str:
-    """What a ledger notes of the fields before: ``[path, value]`` each."""
+    """Hides secrets in a ledger of earlier fields: ``[path, value]`` each."""
     try:
         ledger = parse_json(text)
         held = [[path, _field(path, value)] for path, value in ledger["held"]]
@@ -487,11 +487,11 @@ def _field(path: str, value: Any) -> Any:
         {found["key"]: found["item"]} if found["key"] else found["name"] or found["quoted"] or {}
         for found in _STEP.finditer(path)
     ]
-    # A ledger does not say of what kind its object is: data may be that of a Secret.
+    # A ledger does not record the kind of its object: data may be that of a Secret.
     return hidden_below(steps, value, "Secret")
 
 
 def _identity(item: Any, index: int) -> Any:
-    """What tells an item of a list from the others: its name, else its place."""
+    """Returns what identifies an item of a list: its name, else its index."""
     name = item.get("name") if isinstance(item, Mapping) else None
     return name if isinstance(name, str) else index

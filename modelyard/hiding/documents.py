@@ -1,4 +1,4 @@
-"""Documents of YAML whose texts know their places."""
+"""YAML documents whose texts know their positions."""
 
 import re
 from collections.abc import Iterator
@@ -7,22 +7,22 @@ from typing import Any
 import yaml
 
 _TRIES = 12
-"""How many lines that are no YAML are left out before a text counts as none."""
+"""Maximum number of lines that are not YAML before a text is given up."""
 _LONGEST_DAMAGED = 64 * 1024
-"""Letters of the longest text that is read again without such a line."""
+"""Maximum length of a text that is parsed again without such a line."""
 _MOST = 4
-"""How many times larger than its text a document may get by what its aliases repeat."""
+"""Maximum factor by which repeated aliases may enlarge a document beyond its text."""
 _TEMPLATE = re.compile(r"(?m)^[ \t]*(?:\{\{[^\n]*?\}\}|\{%[^\n]*?%\}|\{#[^\n]*?#\})[ \t]*$")
-"""A line that is for the template alone."""
+"""A line that only the template uses."""
 _PROGRAM = re.compile(r"(?m)^[A-Za-z.$(/][^:\n]*$")
-"""A line without indentation that is no field of a mapping, and no item of a list."""
+"""A line without indentation that is neither a field of a mapping nor an item of a list."""
 _SPACES = 3
-"""Most spaces of a field's name."""
+"""Maximum number of spaces in a field's name."""
 _EXPRESSION = re.compile(r"\{\{[^\n]*?\}\}|\{%[^\n]*?%\}")
 
 
 class Placed(str):
-    """A text of a document, and where it stands."""
+    """A text of a document, and its position."""
 
     __slots__ = ("end", "start")
     start: int
@@ -30,12 +30,12 @@ class Placed(str):
 
 
 class _Builder:
-    """Makes the values of nodes. What an alias repeats is made again, as it has a name of its own there."""
+    """Builds the values of nodes. The target of an alias is built again, because it has another name there."""
 
     def __init__(self, size: int) -> None:
         self.left = _MOST * size + 1000
         self.within: set[int] = set()
-        """Nodes that are being made: an alias may lead into its own node."""
+        """Nodes that are being built: an alias may lead into its own node."""
         self.made: set[int] = set()
 
     def value(self, node: Any) -> Any:
@@ -64,7 +64,7 @@ class _Builder:
             value = self.value(inner)
             if name == "<<":
                 merged += value if isinstance(value, list) else [value]
-            # Of two values of one name, both stand in the text.
+            # If a name has two values, both are in the text.
             while name in out:
                 name += "\0"
             out[name] = value
@@ -76,12 +76,12 @@ class _Builder:
 
 
 def placed(text: str) -> list[Any]:
-    """The documents of a text, which may be a template of them; lines that are no YAML are left out.
+    """Returns the documents of a text, which may be a template of them; lines that are not YAML are left out.
 
     Raises:
-        ValueError: it is no YAML.
+        ValueError: the text is not YAML.
     """
-    # What a template computes is a word to YAML, and of the same length.
+    # To YAML, a template expression is a word of equal length.
     if "{{" in text or "{%" in text:
         text = _TEMPLATE.sub(lambda found: "#" * len(found[0]), text)
         text = _EXPRESSION.sub(lambda found: "x" * len(found[0]), text)
@@ -95,7 +95,7 @@ def placed(text: str) -> list[Any]:
         except (yaml.YAMLError, TypeError) as error:
             if len(text) > _LONGEST_DAMAGED or (damaged := _without_line(text, error)) is None:
                 raise ValueError(type(error).__name__) from None
-            # Between the lines of a program, which come first, a document may stand.
+            # A document may be between the lines of a program, which come first.
             other = text if tried else _PROGRAM.sub(lambda found: "#" * len(found[0]), text)
             text = damaged if other == text else other
     else:
@@ -105,7 +105,7 @@ def placed(text: str) -> list[Any]:
 
 
 def _without_line(text: str, error: Exception) -> str | None:
-    """The text with a comment as long as the line that is no YAML in its place; None where that is not known."""
+    """Replaces the line that is not YAML by a comment of equal length; None if that line is not known."""
     mark = getattr(error, "problem_mark", None)
     if str(getattr(error, "context", "")).endswith(("simple key", "quoted scalar")):
         mark = getattr(error, "context_mark", None)
@@ -114,7 +114,7 @@ def _without_line(text: str, error: Exception) -> str | None:
     end = _line_end(text, mark.index)
     start = text.rfind("\n", 0, mark.index) + 1
     if getattr(error, "problem", "") == "mapping values are not allowed in this context" and start:
-        # Words of the line before go on in this one: they are what is no YAML.
+        # Words of the line before continue on this one: they are not YAML.
         before = text.rfind("\n", 0, start - 1) + 1
         words = text[before : start - 1].strip()
         if words and ":" not in words and words[0] not in "-#":

@@ -1,6 +1,6 @@
-"""Secrets in texts: what their own form gives away, and what stands behind a secret's name.
+"""Secrets in texts: those that their own form reveals, and those behind a secret's name.
 
-The patterns are compiled when a text first needs them: most runs see none.
+The patterns are compiled when a text first needs them: most runs need none.
 """
 
 import re
@@ -16,21 +16,21 @@ _BEGINNINGS: Final = (
 )
 """How the forms of secrets begin."""
 TELLS: Final = re.compile(
-    # Each begins with a letter of its own: so they are looked for at once.
+    # Each begins with a different letter, to search for all of them at once.
     r"=|\?|&|\{|\[|:[ \t]|://|\":|':|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbwkK]|bearer |Bearer |BEARER |</"
     r"|password\s|:\n|setenv |set[ -]|_header |login |pass:|/(?i:pass|pwd|pw|token|secret|api|auth|cred)\w*:|:oracle:"
     rf"|sqlplus |<<<|hooks\.|webhook|echo|\(\"|\('|{_BEGINNINGS}"
 )
-"""Without any of these a text holds nothing that the patterns find."""
+"""A text without any of these contains nothing that the patterns find."""
 _USER = (
     r"(?P<lead>\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)"
     r"(?:(?P<user>[^\s/?#@:\"'<>]*):(?P<password>(?!\d{1,5}[/?#])(?:(?!://)[^\s\"'<>@])*(?:@[^\s/?#\"'<>@]*)*)@"
     r"|(?P<only>[^\s/?#@:\"'<>]+)@)"
 )
 _TOKEN_ALONE: Final = ("http://", "https://", "nats://", "tls://", "redis://", "rediss://")
-"""Schemes where a user without a password is a token."""
+"""Schemes in which a user without a password is a token."""
 _TOKEN_USERS: Final = ("", "x-oauth-basic", "x", "x-oauth-token")
-"""Passwords beside which the user is the token."""
+"""Passwords with which the user is the token."""
 _BARE_USER = (
     r"(?P<lead>(?<![\w./:@%+-])(?://)?[\w.+-]+:)(?P<value>[^\s:@/\"'(){}<>$]+)"
     r"(?=@(?!sha\d)(?:[A-Za-z][\w.-]*(?::\d{2,5}\b|\(|/|:(?=\w))|[A-Za-z][\w-]*(?:\.[\w-]+)*\.[a-z]{2,}\b|\[[\da-f:]+\]"
@@ -42,7 +42,7 @@ _PRIVATE = r"(?:[A-Z ]*PRIVATE KEY(?: BLOCK)?)"
 _SHAPES = (
     rf"-----BEGIN {_PRIVATE}-----.*?(?:-----END {_PRIVATE}-----|\Z)"
     r"|\bPuTTY-User-Key-File-\d.*\Z"
-    # The same in base64, by what comes behind BEGIN.
+    # The base64 form, by what follows BEGIN.
     r"|LS0tLS1CRUdJTi(?:BQUklW|BSU0Eg|BFQyBQ|BPUEVO|BFTkNS|BEU0Eg)[\w+/=-]*"
     r"|\b(?:gh[opusr]_[A-Za-z0-9]{10,}|github_pat_\w{10,}|gl(?:pat|dt|rt|cbt|soat|ptt|agent|imt|ft)-[\w-]{10,}"
     r"|(?:AKIA|ASIA)[A-Z0-9]{12,}|eyJ[\w-]{6,1000}\.[\w-]{4,}(?:\.[\w-]*){0,3}|xox[a-z]-[\w-]{8,}|xapp-[\w-]{8,}"
@@ -50,7 +50,7 @@ _SHAPES = (
     r"|ya29\.[\w-]{16,}|GOCSPX-[\w-]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|hv[sbr]\.[\w-]{16,}|dapi[0-9a-f]{32}"
     r"|npm_[A-Za-z0-9]{20,}|pypi-[\w-]{20,}|nvapi-[\w-]{16,}|dop_v1_\w{16,}|dckr_pat_[\w-]{16,}|pul-[0-9a-f]{40}"
     r"|shp(?:at|ss|ca|pa)_\w{16,}|glsa_\w{16,}|gsk_\w{16,}|r8_\w{16,}|tskey-[\w-]{10,}|AGE-SECRET-KEY-1[A-Z0-9]{20,})"
-    # Hashes of passwords, as htpasswd and crypt(3) write them.
+    # Password hashes, as htpasswd and crypt(3) write them.
     r"|\$(?:apr1|2[abxy]|[156y])\$[./\w$]{16,}|\{S?SHA\d*\}[\w+/=]{16,}"
 )
 _WEBHOOK = (
@@ -65,13 +65,13 @@ _LOGIN = (
 )
 _COOKIE = r"(?P<lead>(?i:\b(?:set-)?cookie)[\"']?:[ \t]*[\"']?)(?P<value>(?!\(hidden)[^\s\"'=]+=[^\"'\n]*)"
 _MORE = r"(?:\n[ \t]*[^\s\"':]+(?=[ \t]*[\n\"']))*\n?[ \t]*"
-"""Further lines of a value in quotes: one word each, so that a lost quote takes no other line along."""
+"""Further lines of a quoted value: one word each, so that a missing quote does not include other lines."""
 _QUOTED = rf"(?:\"(?:[^\"\\\n]|\\.)*(?:{_MORE}\")?|'[^'\n]*(?:{_MORE}')?)"
 _CLOSED = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
 _BARE = r"(?:\\.|[^\s;&|\"'\\])+"
 _VALUE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]?|{_QUOTED}|[^\s;&|\"']+)"
 _WORD = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]|\$?(?:{_QUOTED}|{_BARE})(?:{_CLOSED}|(?![,)\]}}>/:]){_BARE})*)"
-"""The value behind ``=``, which a shell puts together from parts with quotes and without."""
+"""The value behind ``=``, which a shell puts together from quoted and unquoted parts."""
 _WITHIN = {
     quote: (
         rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n{quote}]*\]"
@@ -79,25 +79,25 @@ _WITHIN = {
     )
     for quote, other in (('"', "'"), ("'", '"'))
 }
-"""The same within quotes, which end it."""
+"""The value behind ``=`` within quotes, which end it."""
 _ALONE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n\"']*\]|{_QUOTED}|{_BARE})"
-"""The same where quotes open right before the name."""
+"""The value behind ``=`` if quotes open right before the name."""
 _CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
 _NEAR: Final = 400
-"""Letters before a value in which a bracket may have been opened that ends it."""
+"""Characters before a value in which a bracket that ends it may have been opened."""
 _NAME = (
     r"(?<![\w$.-])(?<!\$[({])(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?"
     r"(?:[ \t]*(?P<equals>=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*)(?P<escaped>\\[\"'])?"
 )
 _ESCAPED = r"(?P<value>(?:(?!\\[\"']).)*)"
-"""A value in quotes that are themselves escaped: JSON in a text of JSON."""
+"""A value in escaped quotes: JSON in a text of JSON."""
 _OPTION = rf"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*)[ \t]+)(?!-){_VALUE}"
 _SET = (
     rf"(?P<lead>\b(?:setenv|set-header|(?:proxy_set|fastcgi_set|grpc_set|add|more_set)_header|config:set|set[ \t]+-\w+"
     rf"|(?i:config(?:ure)?|header|requestheader)[ \t]+set(?:[ \t]+-\S+)*)[ \t]+"
     rf"(?P<name>[A-Za-z_][\w.-]*)[ \t]+)(?![=:]){_VALUE}"
 )
-"""Names and values of a shell's variables, of configurations that a program sets, of headers that a proxy sets."""
+"""Names and values of shell variables, of configurations that a program sets, of headers that a proxy sets."""
 _SLASHED = r"(?P<lead>(?<![\w/.:@-])/(?P<name>[A-Za-z]\w*):)(?P<value>[^\s/\"';&|][^\s\"';&|]{3,})"
 _COLON = r"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*):)(?P<value>[^\s\"';&|]+)"
 _PASS = r"(?P<lead>-pass\w*[ \t=]+[\"']?pass:)(?P<value>[^\s\"';&|]+)"
@@ -138,7 +138,7 @@ _PROGRAMS: Final = {
 }
 """Short options that take a password, by program; those of curl take ``USER:PASSWORD``."""
 _JOINED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z"})
-"""Programs where the password follows its option without a space."""
+"""Programs in which the password follows its option without a space."""
 _BY_OPTION: Final = {
     options: [name for name, own in _PROGRAMS.items() if own == options] for options in _PROGRAMS.values()
 }
@@ -155,19 +155,19 @@ _WORDS_BEFORE: Final = {
     "set": ("aws", "configure", "config", "git", "gcloud", "pulumi", "npm", "pip", "az", "wandb"),
     "login": ("vault", "bao", "wandb", "comet", "clearml", "railway", "infisical"),
 }
-"""Words of a command line behind which a name and a value, or a token, stand; and the words that lead there."""
+"""Words of a command line that precede a name and a value, or a token; and the words that lead there."""
 _FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
 _PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
-"""What ``docker run -p`` takes."""
+"""The argument of ``docker run -p``."""
 _GUESSED = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/.:=,-]{8,}")
-"""What may be a password behind ``-p`` of a program that nobody knows: letters and digits, no path, port or name."""
+"""A possible password behind ``-p`` of an unknown program: letters and digits, no path, port or name."""
 
 
 def hidden_text(text: str) -> str:
-    """Text of messages, from programs and servers, without credentials that their own form gives away.
+    """Returns text of messages, from programs and servers, without credentials that their own form reveals.
 
-    These are users and passwords in addresses, secret parameters of queries, headers that log in, private keys, and
-    tokens with a known beginning.
+    These are users and passwords in URLs, secret parameters of queries, headers that log in, private keys, and tokens
+    with a known prefix.
     """
     if not TELLS.search(text):
         return text
@@ -185,14 +185,14 @@ def hidden_text(text: str) -> str:
 
 
 def secret_places(text: str) -> list[tuple[int, int]]:
-    """Where keys and tokens stand in a text that may go over several lines."""
+    """Returns the positions of keys and tokens in a text that may have several lines."""
     if not re.search(_BEGINNINGS, text):
         return []
     return [found.span() for found in re.finditer(_SHAPES, text, flags=re.DOTALL)]
 
 
 def hidden_assignments(text: str) -> str:
-    """A text that may be a line of shell, a program or the content of a file, without the secrets that it names."""
+    """Hides named secrets in a text that may be a line of shell, a program or the content of a file."""
     shown = hidden_text(text)
     if "=" in text or ":" in text:
         shown = _assigned(shown)
@@ -203,10 +203,10 @@ def hidden_assignments(text: str) -> str:
 
 
 def hidden_arguments(items: list[str | None]) -> list[str | None]:
-    """A command line without the values of options that are secrets: ``--password=x``, ``--password x``, ``-p x``.
+    """Hides secret option values in a command line: ``--password=x``, ``--password x``, ``-p x``.
 
     Args:
-        items: texts; None for what is no text.
+        items: texts; None for an item that is not text.
     """
     out: list[str | None] = []
     verb = ""
@@ -241,7 +241,7 @@ def hidden_arguments(items: list[str | None]) -> list[str | None]:
 
 
 def _short(program: str, item: str) -> str | None:
-    """An argument that is an option of ``_PROGRAMS``, without its password; None where it is none."""
+    """Returns an argument that is an option of ``_PROGRAMS``, without its password; None if it is none of them."""
     options = _PROGRAMS.get(program, ("-p",))
     if item in options:
         return item
@@ -267,7 +267,7 @@ def _following(name: str, program: str, value: str) -> str:
 
 
 def _credential(program: str, value: str) -> str:
-    """A password; of ``USER:PASSWORD`` the user stays."""
+    """Hides a password; the user of ``USER:PASSWORD`` stays."""
     if is_hidden_or_plain("", value) or _PORTS.fullmatch(value):
         return value
     if program != "curl":
@@ -289,17 +289,17 @@ def _command(found: re.Match[str]) -> str:
 
 
 def _address(found: re.Match[str]) -> str:
-    """An address without its password, or without a user that is a token: ``https://ghp_x@host``."""
+    """Hides a URL's password, or a user that is a token: ``https://ghp_x@host``."""
     lead, user, only = found["lead"], found["user"], found["only"]
     http = lead.lower().endswith(_TOKEN_ALONE)
     if only is not None:
-        # Git and brokers take plain users; over HTTP a user alone is a token.
+        # Git and brokers accept plain users; over HTTP a user alone is a token.
         plain = not http or only.startswith("$") or only in ("git", "default")
         return found[0] if plain or only.startswith("(hidden") else f"{lead}{HIDDEN}@"
     password = found["password"]
     if http and user and password in _TOKEN_USERS and not is_hidden_or_plain("", user):
         return f"{lead}{HIDDEN}:{password}@"
-    # A reference to a variable is no password.
+    # A reference to a variable is not a password.
     if is_hidden_or_plain("", password) or password in _TOKEN_USERS:
         return found[0]
     return f"{lead}{user}:{HIDDEN}@"
@@ -313,7 +313,7 @@ def _parameter(found: re.Match[str]) -> str:
 
 
 def _shown(name: str, value: str) -> str | None:
-    """What stands for the value of a secret in a text, in quotes where it was; None for what is none."""
+    """Returns the replacement of a secret's value in a text, in its quotes; None if the value is not a secret."""
     bare = value.removeprefix("$").strip("\"'") if value[:2] in ("$'", '$"') else value.strip("\"'")
     if bare == "[" or is_plain(name, bare) or bare.startswith(("(hidden", "{", "$(", "`", "|", ">", "<<")):
         return None
@@ -322,13 +322,13 @@ def _shown(name: str, value: str) -> str | None:
 
 
 class _Quotes:
-    """Whether a place of a text stands within quotes that were opened on its line."""
+    """Whether a position in a text is within quotes that were opened on its line."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at, self.open = text, 0, ""
 
     def within(self, end: int) -> str:
-        """The quote that is open there; asked for one place behind the other."""
+        """Returns the open quote at a position; positions must be increasing."""
         for found in re.compile(r"[\"'\\\n]").finditer(self.text, self.at, end):
             letter, at = found[0], found.start()
             if at < self.at:
@@ -347,14 +347,14 @@ class _Quotes:
 
 
 def _assigned(text: str) -> str:
-    """A text without the values of secrets in ``NAME=value`` and ``name: value``, however they are nested."""
+    """Hides the values of secrets in ``NAME=value`` and ``name: value``, however they are nested."""
     names = re.compile(_NAME)
     quotes = _Quotes(text)
     parts: list[str] = []
     start = at = 0
     while (found := names.search(text, at)) is not None:
         at, name = found.end(), found["name"]
-        # Of a header that logs in, the kind of login stays.
+        # The login scheme of a header stays.
         if not is_secret(name) or name.lower().endswith(("authorization", "set-cookie")) or name.lower() == "cookie":
             continue
         if found["escaped"]:
@@ -375,7 +375,7 @@ def _assigned(text: str) -> str:
 
 
 def _ended(text: str, at: int, value: str) -> str:
-    """A value without what belongs to the list or the call around it: a comma, a bracket that was opened before."""
+    """Returns a value without the end of the enclosing list or call: a comma, a bracket that was opened before."""
     if value[0] in "\"'[(" or value.startswith("$"):
         return value
     while len(value) > 1 and value[-1] in ",)]}":
@@ -403,7 +403,7 @@ def _login(found: re.Match[str]) -> str:
 
 
 _Rules = tuple[tuple[tuple[str, ...], str, Callable[[re.Match[str]], str]], ...]
-"""Patterns, each behind texts of which one must be there for it."""
+"""Patterns, each after texts of which at least one must be present."""
 _HEADERS: Final[_Rules] = (
     (("authorization",), _LOGIN, _login),
     (("cookie",), _COOKIE, _lead),

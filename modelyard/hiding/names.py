@@ -1,4 +1,4 @@
-"""Names that say that a value is a secret, and values that are none whatever their name."""
+"""Names that mark a value as a secret, and values that are never secrets."""
 
 import re
 from functools import lru_cache
@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 HIDDEN = "(hidden)"
-"""Stands for a value that looks like a secret."""
+"""Replaces a value that looks like a secret."""
 CHANGED = "(hidden, changed)"
-"""Stands for the later of two values that look like a secret and differ."""
+"""Replaces the later of two values that look like a secret and differ."""
 
 _SECRET = frozenset(
     {
@@ -16,23 +16,23 @@ _SECRET = frozenset(
         *("authtoken", "accesstoken", "mnemonic"),
     }
 )
-"""Words that make any name the name of a secret; their plurals do too."""
+"""Words that make any name a secret's name; so do their plurals."""
 _ENDING = (
     *("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "pwd", "pw", "psk", "jwt"),
     *("apikey", "secretkey", "accesskey", "privatekey", "sshkey", "authkey", "accountkey", "masterkey", "signingkey"),
     *("encryptionkey", "sharedkey", "sessionkey", "licensekey", "clientkey", "servicekey", "webhookkey", "fernetkey"),
     *("privkey", "connectionstring", "passwordhash"),
 )
-"""How such a word may also end: ``PGPASSWORD``."""
+"""Endings that count like such a word: ``PGPASSWORD``."""
 _LAST = frozenset({"requirepass", "auth", "authorization", "cookie", "bearer", "pat", "sig", "signature"})
-"""Words that only say so at the end: ``BASIC_AUTH``, not ``AUTH_MODE``."""
+"""Words that mark a secret only at the end: ``BASIC_AUTH``, not ``AUTH_MODE``."""
 _JOINED_LAST = ("cookie", "authorization", "basicauth", "bearer")
-"""How such a word may also end: ``SESSIONCOOKIE``."""
+"""Endings that count like such a last word: ``SESSIONCOOKIE``."""
 _OWNERS = (
     *("github", "gitlab", "git", "gh", "gl", "ado", "azure", "devops", "db", "pg", "my", "app", "api", "bot", "ci"),
     *("user", "admin", "root", "ldap", "redis", "mysql", "mongo", "postgres"),
 )
-"""What stands before a short word of ``_SHORT`` without a boundary: ``DBPAT``."""
+"""Prefixes of a short word of ``_SHORT`` without a boundary: ``DBPAT``."""
 _SHORT = ("pat", "cred", "auth", "totp", "mnemonic")
 _WHEN = frozenset({"old", "new", "previous", "next", "prod", "production", "staging", "dev", "test", "backup"})
 """Last words that say which of several secrets it is, or until when: ``GITHUB_PAT_OLD``."""
@@ -44,7 +44,7 @@ _KEYS = frozenset(
         *("auth", "license", "service", "subscription", "client", "deploy", "webhook", "hmac", "aes", "ssh", "jwt"),
         *("session", "shared", "unseal", "app", "openai", "anthropic", "azure", "wandb", "priv", "admin", "root"),
         *("crypto", "cipher", "activation", "gpg", "pgp", "rsa", "ecdsa", "wireguard", "wg", "vpn", "recaptcha"),
-        # Services that give out keys.
+        # Services that issue keys.
         *("stripe", "sendgrid", "twilio", "mailgun", "mailchimp", "mandrill", "postmark", "resend", "paypal", "plaid"),
         *("datadog", "newrelic", "sentry", "pagerduty", "opsgenie", "honeycomb", "grafana", "bugsnag", "rollbar"),
         *("github", "gitlab", "slack", "telegram", "discord", "jira", "atlassian", "notion", "airtable", "hubspot"),
@@ -58,7 +58,7 @@ _KEYS = frozenset(
         *("docker", "dockerhub", "quay", "artifactory", "jfrog", "nexus", "npm", "pypi", "codecov", "sonar"),
     }
 )
-"""What stands before ``key`` in the name of a secret, however it is spelled."""
+"""Words before ``key`` in the name of a secret, in any spelling."""
 _PLAIN_KEYS = frozenset(
     {
         *("sort", "partition", "routing", "primary", "foreign", "public", "cache", "queue", "group", "label", "taint"),
@@ -67,7 +67,7 @@ _PLAIN_KEYS = frozenset(
         *("model", "feature", "join", "tenant", "metric", "prefix", "data", "dataset", "event", "num", "query"),
     }
 )
-"""What stands before ``KEY`` in the name of a variable that is none; every other variable of such a name is one."""
+"""Words before ``KEY`` in the name of a variable that is not a secret; every other variable with ``KEY`` is one."""
 _COUNTED = frozenset(
     {
         *("max", "min", "num", "number", "total", "count", "new", "prompt", "completion", "input", "output", "batched"),
@@ -75,7 +75,7 @@ _COUNTED = frozenset(
         *("unk", "cls", "sep", "mask", "train", "training", "vocab", "image", "budget", "warmup", "second"),
     }
 )
-"""What stands beside ``token`` or ``tokens`` where they are those of a language model: ``MAX_TOKENS``."""
+"""Words next to ``token`` or ``tokens`` that refer to a language model's tokens: ``MAX_TOKENS``."""
 _COUNTS = frozenset({"id", "ids", "index", "indices", "num", "number"})
 """Last words of names of a model's tokens: ``token_ids``."""
 _PAIRS = frozenset(
@@ -84,7 +84,7 @@ _PAIRS = frozenset(
         *(("totp", "seed"), ("recovery", "phrase"), ("recovery", "code"), ("backup", "code"), ("otp", "secret")),
     }
 )
-"""Two words that together name a secret."""
+"""Pairs of words that together name a secret."""
 _ELSEWHERE = frozenset(
     {
         *("file", "files", "path", "paths", "dir", "name", "names", "ref", "refs", "url", "uri", "ttl", "seconds"),
@@ -93,7 +93,7 @@ _ELSEWHERE = frozenset(
         *("stdin", "audience"),
     }
 )
-"""Last words of names of what only leads to a secret, or tells about one."""
+"""Last words of names that only lead to a secret, or describe one."""
 _BESIDE = frozenset(
     {
         *("name", "key", "keys", "optional", "user", "username", "kind", "version", "host", "server", "port", "create"),
@@ -101,26 +101,26 @@ _BESIDE = frozenset(
         *("operator", "format", "login", "metadata", "from"),
     }
 )
-"""Last words of names of what stands beside a secret in the same mapping."""
+"""Last words of names next to a secret in the same mapping."""
 _HARMLESS = frozenset({"", "true", "false", "yes", "no", "none", "null", HIDDEN, CHANGED})
 _WORDS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _REFERENCE = re.compile(
     r"\$(?:\([^)]*\)|\w+|\{\w+(?::?[?+].*|:?-)?\}?|\{\{.*)|\$\(.*|`.*|\{\{.*|\{%.*|%\w+%|<[^<>]*>|\[[A-Z_]+\]",
     re.DOTALL,
 )
-"""What stands for a value: a variable, what a command prints, a template's expression, a place to fill in."""
+"""A placeholder for a value: a variable, a command's output, a template's expression, a place to fill in."""
 _PLACE = re.compile(
     r"(?:file://)?~?/(?:var|etc|run|home|mnt|opt|root|secrets?|tmp|usr|data|app|workspace)(?:/[\w.@-]+)+"
 )
-"""A path of a container: where a secret is, not what it is."""
+"""A container path: where a secret is, not what it is."""
 _FILE = re.compile(r"[\w.-]+\.(?:key|pem|crt|cer|p12|pfx|jks|json|ya?ml|txt)")
-"""A file's name, or the name of a key of a Secret that is like one."""
+"""A file name, or the name of a Secret's key that looks like one."""
 _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Whether a name says that its value is a secret: ``DB_PASSWORD``, ``apiKey``, ``API_KEYS``; not ``TOKEN_FILE``."""
+    """Whether a name marks its value as a secret: ``DB_PASSWORD``, ``apiKey``, ``API_KEYS``; not ``TOKEN_FILE``."""
     words = [word.lower() for word in _WORDS.findall(name)]
     while len(words) > 1 and words[-1] in _WHEN:
         words.pop()
@@ -144,14 +144,14 @@ def is_secret(name: str) -> bool:
 
 
 def _singular(word: str) -> str:
-    """A word without the ``s`` of its plural; a signature's plural is rather that of functions."""
+    """Returns a word without the plural ``s``; the plural of signature is usually that of functions, and stays."""
     if word[-1] != "s" or word.endswith("pass") or word in _KEYS or word in ("sigs", "signatures"):
         return word
     return word[:-1]
 
 
 def _is_joined(word: str) -> bool:
-    """Whether a word is two that name a secret, without a boundary: ``stripekey``, ``dbpat``."""
+    """Whether a word is two words that name a secret, without a boundary: ``stripekey``, ``dbpat``."""
     if word.endswith("key"):
         return word[:-3] in _KEYS
     return any(word.endswith(short) and word.removesuffix(short) in _OWNERS for short in _SHORT)
@@ -166,17 +166,17 @@ def _is_counted(words: list[str]) -> bool:
 
 
 _ALWAYS = frozenset({"access", "auth", "api", "secret", "session", "bearer", "refresh", "bot", "security"})
-"""Words with which a token is one that logs in, whatever else its name says."""
+"""Words that make a token a login token, regardless of the rest of its name."""
 
 
 def is_beside(name: str) -> bool:
-    """Whether a field of a secret's mapping only tells about the secret: its name, its user, where it is."""
+    """Whether a field of a secret's mapping only describes the secret: its name, its user, where it is."""
     words = [word.lower() for word in _WORDS.findall(name)]
     return bool(words) and (words[-1] in _ELSEWHERE or words[-1] in _BESIDE)
 
 
 def is_plain(name: str, value: Any) -> bool:
-    """Whether a value cannot be the secret that its name speaks of: a switch, a number of tokens, a reference."""
+    """Whether a value cannot be the secret that its name suggests: a switch, a number of tokens, a reference."""
     if isinstance(value, bool) or value is None:
         return True
     text = str(value)
@@ -191,5 +191,5 @@ def is_plain(name: str, value: Any) -> bool:
 
 
 def is_hidden_or_plain(name: str, value: str) -> bool:
-    """The same, or whether it is hidden already."""
+    """Whether a value is hidden already, or cannot be the secret that its name suggests."""
     return value.startswith("(hidden") or is_plain(name, value)

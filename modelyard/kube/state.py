@@ -1,4 +1,4 @@
-"""The starting state of a plan, whatever it was read from."""
+"""The starting state of a plan, regardless of its source."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -10,18 +10,18 @@ from modelyard.kube.kinds import is_namespaced
 SCALED_OBJECT = "ScaledObject"
 """KEDA's kind."""
 PAUSED = "autoscaling.keda.sh/paused"
-"""The annotation that stops one."""
+"""The annotation that pauses a ScaledObject."""
 PAUSED_REPLICAS = "autoscaling.keda.sh/paused-replicas"
-"""The annotation that stops one at a number of pods."""
+"""The annotation that pauses a ScaledObject at a number of pods."""
 
 
 class ObjectKey(NamedTuple):
-    """What tells one object of a cluster from another."""
+    """The identity of an object in a cluster."""
 
     api_version: str
     kind: str
     namespace: str
-    """Empty where the kind stands in none."""
+    """Empty if the kind is not namespaced."""
     name: str
 
 
@@ -36,7 +36,7 @@ class Node(NamedTuple):
 
 
 class Pod(NamedTuple):
-    """What one running pod takes from its node."""
+    """What one running pod uses of its node."""
 
     node: str
     owner: str
@@ -45,7 +45,7 @@ class Pod(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """What one ResourceQuota lets the pods of its namespace take. Amounts are cores, bytes or counts by the quota's own
+    """What one ResourceQuota allows the pods of its namespace. Amounts are cores, bytes or counts by the quota's own
     names (``requests.nvidia.com/gpu``, ``limits.cpu``, ``pods``).
     """
 
@@ -56,32 +56,32 @@ class Quota(NamedTuple):
 
 
 class Scaler(NamedTuple):
-    """An object by which an autoscaler sets the replicas of another."""
+    """An object by which an autoscaler sets the replicas of another object."""
 
     kind: str
     """``HorizontalPodAutoscaler`` or ``ScaledObject``."""
     name: str
     target: ObjectKey
     made_by: str = ""
-    """The ScaledObject for which KEDA made it; empty where somebody else did."""
+    """The ScaledObject for which KEDA created it; empty if it has another creator."""
 
     @property
     def wakes(self) -> bool:
-        """Whether it starts the first pod of what has none; the other kind lets 0 replicas be."""
+        """Whether it starts the first pod of a workload without pods; the other kind leaves 0 replicas alone."""
         return self.kind == SCALED_OBJECT
 
 
 class Held(NamedTuple):
-    """What the engine's state has of one object that was applied."""
+    """What the engine's state has of one applied object."""
 
     managed: bool
-    """Whether the stack owns the whole object, which the engine deletes; else a ledger puts it back."""
+    """Whether the stack owns the whole object, which the engine deletes; else a ledger restores it."""
     ledger: str = ""
-    """The state's copy of the object's ledger, empty where it has none."""
+    """The state's copy of the object's ledger, empty if it has none."""
     role: str = ""
-    """The workload it was applied for, empty where that is not known."""
+    """The workload for which it was applied, empty if unknown."""
     forgotten: bool = False
-    """Whether only a note is left of a whole object: a refresh did not find it and took it out of the state."""
+    """Whether only a note of a whole object is left: a refresh did not find it and removed it from the state."""
 
 
 class ClusterState(NamedTuple):
@@ -89,42 +89,42 @@ class ClusterState(NamedTuple):
 
     source: Literal["live", "recorded"]
     identity: str
-    """UID of the namespace kube-system, which a cluster keeps for life."""
+    """UID of the namespace kube-system, which never changes in a cluster."""
     version: str
-    """As the API server says it, such as ``v1.35.4``."""
+    """As the API server reports it, such as ``v1.35.4``."""
     objects: Mapping[ObjectKey, dict[str, Any]]
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
-    """Those that count every pod of their namespace."""
+    """Quotas that count every pod of their namespace."""
     scalers: tuple[Scaler, ...] = ()
-    """Those of the targets' namespaces, as far as these credentials may see them."""
+    """Autoscalers in the targets' namespaces, as far as these credentials may see them."""
     held: Mapping[ObjectKey, Held] | None = None
-    """What the engine's state has of the stack; None where nobody could look, as in a recording."""
+    """What the engine's state has of the stack; None if it could not be read, as for a recorded platform."""
 
     def __repr__(self) -> str:
-        """Without the objects, which may hold secrets."""
+        """Omits the objects, which may hold secrets."""
         return f"ClusterState({self.source}, {self.identity}, {len(self.objects)} objects)"
 
     def copy_of(self, key: ObjectKey) -> str:
-        """The ledger that the engine's state has of an object; empty where it has none."""
+        """Returns the ledger of an object in the engine's state; empty if it has none."""
         return self.held[key].ledger if self.held and key in self.held else ""
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The annotations of an object, empty where it has none."""
+    """Returns the annotations of an object, empty if it has none."""
     return (body.get("metadata") or {}).get("annotations") or {}
 
 
 def key_of(body: Mapping[str, Any], namespace: str) -> ObjectKey:
-    """The key of an object, in ``namespace`` unless it says another; in none where its kind stands in none."""
+    """Returns an object's key, in ``namespace`` unless it sets another; in none if its kind is not namespaced."""
     metadata, api_version, kind = body.get("metadata") or {}, body["apiVersion"], body["kind"]
     place = (metadata.get("namespace") or namespace) if is_namespaced(api_version, kind) else ""
     return ObjectKey(api_version, kind, place, metadata["name"])
 
 
 def node_of(body: Mapping[str, Any]) -> Node:
-    """A node from the object that the API server returns."""
+    """Returns a node from the object that the API server returns."""
     spec, metadata = body.get("spec") or {}, body["metadata"]
     return Node(
         metadata["name"],
@@ -136,7 +136,7 @@ def node_of(body: Mapping[str, Any]) -> Node:
 
 
 def quotas_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
-    """The quotas among ResourceQuota objects that count every pod; those with scopes count some, and are left out."""
+    """Returns the quotas among ResourceQuota objects that count every pod, not those with scopes, which count some."""
     found = []
     for body in bodies:
         spec, status, metadata = body.get("spec") or {}, body.get("status") or {}, body["metadata"]
@@ -147,7 +147,7 @@ def quotas_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Quota, ...]:
 
 
 def scalers_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Scaler, ...]:
-    """The autoscalers among objects that refer to what they scale; a paused one writes nothing and is left out."""
+    """Returns the autoscalers among objects that refer to what they scale, except paused ones, which write nothing."""
     found = []
     for body in bodies:
         metadata, ref = body["metadata"], (body.get("spec") or {}).get("scaleTargetRef") or {}
@@ -163,7 +163,7 @@ def scalers_of(bodies: Iterable[Mapping[str, Any]]) -> tuple[Scaler, ...]:
 
 
 def amounts(resources: Mapping[str, str | int | float]) -> dict[str, Fraction]:
-    """Quantities by resource name as exact numbers."""
+    """Returns quantities by resource name as exact numbers."""
     return {name: quantity.parse(value) for name, value in resources.items()}
 
 
@@ -172,7 +172,7 @@ _REVISION = "deployment.kubernetes.io/revision"
 
 
 def essence(body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object without what changes by itself: status, versions, times and the rollout's revision."""
+    """Returns an object without what changes by itself: status, versions, times and the rollout's revision."""
     metadata = {name: value for name, value in body.get("metadata", {}).items() if name not in _VOLATILE}
     annotations = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != _REVISION}
     metadata.pop("annotations", None)

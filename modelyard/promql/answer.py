@@ -1,4 +1,4 @@
-"""What is wrong with a query's answer as a whole: an autoscaler needs one number, and 0 while there is no work."""
+"""Checks a query's answer as a whole: an autoscaler needs one number, and 0 while there is no work."""
 
 import math
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from modelyard.promql.syntax import COMPARISONS, Binary, Call, Node, Selector, c
 from modelyard.promql.values import Shape
 
 _LONGEST_REMEDY = 100
-"""Characters of a query that is written out in a remedy."""
+"""Maximum characters of a query that a remedy repeats."""
 
 
 def check_answer(text: str, tree: Node) -> Iterator[Problem]:
-    """What is wrong with the answer of a valid query."""
+    """Yields what is wrong with the answer of a valid query."""
     shape = infer(tree, scraped=False).shape
     start = tree.span[0]
     if shape.kind == "matrix":
@@ -58,7 +58,7 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
 
 
 def _differing(shape: Shape) -> str:
-    """What tells the series of an answer apart."""
+    """Describes what distinguishes the series of an answer."""
     named = sorted(label for label, values in shape.labels.named.items() if values.number > 1 and label != NAME)
     if shape.labels.rest == ABSENT and named:
         return f"combination of {', '.join(named)}" if len(named) > 1 else f"value of {named[0]}"
@@ -118,7 +118,7 @@ def _awake(tree: Node, shape: Shape) -> Iterator[Problem]:
 
 
 def _lost_sums(tree: Node) -> Iterator[Problem]:
-    """Sums of two numbers inside a query of which one may be missing: then the other is lost as well."""
+    """Finds sums inside a query of which one operand may be missing: then the other is lost as well."""
     for node in every(tree):
         if node is tree or not isinstance(node, Binary) or node.operator != "+":
             continue
@@ -134,7 +134,7 @@ def _lost_sums(tree: Node) -> Iterator[Problem]:
 
 
 def _scalars(tree: Node) -> Iterator[Problem]:
-    """Where ``scalar`` may have none or several series to choose from: then it is no number."""
+    """Finds ``scalar`` with possibly none or several series: then its result is not a number."""
     for node in every(tree):
         if isinstance(node, Call) and node.function == "scalar":
             inner = infer(node.args[0], scraped=False).shape
@@ -151,7 +151,7 @@ def _scalars(tree: Node) -> Iterator[Problem]:
 
 
 def _fallbacks(tree: Node) -> Iterator[Problem]:
-    """Numbers above 0 that stand in where there is no series."""
+    """Finds numbers above 0 that replace missing series."""
     for node in every(tree):
         if not isinstance(node, Binary) or node.operator != "or":
             continue
@@ -172,7 +172,7 @@ def _of(node: Call) -> Series:
 
 
 def every(tree: Node) -> Iterator[Node]:
-    """A node and all below it."""
+    """Yields a node and all nodes below it."""
     yield tree
     for child in children(tree):
         yield from every(child)

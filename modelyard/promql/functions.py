@@ -1,8 +1,8 @@
-"""What every function of PromQL does to the number of series, their labels and their values.
+"""How each PromQL function changes the number of series, their labels and their values.
 
-Sources: Prometheus' ``docs/querying/functions.md`` and ``promql/functions.go`` (3.x; ``holt_winters`` aside, a function
-of 2.x does the same there). A test asks a real server about every function that its version has. A function that is
-missing here is taken for one that may give anything.
+Sources: Prometheus' ``docs/querying/functions.md`` and ``promql/functions.go`` (3.x; except for ``holt_winters``, 2.x
+functions behave the same there). A test asks a real server about every function that its version has. A function that
+is missing here may return anything.
 """
 
 from enum import Enum
@@ -17,7 +17,7 @@ class Series(Enum):
     EACH = "each"
     """One for each."""
     SOME = "some"
-    """At most one for each: histograms only, or only where the data allows it."""
+    """At most one for each: only histograms, or only where the data allows it."""
     ONE = "one"
     """Exactly one, without labels."""
     NUMBER = "number"
@@ -25,7 +25,7 @@ class Series(Enum):
     WINDOW = "window"
     """One for each that has enough samples in the window."""
     ABSENCE = "absence"
-    """One where the argument has none, none where it has some."""
+    """One if the argument has none, none if it has some."""
     BUCKETS = "buckets"
     """At most one for each set of buckets: the label ``le`` is dropped."""
 
@@ -62,10 +62,10 @@ _DATES: Final = {
     "minute": (0, 59),
     "month": (1, 12),
 }
-"""Functions of a moment, with their least and greatest value. Without an argument they take the present one."""
+"""Functions of a moment, with their minimum and maximum. Without an argument they use the current time."""
 
 FUNCTIONS: Final[dict[str, Function]] = {
-    # Numbers in, numbers out; the metric's name goes. Values that are no number stay none.
+    # Numbers in, numbers out; the metric's name is dropped. NaN stays NaN.
     "abs": _of_each(NOT_NEGATIVE),
     "acos": _of_each(NOT_NEGATIVE),
     "acosh": _of_each(NOT_NEGATIVE),
@@ -74,7 +74,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "atan": _of_each(),
     "atanh": _of_each(),
     "ceil": _of_each(),
-    "clamp": _of_each(),  # none where the least is above the greatest: see ``calls``
+    "clamp": _of_each(),  # none if the minimum exceeds the maximum: see ``calls``
     "clamp_max": _of_each(),
     "clamp_min": _of_each(),
     "cos": _of_each(_UNIT),
@@ -96,14 +96,14 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "timestamp": _of_each(NOT_NEGATIVE),
     "year": _of_each(),
     **{name: _of_each(Interval(float(low), float(high))) for name, (low, high) in _DATES.items()},
-    # The same series in another order, or with other labels (``calls`` knows which).
+    # The input series in another order, or with other labels (``calls`` knows which).
     "sort": _of_each(keeps_name=True, keeps_values=True),
     "sort_desc": _of_each(keeps_name=True, keeps_values=True),
     "sort_by_label": _of_each(keeps_name=True, keeps_values=True, experimental=True),
     "sort_by_label_desc": _of_each(keeps_name=True, keeps_values=True, experimental=True),
     "label_join": _of_each(keeps_name=True, keeps_values=True),
     "label_replace": _of_each(keeps_name=True, keeps_values=True),
-    # With a second argument a series without fitting info metric is left out.
+    # With a second argument, a series without a matching info metric is left out.
     "info": Function(Series.SOME, keeps_name=True, keeps_values=True, experimental=True),
     # Windows. Rates and slopes need two samples.
     "avg_over_time": _window(1, keeps_values=True),
@@ -132,7 +132,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "ts_of_last_over_time": _window(1, NOT_NEGATIVE, experimental=True),
     "ts_of_max_over_time": _window(1, NOT_NEGATIVE, experimental=True),
     "ts_of_min_over_time": _window(1, NOT_NEGATIVE, experimental=True),
-    # Whether there is anything.
+    # Whether series exist.
     "absent": Function(Series.ABSENCE, ONE),
     "absent_over_time": Function(Series.ABSENCE, ONE),
     # Histograms. Native ones hold their own buckets; other samples are left out.
@@ -145,10 +145,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "histogram_stdvar": Function(Series.SOME, NOT_NEGATIVE),
     "histogram_sum": Function(Series.SOME),
     "start_timestamp": Function(Series.SOME, NOT_NEGATIVE, experimental=True),
-    # From numbers to series and back. ``vector`` keeps its number.
+    # Between numbers and series. ``vector`` keeps its number.
     "vector": Function(Series.ONE, keeps_values=True),
     "scalar": Function(Series.NUMBER),
-    # Numbers of the moment.
+    # Numbers of the current moment.
     "end": Function(Series.NUMBER, experimental=True),
     "max_of": Function(Series.NUMBER, experimental=True),
     "min_of": Function(Series.NUMBER, experimental=True),
@@ -160,7 +160,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 }
 
 UNKNOWN: Final = Function(Series.SOME)
-"""What is taken for a function that is missing in the table."""
+"""Stands for a function that is missing in the table."""
 
 EXPERIMENTAL_AGGREGATIONS: Final = frozenset({"limitk", "limit_ratio"})
-"""Aggregations that need the same feature flag."""
+"""Aggregations that need the feature flag too."""

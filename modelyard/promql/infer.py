@@ -1,7 +1,7 @@
-"""From a query's tree to what its answer can be: how many series, with which labels and values.
+"""Infers from a query's tree what its answer can be: how many series, with which labels and values.
 
-An abstract interpretation: each node's ``Shape`` is computed from those of its children, and what goes wrong on the
-way, whatever the server holds, is reported once, where it happens.
+An abstract interpretation: each node's ``Shape`` is computed from those of its children, and errors that any server
+would have are reported once, where they occur.
 """
 
 import math
@@ -28,7 +28,7 @@ from modelyard.promql.values import (
 )
 
 DEFAULT_STEP = 60.0
-"""Seconds: ``global.evaluation_interval`` of a server that nobody configured, a subquery's step where it has none."""
+"""Seconds: the default ``global.evaluation_interval`` of a server, which is the step of a subquery without a step."""
 
 
 class Inferred(NamedTuple):
@@ -36,16 +36,16 @@ class Inferred(NamedTuple):
 
     shape: Shape
     problems: tuple[Problem, ...]
-    """Of kinds NEVER and AMBIGUOUS: what goes wrong inside, whatever becomes of the answer."""
+    """Problems of kinds NEVER and AMBIGUOUS, which occur inside, whatever the answer."""
 
 
 def infer(tree: Node, *, scraped: bool) -> Inferred:
-    """The shape of a query's answer.
+    """Returns the shape of a query's answer.
 
     Args:
-        tree: of the query.
-        scraped: whether to count on the labels ``job`` and ``instance`` that a scrape gives each series. Without it
-            what is said holds for any series; with it, for those that no relabelling took these labels from.
+        tree: the query's tree.
+        scraped: whether to rely on the labels ``job`` and ``instance`` that a scrape gives each series. Without it the
+            result holds for any series; with it, for series that did not lose these labels by relabelling.
     """
     found: list[Problem] = []
     return Inferred(_shape(tree, scraped, found), tuple(found))
@@ -91,7 +91,7 @@ def _contradiction(node: syntax.Selector, labels: Labels) -> Problem:
 
 
 def _subquery(node: Subquery, inner: Shape) -> Shape:
-    """All that the inner expression gave in the window: also series that are not there at the same time."""
+    """Returns everything that the inner expression gave in the window, even series that never exist together."""
     step = node.step or DEFAULT_STEP
     points = math.floor(node.window / step)
     most = inner.labels.combinations if inner.most else 0
@@ -125,7 +125,7 @@ def _aggregate(node: Aggregate, inner: Shape, param: Shape | None) -> Shape:
 
 
 def grouped(node: Aggregate, labels: Labels) -> Labels:
-    """The labels by which an aggregation groups."""
+    """Returns the labels by which an aggregation groups."""
     if node.grouping == "by":
         return Labels({label: labels.of(label) for label in node.labels}, ABSENT)
     if node.grouping == "without":
@@ -151,13 +151,13 @@ def _aggregated(operator: str, values: Interval) -> Interval:
             return ANYTHING
 
 
-# What functions make of the shapes of their arguments; `functions` has the table, here is what it cannot say.
+# The shapes of function results; `functions` has the table, the rest is here.
 _NO_SERIES: Final = vector(1, 1, EMPTY)
-"""What a function of a moment takes where it has no argument: ``vector(time())``."""
+"""Input of a function of a moment without an argument: ``vector(time())``."""
 
 
 def call(node: Call, args: tuple[Shape, ...], found: list[Problem]) -> Shape:
-    """The shape of a function's answer."""
+    """Returns the shape of a function's answer."""
     function = FUNCTIONS.get(node.function, UNKNOWN)
     given = next((arg for arg in args if arg.kind in ("vector", "matrix")), _NO_SERIES)
     values = given.values if function.keeps_values else function.values
@@ -209,7 +209,7 @@ def _clamped(values: Interval, low: Interval, high: Interval) -> Interval:
 
 
 def _window(function: Function, given: Shape, labels: Labels, values: Interval) -> Shape:
-    # Two samples of one series are sure only where all samples are of one series.
+    # Two samples of one series are certain only if all samples are of one series.
     if given.labels.combinations == 1:
         enough = given.points >= function.samples
     else:
@@ -233,7 +233,7 @@ def _absence(node: Call, given: Shape, values: Interval, found: list[Problem]) -
 
 
 def _absent_labels(argument: Node) -> Labels:
-    """The labels that ``absent`` takes over from a plain selector: the first ``=`` of each, unless more follows."""
+    """Returns the labels that ``absent`` takes from a plain selector: the first ``=`` of each, unless more follows."""
     selector = argument.selector if isinstance(argument, syntax.Range) else argument
     if not isinstance(selector, syntax.Selector):
         return EMPTY

@@ -1,7 +1,7 @@
-"""What is known of the labels that series have: sets of values, finite or all but finite.
+"""What is known of the labels of series: sets of values, finite or cofinite.
 
-An absent label and an empty one are the same to Prometheus, so "absent" is the value ``""``. Everything here says less
-than is true, never more: where a set is not known it is "anything".
+Prometheus treats an absent label like an empty one, so "absent" is the value ``""``. Everything here is a safe bound:
+an unknown set is "anything".
 """
 
 import math
@@ -15,7 +15,7 @@ from modelyard.untrusted import BadSchema, fullmatch
 
 NAME = "__name__"
 _PLAIN = re.compile(r"(?:[^\\.+*?()|\[\]{}^$]|\\[^A-Za-z0-9])*")
-"""A part of a regular expression that stands for itself."""
+"""A part of a regular expression that matches itself literally."""
 
 
 class Values(NamedTuple):
@@ -27,7 +27,7 @@ class Values(NamedTuple):
 
     @property
     def number(self) -> float:
-        """How many there are, infinite for all but some."""
+        """The number of values, infinite for all but some."""
         return math.inf if self.others else len(self.listed)
 
 
@@ -38,7 +38,7 @@ NONE = Values(frozenset(), False)
 
 
 def both(one: Values, other: Values) -> Values:
-    """The values that are in both."""
+    """Returns the values that are in both."""
     match one.others, other.others:
         case True, True:
             return Values(one.listed | other.listed, True)
@@ -51,7 +51,7 @@ def both(one: Values, other: Values) -> Values:
 
 
 def either(one: Values, other: Values) -> Values:
-    """The values that are in one of them."""
+    """Returns the values that are in at least one of them."""
     match one.others, other.others:
         case True, True:
             return Values(one.listed & other.listed, True)
@@ -68,44 +68,44 @@ class Labels(NamedTuple):
 
     named: Mapping[str, Values]
     rest: Values
-    """Of every label that is not named: ``ANY`` or ``ABSENT``."""
+    """Values of every label that is not named: ``ANY`` or ``ABSENT``."""
 
     def of(self, label: str) -> Values:
-        """The values that a label may have."""
+        """Returns the values that a label may have."""
         return self.named.get(label, self.rest)
 
     @property
     def combinations(self) -> float:
-        """How many different series there can be at most."""
+        """Returns the maximum number of different series."""
         if any(values.number == 0 for values in self.named.values()):
             return 0
         return math.prod(values.number for values in self.named.values()) if self.rest == ABSENT else math.inf
 
     @property
     def none(self) -> bool:
-        """Whether there is no label at all, as in the answers of ``vector(0)`` and ``sum(x)``."""
+        """Whether there are no labels, as in the answers of ``vector(0)`` and ``sum(x)``."""
         return self.rest == ABSENT and all(values == ABSENT for values in self.named.values())
 
     def having(self, changed: Mapping[str, Values]) -> "Labels":
-        """The same labels with some replaced."""
+        """Returns these labels with some replaced."""
         return Labels({**self.named, **changed}, self.rest)
 
     def nameless(self) -> "Labels":
-        """The same labels without the metric's name."""
+        """Returns these labels without the metric's name."""
         return self.having({NAME: ABSENT})
 
 
 EMPTY = Labels(MappingProxyType({}), ABSENT)
-"""Of a series without labels, such as that of ``vector(0)`` or ``sum(x)``."""
+"""Labels of a series without labels, such as that of ``vector(0)`` or ``sum(x)``."""
 
 
 def selected(matchers: Iterable[Matcher], *, scraped: bool) -> Labels:
-    """Labels of the series that all matchers fit.
+    """Returns the labels of the series that all matchers select.
 
     Args:
-        matchers: of one selector.
+        matchers: the matchers of one selector.
         scraped: whether the series come from a target that Prometheus scrapes, which gives each the labels ``job`` and
-            ``instance``. A name with a colon is of a recording rule, which may have dropped them.
+            ``instance``. A name with a colon is that of a recording rule, which may have dropped them.
     """
     named: dict[str, Values] = {}
     for matcher in matchers:
@@ -118,7 +118,7 @@ def selected(matchers: Iterable[Matcher], *, scraped: bool) -> Labels:
 
 
 def fitting(matcher: Matcher) -> Values:
-    """The values that one matcher fits."""
+    """Returns the values that one matcher selects."""
     match matcher.operator:
         case "=":
             return Values(frozenset({matcher.value}), False)
@@ -130,12 +130,12 @@ def fitting(matcher: Matcher) -> Values:
             values = _matched(matcher.value)
             if alternatives(matcher.value) is not None or matcher.value in (".*", ".+"):
                 return Values(values.listed, not values.others)
-            # All that is known of another expression is whether it fits nothing at all.
+            # Of another expression only this is known: whether it matches nothing at all.
             return PRESENT if _fits_absent(matcher.value) is True else ANY
 
 
 def alternatives(expression: str) -> tuple[str, ...] | None:
-    """The values that a regular expression lists, as in ``a|b``, or None where it is more than a list."""
+    """Returns the values that a regular expression lists, as in ``a|b``, or None if it is more than a list."""
     inner = re.fullmatch(r"\((?:\?:)?([^()]*)\)", expression)
     parts = (inner[1] if inner else expression).split("|")
     if not all(_PLAIN.fullmatch(part) for part in parts):
@@ -154,7 +154,7 @@ def _matched(expression: str) -> Values:
 
 
 def _fits_absent(expression: str) -> bool | None:
-    """Whether a regular expression fits the empty value; None where nobody can say."""
+    """Whether a regular expression matches the empty value; None if unknown."""
     try:
         return fullmatch(expression, "")
     except BadSchema:
@@ -162,14 +162,14 @@ def _fits_absent(expression: str) -> bool | None:
 
 
 def matched_on(one: Labels, other: Labels, matching: Matching) -> frozenset[str]:
-    """The labels by which two sides find each other, as far as they are known by name."""
+    """Returns the labels by which two sides match, as far as their names are known."""
     if matching.on:
         return frozenset(matching.labels)
     return frozenset({*one.named, *other.named}) - {*matching.labels, NAME}
 
 
 def never_meet(one: Labels, other: Labels, matching: Matching) -> str:
-    """The first label in which two sides always differ, or nothing."""
+    """Returns the first label in which two sides always differ, or an empty text."""
     for label in sorted(matched_on(one, other, matching)):
         if both(one.of(label), other.of(label)).number == 0:
             return label
@@ -177,7 +177,7 @@ def never_meet(one: Labels, other: Labels, matching: Matching) -> str:
 
 
 def always_meet(one: Labels, other: Labels, matching: Matching) -> bool:
-    """Whether every series of one side has the same values as every series of the other, in the labels that count."""
+    """Whether every series of one side equals every series of the other, in the labels that count."""
     if not matching.on and not one.rest == other.rest == ABSENT:
         return False
     for label in matched_on(one, other, matching):

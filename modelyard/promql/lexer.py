@@ -1,18 +1,18 @@
-"""The words of a query and where they stand. The parser tells neither positions nor how much it can take.
+"""The words of a query and their positions. The parser reports neither positions nor its limits.
 
-Nothing here decides whether a query is valid: it finds words, brackets that belong together, and the ``&`` at which
-the platform's autoscaler cuts.
+Nothing here decides whether a query is valid: this module finds words, matching brackets, and the ``&`` at which the
+platform's autoscaler splits.
 """
 
 import re
 from typing import NamedTuple
 
 LONGEST = 16_384
-"""Characters. A longer query does not fit into the address of a request, which is how autoscalers ask."""
+"""Characters. A longer query does not fit into a request's URL, which autoscalers use."""
 DEEPEST = 250
-"""Levels of brackets and operators. The parser's own recursion ends the process some thousand levels further down."""
+"""Levels of brackets and operators. Some thousand levels further down, the parser's recursion ends the process."""
 LONGEST_SECONDS = 1e10
-"""317 years. The parser ends with a panic on a duration that is no number of milliseconds."""
+"""317 years. The parser panics on a duration that does not fit into milliseconds."""
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\#[^\r\n]*)
@@ -44,11 +44,11 @@ class Part(NamedTuple):
 
     text: str
     offset: int
-    """Where it starts in the whole."""
+    """Start in the whole text."""
 
 
 def tokens(text: str) -> tuple[Token, ...]:
-    """The words of a text without spaces and comments. Every character belongs to one; strange ones are ``other``."""
+    """Returns the words of a text without spaces and comments. Every character is in one; strange ones: ``other``."""
     return tuple(
         Token(found.lastgroup or "other", found[0], found.start(), found.end())
         for found in _TOKEN.finditer(text)
@@ -57,7 +57,7 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 
 def closing(words: tuple[Token, ...]) -> dict[int, int]:
-    """By index of each opening bracket the index of its closing one. Brackets without a partner are left out."""
+    """Maps the index of each opening bracket to that of its closing one. Unmatched brackets are left out."""
     found: dict[int, int] = {}
     waiting: list[int] = []
     for index, word in enumerate(words):
@@ -71,7 +71,7 @@ def closing(words: tuple[Token, ...]) -> dict[int, int]:
 
 
 def parts(text: str) -> tuple[Part, ...]:
-    """The queries that a text joins with ``&``, cut outside of brackets, texts and comments; the text itself if none.
+    """Returns the queries that a text joins with ``&``, split outside of brackets, texts and comments; else the text.
 
     ``&&`` does not join: it is another language's "and", and the parser says so.
     """
@@ -86,7 +86,7 @@ def parts(text: str) -> tuple[Part, ...]:
 
 
 def too_much(text: str) -> str:
-    """Why a text is more than the parser takes without harm, or nothing."""
+    """Returns why the parser cannot safely take a text, or an empty text."""
     if len(text) > LONGEST:
         return f"its {len(text)} characters are more than the {LONGEST} that fit into a request"
     depth = deepest = operators = 0
@@ -100,7 +100,7 @@ def too_much(text: str) -> str:
 
 
 def endless(text: str) -> Token | None:
-    """The first bare number that stands for a duration and is more than the parser can take."""
+    """Returns the first bare number that is used as a duration and is too large for the parser."""
     words = tokens(text)
     for index, word in enumerate(words):
         if word.text == "[":

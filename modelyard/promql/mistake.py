@@ -1,4 +1,4 @@
-"""Where and why the parser refuses a text, and what to do about it. The parser says what, but not where."""
+"""Where and why the parser rejects a text, and what to do about it. The parser says what, but not where."""
 
 import re
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from modelyard.promql.parse import NotValid, understood
 from modelyard.promql.syntax import Span
 
 _UNTOLD = "invalid promql query"
-"""The parser's words where the grammar alone is against a text."""
+"""The parser's message if only the grammar rejects a text."""
 _COMPLETIONS = ("", " x", " (x)", " (a) (x)", " 5m", " 5", " [5m]", " {}", " == x", " 0 x")
-"""Ways in which a beginning may go on. A word after which none of them helps is the one that is wrong."""
+"""Possible continuations of a prefix. If none helps after a word, that word is wrong."""
 _LEXICAL = re.compile("unexpected|unterminated|bad number|unknown escape")
-"""Messages about a word: the beginning of the text up to that word gives the same one."""
+"""Messages about a word: the text up to that word gives an equal message."""
 _IN_BRACES = ("", '="v"', '"v"', ' a="v"')
 _MOST_WORDS = 300
-"""Words of a refused query that are looked at one by one; a mistake further on is placed at the query's start."""
+"""Words of a rejected query that are tested one by one; a later mistake is placed at the query's start."""
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
     (
@@ -58,7 +58,7 @@ class Mistake(NamedTuple):
 
 
 def mistake(text: str, words: str) -> Mistake:
-    """The mistake in a text that the parser refused with ``words``."""
+    """Returns the mistake in a text that the parser rejected with ``words``."""
     all_words = tokens(text)
     if not all_words:
         return Mistake("it is empty", (0, len(text)), "write a query")
@@ -88,7 +88,7 @@ def _place(text: str, words: tuple[Token, ...], said: str) -> Span:
 
 
 def _said_of(text: str, words: tuple[Token, ...], said: str) -> Span:
-    """The word after which the parser says the same; or the one before it, where the message quotes that."""
+    """Returns the word after which the parser says ``said``; or the word before, if the message quotes that."""
     for index, word in enumerate(words):
         if _refusal(text[: word.end]) == said:
             quoted = re.search(r"'([^']+)'", said)
@@ -98,7 +98,7 @@ def _said_of(text: str, words: tuple[Token, ...], said: str) -> Span:
 
 
 def _last_word(text: str, words: tuple[Token, ...]) -> Span:
-    """The first word after which nothing can follow that would make the text valid; its end, if all can."""
+    """Returns the first word after which no continuation makes the text valid; the text's end if there is none."""
     open_brackets: list[str] = []
     for word in words:
         if word.kind == "open":
@@ -106,7 +106,7 @@ def _last_word(text: str, words: tuple[Token, ...]) -> Span:
         elif word.kind == "close" and open_brackets:
             open_brackets.pop()
         inside = open_brackets[-1] if open_brackets else ""
-        # For what stands in square brackets the parser has words.
+        # The parser has its own messages for the content of square brackets.
         if inside != "]":
             completions = _IN_BRACES if inside == "}" else _COMPLETIONS
             if not _can_go_on(text[: word.end], completions, "".join(reversed(open_brackets))):
@@ -115,7 +115,7 @@ def _last_word(text: str, words: tuple[Token, ...]) -> Span:
 
 
 def _narrowed(text: str, span: Span, said: str) -> Span:
-    """The operator alone, where the message names one."""
+    """Returns only the operator, if the message names one."""
     if named := re.search(r"set operator '(\w+)'", said):
         for word in reversed(tokens(text[slice(*span)])):
             if word.text.lower() == named[1]:
@@ -136,7 +136,7 @@ def _refusal(text: str) -> str | None:
 
 
 def _unclosed(text: str, words: tuple[Token, ...], bracket: str) -> Span:
-    """The innermost bracket of a kind that nothing closes."""
+    """Returns the innermost unclosed bracket of a kind."""
     shut = closing(words)
     for index in range(len(words) - 1, -1, -1):
         if words[index].text == bracket and index not in shut:
@@ -145,7 +145,7 @@ def _unclosed(text: str, words: tuple[Token, ...], bracket: str) -> Span:
 
 
 def _spans(text: str, words: tuple[Token, ...]) -> Iterator[Span]:
-    """The parts of a text that can be read by themselves, the shortest first: calls, brackets, selectors, the whole."""
+    """Yields the parts of a text that parse by themselves, shortest first: calls, brackets, selectors, the whole."""
     shut = closing(words)
     ends = {opened: words[closed].end for opened, closed in shut.items()}
     found = {(0, len(text))}
@@ -160,14 +160,14 @@ def _spans(text: str, words: tuple[Token, ...]) -> Iterator[Span]:
 
 
 def _operand_start(words: tuple[Token, ...], shut: dict[int, int], bracket: int) -> int:
-    """Where that starts which a square bracket stands behind."""
+    """Returns the start of the operand before a square bracket."""
     opened = {closed: index for index, closed in shut.items()}
     index = bracket - 1
     while index in opened:
         index = opened[index]
         if index and words[index - 1].kind == "name":
             index -= 1
-        # A grouping stands between an aggregation's name and its brackets, or behind them.
+        # A grouping is between an aggregation's name and its brackets, or behind them.
         if index and (words[index].text.lower() in ("by", "without") or words[index].text == "("):
             index -= words[index - 1].kind == "name" or index - 1 in opened
     return words[index].start

@@ -1,4 +1,4 @@
-"""What operators make of the shapes of two sides, and where their series cannot find each other.
+"""Computes the shape of an operator's result from its two sides, and finds sides whose series cannot match.
 
 Source: Prometheus' ``docs/querying/operators.md`` and ``VectorBinop`` of ``promql/engine.go``.
 """
@@ -22,7 +22,7 @@ from modelyard.promql.values import TRUTH, Interval, Shape, combined, holds, hul
 
 
 def operate(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
-    """The shape of a binary expression."""
+    """Returns the shape of a binary expression."""
     if left.kind == right.kind == "scalar":
         return scalar(_values(node, left.values, right.values))
     if "scalar" in (left.kind, right.kind):
@@ -45,7 +45,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _with_number(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
-    """Each series with a number. A comparison keeps the series for which it is true, with their own values."""
+    """Combines each series with a number. A comparison keeps the series for which it is true, with their own values."""
     series, number = (right, left) if left.kind == "scalar" else (left, right)
     if node.operator not in COMPARISONS or node.returns_bool:
         values = _values(node, left.values, right.values)
@@ -89,14 +89,14 @@ def _set(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape
             if left.surely_empty or right.surely_empty:
                 return right if left.surely_empty else left
             if sure:
-                # The right side is there only where the left one is empty.
+                # The right side counts only if the left one is empty.
                 return vector(max(left.least, min(1, right.least)), max(left.most, right.most), labels, values)
             least = left.least + right.least if apart else max(left.least, min(1, right.least))
             return vector(least, left.most + right.most, labels, values)
 
 
 def _matched(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
-    """Arithmetic and comparisons between series: each with its partner of the other side."""
+    """Combines series by arithmetic or comparison: each with its partner of the other side."""
     matching, filled = node.matching, any(node.matching.fill)
     labels = _result_labels(node, left.labels, right.labels)
     values = _values(node, left.values, right.values)
@@ -125,7 +125,7 @@ def _matched(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> S
 
 
 def _result_labels(node: Binary, left: Labels, right: Labels) -> Labels:
-    """The labels of the answer: those of the side that may have many series, met with those of its partner."""
+    """Returns the labels of the answer: those of the side that may have many series, met with those of its partner."""
     matching = node.matching
     many, one = (right, left) if matching.group == "right" else (left, right)
     names = matched_on(left, right, matching)
@@ -148,12 +148,12 @@ def _result_labels(node: Binary, left: Labels, right: Labels) -> Labels:
 
 
 def _name_after(node: Binary, labels: Labels) -> Values:
-    """What is left of the metric's name: nothing, but that Prometheus 2 leaves it to the answer of atan2."""
+    """Returns what remains of the metric's name: nothing, except that Prometheus 2 keeps it for atan2."""
     return either(ABSENT, labels.of(NAME)) if node.operator == "atan2" else ABSENT
 
 
 def _tell_apart(node: Binary, left: Shape, right: Shape, label: str, found: list[Problem]) -> None:
-    """Reports two operands that never match, where each by itself could have series."""
+    """Reports two operands that never match although each could have series."""
     if left.surely_empty or right.surely_empty:
         return
     found.append(

@@ -1,7 +1,7 @@
-"""Reading a query with the parser; the only module that knows it.
+"""Reads a query with the parser; the only module that knows the parser.
 
-It takes what Prometheus 3 takes, and a few words of other servers, which ``Selector.alternatives`` tells. Its tree and
-its messages have no places: ``places`` and ``mistake`` find them.
+The parser accepts Prometheus 3, and a few words of other servers, which ``Selector.alternatives`` reports. Its tree
+and its messages have no positions: ``places`` and ``mistake`` find them.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from modelyard.promql import syntax
 from modelyard.promql.lexer import WORD_OPERATORS, Token, closing, tokens
 from modelyard.promql.syntax import Matching, Node, Span
 
-# Where the operands of a query stand, in the order in which the parser's tree meets them.
+# The positions of a query's operands, in the order in which the parser's tree visits them.
 #
-# An operand is what the tree has a node for and the text a word: a selector, a number, a text, a call or aggregation,
-# a pair of brackets. Words of clauses (`by (…)`, `on (…)`, `offset 5m`, what stands in `[…]` and `{…}`) are none. So
-# walking the tree from left to right and taking one operand after the other gives every node its place.
+# An operand is what has a node in the tree and a word in the text: a selector, a number, a text, a call or
+# aggregation, a pair of brackets. Words of clauses (`by (…)`, `on (…)`, `offset 5m`, the content of `[…]` and `{…}`)
+# are not operands. So walking the tree from left to right, one operand at a time, gives every node its position.
 _GROUPINGS = frozenset({"by", "without"})
 _MATCHINGS = frozenset({"on", "ignoring", "group_left", "group_right", "fill", "fill_left", "fill_right"})
 _NUMBERS = frozenset({"inf", "nan"})
@@ -32,9 +32,9 @@ class Operand(NamedTuple):
 
 
 class Places:
-    """Hands out the places of operands, first to last.
+    """Returns the positions of operands, first to last.
 
-    Where tree and text do not agree, which no valid query should cause, every place from there on is the whole text.
+    If tree and text do not agree, which no valid query should cause, every later position is the whole text.
     """
 
     def __init__(self, text: str) -> None:
@@ -48,19 +48,19 @@ class Places:
         }
 
     def take(self, kind: str) -> Span:
-        """The place of the next operand, which should be of this kind."""
+        """Returns the position of the next operand, which should be of this kind."""
         if self._waiting and self._waiting[-1].kind == kind:
             return self._waiting.pop().span
         self._waiting.clear()
         return self._whole
 
     def windowed(self, span: Span) -> Span:
-        """The place of an operand together with the square brackets behind it."""
+        """Returns the position of an operand including the square brackets behind it."""
         return (span[0], self._brackets.get(span[1], span[1]))
 
 
 def operands(text: str) -> Iterator[Operand]:
-    """The operands of a valid query from left to right."""
+    """Yields the operands of a valid query from left to right."""
     words = tokens(text)
     shut = closing(words)
     index, wanted = 0, True
@@ -81,7 +81,7 @@ def operands(text: str) -> Iterator[Operand]:
                 yield Operand("call", (word.start, words[_call_end(words, shut, index)].end))
             elif word.kind == "name" or word.text == "{":
                 yield Operand("selector", (word.start, words[last].end))
-            # Inside brackets and after a function's name the next operand follows; after the others an operator.
+            # After an opening bracket or a function's name an operand follows; after the others an operator.
             wanted = word.kind == "operator" or word.text == "(" or (word.kind == "name" and _called(following))
             index = _arguments(words, shut, index) if word.kind == "name" and _called(following) else last + 1
         else:
@@ -93,13 +93,13 @@ def _called(following: str) -> bool:
 
 
 def _is_clause(word: Token, following: str) -> bool:
-    """Whether a word right after an operator says how its sides match. ``fill`` alone may be a metric."""
+    """Whether a word right after an operator sets how its sides match. Only ``fill`` may also be a metric."""
     name = word.text.lower()
     return name == "bool" or (name in _MATCHINGS and (following == "(" or not name.startswith("fill")))
 
 
 def _operand_end(words: tuple[Token, ...], shut: dict[int, int], index: int, following: str) -> int:
-    """The last word of the operand that starts here: a selector ends with its braces."""
+    """Returns the last word of the operand that starts here: a selector ends with its braces."""
     if words[index].text == "{":
         return shut.get(index, index)
     if words[index].kind == "name" and following == "{":
@@ -108,7 +108,7 @@ def _operand_end(words: tuple[Token, ...], shut: dict[int, int], index: int, fol
 
 
 def _arguments(words: tuple[Token, ...], shut: dict[int, int], index: int) -> int:
-    """The first word inside the brackets of the call whose name stands at ``index``."""
+    """Returns the first word inside the brackets of the call whose name is at ``index``."""
     index += 1
     while index < len(words) and words[index].text.lower() in _GROUPINGS:
         index = shut.get(index + 1, index) + 1
@@ -116,7 +116,7 @@ def _arguments(words: tuple[Token, ...], shut: dict[int, int], index: int) -> in
 
 
 def _call_end(words: tuple[Token, ...], shut: dict[int, int], index: int) -> int:
-    """The last word of a call, with a clause ``by (…)`` behind it."""
+    """Returns the last word of a call, including a clause ``by (…)`` behind it."""
     start = _arguments(words, shut, index) - 1
     end = shut.get(start, min(start, len(words) - 1))
     if end + 1 < len(words) and words[end + 1].text.lower() in _GROUPINGS:
@@ -125,7 +125,7 @@ def _call_end(words: tuple[Token, ...], shut: dict[int, int], index: int) -> int
 
 
 def _between(words: tuple[Token, ...], shut: dict[int, int], index: int) -> tuple[int, bool]:
-    """The next word to look at after an operand, and whether an operand is wanted there."""
+    """Returns the next word after an operand, and whether an operand is expected there."""
     word = words[index]
     name = word.text.lower()
     if word.kind == "open":
@@ -142,7 +142,7 @@ def _between(words: tuple[Token, ...], shut: dict[int, int], index: int) -> tupl
 
 
 def _moment_end(words: tuple[Token, ...], index: int) -> int:
-    """The word after a moment or a duration: signs, then one number, or ``start()``."""
+    """Returns the word after a moment or a duration: signs, then one number, or ``start()``."""
     index += 1
     while index < len(words) and words[index].text in ("+", "-"):
         index += 1
@@ -166,41 +166,41 @@ _GIVES: dict[str, Any] = {
 
 
 class NotValid(Exception):
-    """The parser refuses a text; the message is the parser's."""
+    """The parser rejects a text; the message is the parser's."""
 
 
 def parse(text: str) -> Node:
-    """The tree of a query that ``lexer.too_much`` and ``lexer.endless`` have nothing against.
+    """Returns the tree of a query that passed ``lexer.too_much`` and ``lexer.endless``.
 
     Raises:
-        NotValid: it is no PromQL.
+        NotValid: the text is not PromQL.
     """
     expression = understood(text)
     try:
         return _node(expression, Places(text))
-    except (OverflowError, ValueError) as error:  # a duration that Python has no room for
+    except (OverflowError, ValueError) as error:  # a duration that is too large for Python
         raise NotValid(str(error)) from error
 
 
 def understood(text: str) -> Any:
-    """The parser's own tree.
+    """Returns the parser's own tree.
 
     Raises:
-        NotValid: it is no PromQL.
+        NotValid: the text is not PromQL.
     """
     try:
         return promql_parser.parse(text)
     except ValueError as error:
         raise NotValid(str(error)) from error
     except BaseException as error:
-        # A panic inside the parser is no Exception. It concerns this text only.
+        # A panic inside the parser is not an Exception. It concerns only this text.
         if type(error).__name__ != "PanicException":
             raise
         raise NotValid("the parser cannot read it") from error
 
 
 def _node(expression: Any, places: Places) -> Node:
-    """The tree of an expression of the parser. Operands are taken in the order in which they are written."""
+    """Returns the tree of a parser's expression. Operands are taken in the order in which they are written."""
     match expression:
         case promql_parser.VectorSelector():
             return _selector(expression, places.take("selector"))

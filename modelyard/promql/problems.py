@@ -9,9 +9,9 @@ class Kind(Enum):
     """The kinds of problems. ``queries`` gives each its code and severity."""
 
     INVALID = "invalid"
-    """Prometheus would refuse it."""
+    """Prometheus would reject it."""
     UNJUDGED = "unjudged"
-    """Too long to be read here."""
+    """Too long to be parsed here."""
     JOINED = "joined"
     """Several queries joined with ``&``."""
     TYPE = "type"
@@ -21,11 +21,11 @@ class Kind(Enum):
     EMPTY = "empty"
     """The answer can be no series."""
     NEVER = "never"
-    """A part of it cannot have a series, whatever the server has."""
+    """A part of it can never have a series, on any server."""
     UNLIKELY = "unlikely"
     """A part of it has no series as long as scraped series have the labels ``job`` and ``instance``."""
     AMBIGUOUS = "ambiguous"
-    """It fails when the server has more than one series for a side of an operator."""
+    """It fails if the server has more than one series for a side of an operator."""
     SHORT = "short"
     """A window that may hold too few samples."""
     LONG = "long"
@@ -37,15 +37,15 @@ class Kind(Enum):
     AWAKE = "awake"
     """The answer is always above 0, or always the same."""
     FALLBACK = "fallback"
-    """Where there is no series the answer is above 0."""
+    """Without series the answer is above 0."""
     COUNTS = "counts"
-    """It counts series or samples, whatever their value."""
+    """It counts series or samples, regardless of their value."""
     FLAG = "flag"
     """It needs a feature flag of the server."""
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with a query, and where."""
+    """One thing that is wrong with a query, and its position."""
 
     kind: Kind
     offset: int
@@ -55,10 +55,10 @@ class Problem(NamedTuple):
     detail: str = ""
     remedy: str = ""
     excerpt: str = ""
-    """The part of the query that it is about."""
+    """The affected part of the query."""
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The problems without repeats, by place in the query and then as they are listed in ``Kind``."""
+    """Returns the problems without repeats, by position in the query and then in the order of ``Kind``."""
     rank = {kind: index for index, kind in enumerate(Kind)}
     return tuple(sorted(set(problems), key=lambda one: (one.offset, rank[one.kind], one.summary)))

@@ -1,4 +1,4 @@
-"""Findings about the queries that a plan's targets carry."""
+"""Findings about the queries of a plan's targets."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,20 +18,20 @@ from modelyard.promql.windows import LONGEST_JOB, check_windows
 
 # Everything that is wrong with one query.
 _EXCERPT = 80
-"""Characters of a query that are shown around a problem."""
+"""Maximum characters of a query that are shown around a problem."""
 
 
 def check_query(
     text: str, *, scrape_interval: float | None, longest_window: float = LONGEST_JOB
 ) -> tuple[Problem, ...]:
-    """What is wrong with a query that an autoscaler asks, by place.
+    """Returns what is wrong with an autoscaler's query, by position.
 
-    A good one is valid, gives exactly one number whatever series there are, and looks back a sensible time. Queries
-    that are joined with ``&`` are judged one by one. Never raises, whatever the text.
+    A good query is valid, gives exactly one number whatever series exist, and looks back a sensible time. Queries that
+    are joined with ``&`` are checked separately. Never raises, whatever the text.
 
     Args:
-        text: as it stands in the annotation.
-        scrape_interval: seconds between two samples; None leaves out what depends on it.
+        text: the text of the annotation.
+        scrape_interval: seconds between two samples; None skips the checks that need it.
         longest_window: seconds for which GPUs may stay awake after the last work.
     """
     parts = lexer.parts(text)
@@ -77,7 +77,7 @@ def _part(text: str, scrape_interval: float | None, longest_window: float) -> It
         for problem in infer(tree, scraped=True).problems
         if problem.kind is Kind.NEVER and problem.offset not in told
     ]
-    # That an answer never changes is no news where a part of it is always empty.
+    # A constant answer is no news if a part of it is always empty.
     answer = [problem for problem in check_answer(text, tree) if not (certain and problem.kind is Kind.AWAKE)]
     windows = check_windows(tree, scrape_interval, longest_window)
     problems = [*certain, *unlikely, *answer, *windows, *check_parts(tree)]
@@ -86,7 +86,7 @@ def _part(text: str, scrape_interval: float | None, longest_window: float) -> It
 
 
 def _around(text: str, tree: Node, offset: int) -> str:
-    """The longest part of a query that starts at a place and can be shown."""
+    """Returns the longest part of a query that starts at a position and can be shown."""
     spans = [node.span for node in every(tree) if node.span[0] == offset]
     ends = sorted((end for _, end in spans if end - offset <= _EXCERPT), reverse=True)
     return _shortened(text[offset : ends[0] if ends else offset + _EXCERPT + 1])
@@ -97,14 +97,14 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
 
 
-# Label matchers that do not select what they seem to, and parts that only some servers know.
+# Label matchers that do not select what they seem to, and parts that only some servers support.
 _LOOKS_LIKE_A_LIST = re.compile(r"\||\.\*|\.\+")
 _COUNTING_CALLS = frozenset({"count_over_time", "present_over_time"})
 _COUNTING_AGGREGATIONS = frozenset({"count", "group"})
 
 
 def check_parts(tree: Node) -> Iterator[Problem]:
-    """What is wrong with single parts of a query, whatever stands around them."""
+    """Yields what is wrong with single parts of a query, regardless of their context."""
     match tree:
         case Selector():
             yield from _selector(tree)
@@ -205,14 +205,14 @@ _CODES: Final[Mapping[Kind, tuple[str, Severity]]] = {
 
 
 class Query(NamedTuple):
-    """The queries of one object, as its annotation holds them."""
+    """The queries of one object, from its annotation."""
 
     target: str
     text: str
     field: str
     """Where the text is written, as in ``Finding.field``."""
     ours: bool = True
-    """Whether modelyard writes it. A query that modelyard does not write gives a warning and stops nothing."""
+    """Whether modelyard writes the query. A query that modelyard does not write gives a warning and stops nothing."""
 
 
 def check_queries(
@@ -221,11 +221,11 @@ def check_queries(
     scrape_interval: float | None,
     longest_window: float = LONGEST_JOB,
 ) -> Iterator[Finding]:
-    """Findings about queries, each with the place in the query.
+    """Yields findings about queries, each with its position in the query.
 
     Args:
-        queries: of a plan's targets.
-        scrape_interval: seconds between two samples, None where nobody knows.
+        queries: queries of a plan's targets.
+        scrape_interval: seconds between two samples, None if unknown.
         longest_window: seconds for which GPUs may stay awake after the last work.
     """
     for query in queries:
@@ -234,7 +234,7 @@ def check_queries(
 
 
 _problems = lru_cache(maxsize=1024)(check_query)
-"""Stacks of one project mostly ask the same."""
+"""Cached: the stacks of one project mostly have equal queries."""
 
 
 def _finding(query: Query, problem: Problem) -> Finding:

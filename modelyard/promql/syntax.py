@@ -1,12 +1,12 @@
-"""A query as a tree of frozen values, each with the place where it stands.
+"""A query as a tree of frozen values, each with its position.
 
-The parser's own tree has no places, and it is the parser's: only ``parse`` knows it.
+The parser's own tree has no positions, and only ``parse`` knows it.
 """
 
 from typing import Literal, NamedTuple
 
 Span = tuple[int, int]
-"""First character and the one after the last."""
+"""Index of the first character and of the one after the last."""
 
 
 class Matcher(NamedTuple):
@@ -18,7 +18,7 @@ class Matcher(NamedTuple):
 
 
 class Selector(NamedTuple):
-    """The newest sample of each series that all matchers fit."""
+    """The newest sample of each series that all matchers select."""
 
     span: Span
     matchers: tuple[Matcher, ...]
@@ -27,7 +27,7 @@ class Selector(NamedTuple):
     pinned: bool
     """Whether ``@`` fixes the moment, so that the answer never changes."""
     alternatives: bool = False
-    """Whether the braces hold ``or``, which other servers know and Prometheus does not."""
+    """Whether the braces hold ``or``, which other servers support and Prometheus does not."""
 
 
 class Range(NamedTuple):
@@ -46,7 +46,7 @@ class Subquery(NamedTuple):
     inner: "Node"
     window: float
     step: float | None
-    """Seconds; None where the server's default counts."""
+    """Seconds; None: the server's default."""
     offset: float
     pinned: bool
 
@@ -59,7 +59,7 @@ class Number(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A text in quotes."""
+    """A quoted text."""
 
     span: Span
     value: str
@@ -72,7 +72,7 @@ class Call(NamedTuple):
     function: str
     args: tuple["Node", ...]
     gives: Literal["scalar", "vector", "matrix", "string"]
-    """As the parser knows the function."""
+    """The function's result type, from the parser."""
     experimental: bool
 
 
@@ -88,15 +88,15 @@ class Aggregate(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """How series of two sides find each other."""
+    """How the series of two sides match."""
 
     on: bool
     """Whether ``labels`` are those that count (``on``) or those that do not (``ignoring``)."""
     labels: tuple[str, ...] = ()
     group: Literal["", "left", "right"] = ""
-    """The side that may have many series for one of the other."""
+    """The side that may have many series for one of the other side."""
     include: tuple[str, ...] = ()
-    """Labels that the many side takes over from the other."""
+    """Labels that the many side takes from the other side."""
     fill: tuple[bool, bool] = (False, False)
     """Whether a missing partner on the left, on the right, is filled in."""
 
@@ -126,7 +126,7 @@ SETS = frozenset({"and", "or", "unless"})
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes right below one, in the order in which they are written."""
+    """Returns the direct children of a node, in the order in which they are written."""
     match node:
         case Range():
             return (node.selector,)

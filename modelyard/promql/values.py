@@ -1,6 +1,6 @@
-"""What is known of the values that an expression gives: an interval, and whether they may be no number at all.
+"""The possible values of an expression: an interval, and whether they may be NaN.
 
-It is there to see answers that are always above zero, or always the same: under them nothing ever sleeps.
+This finds answers that are always above zero, or always equal: with them nothing ever scales to zero.
 """
 
 import math
@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 
     @property
     def constant(self) -> bool:
-        """Whether there is one value only."""
+        """Whether there is only one value."""
         return self.low == self.high and not self.maybe_nan
 
 
@@ -38,23 +38,23 @@ NOTHING = math.nextafter(0.0, 1.0)
 
 
 def exactly(value: float) -> Interval:
-    """One value."""
+    """Returns the interval of one value."""
     return ANYTHING if math.isnan(value) else Interval(value, value, False)
 
 
 def hull(one: Interval, other: Interval) -> Interval:
-    """The smallest interval around two."""
+    """Returns the smallest interval around two."""
     return Interval(min(one.low, other.low), max(one.high, other.high), one.maybe_nan or other.maybe_nan)
 
 
 def negative(one: Interval) -> Interval:
-    """The values with their signs turned."""
+    """Returns the negated values."""
     return Interval(-one.high, -one.low, one.maybe_nan)
 
 
 def combined(operator: str, one: Interval, other: Interval) -> Interval:
-    """What an arithmetic operator makes of two values. Only sums, differences and products are followed."""
-    # Infinity less infinity, and zero times infinity, are no numbers.
+    """Returns the result of an arithmetic operator. Only sums, differences and products are computed."""
+    # Infinity minus infinity, and zero times infinity, are NaN.
     nan = one.maybe_nan or other.maybe_nan or math.inf in map(abs, (*one[:2], *other[:2]))
     match operator:
         case "+":
@@ -91,12 +91,12 @@ def holds(operator: str, one: Interval, other: Interval) -> bool | None:
             always, never = one.high <= other.low, one.low > other.high
     if always and (not nan or operator == "!="):
         return True
-    # A value that is no number makes every comparison but != false.
+    # NaN makes every comparison except != false.
     return False if never and not (nan and operator == "!=") else None
 
 
 def kept(operator: str, one: Interval, other: Interval) -> Interval:
-    """The values of the left side that a comparison lets through."""
+    """Returns the values of the left side that pass a comparison."""
     low, high = one.low, one.high
     match operator:
         case ">":
@@ -114,21 +114,21 @@ def kept(operator: str, one: Interval, other: Interval) -> Interval:
     return Interval(low, high, False) if low <= high else one
 
 
-# What is known of an expression's answer before anybody asks a server.
+# What is known of an expression's answer before a server is asked.
 class Shape(NamedTuple):
-    """The number of series that an expression may give, their labels and their values.
+    """The number of series that an expression may return, their labels and their values.
 
-    Whatever a server holds, the answer lies within: ``least`` and ``most`` are bounds, not guesses.
+    Every server's answer lies within: ``least`` and ``most`` are bounds, not guesses.
     """
 
     kind: Literal["scalar", "vector", "matrix", "string"]
     least: int
     most: float
-    """Infinite where nothing bounds it."""
+    """Infinite if unbounded."""
     labels: Labels
     values: Interval = ANYTHING
     points: int = 0
-    """Of a subquery: moments that its window surely holds."""
+    """In a subquery: number of moments that its window is certain to hold."""
 
     @property
     def surely_empty(self) -> bool:
@@ -137,7 +137,7 @@ class Shape(NamedTuple):
 
 
 def scalar(values: Interval = ANYTHING) -> Shape:
-    """A number without series."""
+    """Returns the shape of a number without series."""
     return Shape("scalar", 1, 1, EMPTY, values)
 
 
@@ -145,7 +145,7 @@ TEXT = Shape("string", 1, 1, EMPTY)
 
 
 def vector(least: float, most: float, labels: Labels, values: Interval = ANYTHING) -> Shape:
-    """Series with one sample each, no more of them than their labels leave room for."""
+    """Returns the shape of series with one sample each, at most as many as their labels allow."""
     most = min(most, labels.combinations)
-    # Labels that are all the same make one series of many: Prometheus would refuse two.
+    # Equal labels make one series of many: Prometheus would reject two.
     return Shape("vector", int(min(least, most)) if least < math.inf else 1, most, labels, values)

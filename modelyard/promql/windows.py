@@ -1,8 +1,8 @@
-"""Windows, steps and offsets against the scrape interval, for an autoscaler that puts things to sleep.
+"""Checks windows, steps and offsets against the scrape interval, for an autoscaler that scales to zero.
 
-An answer stays above zero until the last sample above zero has left the window: the window is how long the GPUs stay
-awake after the work has ended. It must hold enough samples to give an answer at all, and must not reach further back
-than the longest job takes or the server keeps samples.
+An answer stays above zero until the last sample above zero leaves the window: the window is how long the GPUs stay
+awake after the work ends. It must hold enough samples to give an answer at all, and must not reach further back than
+the longest job takes or the server keeps samples.
 """
 
 from collections.abc import Iterator
@@ -14,24 +14,24 @@ from modelyard.promql.problems import Kind, Problem
 from modelyard.promql.syntax import Call, Node, Range, Selector, Span, Subquery, children
 
 ENOUGH: Final = 2
-"""Scrapes that a window must hold. Two samples are what a rate needs, and of two one may be late or fail."""
+"""Scrapes that a window must hold. A rate needs two samples, and one of two may be late or fail."""
 RETENTION: Final = 15 * 86400.0
-"""Seconds that a server keeps samples for unless told otherwise (``--storage.tsdb.retention.time``, 15d)."""
+"""Default seconds for which a server keeps samples (``--storage.tsdb.retention.time``, 15d)."""
 LOOKBACK: Final = 300.0
 """Seconds after which a sample no longer counts as present (``--query.lookback-delta``, 5m)."""
 MOST_STEPS: Final = 11_000
-"""Steps of one evaluation: the most that the server itself allows a range query for each series."""
+"""Steps of one evaluation: the server's own limit per series of a range query."""
 LONGEST_JOB: Final = 6 * 3600.0
 """Seconds. GPUs that wait longer than the longest job takes cost more asleep than awake."""
 
 
 def check_windows(tree: Node, scrape_interval: float | None, longest: float = LONGEST_JOB) -> Iterator[Problem]:
-    """What is wrong with the windows of a query.
+    """Yields what is wrong with the windows of a query.
 
     Args:
-        tree: of the query.
-        scrape_interval: seconds between two samples; None where nobody knows, and nothing is said of it then.
-        longest: seconds of the longest window that is not questioned.
+        tree: the query's tree.
+        scrape_interval: seconds between two samples; None if unknown, which skips the checks that need it.
+        longest: seconds of the longest window that is accepted.
     """
     yield from _walk(tree, None, 0.0, 0.0, scrape_interval, longest)
 
@@ -39,7 +39,7 @@ def check_windows(tree: Node, scrape_interval: float | None, longest: float = LO
 def _walk(
     node: Node, caller: Call | None, reach: float, late: float, interval: float | None, longest: float
 ) -> Iterator[Problem]:
-    """Problems of a node and below it. ``reach`` and ``late``: seconds of the windows, of the offsets around it."""
+    """Yields problems of a node and below it. ``reach`` and ``late``: seconds of the enclosing windows and offsets."""
     match node:
         case Subquery():
             reach, late = reach + node.window, late + node.offset
@@ -129,7 +129,7 @@ def _far(span: Span, caller: Call | None, reach: float, late: float, longest: fl
 
 
 def _late(span: Span, offset: float, late: float) -> Iterator[Problem]:
-    """What an offset does: its own, with those around it."""
+    """Checks an offset together with the enclosing offsets."""
     if offset and late > LOOKBACK:
         yield Problem(
             Kind.LONG,
@@ -196,7 +196,7 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
 
 
 def words(seconds: float) -> str:
-    """A duration as PromQL writes it: ``1h30m``, ``500ms``."""
+    """Returns a duration as PromQL writes it: ``1h30m``, ``500ms``."""
     milliseconds = round(seconds * 1000)
     text = ""
     for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):

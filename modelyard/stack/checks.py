@@ -57,7 +57,7 @@ def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[P
 
 
 def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Finds mode keda without a server to query."""
+    """Finds KEDA mode without a server to query."""
     scaling = config.get(PREFIX + "autoscaling")
     if isinstance(scaling, dict) and scaling.get("mode") == "keda" and "prometheus" not in scaling:
         remedy = (

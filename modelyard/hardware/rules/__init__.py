@@ -1,8 +1,7 @@
-"""The rules that a stack must keep, one module for each concern; ``check`` gathers them.
+"""The rules that a stack must follow, one module per topic; ``check`` runs them all.
 
-Rules are pure functions from a stack, and the sizes of a workload's pods, to findings. The training backend that is
-switched off has no pods, but flipping the stack flag would start them: what would then be an error is reported as
-advice and says so.
+Rules are pure functions from a stack, and the sizes of a workload's pods, to findings. The idle training backend has
+no pods, but a switch would start them: what would then be an error is reported as advice that says so.
 """
 
 from modelyard.findings import Finding, ordered
@@ -19,9 +18,9 @@ __all__ = ["Applied", "PodSizes", "check", "check_applied"]
 
 
 def check(stack: Stack) -> tuple[Finding, ...]:
-    """Everything in ``stack`` that breaks a hardware rule, the gravest first.
+    """Returns everything in ``stack`` that breaks a hardware rule, most severe first.
 
-    Quantities and versions are taken to be well-formed: the stack's schema has checked them. Waivers are not applied.
+    Quantities and versions must be well-formed: the stack's schema has checked them. Waivers are not applied.
     """
     config = stack.config
     ray = ray_findings(stack, wanted(config, "rayWorker"))
@@ -38,9 +37,9 @@ def check(stack: Stack) -> tuple[Finding, ...]:
 
 
 def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:
-    """What breaks a rule of the workload ``role`` (``rayWorker`` …) when its pods are so.
+    """Returns what breaks a rule of the workload ``role`` (``rayWorker`` …) with these pods.
 
-    Findings name the fields of the stack file that stand for the values.
+    Findings name the fields of the stack file that hold the values.
     """
     config = stack.config
     match role:

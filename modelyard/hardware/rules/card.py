@@ -1,4 +1,4 @@
-"""Rules about the stack's GPU: known, supported, and fast between GPUs."""
+"""Rules for the stack's GPU: known, supported, and with fast links between GPUs."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards
@@ -9,7 +9,7 @@ _MODEL = ("gpu", "model")
 
 
 def card_findings(stack: Stack) -> list[Finding]:
-    """What is wrong with ``gpu.model``."""
+    """Returns what is wrong with ``gpu.model``."""
     match find(stack.config.gpu.model):
         case Unknown(name, _):
             return [_unknown(stack, name)]
@@ -53,7 +53,7 @@ def _verdict(stack: Stack, card: Card) -> list[Finding]:
 
 
 def _interconnect(stack: Stack, card: Card) -> list[Finding]:
-    """Multi-GPU training only exists on the Ray backend; every task of a pod with several GPUs may choose it."""
+    """Checks the links between GPUs: on Ray, every task of a pod with several GPUs may choose multi-GPU training."""
     gpu = stack.config.gpu
     if stack.config.training != "ray" or gpu.per_worker < 2:
         return []

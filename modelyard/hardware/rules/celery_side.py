@@ -1,4 +1,4 @@
-"""Rules about Celery training: one job a replica, jobs of up to six hours, nothing that takes them away earlier."""
+"""Rules for Celery training: one job per replica, jobs of up to six hours, nothing that interrupts them earlier."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
@@ -10,7 +10,7 @@ _SECTION = "celery"
 
 
 def celery_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
-    """What is wrong with Celery training on this stack where its pods are so."""
+    """Returns what is wrong with Celery training on this stack with these pods."""
     celery = stack.config.celery
     target = stack.config.targets.celery.deployment
     return [

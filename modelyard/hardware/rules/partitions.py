@@ -1,4 +1,4 @@
-"""The rules for how the GPUs of nodes are divided, as far as the stack file and the GPU's data tell."""
+"""Rules for partitions, as far as the stack file and the GPU's data allow."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -35,7 +35,7 @@ ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
         "Pods take turns on the whole GPU. One that takes all memory, or breaks the GPU, takes the others with it.",
     ),
 }
-"""By mode: what a pod is kept apart by, in short and in long (NVIDIA/k8s-device-plugin README, shared access to GPUs;
+"""Isolation of a pod by mode, in short and in long (NVIDIA/k8s-device-plugin README, shared access to GPUs;
 NVIDIA MIG user guide, introduction; NVIDIA Multi-Process Service, memory protection and error containment)."""
 _OF_MODE: Final[dict[PartitionMode, tuple[str, ...]]] = {
     "mig": ("layout", "strategy"),
@@ -46,7 +46,7 @@ _OF_MODE: Final[dict[PartitionMode, tuple[str, ...]]] = {
 
 
 def partition_findings(stack: Stack) -> list[Finding]:
-    """The findings about ``modelyard:partitions``."""
+    """Returns the findings about ``modelyard:partitions``."""
     return list(_all(stack))
 
 
@@ -67,7 +67,7 @@ def _all(stack: Stack) -> Iterator[Finding]:
         yield from _settings(stack, index, partition)
         yield from _named(stack, index, partition)
         card = partition_card(stack.config, partition)
-        # Of a flavor that is not there, nobody knows the GPU: the stack's own says nothing of it.
+        # The GPU of an undefined flavor is unknown; the stack's GPU says nothing about it.
         astray = partition.gpu is None and partition.flavor not in (None, *(one.name for one in stack.config.flavors))
         if card is not None and not astray:
             yield from _divided(stack, index, partition, card)
@@ -75,7 +75,7 @@ def _all(stack: Stack) -> Iterator[Finding]:
 
 
 def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str]) -> Iterator[Finding]:
-    """Whether the nodes can be told, and are divided in one way only."""
+    """Checks that the nodes are identifiable, and divided in only one way."""
     config = stack.config
     flavors = {flavor.name: flavor for flavor in config.flavors}
     where: Path = ("partitions", index)
@@ -109,7 +109,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
         seen.setdefault(partition.flavor, partition.name)
     card = partition_card(config, partition)
     name = card_name(config, partition)
-    # What is wrong with a flavor's or the stack's GPU is told there.
+    # Findings about a flavor's or the stack's GPU are reported at that setting.
     if partition.gpu is not None and card is None:
         yield stack.finding(
             "PAR002",
@@ -121,7 +121,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
 
 
 def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
-    """Whether it has the settings of its mode, and no others."""
+    """Checks that it has the settings of its mode, and no others."""
     mode = partition.mode
     needed = _OF_MODE[mode][0]
     if not getattr(partition, needed):
@@ -154,7 +154,7 @@ def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Findin
 
 
 def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
-    """Whether its slices can be told from whole GPUs."""
+    """Checks that its slices have other names than whole GPUs."""
     called_gpu = partition.strategy == "single" if partition.mode == "mig" else not partition.rename
     if called_gpu:
         yield stack.finding(
@@ -168,7 +168,7 @@ def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
 
 
 def _divided(stack: Stack, index: int, partition: Partition, card: Card) -> Iterator[Finding]:
-    """Whether the GPU can be divided so."""
+    """Checks that the GPU can be divided this way."""
     where: Path = ("partitions", index)
     if partition.mode == "mps":
         yield from _clients(stack, (*where, "replicas"), partition, card)

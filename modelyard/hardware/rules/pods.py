@@ -1,4 +1,4 @@
-"""What the pods of a workload get: what the rules about sizes look at."""
+"""The sizes of a workload's pods, which the size rules check."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from modelyard.stack.config import Config
 
 
 class PodSizes(NamedTuple):
-    """What one pod of a workload gets, as quantities of Kubernetes, and how many pods there are."""
+    """What one pod of a workload gets, as Kubernetes quantities, and the number of pods."""
 
     replicas: int
     cpu: str
     memory: str
-    """Of the whole pod; of a training pod, for each of its GPUs."""
+    """Memory of the whole pod; for a training pod, per GPU."""
     volume: str = "0"
     gpus: int = 0
     grace_period: int = 0
@@ -22,10 +22,10 @@ class PodSizes(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What one pod of a workload really gets, and how many there are."""
+    """What one pod of a workload really gets, and the number of pods."""
 
     replicas: int | None
-    """None where the number is an autoscaler's."""
+    """None if an autoscaler sets the number."""
     cpu: Fraction
     """Cores."""
     memory: Fraction
@@ -38,10 +38,10 @@ class Applied(NamedTuple):
 
 
 def wanted(config: Config, role: str) -> PodSizes:
-    """The sizes of a workload as the stack file has them.
+    """Returns the sizes of a workload as in the stack file.
 
     Args:
-        config: of the stack.
+        config: the stack's config.
         role: ``modelService``, ``rayHead``, ``rayWorker`` or ``celery``.
     """
     match role:
@@ -60,10 +60,10 @@ def wanted(config: Config, role: str) -> PodSizes:
 
 
 def sizes_of(config: Config, role: str, applied: Applied) -> PodSizes:
-    """The sizes of pods that really get ``applied``, in the units of the stack file."""
+    """Returns the sizes of pods that really get ``applied``, in the units of the stack file."""
     backend = {"rayWorker": "ray", "celery": "celery"}.get(role)
     gpus = applied.gpus if backend is None else max(applied.gpus, 1)
-    # The idle backend has no replicas because it is idle: that is no finding.
+    # The idle backend has no replicas because it is idle, which is not a finding.
     idle = backend is not None and backend != config.training
     return PodSizes(
         replicas=wanted(config, role).replicas if applied.replicas is None or idle else applied.replicas,

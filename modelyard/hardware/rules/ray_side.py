@@ -1,4 +1,4 @@
-"""Rules about Ray training: the release that has it, its head, its workers and their allocation modes."""
+"""Rules for Ray training: the release that has it, its head, its workers and their allocation modes."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import (
@@ -18,12 +18,12 @@ _HEAD, _WORKER = "rayHead", "rayWorker"
 
 
 def ray_findings(stack: Stack, workers: PodSizes) -> list[Finding]:
-    """What is wrong with Ray training on this stack, its head apart."""
+    """Returns what is wrong with Ray training on this stack, except its head."""
     return [*_release(stack), *worker_findings(stack, workers)]
 
 
 def worker_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
-    """What is wrong with the Ray workers where their pods are so."""
+    """Returns what is wrong with Ray workers with these pods."""
     target = stack.config.targets.ray_worker.deployment
     return [
         *size_findings(stack, _WORKER, pods, target),
@@ -34,7 +34,7 @@ def worker_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
 
 
 def head_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
-    """What is wrong with the Ray head where its pods are so. It stays up while training is on Celery."""
+    """Returns what is wrong with a Ray head with these pods. The head stays up while training is on Celery."""
     target = stack.config.targets.ray_head.deployment
     findings = [
         *memory_finding(

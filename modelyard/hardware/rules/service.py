@@ -1,4 +1,4 @@
-"""Rules about the model service: inference on CPUs, with room for the models."""
+"""Rules for the model service: inference on CPUs, with room for the models."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB
@@ -10,7 +10,7 @@ _SECTION = "modelService"
 
 
 def service_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
-    """What is wrong with the model service where its pods are so."""
+    """Returns what is wrong with a model service with these pods."""
     target = stack.config.targets.model_service.deployment
     findings = [
         *memory_finding(

@@ -1,4 +1,4 @@
-"""What several rules have in common: a finding at its place, quantities against minima, the release."""
+"""Shared code of the rules: a finding at its place, quantities against minima, the release."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -11,7 +11,7 @@ from modelyard.stack.config import Config, Stack
 
 
 def release(config: Config) -> Version | None:
-    """The platform's release as ``(year, month)``, None where it has no such form."""
+    """Returns the platform's release as ``(year, month)``, None if it has another form."""
     try:
         return version(config.platform.release)
     except ValueError:
@@ -19,12 +19,12 @@ def release(config: Config) -> Version | None:
 
 
 def has_ray(config: Config) -> bool:
-    """Whether the platform's release has Ray training at all; one that nobody can read is taken to have it."""
+    """Whether the platform's release has Ray training; an unreadable release counts as yes."""
     return (release(config) or RAY_PREVIEW) >= RAY_PREVIEW
 
 
 def card_of(config: Config) -> Card | None:
-    """The stack's GPU, None where its name means none or several."""
+    """Returns the stack's GPU, None if its name means none or several."""
     return resolve(config.gpu.model)
 
 
@@ -39,7 +39,7 @@ def memory_finding(
     detail: str,
     target: str,
 ) -> list[Finding]:
-    """A finding where ``text`` is less than ``minimum_gb`` GB of 10^9 bytes."""
+    """Returns a finding if ``text`` is less than ``minimum_gb`` GB of 10^9 bytes."""
     if not falls_short(text, minimum_gb):
         return []
     return [
@@ -58,7 +58,7 @@ def memory_finding(
 def cpu_finding(
     stack: Stack, code: str, path: tuple[str, str], text: str, minimum: int, *, detail: str, target: str
 ) -> list[Finding]:
-    """A finding where ``text`` is fewer cores than ``minimum``."""
+    """Returns a finding if ``text`` is fewer cores than ``minimum``."""
     if value(text) >= minimum:
         return []
     return [
@@ -75,37 +75,37 @@ def cpu_finding(
 
 
 def training_cpu(gpus: int) -> int:
-    """Least cores of a training pod with ``gpus`` GPUs."""
+    """Returns the minimum cores of a training pod with ``gpus`` GPUs."""
     return max(TRAINING_CPU, gpus)
 
 
 value = lru_cache(maxsize=1024)(parse)
-"""A quantity in its base unit; stacks repeat the same few, so each is parsed once."""
+"""Parses a quantity to its base unit; cached, because stacks repeat a few quantities."""
 
 
 def falls_short(text: str, minimum_gb: int) -> bool:
-    """Whether a memory quantity is less than that many GB of 10^9 bytes."""
+    """Whether a memory quantity is less than ``minimum_gb`` GB of 10^9 bytes."""
     return value(text) < minimum_gb * GB
 
 
 def spelled(text: str) -> str:
-    """A memory quantity with its GB, rounded down so that too little never looks like enough: ``12Gi (12.88 GB)``."""
+    """Returns a memory quantity with its GB, rounded down so that it never looks sufficient: ``12Gi (12.88 GB)``."""
     return f"{text} ({int(value(text) * 100 // GB) / 100:g} GB)"
 
 
 def least_gi(gb: int) -> int:
-    """The least whole number of Gi that is at least ``gb`` GB."""
+    """Returns the smallest whole number of Gi that is at least ``gb`` GB."""
     return -(-gb * GB // GI)
 
 
 def _in_gi(gb: int) -> str:
-    """Rounded up, so that writing just that much is enough."""
+    """Returns GB as Gi, rounded up, so that writing that value is enough."""
     return f"{-(-gb * GB * 100 // GI) / 100:.2f}"
 
 
-# The training backend that is switched off: it has no pods, but flipping the stack flag would start them.
+# The idle training backend has no pods, but a switch would start them.
 def idle(findings: Iterable[Finding], side: str) -> list[Finding]:
-    """The errors of the idle backend as advice that says when they will count; all else is left out."""
+    """Returns the errors of the idle backend as advice that says when they will count; drops everything else."""
     return [
         finding._replace(
             severity=Severity.ADVICE, summary=f"{finding.summary} (idle now, an error once training is {side})"

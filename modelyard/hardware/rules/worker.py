@@ -1,4 +1,4 @@
-"""Rules that Ray workers and Celery replicas share: memory and CPU by GPU, time to finish a job, a pod to run it."""
+"""Rules for Ray workers and Celery replicas: memory and CPU by GPU, time to finish a job, a pod to run it."""
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.cards import by_id
@@ -23,7 +23,7 @@ def size_findings(
     target: str,
     slice_gb: int | None = None,
 ) -> list[Finding]:
-    """Memory per GPU and cores of training pods; of pods with a slice, by its ``slice_gb`` GB of memory."""
+    """Checks memory per GPU and cores of training pods; pods with a slice need its ``slice_gb`` GB of memory."""
     gpus = pods.gpus
     return [
         *_memory(stack, (section, "memory"), pods.memory, gpus, target, slice_gb),
@@ -79,7 +79,7 @@ def _memory(
 def grace_finding(
     stack: Stack, code: str, section: str, grace_period: int, job_seconds: int, target: str
 ) -> list[Finding]:
-    """A pod that must stop must have the time to finish its job."""
+    """Checks that a pod that must stop has the time to finish its job."""
     if grace_period >= job_seconds:
         return []
     return [
@@ -96,7 +96,7 @@ def grace_finding(
 
 
 def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target: str) -> list[Finding]:
-    """Somebody must take the jobs of the active backend: a replica, or an autoscaler that may start one."""
+    """Checks that the active backend's jobs have a replica, or an autoscaler that may start one."""
     scaling = stack.config.autoscaling
     if scaling.mode == "none":
         path, zero = (section, "replicas"), replicas == 0

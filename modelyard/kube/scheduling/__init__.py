@@ -1,6 +1,6 @@
-"""Which nodes take which pods, by what the hard filters of the scheduler look at.
+"""Which pods fit on which nodes, by the scheduler's hard filters.
 
-Owns what a pod asks for (``pods``), how many identical pods one node takes (``capacity``), how many all nodes take
-beside what runs on them (``room``), and the index of nodes that counts them quickly (``node_index``). Places no pod:
+Owns what a pod requests (``pods``), how many identical pods fit on one node (``capacity``), how many fit on all nodes
+besides the running pods (``room``), and the index of nodes that counts them quickly (``node_index``). Places no pod:
 the scheduler does. All functions are pure.
 """

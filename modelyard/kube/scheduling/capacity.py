@@ -1,7 +1,7 @@
-"""Which pods one node takes, and how many: exact for the identical pods of one Deployment.
+"""Which pods fit on one node, and how many: exact for the identical pods of one Deployment.
 
-Looks at what the scheduler's hard filters look at (resources, node selector, required node affinity, taints), not at
-preferences, nor at rules between pods (anti-affinity, topology spread).
+Considers the scheduler's hard filters (resources, node selector, required node affinity, taints), not preferences or
+rules between pods (anti-affinity, topology spread).
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRESENT_LABEL, PRODUCT_LABEL
 
 MANY = 1_000_000
-"""Pods that nothing limits."""
+"""Number of pods that stands for no limit."""
 NAMED = 6
-"""Nodes that are named one by one before they are only counted."""
+"""Maximum number of nodes that are named individually before they are only counted."""
 _BYTES = ("memory", "ephemeral-storage")
 _ZERO = Fraction(0)
 
@@ -28,7 +28,7 @@ class Shortage(NamedTuple):
     free: Fraction
     have: Fraction
     wanted: Fraction
-    """By one pod."""
+    """Request of one pod."""
 
     def __str__(self) -> str:
         free, have = (amount(self.resource, value) for value in (self.free, self.have))
@@ -36,11 +36,11 @@ class Shortage(NamedTuple):
 
 
 def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
-    """GPUs that nodes of node pools may still get, by pool.
+    """Returns the GPUs that the nodes of node pools may still get, by pool.
 
     Args:
-        most: GPUs that the nodes of each pool may have together.
-        nodes: that are there.
+        most: maximum number of GPUs of each pool's nodes together.
+        nodes: the existing nodes.
     """
     left = dict(most)
     for node in nodes:
@@ -50,12 +50,12 @@ def left_of(most: Mapping[str, int], nodes: Iterable[Node]) -> dict[str, int]:
 
 
 def gate(node: Node) -> Hashable:
-    """What keeps pods off a node, whatever its labels and its size: nodes of which it is equal turn away the same."""
+    """Returns what keeps pods off a node besides its labels and its size: nodes with equal gates reject equal pods."""
     return (node.schedulable, *(tuple(sorted(taint.items())) for taint in node.taints))
 
 
 def label_keys(pods: Pods) -> tuple[str, ...] | None:
-    """Labels by which the pods tell nodes apart; None where they tell them by their names."""
+    """Returns the labels by which the pods select nodes; None if they select them by name."""
     keys = dict.fromkeys(pods.selector)
     for term in pods.terms or ():
         if term.get("matchFields"):
@@ -65,10 +65,10 @@ def label_keys(pods: Pods) -> tuple[str, ...] | None:
 
 
 def by_node(groups: Mapping[str, Sequence[str]]) -> str:
-    """Nodes with what is to be said of each: a few of them by name, more of them counted, the most alike ones first.
+    """Describes nodes by group: a few by name, more of them counted, the largest group first.
 
     Args:
-        groups: the names of the nodes in their order, by what is said of them; who has the first node stands first.
+        groups: node names in order, by what is said of them; the group of the first node comes first.
     """
     if sum(map(len, groups.values())) <= NAMED:
         pairs = sorted((name, reason) for reason, names in groups.items() for name in names)
@@ -83,14 +83,14 @@ def by_node(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def obstacle(pods: Pods, node: Node) -> str:
-    """Why none of the pods may ever be on the node, however empty it is; empty where they may."""
+    """Returns why the pods can never be on the node, even if it is empty; an empty text if they can."""
     if not node.schedulable:
         return "is cordoned"
     return _unwanted(pods, node) or _taint(pods, node)
 
 
 def _unwanted(pods: Pods, node: Node) -> str:
-    """What the pods ask of their node that this one has not."""
+    """Returns what the pods require of a node that this node lacks."""
     for key, value in pods.selector.items():
         if node.labels.get(key) != value:
             return _lacks(node, key)
@@ -102,12 +102,12 @@ def _unwanted(pods: Pods, node: Node) -> str:
 
 
 def _mismatch(term: Mapping[str, Any], node: Node) -> str:
-    """The first requirement of a term that the node fails; empty where it has them all."""
+    """Returns the first requirement of a term that the node fails; empty if it meets all."""
     fields = {"metadata.name": node.name}
     rules = [(rule, node.labels) for rule in term.get("matchExpressions") or ()]
     rules += [(rule, fields) for rule in term.get("matchFields") or ()]
     if not rules:
-        # The API's own word: an empty term matches nothing.
+        # As the API defines it: an empty term matches nothing.
         return "matches no node selector term"
     return next((_lacks(node, rule.get("key", "")) for rule, values in rules if not _holds(rule, values)), "")
 
@@ -168,7 +168,7 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 def on_node(
     request: Mapping[str, Fraction], node: Node, taken: Iterable[Mapping[str, Fraction]]
 ) -> tuple[int, Shortage | None]:
-    """How many pods a node that may hold them has room for, and what runs out first."""
+    """Returns how many pods fit on a node that may hold them, and what runs out first."""
     count, short = MANY, None
     for name, wanted in request.items():
         if not wanted:
@@ -185,7 +185,7 @@ def on_node(
 
 
 def shortage(resource: str, free: str, have: str, wanted: Fraction) -> str:
-    """What is said of nodes that have too little of a resource left, of so much in all."""
+    """Describes nodes that have too little of a resource left, out of their total."""
     return f"{free} of {have} {word_of(resource)} free, a pod needs {amount(resource, wanted)}"
 
 
@@ -193,12 +193,12 @@ _WORDS = {GPU_RESOURCE: "GPUs", "cpu": "CPU"}
 
 
 def word_of(resource: str) -> str:
-    """A resource as people call it."""
+    """Returns a resource's usual name."""
     return _WORDS.get(resource, resource)
 
 
 def amount(name: str, value: Fraction) -> str:
-    """An amount of a resource as people write it: cores and counts as such, bytes in Gi."""
+    """Returns an amount of a resource as people write it: cores and counts as such, bytes in Gi."""
     if name not in _BYTES:
         return quantity.cpu(value)
     return quantity.memory(value) if value % quantity.GI == 0 else f"{float(value / quantity.GI):.1f}Gi"

@@ -1,8 +1,8 @@
-"""Nodes of many sizes in boxes of similar ones: how many pods they hold and what stops more, without a look at each.
+"""Groups nodes into buckets of similar sizes, to count fitting pods and find limits without visiting each node.
 
-A box knows the least and the most that its nodes have left of each resource. Where as many pods fit in the least as in
-the most, as on machines of one type that differ by a few kibibytes, its nodes are not told apart; else it is halved. So
-a question costs a few steps for each number of pods that its nodes differ in, not one for each node.
+A bucket knows the minimum and the maximum that its nodes have left of each resource. If equally many pods fit in the
+minimum and the maximum, as on machines of one type that differ by a few kibibytes, the bucket is not divided; else it
+is halved. So a query takes a few steps for each number of pods in which its nodes differ, not one per node.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,29 +16,29 @@ from modelyard.kube.state import Node
 _NOTHING: Mapping[int, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)
 _Ask = Sequence[tuple[int, int, int]]
-"""Of each resource its place in a point, and the fraction by which what a node has of it becomes a number of pods."""
+"""For each resource: its index in a point, and the fraction that converts a node's amount into a number of pods."""
 
 
 class Limit(NamedTuple):
-    """Nodes that the same keeps from taking more pods."""
+    """Nodes with one common limit."""
 
     resource: str
-    """What they run out of first, of several the one that the pod asks for first; empty where they do of nothing."""
+    """The resource that runs out first, of several the one that the pod requests first; empty if none runs out."""
     free: str
     """What each of them has left of it, in words."""
     have: str
-    """What each of them has of it in all, in words."""
+    """What each of them has of it in total, in words."""
     nodes: Sequence[int]
     """Their numbers, in order."""
 
 
 class NodeIndex:
-    """Nodes by what they have of a few resources.
+    """Nodes by their amounts of a few resources.
 
     Args:
-        nodes: at least one, with a number each, by which answers name the first of them.
-        names: of the resources that pods may ask for. Of what a node does not list it has nothing.
-        free: what is left of nodes on which pods run, by their numbers; the others are empty.
+        nodes: at least one node, each with a number, by which answers name the first.
+        names: resources that pods may request. A node has nothing of a resource that it does not list.
+        free: what is left on nodes that run pods, by their numbers; the others are empty.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class NodeIndex:
         self._names = tuple(names)
         self._nodes = {number: (free.get(number, node.allocatable), node.allocatable) for number, node in nodes}
         rows = [(number, [left.get(name, _ZERO) for name in self._names]) for number, (left, _) in self._nodes.items()]
-        # Whole numbers are compared and divided many times faster than fractions.
+        # Comparing and dividing whole numbers is many times faster than fractions.
         self._units = [lcm(*(row[place].denominator for _, row in rows)) for place in range(len(self._names))]
         numbers: dict[tuple[int, ...], list[int]] = {}
         for number, row in rows:
@@ -60,7 +60,7 @@ class NodeIndex:
         self._words: dict[tuple[str, Fraction], str] = {}
 
     def total(self, wanted: Mapping[str, Fraction]) -> int:
-        """How many more pods that want this the nodes hold together."""
+        """Returns how many more pods with these requests fit on the nodes together."""
         ask = self._ask(wanted)
         total, boxes = 0, [self._box]
         while boxes:
@@ -73,7 +73,7 @@ class NodeIndex:
         return total
 
     def best(self, wanted: Mapping[str, Fraction]) -> int:
-        """How many more pods that want this one node holds: the one that holds the most."""
+        """Returns how many more pods with these requests fit on the node that holds the most."""
         ask = self._ask(wanted)
         best, boxes = 0, [self._box]
         while boxes:
@@ -81,12 +81,12 @@ class NodeIndex:
             if (most := _pods(box.most, ask)) > best:
                 best = max(best, _pods(box.least, ask))
                 if most > best:
-                    # The half with the greater nodes is looked at first, and often is enough.
+                    # The half with the larger nodes comes first, and often is enough.
                     boxes += box.halves
         return best
 
     def limits(self, wanted: Mapping[str, Fraction]) -> Iterator[Limit]:
-        """What keeps nodes from taking more pods that want this."""
+        """Yields what keeps nodes from taking more pods with these requests."""
         ask = self._ask(wanted)
         boxes = [self._box]
         while boxes:
@@ -96,7 +96,7 @@ class NodeIndex:
             fewest = min(most)
             step = most.index(fewest)
             if any(fewest >= pods for pods in least[:step]) or any(fewest > pods for pods in least[step + 1 :]):
-                # Another resource may be the first to run out on some of them.
+                # On some of them another resource may run out first.
                 boxes += box.halves
             elif step == 0:
                 yield Limit("", "", "", box.numbers)
@@ -106,7 +106,7 @@ class NodeIndex:
                     yield Limit(self._names[place], free, have, numbers)
 
     def _said(self, place: int, number: int) -> tuple[str, str]:
-        """What a node has left of a resource and what it has of it in all."""
+        """Describes what a node has left of a resource and what it has in total."""
         name = self._names[place]
         free, have = (self._word(name, amounts.get(name, _ZERO)) for amounts in self._nodes[number])
         return free, have
@@ -124,7 +124,7 @@ class NodeIndex:
 
 
 class _Bucket:
-    """Points (what a node has left of each resource), with the numbers of the nodes that have that."""
+    """Points (what a node has left of each resource), with the numbers of their nodes."""
 
     def __init__(self, points: list[tuple[tuple[int, ...], list[int]]]) -> None:
         columns = list(zip(*(point for point, _ in points), strict=True))
@@ -137,20 +137,20 @@ class _Bucket:
 
     @property
     def numbers(self) -> list[int]:
-        """Of its nodes, in order."""
+        """Returns the numbers of its nodes, in order."""
         return sorted(number for _, numbers in self._points for number in numbers)
 
     @property
     def halves(self) -> "tuple[_Bucket, ...]":
-        """The lesser and the greater half, by the resource of which the nodes differ the most.
+        """Returns the smaller and the larger half, by the resource in which the nodes differ most.
 
-        Only boxes that somebody asks about are divided.
+        Only buckets that a query visits are divided.
         """
         if not self._halves:
             spreads = [
                 (most - least) * 1000 // (abs(most) or 1) for least, most in zip(self.least, self.most, strict=True)
             ]
-            # Ones that differ by less than a thousandth are still divided by what they differ in.
+            # Nodes that differ by less than a thousandth are still divided by that difference.
             unlike = [place for place, most in enumerate(self.most) if most != self.least[place]]
             widest = max(unlike, key=spreads.__getitem__)
             ordered = sorted(self._points, key=lambda one: one[0][widest])
@@ -159,7 +159,7 @@ class _Bucket:
         return self._halves
 
     def alike(self, place: int, said: Callable[[int, int], tuple[str, str]]) -> Mapping[tuple[str, str], list[int]]:
-        """The numbers of its nodes, in order, by what is said of what they have of one resource."""
+        """Returns the numbers of its nodes, in order, by the description of their amount of one resource."""
         if place not in self._alike:
             found: dict[tuple[str, str], list[int]] = {}
             for number in self.numbers:
@@ -169,6 +169,6 @@ class _Bucket:
 
 
 def _pods(have: Sequence[int], ask: _Ask) -> int:
-    """How many pods fit in this much."""
+    """Returns how many pods fit in these amounts."""
     fewest = min((have[place] * times // parts for place, times, parts in ask), default=MANY)
     return max(0, min(fewest, MANY))

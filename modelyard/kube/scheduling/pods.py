@@ -1,4 +1,4 @@
-"""What the pods of an object ask for, read from its pod template: the one place that knows where that stands."""
+"""Reads what the pods of an object request from its pod template; only this module knows where the template is."""
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -17,7 +17,7 @@ class Pods(NamedTuple):
     spec: Mapping[str, Any]
     """The pod template's spec."""
     requests: Mapping[str, Fraction]
-    """What one pod takes from its node: cores, bytes or counts by resource name."""
+    """What one pod uses of its node: cores, bytes or counts by resource name."""
     gpus: int
     """Whole GPUs of one pod."""
 
@@ -28,7 +28,7 @@ class Pods(NamedTuple):
 
     @property
     def terms(self) -> tuple[Mapping[str, Any], ...] | None:
-        """Node selector terms of which one must match; None where any node will do."""
+        """Node selector terms of which one must match; None if any node matches."""
         affinity = (self.spec.get("affinity") or _NOTHING).get("nodeAffinity") or _NOTHING
         required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
         return None if required is None else tuple(required.get("nodeSelectorTerms") or ())
@@ -40,43 +40,43 @@ class Pods(NamedTuple):
 
     @property
     def rules(self) -> str:
-        """What decides on which nodes the pods may be, whatever their sizes: equal rules, the same nodes."""
+        """A text of what decides which nodes may hold the pods, besides sizes: equal rules, equal nodes."""
         return repr((self.selector, self.terms, self.tolerations))
 
     def container(self, name: str) -> Mapping[str, Any]:
-        """The container of that name, empty where there is none."""
+        """Returns the container with that name, empty if there is none."""
         return next((one for one in self.spec.get("containers") or () if one.get("name") == name), _NOTHING)
 
 
 def pods_of(body: Mapping[str, Any] | None) -> Pods:
-    """The pods of a Deployment or of anything else with a pod template; of nothing, pods that ask for nothing."""
+    """Returns the pods of an object with a pod template; for None, pods without requests."""
     spec = pod_spec(body)
     requests = _requests(spec)
     return Pods(spec, requests, int(requests.get(GPU_RESOURCE, 0)))
 
 
 def pod_spec(body: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The pod template's spec, empty where there is none: what a node pool has there is the template of nodes."""
+    """Returns the pod template's spec, empty if there is none: that field of a node pool is a template of nodes."""
     if body is not None and body.get("kind") == "NodePool":
         return _NOTHING
     return (((body or _NOTHING).get("spec") or _NOTHING).get("template") or _NOTHING).get("spec") or _NOTHING
 
 
 def grace_of(body: Mapping[str, Any] | None) -> int:
-    """Seconds that a pod of the object has between being told to stop and being killed."""
+    """Returns the seconds that a pod of the object has between the request to stop and the kill."""
     return int(pod_spec(body).get("terminationGracePeriodSeconds", 30))
 
 
 def replicas_of(body: Mapping[str, Any] | None) -> int | None:
-    """``spec.replicas``, None where there is no such number."""
+    """Returns ``spec.replicas``, None if it is not a number."""
     value = ((body or _NOTHING).get("spec") or _NOTHING).get("replicas")
     return value if isinstance(value, int) else None
 
 
 def container_requests(container: Mapping[str, Any]) -> dict[str, Fraction]:
-    """What one container asks for. What it limits and does not request, it requests, as the API server has it.
+    """Returns what one container requests. A limit without a request is the request, as in the API server.
 
-    An amount that is no quantity is left out: the plan says elsewhere that the object does not fit its kind.
+    Invalid quantities are left out: the plan reports elsewhere that the object does not fit its kind.
     """
     resources = container.get("resources") or _NOTHING
     wanted = {**(resources.get("limits") or _NOTHING), **(resources.get("requests") or _NOTHING)}
@@ -90,12 +90,12 @@ def container_requests(container: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def container_limits(container: Mapping[str, Any]) -> dict[str, Fraction]:
-    """What one container is limited to; an amount that is no quantity is left out."""
+    """Returns the limits of one container; invalid quantities are left out."""
     return container_requests({"resources": {"limits": (container.get("resources") or _NOTHING).get("limits")}})
 
 
 def limits_of(spec: Mapping[str, Any]) -> dict[str, Fraction]:
-    """What a pod is limited to, by resource name, counted as quotas count it."""
+    """Returns a pod's limits, by resource name, counted as quotas count them."""
     return _total(spec, container_limits)
 
 
@@ -104,7 +104,7 @@ def _requests(spec: Mapping[str, Any]) -> dict[str, Fraction]:
 
 
 def _total(spec: Mapping[str, Any], of: Callable[[Mapping[str, Any]], dict[str, Fraction]]) -> dict[str, Fraction]:
-    """The sum over the containers, or the largest init container where that is more, plus the runtime's overhead."""
+    """Returns the sum over the containers, or the largest init container if larger, plus the runtime's overhead."""
     first = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") != "Always"]
     beside = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     total = _sum(of(one) for one in (*beside, *(spec.get("containers") or ())))

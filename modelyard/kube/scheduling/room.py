@@ -1,7 +1,7 @@
-"""How many identical pods of a Deployment the nodes of a cluster hold beside what runs on them, and why not more.
+"""How many identical pods of a Deployment fit on a cluster's nodes besides what runs there, and what limits them.
 
-Nodes are looked at as groups that pods cannot tell apart, and as boxes of similar sizes, so that thousands of them cost
-a question little more than ten do.
+Nodes are grouped by what pods see of them, and into buckets of similar sizes, so that a query on thousands of nodes
+costs little more than on ten.
 """
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
@@ -19,21 +19,21 @@ _ZERO = Fraction(0)
 
 
 class _Sight(NamedTuple):
-    """The nodes as some pods see them, whatever their size."""
+    """The nodes as some pods see them, regardless of size."""
 
     closed: Mapping[str, list[int]]
-    """Nodes where none of them may ever be, by the reason."""
+    """Nodes that can never hold these pods, by reason."""
     open: tuple[int, ...]
     """All others."""
 
 
 class Room:
-    """The nodes of a cluster and what is taken of them.
+    """The nodes of a cluster and what is used of them.
 
     Args:
-        nodes: by name.
-        taken: node, then owner of the pods, then resource.
-        quotas: of its namespaces.
+        nodes: the nodes by name.
+        taken: by node, then owner of the pods, then resource.
+        quotas: the quotas of its namespaces.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Room:
         self._sizes: dict[Any, NodeIndex] = {}
 
     def holds(self, pods: Pods, without: Collection[str] = (), upto: int = MANY) -> int:
-        """How many of these pods the nodes hold when the pods of ``without`` (owners) are gone, at most ``upto``."""
+        """Returns how many of these pods fit without the pods of ``without`` (owners), at most ``upto``."""
         sizes = self._open(pods)
         total = sizes.total(pods.requests) if sizes is not None else 0
         for number in self._left(pods, without):
@@ -58,7 +58,7 @@ class Room:
         return min(total, upto)
 
     def limits(self, pods: Pods, without: Collection[str] = ()) -> dict[str, list[str]]:
-        """What stops which nodes, by name, from taking more of them; the first node's reason stands first."""
+        """Returns what limits more of these pods on which nodes, by name; the first node's reason comes first."""
         found = {reason: numbers.copy() for reason, numbers in self._sight(pods).closed.items()}
         sizes, left = self._open(pods), self._left(pods, without)
         for one in sizes.limits(pods.requests) if sizes is not None else ():
@@ -72,11 +72,11 @@ class Room:
         return {reason: [self.nodes[number].name for number in numbers] for numbers, reason in groups}
 
     def open_to(self, pods: Pods) -> Iterator[Node]:
-        """The nodes where the pods may be, were they empty and large enough, by name."""
+        """Yields the nodes, by name, that could hold the pods if they were empty and large enough."""
         return (self.nodes[number] for number in self._sight(pods).open)
 
     def _open(self, pods: Pods) -> NodeIndex | None:
-        """The nodes where the pods may be, as they are now; None where there are none."""
+        """Returns the nodes that may hold the pods, in their current state; None if there are none."""
         nodes = self._sight(pods).open
         if not nodes:
             return None
@@ -97,7 +97,7 @@ class Room:
         return self._sights[key]
 
     def _apart(self, keys: tuple[str, ...] | None) -> tuple[tuple[Node, list[int]], ...]:
-        """The first node of those that have the same values of these labels, taints and state, and the numbers of all.
+        """Groups nodes with equal values of these labels, taints and state: the first node, and the numbers of all.
 
         Without keys, every node counts by itself.
         """
@@ -110,24 +110,24 @@ class Room:
         return self._groups[keys]
 
     def _left(self, pods: Pods, owners: Collection[str]) -> set[int]:
-        """The nodes where the pods may be and that somebody leaves."""
+        """Returns the nodes that may hold the pods and that one of the owners leaves."""
         leaving = {number for owner in owners for number in self._homes.get(owner, ())}
         return leaving & set(self._sight(pods).open) if leaving else leaving
 
     def _on(self, number: int, pods: Pods, without: Collection[str] = ()) -> tuple[int, Shortage | None]:
-        """What one node holds of them, and why not more."""
+        """Returns how many of these pods one node holds, and what limits them."""
         node = self.nodes[number]
         owners = self.taken.get(node.name, _NOBODY)
         return on_node(pods.requests, node, [owners[name] for name in owners if name not in without])
 
     @cached_property
     def _gates(self) -> list[Hashable]:
-        """Of each node what keeps pods off it, whatever its labels."""
+        """What keeps pods off each node besides its labels."""
         return [gate(node) for node in self.nodes]
 
     @cached_property
     def _homes(self) -> Mapping[str, list[int]]:
-        """Of each owner of pods the nodes where they run."""
+        """The nodes that run the pods of each owner."""
         homes: dict[str, list[int]] = {}
         for number, node in enumerate(self.nodes):
             for owner in self.taken.get(node.name, _NOBODY):
@@ -136,7 +136,7 @@ class Room:
 
     @cached_property
     def _free(self) -> Mapping[int, Mapping[str, Fraction]]:
-        """What is left of each node on which pods run."""
+        """What is left of each node that runs pods."""
         free = {}
         for number, node in enumerate(self.nodes):
             if node.name in self.taken:
@@ -149,7 +149,7 @@ class Room:
 
 
 def room_of(state: ClusterState) -> Room:
-    """The room that a cluster has."""
+    """Returns the room in a cluster."""
     taken: dict[str, dict[str, dict[str, Fraction]]] = {}
     for pod in state.pods:
         theirs = taken.setdefault(pod.node, {}).setdefault(pod.owner, {})

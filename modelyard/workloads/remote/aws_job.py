@@ -95,7 +95,7 @@ class RemoteJob(NamedTuple):
 
     @property
     def deadline(self) -> datetime:
-        """When AWS ends the machine if it still runs, in UTC."""
+        """When AWS ends the machine if it still exists, in UTC."""
         return self.launched.astimezone(UTC) + timedelta(seconds=self.limit + MARGIN)
 
     @property
