@@ -402,7 +402,7 @@ def test_a_job_may_read_and_add_its_own_and_nothing_else(engines: Mapping[str, E
     through = {"StringEquals": {"kms:ViaService": "s3.eu-central-1.amazonaws.com"}}
     assert given["kms:Decrypt"] == (["arn:aws:kms:eu-central-1:123456789012:key/0a1b"], through)
     (logs,) = given["logs:PutLogEvents"][0]
-    assert logs == "arn:aws:logs:eu-west-1:123456789012:log-group:/modelyard/runs/jobs/train-7:log-stream:*"
+    assert logs == "arn:aws:logs:eu-west-1:123456789012:log-group:/modelyard/jobs/train-7:log-stream:*"
 
 
 SESSIONS = {

@@ -170,7 +170,7 @@ def test_findings_come_with_their_remedies(env: Environment, server: Jupyter, wo
     text = env.stack_file.read_text()
     env.edit("image: images.example.com/notebook:1", "memory: 1Gi")
     try:
-        status, said = server.ask("modelyard/runs/jobs", {"path": notebook.name, "flavor": "a10"})
+        status, said = server.ask("modelyard/jobs", {"path": notebook.name, "flavor": "a10"})
     finally:
         env.stack_file.write_text(text)
     assert status == 422
@@ -197,14 +197,14 @@ def test_bad_requests(server: Jupyter, work: Path, body: Any, said: str) -> None
     for name, leads in (("link", "../secret.ipynb"), ("loop", "loop.ipynb")):
         if not (work / f"{name}.ipynb").is_symlink():
             (work / f"{name}.ipynb").symlink_to(leads)
-    status, answer = server.ask("modelyard/runs/jobs", body)
+    status, answer = server.ask("modelyard/jobs", body)
     assert (status, said in answer["message"]) == (400, True), answer
 
 
 def test_no_value_passes_for_an_option(server: Jupyter, work: Path) -> None:
     notebook = write_notebook(work / "--wait.ipynb", cell("x = 1", tags=["parameters"]))
     asked = {"path": notebook.name, "flavor": "a10", "team": "--dry-run", "parameters": ["--dry-run"]}
-    status, answer = server.ask("modelyard/runs/jobs", asked)
+    status, answer = server.ask("modelyard/jobs", asked)
     assert status == 422
     assert "there is no team --dry-run" in answer["summary"]
     assert "'--dry-run' is no parameter" in answer["summary"]
@@ -225,7 +225,7 @@ def test_how_far_a_job_is(server: Jupyter, work: Path) -> None:
 
 
 def test_strangers_and_other_pages_are_refused(server: Jupyter) -> None:
-    for path, body in (("modelyard/choices", None), ("modelyard/jobs?result=x", None), ("modelyard/runs/jobs", {})):
+    for path, body in (("modelyard/choices", None), ("modelyard/jobs?result=x", None), ("modelyard/jobs", {})):
         assert server.ask(path, body, token="wrong")[0] == 403
     # Who is logged in by a cookie, as another site's page would be, also needs the XSRF token.
     session = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
@@ -233,7 +233,7 @@ def test_strangers_and_other_pages_are_refused(server: Jupyter) -> None:
     with session.open(f"{server.address}modelyard/choices", timeout=20) as answer:
         assert json.load(answer)["stack"] == "dev"
     with pytest.raises(HTTPError, match="403"):
-        session.open(f"{server.address}modelyard/runs/jobs", data=b"{}", timeout=20)
+        session.open(f"{server.address}modelyard/jobs", data=b"{}", timeout=20)
 
 
 def test_a_kernel_that_idles_ends_though_its_page_is_open(

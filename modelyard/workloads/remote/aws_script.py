@@ -68,7 +68,7 @@ step=whole
 
 def log_group(job: RemoteJob) -> str:
     """Returns the name of the log group that only this job writes to."""
-    return f"/modelyard/runs/jobs/{job.name}"
+    return f"/modelyard/jobs/{job.name}"
 
 
 def user_data(job: RemoteJob) -> str:
