@@ -222,12 +222,18 @@ def test_the_scrape_interval_is_that_of_the_job_not_the_global_one(asked: Server
 
 
 def test_answers_to_a_plans_queries_have_lines_and_waivers(asked: Server, tmp_path: Path) -> None:
+    for name in ("stacks", "patches", "policies"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    file = tmp_path / "stacks" / "Pulumi.staging.yaml"
+    before = file.read_text()
+
     def told(waivers: str) -> list[tuple[str, str, bool]]:
-        text = (ROOT / "stacks" / "Pulumi.staging.yaml").read_text()
+        text = before
         patch = "{name: autoscaling-ray, params: {queries: sum(nothing)}}"
         text += f"  modelyard:patches:\n    - {patch}\n{waivers}"
-        (tmp_path / "Pulumi.staging.yaml").write_text(text)
-        planned = plan_recorded(ROOT, tmp_path / "Pulumi.staging.yaml", TODAY)
+        file.write_text(text)
+        planned = plan_recorded(tmp_path, file, TODAY)
         assert planned.stack is not None
         assert planned.plan is not None
         found = answers(planned.stack, planned.plan, asked, TODAY)
