@@ -63,11 +63,7 @@ def build(say: Say = to_stderr) -> Toolset:
     Raises:
         LabError: Go is not available, or a build fails; the message has the end of its log.
     """
-    cache = cache_folder()
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LabError(f"cannot make the cache folder {cache}: {error.strerror}") from error
+    cache = _made_cache()
     go = find_go(cache, say)
     folders = {tool: cache / f"{tool.name}-{key(tool, go)}" for tool in TOOLS}
     names = "\n".join(folder.name for folder in folders.values())
@@ -94,8 +90,7 @@ def build_alone(tool: Tool, say: Say = to_stderr) -> Path:
     Raises:
         LabError: Go or a C compiler is not available, or the build fails.
     """
-    cache = cache_folder()
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = _made_cache()
     go = find_go(cache, say)
     folder = cache / f"{tool.name}-{key(tool, go)}"
     binary = folder / tool.to / tool.name
@@ -115,6 +110,15 @@ def key(tool: Tool, go: Go) -> str:
     parts = [_SHAPE, repr(tool._replace(seconds=0)), go.target, *_BUILD]
     parts += [f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in sources]
     return _digest("\n".join(parts).encode())
+
+
+def _made_cache() -> Path:
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabError(f"cannot make the cache folder {cache}: {error.strerror}") from error
+    return cache
 
 
 def _digest(data: bytes) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import refuse_project_links
 from modelyard.stack import stack_folder, stack_of
+from modelyard.stack.project import PROJECT_FILES
 
 _FOLDERS = ("stacks", "patches", "policies", "components", "environments", ".pulumi")
 """Folders of a project, besides those of its stack files and every ``.git``."""
-_FILES = ("Pulumi.yaml", "Pulumi.yml")
 
 
 def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
@@ -66,7 +66,7 @@ def _among_own(root: Path, path: Path) -> bool:
     folders = [stack_folder(root), *(root / name for name in _FOLDERS)]
     # Stack files directly in the project's folder do not claim that whole folder.
     own = (one for one in map(_real, folders) if one != _real(root))
-    return any(path.is_relative_to(one) for one in own) or path in [_real(root) / name for name in _FILES]
+    return any(path.is_relative_to(one) for one in own) or path in [_real(root) / name for name in PROJECT_FILES]
 
 
 def _real(path: Path) -> Path:

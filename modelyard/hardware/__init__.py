@@ -1,7 +1,7 @@
 """GPUs, node labels and machine types, and the rules that a stack must follow.
 
 Owns the GPU tables with their sources (``data/``), the meaning of GPU names (``cards``), whether a GPU is supported
-and why (``verdict``, ``cuda``, ``table``), which allocation modes a pod serves (``allocation``), the rules for a stack
+and why (``verdict``, ``cuda``, ``table``), which allocation modes a pod serves (``limits``), the rules for a stack
 file (``rules``), the meaning of node labels (``nodes``), and the clouds' machine types (``instances``).
 
 Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from modelyard.cluster.recorded import RECORDED
 from modelyard.files import ReadError
-from modelyard.preview.folders import PROJECT, folder_of, stack_at, wanted_of
+from modelyard.preview.folders import folder_of, stack_at, wanted_of
 from modelyard.preview.links import Wanted, below
 from modelyard.preview.revisions import RevisionError, commit_of, differs, laid_out, prefix_of, tree
 from modelyard.stack import Stack, discover, load, stack_folder
+from modelyard.stack.project import PROJECT_FILES
 
 _POLICIES = "policies/"
 
@@ -60,7 +61,7 @@ def earlier(root: Path, base: str) -> Iterator[Earlier]:
 
         return one
 
-    with laid_out(root, commit, prefix, below(*PROJECT, _POLICIES), differing, differing) as place:
+    with laid_out(root, commit, prefix, below(*PROJECT_FILES, _POLICIES), differing, differing) as place:
         try:
             folder = stack_folder(place)
         except ReadError:

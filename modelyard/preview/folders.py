@@ -6,9 +6,7 @@ from modelyard.cluster.recorded import RECORDED
 from modelyard.preview.git import RevisionError
 from modelyard.preview.links import Wanted, below
 from modelyard.stack import check_project, stack_folder, stack_of
-
-PROJECT = ("Pulumi.yaml", "Pulumi.yml")
-"""Files that set the folder of the stack files."""
+from modelyard.stack.project import PROJECT_FILES
 
 
 def folder_of(root: Path) -> str:
@@ -27,7 +25,7 @@ def wanted_of(root: Path, where: str) -> Wanted:
     Raises:
         RevisionError: its Pulumi.yaml does not set a usable folder of stack files.
     """
-    wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in PROJECT) else ()
+    wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in PROJECT_FILES) else ()
     if wrong:
         first = wrong[0]
         raise RevisionError(

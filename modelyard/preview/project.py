@@ -20,13 +20,14 @@ from modelyard.cluster.recorded import (
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
 from modelyard.policy.pages import explained
-from modelyard.preview.folders import PROJECT, folder_of, stack_at, wanted_of
+from modelyard.preview.folders import folder_of, stack_at, wanted_of
 from modelyard.preview.links import Wanted, below, leads, reach
 from modelyard.preview.revisions import Range, RevisionError, between, laid_out, linked
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared
 from modelyard.preview.values import News, Policing, Preview, StackDiff
 from modelyard.stack import discover, load, misnamed, stack_folder
+from modelyard.stack.project import PROJECT_FILES
 from modelyard.stack.yaml.source import MAX_BYTES
 from modelyard.workloads.environments.locks import lock_file
 
@@ -34,7 +35,7 @@ Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[Sta
 """Runs one function for many stacks, in order, perhaps in more processes."""
 
 _ALL_THEIRS = (f"{PATCHES_FOLDER}/", f"{POLICIES_FOLDER}/")
-_SHARED = (*PROJECT, *_ALL_THEIRS)
+_SHARED = (*PROJECT_FILES, *_ALL_THEIRS)
 """Prefixes of the paths that every stack's plan or findings may depend on."""
 
 
@@ -116,7 +117,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
     touched = {stack_at(path, folder) for path in span.paths} | recorded | others
     # The path of a file that a link leads to does not show which stacks use it.
     everything = any(leads(path, span.through) for path in span.paths)
-    shared = everything or any(path.startswith((*PROJECT, f"{PATCHES_FOLDER}/")) for path in span.paths)
+    shared = everything or any(path.startswith((*PROJECT_FILES, f"{PATCHES_FOLDER}/")) for path in span.paths)
     paths = span.paths | set(_ALL_THEIRS) if everything else span.paths
 
     def wanted(base_root: Path) -> Wanted:
@@ -148,7 +149,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         # If nothing shared differs, only a stack's own files can make a difference.
         shared = (
             everything
-            or any(path.startswith(PROJECT) for path in span.paths)
+            or any(path.startswith(PROJECT_FILES) for path in span.paths)
             or (shared and not same_patches(base_root, head_root))
         )
         rules = everything or not same_policies(base, head, span.paths)

@@ -12,7 +12,7 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 _WORDS: Final = {"PersistentVolumeClaim": "claim"}
 
 Absent = Callable[[Iterable[ObjectKey]], Collection[ObjectKey]]
-"""Returns which of some objects a cluster certainly does not have, as ``cluster.there.absent`` does."""
+"""Returns which of some objects a cluster certainly does not have, as ``cluster.present.absent`` does."""
 
 
 def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Finding]:

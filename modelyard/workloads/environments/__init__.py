@@ -2,7 +2,7 @@
 
 Owns what a list may contain (``lists``, ``conda``), the form of a lock file and whether it fits its lists (``locks``),
 reading both (``reading``), making a lock with the resolvers of pip (``locking``) and of conda (``solving``), which CUDA
-packages bring (``cuda``), and the ENV rules (``rules``). Builds nothing: the template ``environment-build`` does that
+packages bring, and the ENV rules (both ``rules``). Builds nothing: the template ``environment-build`` does that
 in the cluster.
 """
 

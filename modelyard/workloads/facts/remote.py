@@ -20,7 +20,7 @@ class RemoteCluster(NamedTuple):
 
     @property
     def context(self) -> str:
-        """Its kubeconfig context; a generated name if credentials are passed instead (``cluster.handed``)."""
+        """Its kubeconfig context; a generated name if credentials replace it (``cluster.remote_credentials``)."""
         return self.cluster.context or own_context(self.name)
 
 
