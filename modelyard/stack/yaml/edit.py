@@ -67,7 +67,7 @@ def _added(text: str, node: Node, path: Path, value: Any) -> str:
         inner = _nested(path[1:], value)
         item = _flow(inner) if isinstance(node, SequenceNode) else f"{_flow(path[0])}: {_flow(inner)}"
         comma = ", " if node.value else ""
-        return text[:closing].rstrip() + comma + item + text[closing:]
+        return text[:closing].rstrip(" \t\r\n") + comma + item + text[closing:]
     end = _end(text, node)
     rest = text.find("\n", end)
     # A comment behind the last value belongs to that value.

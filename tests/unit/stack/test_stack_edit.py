@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modelyard.stack.yaml.edit import EditError, with_value
@@ -96,6 +96,7 @@ TREES = st.recursive(VALUES, lambda inner: st.dictionaries(KEYS, inner, min_size
 @given(
     st.dictionaries(KEYS, TREES, min_size=1, max_size=3), st.lists(KEYS, min_size=1, max_size=3), VALUES, st.booleans()
 )
+@example({"aa": "\xa0"}, ["a"], 0, True)  # a space to Python, a value to YAML
 def test_the_value_is_there_and_everything_else_as_before(
     tree: dict[str, Any], path: list[str], value: Any, flow: bool
 ) -> None:
