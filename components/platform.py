@@ -27,9 +27,8 @@ PARTS: Mapping[str, type[Part]] = {
     "rayHead": RayCluster,
     "rayWorker": RayCluster,
     "celery": CeleryTraining,
-    "": OtherTargets,
 }
-"""The component of each workload's targets."""
+"""The component of each workload's targets; ``OtherTargets`` has the others."""
 
 ROLLOUT = 600
 """Seconds that a rollout may take when it waits for no running pod: the provider's own limit."""
@@ -57,7 +56,7 @@ class Platform(pulumi.ComponentResource):
         drained = 0
         made: dict[str, pulumi.Resource] = {}
         for target, needs in in_turn(plan.targets):
-            kind = PARTS[target.role]
+            kind = PARTS.get(target.role, OtherTargets)
             part = parts.get(kind) or parts.setdefault(kind, kind(_dashed(kind.__name__), plan, inside))
             drain = _drain(target, target.name in waiting)
             # A delete takes no field from another owner, so there is nothing to check.

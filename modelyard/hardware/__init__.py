@@ -1,15 +1,13 @@
 """GPUs, node labels and machine types, and the rules that a stack must follow.
 
 Owns the GPU tables with their sources (``data/``), the meaning of GPU names (``cards``), whether a GPU is supported
-and why (``verdict``, ``cuda``, ``table``), which allocation modes a pod serves (``limits``), the rules for a stack
-file (``rules``), the meaning of node labels (``nodes``), and the clouds' machine types (``instances``).
+and why (``verdict``, ``cuda``, ``table``), the limits with their sources (``limits``), rules for the pods of a
+stack (``rules``), the meaning of node labels (``nodes``), and the clouds' machine types (``instances``).
 
 Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.
 """
 
 from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards, products, resolve
-from modelyard.hardware.limits import serves
-from modelyard.hardware.rules import check
 from modelyard.hardware.table import Row, table
 from modelyard.hardware.verdict import Verdict, verdict
 
@@ -19,12 +17,10 @@ __all__ = [
     "Row",
     "Unknown",
     "Verdict",
-    "check",
     "find",
     "near_cards",
     "products",
     "resolve",
-    "serves",
     "table",
     "verdict",
 ]

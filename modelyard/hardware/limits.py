@@ -6,8 +6,6 @@ and inference (``REQ`` in ``data/README.md``). Its GB are read as 10^9 bytes, th
 
 from typing import NamedTuple
 
-from modelyard.stack.config import Allocation, Config
-
 
 class Listed(NamedTuple):
     """One row of the table of supported GPUs."""
@@ -70,18 +68,3 @@ RAY_DEFAULT = (23, 7)
 
 CONSUMER_TIMEOUT_SECONDS = 30 * 60
 """RabbitMQ's own limit on an unacknowledged delivery, since 3.8.17 (RabbitMQ documentation, consumers)."""
-
-
-# Which GPU allocation modes a training pod can serve.
-#
-# A training task chooses the mode; the pod only limits the choice. `single` takes one GPU, `partial` half of one (two
-# jobs share a GPU), `multi_gpu` all GPUs of a worker. Half a GPU is Ray's bookkeeping inside the pod: the pod itself
-# always requests whole GPUs, because Kubernetes has no fractional extended resources.
-def serves(config: Config) -> tuple[Allocation, ...]:
-    """Returns the modes that tasks may choose on the active training backend, in the order single, partial, multi_gpu.
-
-    Celery trains one job per replica and serves ``single`` only. Release and GPU are not judged here.
-    """
-    if config.training == "celery":
-        return ("single",)
-    return ("single", "partial", "multi_gpu") if config.gpu.per_worker >= 2 else ("single", "partial")

@@ -12,6 +12,7 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.cards import Card, by_id, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA
+from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import card_of, falls_short, least_gi, spelled
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, MIG_PREFIX, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.quantity import GB, parse
@@ -103,7 +104,7 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
     return DriverVerdict(text, True, False, f"driver {text} runs CUDA {cuda}{how}")
 
 
-def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
+def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> tuple[Finding, ...]:
     """Checks the rules that need the cluster's nodes: minimum driver and memory of the stack's GPU, model service disk.
 
     The plan decides whether pods fit by CPU, memory and free GPUs.
@@ -111,9 +112,12 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> tuple[Finding, ...]:
     Args:
         stack: the stack that would run there.
         nodes: the cluster's nodes, live or recorded.
+        training: the pods of the active training backend.
     """
     known = tuple(nodes)
-    return ordered([*_driver_findings(stack, known), *_memory_findings(stack, known), *_disk_findings(stack, known)])
+    return ordered(
+        [*_driver_findings(stack, known), *_memory_findings(stack, known, training), *_disk_findings(stack, known)]
+    )
 
 
 def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
@@ -144,7 +148,7 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
     )
 
 
-def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSizes) -> list[Finding]:
     """Finds training pods with less memory per GPU than the GPU variants on the nodes have.
 
     The rules without nodes check only the smallest variant.
@@ -157,33 +161,26 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
         own = node_gpus(node.labels, node.allocatable).card if node.allocatable.get(GPU_RESOURCE) else None
         if own is not None and own.id in card.members:
             found.setdefault(own.memory_gb, []).append(node.name)
-    config = stack.config
-    sides = (
-        ("rayWorker", config.ray_worker.memory, config.targets.ray_worker.deployment, config.training == "ray"),
-        ("celery", config.celery.memory, config.targets.celery.deployment, config.training == "celery"),
-    )
-    findings = []
-    for section, memory, target, active in sides:
-        short = sorted(gb for gb in found if gb > card.memory_gb and falls_short(memory, gb))
-        if active and short:
-            everywhere = len(short) == len(found)
-            names = [name for gb in short for name in found[gb]]
-            needed = short[0] if everywhere else short[-1]
-            findings.append(
-                stack.finding(
-                    "RES001",
-                    Severity.ERROR if everywhere else Severity.WARNING,
-                    (section, "memory"),
-                    f"{section}.memory is {spelled(memory)} per GPU, at least {needed} GB are needed on "
-                    f"{few(sorted(names))}",
-                    detail=f"A training pod needs as much memory as its GPU has, and gpu.model {card.short} stands for "
-                    f"{', '.join(card.members)}; pods may land on any node that has one of them.",
-                    remedy=f"set {section}.memory to {least_gi(needed)}Gi or more"
-                    + ("" if everywhere else ", or name the smaller variant in gpu.model"),
-                    target=target,
-                )
-            )
-    return findings
+    short = sorted(gb for gb in found if gb > card.memory_gb and falls_short(training.memory, gb))
+    if not short:
+        return []
+    everywhere = len(short) == len(found)
+    names = [name for gb in short for name in found[gb]]
+    needed = short[0] if everywhere else short[-1]
+    field = f"{training.role}.memory"
+    return [
+        stack.finding(
+            "RES001",
+            Severity.ERROR if everywhere else Severity.WARNING,
+            (training.role, "memory"),
+            f"{field} is {spelled(training.memory)} per GPU, at least {needed} GB are needed on {few(sorted(names))}",
+            detail=f"A training pod needs as much memory as its GPU has, and gpu.model {card.short} stands for "
+            f"{', '.join(card.members)}; pods may land on any node that has one of them.",
+            remedy=f"set {field} to {least_gi(needed)}Gi or more"
+            + ("" if everywhere else ", or name the smaller variant in gpu.model"),
+            target=training.deployment,
+        )
+    ]
 
 
 def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:

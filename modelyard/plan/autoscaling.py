@@ -10,7 +10,7 @@ from modelyard.kube.scheduling.pods import replicas_of
 from modelyard.kube.state import SCALED_OBJECT, Scaler, annotations_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
-from modelyard.workloads.facts.stack import KEDA_QUERIES, VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.training import BACKENDS
 
 if TYPE_CHECKING:
     from modelyard.promql.queries import Query
@@ -145,9 +145,11 @@ def _is_settled(config: Config) -> bool:
 
 def _built_in(config: Config) -> frozenset[str]:
     """The queries that apply when the stack names none."""
-    asked = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
-    asked = KEDA_QUERIES if config.autoscaling.mode == "keda" else asked
-    return frozenset({asked["ray"], asked["celery"] % {"queue": config.celery.queue}})
+    scaling = config.autoscaling
+    return frozenset(
+        asked.keda if scaling.mode == "keda" else asked.vendor if scaling.queries == "vendor" else asked.valid
+        for asked in (backend.queries_of(config) for backend in BACKENDS.values())
+    )
 
 
 def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:

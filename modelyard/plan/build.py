@@ -9,8 +9,6 @@ from modelyard.catalog import Library, PatchVersion, Selected
 from modelyard.catalog.places import line_of, target_line
 from modelyard.cluster import Ask
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import check
-from modelyard.hardware.limits import CELERY_GPUS
 from modelyard.hardware.nodes import check_nodes
 from modelyard.kube import merge
 from modelyard.kube.scheduling.room import Room, room_of
@@ -41,6 +39,8 @@ from modelyard.workloads import Workload
 from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.notebooks import places_of_servers
+from modelyard.workloads.rules import check
+from modelyard.workloads.training import WORKER_ROLES, active
 
 if TYPE_CHECKING:
     from modelyard.workloads.sizing import Sized
@@ -127,7 +127,7 @@ def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple
     if doubtful:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
     causes = {finding.code for finding in findings if finding.blocks}
-    echoes = {("RES101", "rayWorker.replicas"), ("RES101", "celery.replicas")} if causes.intersection(_UNFIT) else set()
+    echoes = {("RES101", f"{role}.replicas") for role in WORKER_ROLES} if causes.intersection(_UNFIT) else set()
     wrong = (finding.field.partition(".")[0] for finding in findings if finding.blocks)
     echoes |= {("PAR015", field) for field in wrong if field.startswith("partitions[")}
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings
@@ -135,9 +135,10 @@ def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple
 
 def _headline(config: Config) -> str:
     gpu = config.gpu
-    side, held = ("Ray", gpu.per_worker) if config.training == "ray" else ("Celery", CELERY_GPUS)
-    cards = f"{held} × {gpu.model}" if held > 1 else gpu.model
-    return f"{side} training on {cards} · release {config.platform.release} · {config.platform.mode}"
+    backend = active(config)
+    held = backend.gpus(config)
+    gpus = f"{held} × {gpu.model}" if held > 1 else gpu.model
+    return f"{backend.title} training on {gpus} · release {config.platform.release} · {config.platform.mode}"
 
 
 def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:
@@ -225,7 +226,7 @@ def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]"
     """The findings about a stack that do not depend on its patches; ``sizes`` are those of its resources."""
     yield from check_version(stack, state)
     yield from check(stack)
-    yield from check_nodes(stack, state.nodes)
+    yield from check_nodes(stack, state.nodes, active(stack.config).pods(stack.config))
     yield from _of_jobs(stack, state, sizes)
     yield from check_queues(stack, state.nodes)
     yield from check_clusters(stack)

@@ -1,23 +1,18 @@
 """Which changes must wait until a training backend is idle, and which source reports its jobs."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import grace_of
 from modelyard.kube.state import Scaler
 from modelyard.plan.autoscaling import most_replicas, scalers_of, wakes
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Plan, TargetPlan
-from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source, TrainingBackend
-from modelyard.probes.values import NAMES
+from modelyard.probes import Drain
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
-
-_SIDES: Mapping[str, TrainingBackend] = {"rayHead": "ray", "rayWorker": "ray", "celery": "celery"}
-"""The training backend of each workload that a job needs."""
-_WORKERS: Mapping[str, TrainingBackend] = {"rayWorker": "ray", "celery": "celery"}
-"""The training backend of each workload that takes jobs."""
+from modelyard.workloads.training import BACKENDS, backend_of, is_head
+from modelyard.workloads.training.backend import HeadService, NoJobSource, Source
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
@@ -33,21 +28,21 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
     if not config.drain.enabled:
         return ()
     found = []
-    for side in NAMES:
-        trained = (config.training == side) != moves_route(targets)
+    for backend in BACKENDS.values():
+        trained = (config.training == backend.name) != moves_route(targets)
         waiting = [
             target
             for target in targets
-            if _SIDES.get(target.role) == side
+            if target.role in backend.roles
             and (_stops(target, targets, awake, trained) or _stops_by_keda(scaled.get(target.key), awake))
         ]
         # Objects that the stack no longer asks for may belong to another Ray cluster than its current ones.
         asked: dict[Source, list[TargetPlan]] = {}
-        for target in sorted(waiting, key=lambda one: one.role != "rayHead"):
-            asked.setdefault(_source_of(target, targets, _source(stack, side)), []).append(target)
+        for target in sorted(waiting, key=lambda one: not is_head(one.role)):
+            asked.setdefault(_source_of(target, targets, backend.source(stack)), []).append(target)
         for source, those in asked.items():
             names = tuple(target.name for target in those)
-            found.append(Drain(side, names, config.drain.timeout, _quiet(config, targets), source))
+            found.append(Drain(backend.name, names, config.drain.timeout, _quiet(config, targets), source))
     return tuple(found)
 
 
@@ -58,7 +53,7 @@ def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source
     heads = [
         one.key.name
         for one in targets
-        if one.leaves and one.role == "rayHead" and one.key[:3] == ("apps/v1", "Deployment", target.key.namespace)
+        if one.leaves and is_head(one.role) and one.key[:3] == ("apps/v1", "Deployment", target.key.namespace)
     ]
     return source._replace(namespace=target.key.namespace, deployment=(*heads, source.deployment)[0])
 
@@ -86,9 +81,10 @@ def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[
         return False
     if target.action == "delete":
         return target.name in awake
-    if target.role == "rayHead":
+    if is_head(target.role):
         # The head keeps the list of jobs and runs their drivers, including jobs that have no worker yet.
-        workers = [other for other in targets if other.role == "rayWorker"]
+        backend = backend_of(target.role)
+        workers = [other for other in targets if backend is not None and other.role == backend.worker]
         return bool(target.replaces_pods) and (
             trained or not workers or any(worker.name in awake for worker in workers)
         )
@@ -120,34 +116,12 @@ def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
     return max((grace_of(target.before) for target in targets if target.name == route), default=grace_of(None))
 
 
-def _source(stack: Stack, side: TrainingBackend) -> Source:
-    config = stack.config
-    wanted = config.drain.ray if side == "ray" else config.drain.celery
-    if wanted.query is not None:
-        if config.drain.prometheus is None:
-            return NoJobSource(
-                f"drain.{side}.query is set, and drain.prometheus, the server that would answer it, is not",
-                "set drain.prometheus: http://prometheus.example.com:9090",
-            )
-        return Numbers(config.drain.prometheus, wanted.query, config.autoscaling.scrape_interval)
-    if side == "ray":
-        if config.drain.ray.jobs is not None:
-            return Dashboard(config.drain.ray.jobs)
-        return HeadService(stack.context, config.platform.namespace, config.targets.ray_head.deployment)
-    if config.drain.celery.management is not None:
-        return Broker(config.drain.celery.management, config.drain.celery.virtual_host, config.celery.queue)
-    return NoJobSource(
-        "drain.celery names neither the broker's management API nor a query",
-        "set drain.celery.management: http://broker.example.com:15672",
-    )
-
-
 def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
     """Findings about drains that cannot succeed."""
     for drain in found:
         if isinstance(drain.source, NoJobSource):
             yield unanswerable(drain, drain.source.why, drain.source.remedy)
-        longest = config.celery.job_limit if drain.side == "celery" else JOB_SECONDS
+        longest = BACKENDS[drain.side].longest_job(config)
         if drain.limit < longest:
             yield Finding(
                 "RES106",
@@ -182,8 +156,8 @@ def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
     if not config.drain.enabled or not any(step.phase == "route" for step in plan.steps):
         return ()
     found = []
-    for side in NAMES:
-        asleep = [one.name for one in plan.targets if _WORKERS.get(one.role) == side and one.replicas[1] == 0]
-        if asleep and side != config.training and side not in {drain.side for drain in plan.drains}:
-            found.append(Drain(side, tuple(asleep), config.drain.timeout, 0, _source(stack, side)))
+    for backend in BACKENDS.values():
+        asleep = [one.name for one in plan.targets if one.role == backend.worker and one.replicas[1] == 0]
+        if asleep and backend.name not in {config.training, *(drain.side for drain in plan.drains)}:
+            found.append(Drain(backend.name, tuple(asleep), config.drain.timeout, 0, backend.source(stack)))
     return tuple(found)

@@ -7,10 +7,11 @@ from modelyard.findings import Finding, Severity
 from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
-from modelyard.probes import Busy, Drain, JobSourceError, NoJobSource
+from modelyard.probes import Busy, Drain, JobSourceError
 from modelyard.probes.asking import ask
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
+from modelyard.workloads.training.backend import NoJobSource
 
 CODES = ("RES105", "RES107", "RES109")
 """The codes of these findings. A plan does not find them, so their waivers are applied here."""

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import grace_of, replicas_of
 from modelyard.kube.state import PAUSED, PAUSED_REPLICAS, SCALED_OBJECT, ObjectKey, Scaler, annotations_of
 from modelyard.plan.autoscaling import scalers_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
 from modelyard.stack.durations import text
+from modelyard.workloads.training import backend_of
 
 MOST_BY_DEFAULT = 100
 """Pods that KEDA may run where its object sets no maximum."""
@@ -179,10 +179,11 @@ def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator
 
 def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[Finding]:
     """Whether KEDA can stop a job that its metrics miss, for example when the exporter is down."""
-    longest = config.celery.job_limit if scaler.role == "celery" else JOB_SECONDS
+    backend = backend_of(scaler.role)
     cooldown = config.autoscaling.cooldown_period
-    if not scaler.role:
+    if backend is None:
         return  # It answers requests, and has no jobs.
+    longest = backend.longest_job(config)
     if _most(scaler.after) and cooldown + grace_of(scaled.after) < longest:
         yield Finding(
             "AUT007",

@@ -119,5 +119,12 @@ def _size(stack: Stack, chosen: Chosen) -> list[Finding]:
     gpu = config.gpu._replace(model=chosen.flavor.gpu or config.gpu.model)
     asked = stack._replace(config=config._replace(gpu=gpu))
     memory_gb = chosen.part.memory_gb if chosen.part is not None else None
-    pods = PodSizes(1, config.notebooks.cpu, config.notebooks.memory, gpus=chosen.gpus)
-    return size_findings(asked, "notebooks", pods, "", memory_gb)
+    pods = PodSizes(
+        role="notebooks",
+        deployment="",
+        replicas=1,
+        cpu=config.notebooks.cpu,
+        memory=config.notebooks.memory,
+        gpus=chosen.gpus,
+    )
+    return size_findings(asked, pods, memory_gb)

@@ -14,8 +14,10 @@ from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan
-from modelyard.probes import Drain, NoJobSource, described
-from modelyard.workloads import GPU_ROLES, Workload
+from modelyard.probes import Drain, described
+from modelyard.workloads import Workload
+from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
+from modelyard.workloads.training.backend import NoJobSource
 
 
 class Order(NamedTuple):
@@ -44,10 +46,10 @@ def order(
 ) -> Order:
     """The vendor's order is route, up, down. Without a spare GPU it is route, down, up.
 
-    The route moves before both; otherwise the old backend would never become idle. Ray's head changes before a route
-    that will lead to it. The wait for an idle backend comes right before the first target whose change stops pods that
-    a job may need. KEDA starts scaling pods once they are as they should be, and stops before another writer
-    sets their number.
+    The route moves before both; otherwise the old backend would never become idle. A backend's head changes before a
+    route that will lead to it. The wait for an idle backend comes right before the first target whose change stops pods
+    that a job may need. KEDA starts scaling pods once they are as they should be, and stops before another writer sets
+    their number.
     """
     every = tuple(targets)
     scaled = scalings(every)
@@ -57,8 +59,8 @@ def order(
     # budget, because it has the pods.
     telling = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
     by_name = {target.name: target for target in telling}
-    sides = {workload.deployment: workload for workload in workloads if workload.role in GPU_ROLES}
-    heads = [name for drain in drains for name in drain.targets if by_name[name].role == "rayHead"]
+    sides = {workload.deployment: workload for workload in workloads if workload.role in WORKER_ROLES}
+    heads = [name for drain in drains for name in drain.targets if is_head(by_name[name].role)]
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
     last = sorted(name for name, one in by_name.items() if one.action == "delete" and one.key.kind != "Deployment")
     ups = sorted(
@@ -71,7 +73,7 @@ def order(
     )
     routes = sorted(name for name, target in by_name.items() if target.phase == "route")
     switches = _switches(by_name, ups, downs)
-    ahead = _ahead(by_name, heads) if switches and any(by_name[name].role == "rayWorker" for name in ups) else ()
+    ahead = _ahead(by_name, ups, heads) if switches else ()
     normal = sorted(by_name.keys() - {*ups, *downs, *routes, *heads, *last, *ahead})
 
     spare = True
@@ -110,13 +112,20 @@ def _down_rank(scaling: Scaling | None) -> int:
     return 2 if scaling.scaled is not None and scaling.scaled.action == "create" else 0
 
 
-def _ahead(by_name: Mapping[str, TargetPlan], waiting: Sequence[str]) -> tuple[str, ...]:
-    """Ray head targets to change before a switch to Ray: no job needs them yet, and a starting head loses requests."""
+def _ahead(by_name: Mapping[str, TargetPlan], ups: Iterable[str], waiting: Sequence[str]) -> tuple[str, ...]:
+    """The heads to change before a switch to their backend: no job needs them yet.
+
+    A head that starts later would lose requests.
+    """
+    starting = {backend_of(by_name[name].role) for name in ups} - {None}
     return tuple(
         sorted(
             name
             for name, target in by_name.items()
-            if target.role == "rayHead" and target.action in ("create", "update") and name not in waiting
+            if is_head(target.role)
+            and backend_of(target.role) in starting
+            and target.action in ("create", "update")
+            and name not in waiting
         )
     )
 
@@ -299,7 +308,7 @@ def _span(seconds: int) -> str:
 def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Iterator[Finding]:
     """Running GPU pods that this change stops before the longest job could end."""
     for target in targets:
-        trains = target.role in GPU_ROLES and (target.leaves or target.name in sides)
+        trains = target.role in WORKER_ROLES and (target.leaves or target.name in sides)
         if not trains or target.key.kind != "Deployment" or target.action in ("none", "create"):
             continue
         before, after = target.replicas

@@ -16,7 +16,8 @@ from modelyard.kube.state import ObjectKey
 from modelyard.plan.claims import other_owners
 from modelyard.plan.starting import moved_objects, moved_order, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
-from modelyard.probes import Broker, Dashboard, Drain, HeadService, NoJobSource, Numbers, Source
+from modelyard.probes import Drain
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost

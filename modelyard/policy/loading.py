@@ -11,7 +11,7 @@ from hashlib import sha256
 from inspect import cleandoc
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.findings import Finding, Severity, first
@@ -26,11 +26,10 @@ from modelyard.stack.config import RuleChoice
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse
 from modelyard.timelimit import TimeUp
-from modelyard.workloads.pods import Role
+from modelyard.workloads.pods import ROLES
 
 FOLDER = "policies"
 RULES, ASSERTIONS, POLICY = "rules", "assertions", "policy.yaml"
-ROLES: tuple[str, ...] = get_args(Role)
 MAX_FILE = 256 * 1024
 """Bytes of the largest file that is read."""
 

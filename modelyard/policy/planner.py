@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from modelyard.findings import Finding
-from modelyard.hardware.rules import Applied, check_applied
+from modelyard.hardware.rules.pods import Applied
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.kube.state import ObjectKey
 from modelyard.names import GPU_RESOURCE
@@ -19,7 +19,9 @@ from modelyard.plan.values import TargetPlan
 from modelyard.policy.rules import Level
 from modelyard.policy.subject import Subject
 from modelyard.stack.config import Stack
-from modelyard.workloads import GPU_ROLES, Workload
+from modelyard.workloads import Workload
+from modelyard.workloads.rules import check, check_applied
+from modelyard.workloads.training import WORKER_ROLES
 
 CODES: Final[Mapping[str, Level]] = {
     **dict.fromkeys(("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006"), "mandatory"),
@@ -41,8 +43,6 @@ CODES: Final[Mapping[str, Level]] = {
 
 def of_stack(stack: Stack) -> tuple[Finding, ...]:
     """The findings about a stack file, independent of its objects."""
-    from modelyard.hardware import check
-
     return (*check(stack), *check_autoscaling(stack.config, ()))
 
 
@@ -102,7 +102,7 @@ def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: App
 
 def _scaled(stack: Stack, role: str) -> bool:
     """Whether an autoscaler owns the replicas; a stack then holds them only until the autoscaler has taken them."""
-    return role in GPU_ROLES and stack.config.autoscaling.mode != "none"
+    return role in WORKER_ROLES and stack.config.autoscaling.mode != "none"
 
 
 def _target(stack: Stack, seen: Subject) -> TargetPlan:

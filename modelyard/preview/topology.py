@@ -20,11 +20,11 @@ from modelyard.plan.keda import bounds
 from modelyard.plan.project import Planned
 from modelyard.stack.config import Config
 from modelyard.workloads import workloads
+from modelyard.workloads.training import BACKENDS
 
 MANY_NODES = 16
 """The most nodes that are shown one by one; with more, identical ones are shown together."""
 
-Backend = Literal["ray", "celery"]
 Unit = Literal["GPU", "MIG slice", "share", "fraction"]
 """What one unit of a resource is."""
 _Taken = dict[str, dict[str, Mapping[str, Fraction]]]
@@ -77,7 +77,7 @@ class Queue(NamedTuple):
 
     name: str
     """For Celery, the broker's queue; for Ray, the head that holds the tasks."""
-    backend: Backend
+    backend: str
     workload: str
     """The Deployment whose pods take jobs from it."""
     takes_new: bool
@@ -285,9 +285,9 @@ def _put(one: _Wanted, node: Node, upto: int, taken: _Taken, found: dict[str, in
 
 
 def _queues(config: Config) -> Iterator[Queue]:
-    targets = config.targets
-    yield Queue(config.celery.queue, "celery", targets.celery.deployment, config.training == "celery")
-    yield Queue(targets.ray_head.deployment, "ray", targets.ray_worker.deployment, config.training == "ray")
+    for _, backend in sorted(BACKENDS.items()):
+        active = backend.name == config.training
+        yield Queue(backend.queue(config), backend.name, backend.target(config).deployment, active)
 
 
 def _asks_for(pods: Pods) -> tuple[str, int]:

@@ -4,30 +4,11 @@ Owns the requests, the meaning of the answers, and the decision to go on, to wai
 does not decide which change must wait, and changes nothing.
 """
 
-from modelyard.probes.values import (
-    Broker,
-    Busy,
-    Dashboard,
-    Drain,
-    HeadService,
-    JobSourceError,
-    NoJobSource,
-    Numbers,
-    Source,
-    TrainingBackend,
-    described,
-)
+from modelyard.probes.values import Busy, Drain, JobSourceError, described
 
 __all__ = [
-    "Broker",
     "Busy",
-    "Dashboard",
     "Drain",
-    "HeadService",
     "JobSourceError",
-    "NoJobSource",
-    "Numbers",
-    "Source",
-    "TrainingBackend",
     "described",
 ]

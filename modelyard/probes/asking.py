@@ -2,7 +2,8 @@
 
 from typing import assert_never
 
-from modelyard.probes.values import Broker, Busy, Dashboard, HeadService, JobSourceError, NoJobSource, Numbers, Source
+from modelyard.probes.values import Busy, JobSourceError
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
 
 
 def ask(source: Source) -> Busy:

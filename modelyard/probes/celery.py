@@ -9,8 +9,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from modelyard.probes.http import get_json
-from modelyard.probes.values import Broker, Busy, JobSourceError
+from modelyard.probes.values import Busy, JobSourceError
 from modelyard.servers import Credential, Unusable, Variables, basic, secret_for
+from modelyard.workloads.training.backend import Broker
 
 USER: Final = "MODELYARD_BROKER_USER"
 PASSWORD: Final = "MODELYARD_BROKER_PASSWORD"

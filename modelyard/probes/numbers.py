@@ -5,7 +5,8 @@ import os
 
 from modelyard.probes.prometheus import Answer, BadAddress, Refused, ServerError, server
 from modelyard.probes.prometheus import ask as ask_server
-from modelyard.probes.values import Busy, JobSourceError, Numbers
+from modelyard.probes.values import Busy, JobSourceError
+from modelyard.workloads.training.backend import Numbers
 
 
 def jobs_of(answer: Answer | Refused) -> Busy:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from modelyard.probes.http import get_json, parsed
-from modelyard.probes.values import Busy, Dashboard, HeadService, JobSourceError
+from modelyard.probes.values import Busy, JobSourceError
 from modelyard.servers import Unusable, Variables, bearer, secret_for
+from modelyard.workloads.training.backend import Dashboard, HeadService
 
 TOKEN: Final = "MODELYARD_RAY_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_RAY_TOKEN_FILE"

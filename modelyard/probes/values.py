@@ -1,6 +1,9 @@
-"""The sources of a training backend's jobs, and their answers."""
+"""The answers of a training backend's job source, and the waits for its end of work."""
 
-from typing import Final, Literal, NamedTuple, assert_never
+from typing import Final, NamedTuple, assert_never
+
+from modelyard.workloads.training import BACKENDS
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
 
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
 """Environment variable that makes an apply wait for nothing; any text but an empty one."""
@@ -9,52 +12,6 @@ STOP: Final = "MODELYARD_STOP"
 
 The engine does not report to a hook that the run should end; the process that drives the engine can.
 """
-TrainingBackend = Literal["ray", "celery"]
-NAMES: dict[TrainingBackend, str] = {"ray": "Ray", "celery": "Celery"}
-
-
-class Dashboard(NamedTuple):
-    """Ray's dashboard, which has the jobs API."""
-
-    url: str
-
-
-class HeadService(NamedTuple):
-    """Ray's dashboard behind the API server's proxy, at the Service that selects the head's pods."""
-
-    context: str | None
-    """Context of the kubeconfig, None for its current one."""
-    namespace: str
-    deployment: str
-    """Deployment of the Ray head."""
-
-
-class Broker(NamedTuple):
-    """A queue in RabbitMQ, by its management API."""
-
-    url: str
-    virtual_host: str
-    queue: str
-
-
-class Numbers(NamedTuple):
-    """A query whose one value is the number of jobs."""
-
-    server: str
-    """URL of the Prometheus server."""
-    query: str
-    interval: int
-    """Seconds between two samples."""
-
-
-class NoJobSource(NamedTuple):
-    """The stack names no source of jobs."""
-
-    why: str
-    remedy: str
-
-
-Source = Dashboard | HeadService | Broker | Numbers | NoJobSource
 
 
 class Busy(NamedTuple):
@@ -93,7 +50,7 @@ class JobSourceError(Exception):
 class Drain(NamedTuple):
     """One wait of a plan: targets that are not touched until a backend is idle."""
 
-    side: TrainingBackend
+    side: str
     targets: tuple[str, ...]
     """Names, in the order in which they are applied."""
     limit: int
@@ -105,7 +62,7 @@ class Drain(NamedTuple):
     @property
     def name(self) -> str:
         """The backend's display name."""
-        return NAMES[self.side]
+        return BACKENDS[self.side].title
 
 
 def described(source: Source) -> str:

@@ -5,9 +5,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
-from modelyard.probes.values import Busy, Drain, JobSourceError, Source, described, lag
+from modelyard.probes.values import Busy, Drain, JobSourceError, described, lag
 from modelyard.stack.durations import text
 from modelyard.stack.words import few
+from modelyard.workloads.training.backend import Source
 
 SAYS: Final = "draining "
 """Begins every line of progress."""

@@ -6,8 +6,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.catalog import Selected
 from modelyard.catalog.hidden import hidden_params
-from modelyard.hardware import Card, resolve, serves, verdict
-from modelyard.hardware.limits import CELERY_GPUS
+from modelyard.hardware import Card, resolve, verdict
 from modelyard.hiding import hidden_at
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
@@ -26,6 +25,7 @@ from modelyard.workloads.facts.pool import namespace_of, node_labels
 from modelyard.workloads.facts.remote import RemoteCluster, quota_of, remote_clusters
 from modelyard.workloads.sizing import Sized
 from modelyard.workloads.sizing import sized as resources
+from modelyard.workloads.training import active
 
 
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
@@ -33,7 +33,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
     lines.extend(wrapped(_card(stack), 14, style.columns, "  GPU"))
-    modes = ", ".join(serves(config)) or "none"
+    modes = ", ".join(active(config).allocations(config)) or "none"
     lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, style.columns, "  allocation"))
     lines.extend(
         wrapped(f"{config.platform.mode}, namespace {config.platform.namespace}", 14, style.columns, "  platform")
@@ -63,7 +63,7 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
         "stack": stack.name,
         "file": stack.file,
         "training": stack.config.training,
-        "gpu": {**record(stack.config.gpu), "serves": list(serves(stack.config))},
+        "gpu": {**record(stack.config.gpu), "serves": list(active(stack.config).allocations(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
         **asked_document(stack.config, resources(stack.config)),
         "patches": [{"id": one.patch.id, "params": hidden_params(one)} for one in chosen],
@@ -76,9 +76,8 @@ def _card(stack: Stack) -> str:
     if not isinstance(card, Card):
         return f"{config.gpu.model} (not in the table)"
     found = verdict(card, config.platform.cuda, config.platform.images_embed_ptx)
-    ray = config.training == "ray"
-    held = f"{config.gpu.per_worker} × {card.name} a worker" if ray else f"{CELERY_GPUS} × {card.name} a replica"
-    return f"{held}: {found.reason}"
+    backend = active(config)
+    return f"{backend.gpus(config)} × {card.name} a {backend.unit}: {found.reason}"
 
 
 def _replicas(workload: Workload) -> str:

@@ -14,7 +14,6 @@ from modelyard.stack.jobs import Job, Notebooks, Pipeline, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Priority, Team, WorkerCluster
 from modelyard.stack.remote import Bucket, Provider
 
-Training = Literal["ray", "celery"]
 Mode = Literal["existing", "managed"]
 Allocation = Literal["single", "partial", "multi_gpu"]
 AutoscalingMode = Literal["none", "annotations", "keda"]
@@ -207,7 +206,8 @@ class Policy(NamedTuple):
 class Config(NamedTuple):
     """Everything under ``modelyard:`` in one stack file."""
 
-    training: Training
+    training: str
+    """Name of the training backend that is active: ``workloads.training`` has them."""
     platform: Platform
     gpu: Gpu
     kubernetes_version: str = "1.35"

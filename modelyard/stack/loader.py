@@ -13,7 +13,7 @@ from modelyard.files import ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
 from modelyard.stack import codes
 from modelyard.stack.checks import check
-from modelyard.stack.config import Config, Path, Stack, Training
+from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.mistakes import Mistake
 from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import PREFIX, is_valid
@@ -280,7 +280,7 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     return found
 
 
-def default_training(release: str) -> Training:
+def default_training(release: str) -> str:
     """Returns the training backend that a release, ``YY.MM``, uses unless the stack sets one."""
     year, month = release.split(".")
     return "ray" if (int(year), int(month)) >= RAY_DEFAULT_SINCE else "celery"

@@ -1,9 +1,9 @@
 """What runs in a stack: size, place and replicas of each workload and job.
 
 Owns the arithmetic from what an operator writes (memory per GPU, one training flag) to what a pod requests (``pods``),
-what jobs need (``sizing``), their Python environments (``environments``), jobs outside the platform's cluster
-(``remote``), and the facts that patches may ask for (``facts``). Does not judge the platform's sizes (``hardware``
-does), render (``catalog`` does) or place pods.
+the training backends (``training``), the rules for all of these (``rules``), what jobs need (``sizing``), their Python
+environments (``environments``), jobs outside the platform's cluster (``remote``), and the facts that patches may ask
+for (``facts``). Does not judge a GPU (``hardware`` does), render (``catalog`` does) or place pods.
 """
 
 from modelyard.workloads.facts.jobs import (
@@ -16,10 +16,9 @@ from modelyard.workloads.facts.jobs import (
 )
 from modelyard.workloads.facts.pool import node_labels
 from modelyard.workloads.facts.stack import Facts, fact_at, facts, source_of, stack_facts
-from modelyard.workloads.pods import GPU_ROLES, Workload, workloads
+from modelyard.workloads.pods import Workload, workloads
 
 __all__ = [
-    "GPU_ROLES",
     "Facts",
     "Workload",
     "deployment_of",

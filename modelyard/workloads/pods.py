@@ -1,23 +1,25 @@
 """Computes the size of each pod from the stack's config."""
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from modelyard import quantity
 from modelyard.hardware import Card, products, resolve
-from modelyard.hardware.limits import CELERY_GPUS, RAY_PREVIEW
-from modelyard.stack.config import Config, Target
+from modelyard.stack.config import Config
+from modelyard.workloads.training import BACKENDS, Backend
 
-Role = Literal["apiServer", "modelService", "rayHead", "rayWorker", "celery"]
 Nodes = Literal["any", "cpu", "gpu"]
 
-GPU_ROLES: tuple[Role, ...] = ("rayWorker", "celery")
-"""The two training backends; one is active."""
+
+ROLES: tuple[str, ...] = ("apiServer", "modelService", *(role for one in BACKENDS.values() for role in one.roles))
+"""The platform's workloads by what they do."""
 
 
 class Workload(NamedTuple):
     """One Deployment of the platform, as this stack wants it. Sizes are those of one pod."""
 
-    role: Role
+    role: str
+    """Also the section of the stack file with its sizes, if it has one."""
     deployment: str
     container: str
     replicas: int | None = None
@@ -36,45 +38,18 @@ class Workload(NamedTuple):
     """Whether new training jobs go here; always true for workloads that do not train."""
 
 
-def ray_available(config: Config) -> bool:
-    """Whether the platform's release supports Ray training."""
-    year, month = config.platform.release.split(".")
-    return (int(year), int(month)) >= RAY_PREVIEW
-
-
 def workloads(config: Config) -> tuple[Workload, ...]:
-    """Returns the stack's workloads in a fixed order: route, inference, then both training backends.
+    """Returns the stack's workloads in a fixed order: route, inference, then the training backends, heads first.
 
     Memory of a GPU workload is the config's value times the GPUs of the pod, always from the config and never from the
     cluster, so that a second run does not multiply again.
     """
-    names = config.targets
-    card = resolve(config.gpu.model)
-    labels = products(card) if isinstance(card, Card) else ()
-
-    def training(role: Literal["rayWorker", "celery"], target: Target, active: bool) -> Workload:
-        size, gpus = (config.ray_worker, config.gpu.per_worker) if role == "rayWorker" else (config.celery, CELERY_GPUS)
-        scaled = config.autoscaling.mode != "none"
-        return Workload(
-            role,
-            *target,
-            replicas=None if scaled else size.replicas if active else 0,
-            cpu=size.cpu,
-            memory=quantity.times(size.memory, gpus),
-            gpus=gpus,
-            grace_period=size.grace_period,
-            image=size.image,
-            nodes="gpu",
-            products=labels,
-            active=active,
-        )
-
-    service, head = config.model_service, config.ray_head
+    service = config.model_service
     return (
-        Workload("apiServer", *names.api_server),
+        Workload("apiServer", *config.targets.api_server),
         Workload(
             "modelService",
-            *names.model_service,
+            *config.targets.model_service,
             replicas=service.replicas,
             cpu=service.cpu,
             memory=service.memory,
@@ -82,15 +57,35 @@ def workloads(config: Config) -> tuple[Workload, ...]:
             image=service.image,
             nodes="cpu",
         ),
-        Workload(
-            "rayHead",
-            *names.ray_head,
+        *(workload for backend in BACKENDS.values() for workload in _training(config, backend)),
+    )
+
+
+def _training(config: Config, backend: Backend) -> Iterator[Workload]:
+    if backend.head is not None:
+        head = backend.head.sizes(config)
+        yield Workload(
+            backend.head.role,
+            *backend.head.target(config),
             replicas=head.replicas,
             cpu=head.cpu,
             memory=head.memory,
             image=head.image,
             nodes="cpu",
-        ),
-        training("rayWorker", names.ray_worker, config.training == "ray"),
-        training("celery", names.celery, config.training == "celery"),
+        )
+    card, sizes, gpus = resolve(config.gpu.model), backend.sizes(config), backend.gpus(config)
+    active = backend.name == config.training
+    scaled = config.autoscaling.mode != "none"
+    yield Workload(
+        backend.worker,
+        *backend.target(config),
+        replicas=None if scaled else sizes.replicas if active else 0,
+        cpu=sizes.cpu,
+        memory=quantity.times(sizes.memory, gpus),
+        gpus=gpus,
+        grace_period=sizes.grace_period,
+        image=sizes.image,
+        nodes="gpu",
+        products=products(card) if isinstance(card, Card) else (),
+        active=active,
     )

@@ -11,8 +11,9 @@ import pulumi
 import pytest
 
 from modelyard.plan import Plan
-from modelyard.probes import Busy, Dashboard, JobSourceError, Source
+from modelyard.probes import Busy, JobSourceError
 from modelyard.probes.values import NO_DRAIN, STOP
+from modelyard.workloads.training.backend import Dashboard, Source
 from tests.components.conftest import Build, again, existing, managed
 from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, by_name, waits_for
 

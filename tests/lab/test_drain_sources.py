@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.probes import Broker, Busy, Dashboard, Drain, JobSourceError, Source
+from modelyard.probes import Busy, Drain, JobSourceError
 from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, URL
 from modelyard.probes.waiting import GaveUp, wait
+from modelyard.workloads.training.backend import Broker, Dashboard, Source
 from tests.lab.rabbitmq import QUEUE, Running, rabbitmq
 from tests.lab.workers import Celery, Ray, Results, kill, ray_cluster, until
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from modelyard.kube.state import ObjectKey
-from modelyard.workloads.facts.stack import KEDA_QUERIES
+from modelyard.workloads.training import BACKENDS
 from tests.lab.environment import NAMESPACE, Environment, comparable, environment
 from tests.lab.prometheus import QUEUE, Running, prometheus
 
@@ -39,7 +39,7 @@ CHAT = {
 
 def quick(side: str) -> str:
     """The query of a side as the stack has it, with a short window and a metric of this test's own."""
-    query = KEDA_QUERIES[side].replace("30m:15s", WINDOW).replace("ray_tasks", "training_tasks")
+    query = BACKENDS[side].queries.keda.replace("30m:15s", WINDOW).replace("ray_tasks", "training_tasks")
     return query % {"queue": QUEUE} if side == "celery" else query
 
 

@@ -22,7 +22,7 @@ from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
 from modelyard.promql.values import Shape
 from modelyard.runs.pool.usage import Known, Usage, busy_gpus
-from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.training import BACKENDS
 from tests.lab.prometheus import QUEUE, Running, prometheus
 from tests.lab.promql_strategies import queries
 
@@ -186,15 +186,15 @@ def found(asked: Server, text: str, scrape_interval: float = 1) -> list[Finding]
 
 
 def test_our_own_queries_give_a_number(asked: Server) -> None:
-    ray = found(asked, VALID_QUERIES["ray"])
-    celery = found(asked, VALID_QUERIES["celery"] % {"queue": QUEUE})
+    ray = found(asked, BACKENDS["ray"].queries.valid)
+    celery = found(asked, BACKENDS["celery"].queries.valid % {"queue": QUEUE})
     assert [finding.code for finding in (*ray, *celery)] == ["AUT023", "AUT023"]
     assert celery[0].summary == "the server answers 8 now (awake)"  # (3 + 1) messages, shown by two exporters
 
 
 def test_of_the_vendors_queries_the_server_takes_the_halves(asked: Server) -> None:
-    assert found(asked, VENDOR_QUERIES["ray"]) == []
-    halves = found(asked, VENDOR_QUERIES["celery"] % {"queue": QUEUE})
+    assert found(asked, BACKENDS["ray"].queries.vendor) == []
+    halves = found(asked, BACKENDS["celery"].queries.vendor % {"queue": QUEUE})
     assert [finding.code for finding in halves] == ["AUT021", "AUT021"]
     assert '"instance": "127.0.0.1:' in halves[0].detail
 

@@ -9,8 +9,9 @@ import pytest
 
 from modelyard.probes.asking import ask
 from modelyard.probes.prometheus import Server
-from modelyard.probes.values import Broker, Dashboard, JobSourceError, Numbers, Source
+from modelyard.probes.values import JobSourceError
 from modelyard.servers import ALLOW_HTTP, Credential, Unusable, Variables, basic, bearer, origin_of, secret_for
+from modelyard.workloads.training.backend import Broker, Dashboard, Numbers, Source
 from tests.servers import Quiet, listening
 
 SECRET = "s3cret-w0rd"

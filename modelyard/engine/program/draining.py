@@ -7,10 +7,11 @@ import pulumi
 from modelyard.engine.program.aside import aside, stop_asked
 from modelyard.kube.state import SCALED_OBJECT
 from modelyard.plan import Plan, TargetPlan
-from modelyard.probes import Busy, Source
+from modelyard.probes import Busy
 from modelyard.probes.asking import ask
 from modelyard.probes.values import NO_DRAIN
 from modelyard.probes.waiting import GaveUp, wait
+from modelyard.workloads.training.backend import Source
 
 
 def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:

@@ -16,7 +16,7 @@ def card_findings(stack: Stack) -> list[Finding]:
         case Ambiguous(name, cards):
             return [_ambiguous(stack, name, cards)]
         case Card() as card:
-            return [*_verdict(stack, card), *_interconnect(stack, card)]
+            return _verdict(stack, card)
 
 
 def _unknown(stack: Stack, name: str) -> Finding:
@@ -49,39 +49,4 @@ def _verdict(stack: Stack, card: Card) -> list[Finding]:
     return [
         stack.finding(problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)
         for problem in found.problems
-    ]
-
-
-def _interconnect(stack: Stack, card: Card) -> list[Finding]:
-    """Checks the links between GPUs: on Ray, every task of a pod with several GPUs may choose multi-GPU training."""
-    gpu = stack.config.gpu
-    if stack.config.training != "ray" or gpu.per_worker < 2:
-        return []
-    default = gpu.allocation == "multi_gpu"
-    marked = card.mark("nvlink") or (card.mark("nvlink_link") if card.nvlink else "")
-    mark = f" ({marked})" if marked else ""
-    detail = "Without NVLink the GPUs of a worker exchange gradients over PCIe, and training waits for it."
-    if not card.nvlink:
-        return [
-            stack.finding(
-                "GPU008",
-                Severity.WARNING if default else Severity.ADVICE,
-                _MODEL,
-                f"{gpu.per_worker} GPUs a worker without NVLink: {card.short} has none{mark}",
-                detail=detail,
-                remedy="choose a GPU with NVLink for multi-GPU training, or workers of one GPU (gpu.perWorker: 1)",
-            )
-        ]
-    if card.link == "built_in" or not default:
-        return []
-    how = "needs a bridge between the GPUs" if card.link == "bridge" else "depends on the variant of the GPU"
-    return [
-        stack.finding(
-            "GPU008",
-            Severity.ADVICE,
-            _MODEL,
-            f"NVLink on {card.short} {how}{mark}",
-            detail=detail,
-            remedy="check the nodes with `nvidia-smi topo -m`: NV# between GPUs is NVLink, PHB or SYS is not",
-        )
     ]

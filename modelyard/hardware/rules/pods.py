@@ -4,13 +4,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from modelyard import quantity
-from modelyard.hardware.limits import CELERY_GPUS
-from modelyard.stack.config import Config
 
 
 class PodSizes(NamedTuple):
     """What one pod of a workload gets, as Kubernetes quantities, and the number of pods."""
 
+    role: str
+    """The workload, which is also its section of the stack file."""
+    deployment: str
     replicas: int
     cpu: str
     memory: str
@@ -37,38 +38,22 @@ class Applied(NamedTuple):
     """Seconds."""
 
 
-def wanted(config: Config, role: str) -> PodSizes:
-    """Returns the sizes of a workload as in the stack file.
+def sizes_of(wanted: PodSizes, applied: Applied, *, per_gpu: bool = False, idle: bool = False) -> PodSizes:
+    """Returns the sizes of pods that really get ``applied``, in the units of the stack file.
 
     Args:
-        config: the stack's config.
-        role: ``modelService``, ``rayHead``, ``rayWorker`` or ``celery``.
+        wanted: the sizes in the stack file.
+        applied: what the pods get.
+        per_gpu: whether the stack file states memory per GPU.
+        idle: whether it is a backend that is idle: that it has no replicas is no finding then.
     """
-    match role:
-        case "modelService":
-            service = config.model_service
-            return PodSizes(service.replicas, service.cpu, service.memory, service.volume, service.gpu)
-        case "rayHead":
-            head = config.ray_head
-            return PodSizes(head.replicas, head.cpu, head.memory, gpus=head.gpu)
-        case "rayWorker":
-            size, gpus = config.ray_worker, config.gpu.per_worker
-            return PodSizes(size.replicas, size.cpu, size.memory, gpus=gpus, grace_period=size.grace_period)
-        case _:
-            tasks = config.celery
-            return PodSizes(tasks.replicas, tasks.cpu, tasks.memory, gpus=CELERY_GPUS, grace_period=tasks.grace_period)
-
-
-def sizes_of(config: Config, role: str, applied: Applied) -> PodSizes:
-    """Returns the sizes of pods that really get ``applied``, in the units of the stack file."""
-    backend = {"rayWorker": "ray", "celery": "celery"}.get(role)
-    gpus = applied.gpus if backend is None else max(applied.gpus, 1)
-    # The idle backend has no replicas because it is idle, which is not a finding.
-    idle = backend is not None and backend != config.training
+    gpus = max(applied.gpus, 1) if per_gpu else applied.gpus
     return PodSizes(
-        replicas=wanted(config, role).replicas if applied.replicas is None or idle else applied.replicas,
+        role=wanted.role,
+        deployment=wanted.deployment,
+        replicas=wanted.replicas if applied.replicas is None or idle else applied.replicas,
         cpu=quantity.cpu(applied.cpu),
-        memory=quantity.memory(applied.memory if backend is None else applied.memory / gpus),
+        memory=quantity.memory(applied.memory / gpus if per_gpu else applied.memory),
         volume=quantity.memory(applied.volume),
         gpus=gpus,
         grace_period=applied.grace_period,

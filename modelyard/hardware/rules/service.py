@@ -11,7 +11,7 @@ _SECTION = "modelService"
 
 def service_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
     """Returns what is wrong with a model service with these pods."""
-    target = stack.config.targets.model_service.deployment
+    target = pods.deployment
     findings = [
         *memory_finding(
             stack,

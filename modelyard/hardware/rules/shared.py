@@ -1,11 +1,10 @@
 """Shared code of the rules: a finding at its place, quantities against minima, the release."""
 
-from collections.abc import Iterable
 from functools import lru_cache
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.cards import Card, Version, resolve, version
-from modelyard.hardware.limits import RAY_PREVIEW, TRAINING_CPU
+from modelyard.hardware.limits import TRAINING_CPU
 from modelyard.quantity import GB, GI, cpu, parse
 from modelyard.stack.config import Config, Stack
 
@@ -16,11 +15,6 @@ def release(config: Config) -> Version | None:
         return version(config.platform.release)
     except ValueError:
         return None
-
-
-def has_ray(config: Config) -> bool:
-    """Whether the platform's release has Ray training; an unreadable release counts as yes."""
-    return (release(config) or RAY_PREVIEW) >= RAY_PREVIEW
 
 
 def card_of(config: Config) -> Card | None:
@@ -101,15 +95,3 @@ def least_gi(gb: int) -> int:
 def _in_gi(gb: int) -> str:
     """Returns GB as Gi, rounded up, so that writing that value is enough."""
     return f"{-(-gb * GB * 100 // GI) / 100:.2f}"
-
-
-# The idle training backend has no pods, but a switch would start them.
-def idle(findings: Iterable[Finding], side: str) -> list[Finding]:
-    """Returns the errors of the idle backend as advice that says when they will count; drops everything else."""
-    return [
-        finding._replace(
-            severity=Severity.ADVICE, summary=f"{finding.summary} (idle now, an error once training is {side})"
-        )
-        for finding in findings
-        if finding.severity is Severity.ERROR
-    ]

@@ -18,30 +18,27 @@ from modelyard.stack.config import Stack
 
 def size_findings(
     stack: Stack,
-    section: str,
     pods: PodSizes,
-    target: str,
     slice_gb: int | None = None,
 ) -> list[Finding]:
     """Checks memory per GPU and cores of training pods; pods with a slice need its ``slice_gb`` GB of memory."""
     gpus = pods.gpus
     return [
-        *_memory(stack, (section, "memory"), pods.memory, gpus, target, slice_gb),
+        *_memory(stack, pods, slice_gb),
         *cpu_finding(
             stack,
             "RES002",
-            (section, "cpu"),
+            (pods.role, "cpu"),
             pods.cpu,
             training_cpu(gpus),
             detail=f"A training pod needs 4 cores, and no fewer cores than GPUs; this one has {_gpus(gpus)}.",
-            target=target,
+            target=pods.deployment,
         ),
     ]
 
 
-def _memory(
-    stack: Stack, path: tuple[str, str], memory: str, gpus: int, target: str, slice_gb: int | None
-) -> list[Finding]:
+def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]:
+    path, memory, gpus, target = (pods.role, "memory"), pods.memory, pods.gpus, pods.deployment
     card = card_of(stack.config)
     if card is not None and slice_gb is not None:
         card = card._replace(name=f"slice of the {card.short}", memory_gb=slice_gb, members=())
@@ -76,30 +73,29 @@ def _memory(
     ]
 
 
-def grace_finding(
-    stack: Stack, code: str, section: str, grace_period: int, job_seconds: int, target: str
-) -> list[Finding]:
+def grace_finding(stack: Stack, code: str, pods: PodSizes, job_seconds: int) -> list[Finding]:
     """Checks that a pod that must stop has the time to finish its job."""
-    if grace_period >= job_seconds:
+    section = pods.role
+    if pods.grace_period >= job_seconds:
         return []
     return [
         stack.finding(
             code,
             Severity.ERROR,
             (section, "gracePeriod"),
-            f"{section}.gracePeriod is {grace_period} s, a training job may run for {job_seconds} s",
+            f"{section}.gracePeriod is {pods.grace_period} s, a training job may run for {job_seconds} s",
             detail="A rollout or a drained node would kill the job, and its hours of GPU time with it.",
             remedy=f"set {section}.gracePeriod to {job_seconds} or more (a few minutes more let the pod clean up)",
-            target=target,
+            target=pods.deployment,
         )
     ]
 
 
-def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target: str) -> list[Finding]:
+def no_worker_finding(stack: Stack, code: str, pods: PodSizes) -> list[Finding]:
     """Checks that the active backend's jobs have a replica, or an autoscaler that may start one."""
     scaling = stack.config.autoscaling
     if scaling.mode == "none":
-        path, zero = (section, "replicas"), replicas == 0
+        path, zero = (pods.role, "replicas"), pods.replicas == 0
     else:
         path, zero = ("autoscaling", "maxReplicas"), scaling.max_replicas == 0
     if not zero:
@@ -112,7 +108,7 @@ def nobody_finding(stack: Stack, code: str, section: str, replicas: int, target:
             f"{'.'.join(path)} is 0: training jobs wait for ever",
             detail="The active training backend has no pod and nothing that would start one.",
             remedy=f"set {'.'.join(path)} to 1 or more",
-            target=target,
+            target=pods.deployment,
         )
     ]
 

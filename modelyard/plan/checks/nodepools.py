@@ -18,6 +18,7 @@ from modelyard.stack.pool import Cloud, NodePool
 from modelyard.stack.words import did_you_mean, few
 from modelyard.workloads.facts.nodepools import NODE_CLASSES, gives, is_for_pools, own_labels, types_of
 from modelyard.workloads.facts.pool import node_labels, only_elsewhere
+from modelyard.workloads.training import active
 
 _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
 """What follows the region's name in the name of a zone."""
@@ -177,12 +178,13 @@ def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     wanted = resolve(config.gpu.model)
     mine = resolve(pool.gpu)
     most = max(size for size in sizes.values() if size <= pool.gpus)
-    if config.training == "ray" and wanted is not None and wanted == mine and config.gpu.per_worker > most:
+    held = active(config).gpus(config)
+    if wanted is not None and wanted == mine and held > most:
         yield stack.finding(
             "QUE023",
             Severity.WARNING,
             where,
-            f"a worker takes {config.gpu.per_worker} GPUs, and a node of pool {pool.name} has {most} at most",
+            f"a worker takes {held} GPUs, and a node of pool {pool.name} has {most} at most",
             "name larger machine types or a higher limit, or give a worker fewer GPUs",
             detail=_some(sizes),
         )

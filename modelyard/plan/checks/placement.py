@@ -19,7 +19,8 @@ from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.words import plural
-from modelyard.workloads import GPU_ROLES, Workload
+from modelyard.workloads import Workload
+from modelyard.workloads.training import WORKER_ROLES
 
 _CPU_ROLES = ("modelService", "rayHead")
 
@@ -42,7 +43,7 @@ def check_placement(
     """
     targets = tuple(targets)
     limits = {name: most for name, (_, most) in bounds(targets).items()}
-    sides = tuple(name for name, workload in workloads.items() if workload.role in GPU_ROLES)
+    sides = tuple(name for name, workload in workloads.items() if workload.role in WORKER_ROLES)
     for target in targets:
         workload = workloads.get(target.name)
         if target.key.kind != "Deployment":
@@ -193,7 +194,7 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
 
 
 def _wrong_gpu(workload: Workload, node: Node) -> str:
-    if workload.role not in GPU_ROLES:
+    if workload.role not in WORKER_ROLES:
         return ""
     found = node_gpus(node.labels, node.allocatable)
     if found.kind in ("none", "unknown"):

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from modelyard.catalog import Selected
 from modelyard.findings import Finding
-from modelyard.hardware.rules import Applied, check_applied
+from modelyard.hardware.rules.pods import Applied
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
 from modelyard.plan.trace import Trace, trace, written_at
@@ -17,6 +17,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse
 from modelyard.stack.config import Stack
 from modelyard.workloads import Workload
+from modelyard.workloads.rules import check_applied
 
 _ZERO = Fraction(0)
 _FIELDS = {

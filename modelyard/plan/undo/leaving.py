@@ -24,7 +24,8 @@ from modelyard.plan.undo.request import gets_back
 from modelyard.plan.undo.restore import Undo, finished, undo
 from modelyard.plan.values import FieldChange, TargetPlan
 from modelyard.stack.config import Stack
-from modelyard.workloads import GPU_ROLES, Workload
+from modelyard.workloads import Workload
+from modelyard.workloads.training import WORKER_ROLES
 
 
 class Leaving(NamedTuple):
@@ -183,7 +184,7 @@ def _phase(one: Leaving, before: int, after: int) -> Phase:
         return "down"
     if one.role == "apiServer":
         return "route"
-    if one.role not in GPU_ROLES:
+    if one.role not in WORKER_ROLES:
         return "normal"
     return "down" if after < before else "up"
 

@@ -14,40 +14,14 @@ from modelyard.workloads.facts.nodepools import node_pool_facts
 from modelyard.workloads.facts.notebooks import notebook_facts
 from modelyard.workloads.facts.partitions import partition_facts
 from modelyard.workloads.facts.pool import pool_facts
-from modelyard.workloads.pods import Workload, ray_available
+from modelyard.workloads.pods import Workload
+from modelyard.workloads.training import BACKENDS
+from modelyard.workloads.training.ray import RAY
 
 if TYPE_CHECKING:
     from modelyard.workloads.sizing import Sized
 
 Facts = Mapping[str, Any]
-
-VENDOR_QUERIES = {
-    "ray": 'max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}[15s]), 0)[30m]) or vector(0)',
-    "celery": (
-        'max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])'
-        '&max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])'
-    ),
-}
-"""Queries as the platform's documentation prints them. Neither is valid PromQL: see finding AUT001."""
-
-VALID_QUERIES = {
-    "ray": 'max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}), 0)[30m:15s]) or vector(0)',
-    "celery": (
-        '(sum(max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])) or vector(0))'
-        ' + (sum(max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])) or vector(0))'
-    ),
-}
-"""Both queries as valid PromQL expressions that each give one number, even if no series exists."""
-
-KEDA_QUERIES = {
-    "ray": VALID_QUERIES["ray"],
-    "celery": (
-        'max_over_time(((sum(rabbitmq_queue_messages_ready{queue="%(queue)s"}) or vector(0))'
-        ' + (sum(rabbitmq_queue_messages_unacked{queue="%(queue)s"}) or vector(0)))[30m:15s])'
-    ),
-}
-"""Both queries for an autoscaler that starts as many pods as the number says: a message that is taken from the queue
-within the window counts once, not as both waiting and in progress."""
 
 
 def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
@@ -66,7 +40,8 @@ def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence
         workloads: the platform's workloads.
         everything: the resources, as ``sized_resources`` returns them, if you have them already.
     """
-    queries = VENDOR_QUERIES if config.autoscaling.queries == "vendor" else VALID_QUERIES
+    vendor = config.autoscaling.queries == "vendor"
+    queries = {backend.name: backend.queries_of(config) for backend in BACKENDS.values()}
     known: dict[str, Any] = {
         "training": config.training,
         "platform": {
@@ -82,14 +57,12 @@ def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence
             "several": config.gpu.per_worker >= 2,
             "products": [],
         },
-        "ray": {"available": ray_available(config), "since": "{}.{:02}".format(*RAY_PREVIEW)},
+        "ray": {"available": RAY.available(config), "since": "{}.{:02}".format(*RAY_PREVIEW)},
         "autoscaling": {
             "mode": config.autoscaling.mode,
-            "rayQueries": queries["ray"],
-            "celeryQueries": queries["celery"] % {"queue": config.celery.queue},
+            **{f"{name}Queries": asked.vendor if vendor else asked.valid for name, asked in queries.items()},
+            **{f"{name}Triggers": [asked.keda] for name, asked in queries.items()},
             "maxReplicas": config.autoscaling.max_replicas,
-            "rayTriggers": [KEDA_QUERIES["ray"]],
-            "celeryTriggers": [KEDA_QUERIES["celery"] % {"queue": config.celery.queue}],
             "prometheus": config.autoscaling.prometheus or "",
             "pollingInterval": config.autoscaling.polling_interval,
             "cooldownPeriod": config.autoscaling.cooldown_period,

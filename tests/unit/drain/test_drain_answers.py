@@ -10,20 +10,11 @@ from typing import Any
 
 import pytest
 
-from modelyard.probes import (
-    Broker,
-    Busy,
-    Dashboard,
-    HeadService,
-    JobSourceError,
-    NoJobSource,
-    Numbers,
-    Source,
-    described,
-)
+from modelyard.probes import Busy, JobSourceError, described
 from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, PASSWORD_FILE, USER
 from modelyard.probes.ray import TOKEN, TOKEN_FILE
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
 from tests.servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]

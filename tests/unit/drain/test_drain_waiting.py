@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.probes import Broker, Busy, Dashboard, Drain, JobSourceError, Numbers, Source
+from modelyard.probes import Busy, Drain, JobSourceError
 from modelyard.probes.waiting import PATIENCE, POLL, GaveUp, terms, wait
+from modelyard.workloads.training.backend import Broker, Dashboard, Numbers, Source
 
 IDLE, BUSY = Busy(0, 0), Busy(1, 0, ("raysubmit_1 (python train.py)",))
 GONE = JobSourceError("out of reach")

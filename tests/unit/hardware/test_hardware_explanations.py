@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from modelyard.hardware import check
 from modelyard.hardware.nodes import check_nodes
-from modelyard.hardware.rules import Applied, check_applied
+from modelyard.hardware.rules.pods import Applied
 from modelyard.quantity import GI, parse
+from modelyard.workloads.rules import check, check_applied
+from modelyard.workloads.training import active
 
 PACKAGE = Path(__file__).parents[3] / "modelyard"
 FAMILIES = ("GPU", "RES", "RAY", "CEL")
@@ -35,7 +36,8 @@ def explained():
 
 
 def raised():
-    source = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "hardware").rglob("*.py"))
+    folders = (PACKAGE / "hardware", PACKAGE / "workloads" / "training")
+    source = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.py"))
     return set(re.findall(rf'"((?:{"|".join(FAMILIES)})\d{{3}})"', source))
 
 
@@ -70,5 +72,8 @@ def test_an_example_prints_its_message(make_stack, code):
         facts = yaml.safe_load(text)
         disk = {name: parse(amount) for name, amount in facts.items() if name == "ephemeral-storage"}
         node = SimpleNamespace(name="gpu-1", labels=facts, allocatable=disk)
-        found |= {finding.summary: finding.code for finding in check_nodes(stack, [node])}
+        found |= {
+            finding.summary: finding.code
+            for finding in check_nodes(stack, [node], active(stack.config).pods(stack.config))
+        }
     assert found.get(message) == code

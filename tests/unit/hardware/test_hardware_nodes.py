@@ -10,6 +10,7 @@ from modelyard.findings import Severity
 from modelyard.hardware.cards import cards
 from modelyard.hardware.nodes import check_nodes, driver_verdict, node_gpus
 from modelyard.quantity import parse
+from modelyard.workloads.training import active
 
 P = "nvidia.com/gpu.product"
 
@@ -125,10 +126,14 @@ def gpu_node(name, driver, product="NVIDIA-A10"):
     return node(name, {P: product, "nvidia.com/cuda.driver-version.full": driver})
 
 
+def on_nodes(stack, nodes):
+    return check_nodes(stack, nodes, active(stack.config).pods(stack.config))
+
+
 def test_nodes_with_one_old_driver_are_one_finding(make_stack):
     nodes = [gpu_node(f"gpu-{number}", "440.33.01") for number in range(5, 0, -1)]
     nodes += [gpu_node("other", "440.33.01", "Tesla-T4"), gpu_node("new", "535.54.03"), node("cpu")]
-    (found,) = check_nodes(make_stack(), nodes)
+    (found,) = on_nodes(make_stack(), nodes)
     assert (found.code, found.severity, found.field) == ("GPU011", Severity.ERROR, "platform.cuda")
     assert (
         found.summary
@@ -138,7 +143,7 @@ def test_nodes_with_one_old_driver_are_one_finding(make_stack):
 
 
 def test_minor_version_compatibility_is_advice(make_stack):
-    (found,) = check_nodes(make_stack(), [gpu_node("gpu-1", "470.57.02")])
+    (found,) = on_nodes(make_stack(), [gpu_node("gpu-1", "470.57.02")])
     assert (found.code, found.severity) == ("GPU011", Severity.ADVICE)
     assert "515.43.04" in found.remedy
 
@@ -148,11 +153,11 @@ def test_disk_for_the_model_service(make_stack, disk, codes):
     nodes = [node("small", **{"ephemeral-storage": "10Gi"})] if disk else [node("bare", cpu="4")]
     if disk:
         nodes.append(node("large", **{"ephemeral-storage": disk}))
-    assert [found.code for found in check_nodes(make_stack(), nodes)] == codes
+    assert [found.code for found in on_nodes(make_stack(), nodes)] == codes
 
 
 def test_an_unknown_card_leaves_nodes_alone(make_stack):
-    assert check_nodes(make_stack(gpu={"model": "A11"}), [gpu_node("gpu-1", "1.0")]) == ()
+    assert on_nodes(make_stack(gpu={"model": "A11"}), [gpu_node("gpu-1", "1.0")]) == ()
 
 
 @pytest.mark.parametrize(
@@ -169,11 +174,11 @@ def test_an_unknown_card_leaves_nodes_alone(make_stack):
 def test_memory_is_held_against_the_cards_that_the_nodes_really_have(make_stack, model, memory, variants, found):
     stack = make_stack(gpu={"model": model}, rayWorker={"memory": memory})
     nodes = [node(f"gpu-{at}", {P: product}, **{"nvidia.com/gpu": 1}) for at, product in enumerate(variants)]
-    told = [(one.code, one.severity) for one in check_nodes(stack, nodes)]
+    told = [(one.code, one.severity) for one in on_nodes(stack, nodes)]
     assert told == ([found] if found else [])
 
 
 def test_memory_of_the_side_that_does_not_train_is_not_held_against_nodes(make_stack):
     stack = make_stack(training="celery", gpu={"model": "A100"}, rayWorker={"memory": "48Gi"}, celery={"memory": "80G"})
     nodes = [node("gpu", {P: "NVIDIA-A100-SXM4-80GB"}, **{"nvidia.com/gpu": 1})]
-    assert check_nodes(stack, nodes) == ()
+    assert on_nodes(stack, nodes) == ()

@@ -3,7 +3,8 @@
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.hardware import check, serves
+from modelyard.workloads.rules import check
+from modelyard.workloads.training import active
 
 ERROR, WARNING, ADVICE = Severity.ERROR, Severity.WARNING, Severity.ADVICE
 RAY, CELERY = "ray", "celery"
@@ -256,4 +257,5 @@ def test_uncertain_memory_keeps_its_mark(make_stack):
     ],
 )
 def test_modes_that_the_pod_serves(make_stack, training, per_worker, modes):
-    assert serves(make_stack(training, gpu={"perWorker": per_worker}).config) == modes
+    config = make_stack(training, gpu={"perWorker": per_worker}).config
+    assert active(config).allocations(config) == modes

@@ -8,8 +8,8 @@ import pytest
 from modelyard.findings import Severity
 from modelyard.kube.state import ObjectKey, Scaler
 from modelyard.plan.store import plan_from_json, plan_to_json
-from modelyard.probes import Broker, Dashboard, HeadService, NoJobSource, Numbers
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs
+from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers
 
 ROUTE, HEAD, RAY, CELERY = (
     "deployment-api-server",

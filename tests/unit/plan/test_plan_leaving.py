@@ -11,8 +11,8 @@ from modelyard.kube.state import Held, ObjectKey
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
-from modelyard.probes import HeadService
 from modelyard.stack.config import PatchChoice
+from modelyard.workloads.training.backend import HeadService
 from tests.unit.plan.conftest import Site
 
 HEAD, WORKER, SERVICE = "deployment-ray-head", "deployment-ray-model-training-worker", "deployment-model-service"

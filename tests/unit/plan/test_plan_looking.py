@@ -8,8 +8,9 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.plan.job_status import with_job_status
-from modelyard.probes import Broker, Busy, HeadService, JobSourceError, Source
+from modelyard.probes import Busy, JobSourceError
 from modelyard.stack.config import CeleryJobs, Waiver
+from modelyard.workloads.training.backend import Broker, HeadService, Source
 
 TODAY = date(2026, 11, 21)
 RAY = "deployment-ray-model-training-worker"

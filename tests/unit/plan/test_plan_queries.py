@@ -12,7 +12,7 @@ from modelyard.plan.autoscaling import WIDEST_INTERVAL, queries_of
 from modelyard.plan.trace import place_field
 from modelyard.promql import Kind, check_query
 from modelyard.stack.config import Autoscaling, PatchChoice
-from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.training import BACKENDS
 
 ROOT = Path(__file__).parents[3]
 RAY, CELERY = "deployment-ray-model-training-worker", "deployment-model-training-tasks-gpu"
@@ -58,7 +58,7 @@ def test_the_vendors_queries_are_told_of_once(staging: Any) -> None:
 
 
 def test_the_vendors_query_by_hand_is_judged_as_any_other(staging: Any) -> None:
-    assert found(asking(staging, VENDOR_QUERIES["ray"])) == [("AUT010", RAY, "patches[0].params.queries")]
+    assert found(asking(staging, BACKENDS["ray"].queries.vendor)) == [("AUT010", RAY, "patches[0].params.queries")]
 
 
 def test_a_query_that_somebody_else_left_on_the_target_stops_nothing(dev: Any) -> None:
@@ -80,12 +80,12 @@ def test_queries_of_all_targets_with_where_they_are_written(staging: Any) -> Non
         (CELERY, "autoscaling.queries", True),
     }
     assert {query.text for query in queries} == {
-        VALID_QUERIES["ray"],
-        VALID_QUERIES["celery"] % {"queue": site.stack.config.celery.queue},
+        BACKENDS["ray"].queries.valid,
+        BACKENDS["celery"].queries.valid % {"queue": site.stack.config.celery.queue},
     }
 
 
-@pytest.mark.parametrize("query", VALID_QUERIES.values())
+@pytest.mark.parametrize("query", [one.queries.valid for one in BACKENDS.values()])
 @pytest.mark.parametrize("interval", [1, 15, 30, 60, WIDEST_INTERVAL])
 def test_our_queries_are_rightly_left_unread(query: str, interval: int) -> None:
     problems = check_query(query.replace("%(queue)s", "train"), scrape_interval=interval)

@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.promql import Kind, check_query
-from modelyard.workloads.facts.stack import VALID_QUERIES, VENDOR_QUERIES
+from modelyard.workloads.training import BACKENDS
 
 QUEUE = {"queue": "celery-model-training-tasks-gpu"}
 K = Kind
@@ -11,8 +11,8 @@ NONE: tuple[Kind, ...] = ()
 BOTH = (K.MANY, K.EMPTY)
 
 GOOD = [
-    VALID_QUERIES["ray"],
-    VALID_QUERIES["celery"] % QUEUE,
+    BACKENDS["ray"].queries.valid,
+    BACKENDS["celery"].queries.valid % QUEUE,
     "sum(ray_tasks{State!~'FINISHED|FAILED'}) or vector(0)",
     'sum(rate(http_requests_total{deployment="my-deployment"}[2m])) or vector(0)',
     'sum(max_over_time(rabbitmq_queue_messages{queue="train"}[30m])) or vector(0)',
@@ -36,8 +36,8 @@ GOOD = [
 
 WRONG: list[tuple[str, tuple[Kind, ...]]] = [
     # The vendor's.
-    (VENDOR_QUERIES["ray"], (K.INVALID,)),
-    (VENDOR_QUERIES["celery"] % QUEUE, (*BOTH, K.JOINED, *BOTH)),
+    (BACKENDS["ray"].queries.vendor, (K.INVALID,)),
+    (BACKENDS["celery"].queries.vendor % QUEUE, (*BOTH, K.JOINED, *BOTH)),
     # No fallback, or one that does not replace.
     ('sum(rate(http_requests_total{deployment="my-deployment"}[2m]))', (K.EMPTY,)),
     ("avg(queue_length)", (K.EMPTY,)),
@@ -163,14 +163,14 @@ def test_every_problem_says_where_and_what(query: str) -> None:
         assert "\n" not in problem.summary + problem.detail + problem.remedy + problem.excerpt
 
 
-@pytest.mark.parametrize("query", [*VALID_QUERIES.values()])
+@pytest.mark.parametrize("query", [one.queries.valid for one in BACKENDS.values()])
 @pytest.mark.parametrize("interval", [None, 1, 5, 10, 15, 30])
 def test_our_own_queries_suit_the_usual_scrape_intervals(query: str, interval: int | None) -> None:
     assert check_query(query % QUEUE if "%" in query else query, scrape_interval=interval) == ()
 
 
 def test_the_vendors_celery_query_is_judged_half_by_half() -> None:
-    query = VENDOR_QUERIES["celery"] % QUEUE
+    query = BACKENDS["celery"].queries.vendor % QUEUE
     cut = query.index("&")
     assert [problem.offset for problem in check_query(query, scrape_interval=30)] == [0, 0, cut, cut + 1, cut + 1]
 

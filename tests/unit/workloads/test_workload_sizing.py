@@ -1,11 +1,14 @@
 """The size of each pod, and what patches may ask of a stack."""
 
+import json
 from typing import Any
 
 import pytest
 
 from modelyard.stack.config import Autoscaling, Celery, Config, Gpu, Platform, RayWorker, Target, Targets
-from modelyard.workloads import GPU_ROLES, Workload, fact_at, facts, source_of, workloads
+from modelyard.stack.schema import schema_text
+from modelyard.workloads import Workload, fact_at, facts, source_of, workloads
+from modelyard.workloads.training import BACKENDS, WORKER_ROLES
 
 
 def config(**changes: Any) -> Config:
@@ -39,7 +42,7 @@ def test_the_flag_gives_one_side_its_replicas_and_the_other_none(training: Any, 
 @pytest.mark.parametrize("mode", ["annotations", "keda"])
 def test_with_an_autoscaler_the_replicas_are_not_ours(mode: Any) -> None:
     found = by_role(config(autoscaling=Autoscaling(mode, 4)))
-    assert [found[role].replicas for role in GPU_ROLES] == [None, None]
+    assert [found[role].replicas for role in WORKER_ROLES] == [None, None]
     known = facts(config(autoscaling=Autoscaling(mode, 4)), workloads(config(autoscaling=Autoscaling(mode, 4))))
     assert (fact_at(known, "rayWorker.maxReplicas"), fact_at(known, "celery.maxReplicas")) == (4, 0)
 
@@ -83,3 +86,8 @@ def test_a_fact_leads_back_to_where_it_is_written() -> None:
     assert source_of("celery.replicas", known) == ("training",)
     assert source_of("celery.deployment", known) == ("targets", "celery", "deployment")
     assert source_of("gpu.products", known) == ("gpu", "model")
+
+
+def test_the_schema_takes_each_backend():
+    schema = json.loads(schema_text())
+    assert schema["properties"]["config"]["properties"]["modelyard:training"]["enum"] == list(BACKENDS)

@@ -1,30 +1,33 @@
-"""Rules for Celery training: one job per replica, jobs of up to six hours, nothing that interrupts them earlier."""
+"""Celery training: replicas that each take one job at a time from a queue of the broker."""
+
+from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
 from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.worker import grace_finding, nobody_finding, size_findings
+from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
 from modelyard.stack.config import Stack
+from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
 _SECTION = "celery"
 
 
-def celery_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
-    """Returns what is wrong with Celery training on this stack with these pods."""
-    celery = stack.config.celery
-    target = stack.config.targets.celery.deployment
+def rules(stack: Stack) -> list[Finding]:
+    """Returns what is wrong with Celery training on this stack, except with its pods."""
+    return [*_concurrency(stack), *_job_limit(stack), *_consumer_timeout(stack), *_allocation(stack)]
+
+
+def pod_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
+    """Returns what is wrong with Celery replicas with these pods."""
     return [
-        *size_findings(stack, _SECTION, pods, target),
-        *_concurrency(stack, target),
-        *_job_limit(stack, target),
-        *grace_finding(stack, "CEL003", _SECTION, pods.grace_period, celery.job_limit, target),
-        *_consumer_timeout(stack, target),
-        *_allocation(stack, pods.gpus, target),
-        *nobody_finding(stack, "CEL008", _SECTION, pods.replicas, target),
+        *size_findings(stack, pods),
+        *grace_finding(stack, "CEL003", pods, stack.config.celery.job_limit),
+        *_idle_gpus(stack, pods),
+        *no_worker_finding(stack, "CEL008", pods),
     ]
 
 
-def _concurrency(stack: Stack, target: str) -> list[Finding]:
+def _concurrency(stack: Stack) -> list[Finding]:
     concurrency = stack.config.celery.concurrency
     if concurrency == 1:
         return []
@@ -36,12 +39,12 @@ def _concurrency(stack: Stack, target: str) -> list[Finding]:
             f"{_SECTION}.concurrency is {concurrency}, a replica trains exactly one job at a time",
             detail="As many jobs train at once as there are replicas: two in one pod would share its GPU.",
             remedy=f"set {_SECTION}.concurrency to 1; {_SECTION}.replicas adds concurrent jobs",
-            target=target,
+            target=stack.config.targets.celery.deployment,
         )
     ]
 
 
-def _job_limit(stack: Stack, target: str) -> list[Finding]:
+def _job_limit(stack: Stack) -> list[Finding]:
     limit = stack.config.celery.job_limit
     if limit <= JOB_SECONDS:
         return []
@@ -53,12 +56,12 @@ def _job_limit(stack: Stack, target: str) -> list[Finding]:
             f"{_SECTION}.jobLimit is {limit} s, training jobs run for at most {JOB_SECONDS} s (six hours)",
             detail="The platform ends a training job after six hours, whatever the worker would allow.",
             remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
-            target=target,
+            target=stack.config.targets.celery.deployment,
         )
     ]
 
 
-def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
+def _consumer_timeout(stack: Stack) -> list[Finding]:
     celery = stack.config.celery
     path = (_SECTION, "consumerTimeout")
     detail = (
@@ -81,7 +84,7 @@ def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
                 f"(since 3.8.17) is under the job limit of {celery.job_limit} s",
                 detail=detail,
                 remedy=remedy,
-                target=target,
+                target=stack.config.targets.celery.deployment,
             )
         ]
     if celery.consumer_timeout >= celery.job_limit:
@@ -94,16 +97,15 @@ def _consumer_timeout(stack: Stack, target: str) -> list[Finding]:
             f"{'.'.join(path)} is {celery.consumer_timeout} s, a training job may run for {celery.job_limit} s",
             detail=detail,
             remedy=remedy,
-            target=target,
+            target=stack.config.targets.celery.deployment,
         )
     ]
 
 
-def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
-    allocation = stack.config.gpu.allocation
-    findings = []
+def _allocation(stack: Stack) -> list[Finding]:
+    allocation, target = stack.config.gpu.allocation, stack.config.targets.celery.deployment
     if allocation == "partial":
-        findings.append(
+        return [
             stack.finding(
                 "CEL006",
                 Severity.ERROR,
@@ -113,9 +115,9 @@ def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
                 remedy=f"set gpu.allocation to single and {_SECTION}.replicas to the jobs at once, or training to ray",
                 target=target,
             )
-        )
-    elif allocation == "multi_gpu":
-        findings.append(
+        ]
+    if allocation == "multi_gpu":
+        return [
             stack.finding(
                 "CEL006",
                 Severity.WARNING,
@@ -125,17 +127,58 @@ def _allocation(stack: Stack, gpus: int, target: str) -> list[Finding]:
                 remedy="nothing, if that is enough; otherwise set training to ray",
                 target=target,
             )
+        ]
+    return []
+
+
+def _idle_gpus(stack: Stack, pods: PodSizes) -> list[Finding]:
+    gpus = pods.gpus
+    if gpus <= CELERY_GPUS:
+        return []
+    return [
+        stack.finding(
+            "CEL007",
+            Severity.WARNING,
+            (_SECTION, "gpus"),
+            f"a Celery replica has {gpus} GPUs, its job uses one and leaves {gpus - CELERY_GPUS} idle",
+            detail="Each Celery replica trains one job at a time, and jobs over several GPUs belong to Ray.",
+            remedy=f"give it one GPU and raise {_SECTION}.replicas, or set training to ray",
+            target=pods.deployment,
         )
-    if gpus > CELERY_GPUS:
-        findings.append(
-            stack.finding(
-                "CEL007",
-                Severity.WARNING,
-                (_SECTION, "gpus"),
-                f"a Celery replica has {gpus} GPUs, its job uses one and leaves {gpus - CELERY_GPUS} idle",
-                detail="Each Celery replica trains one job at a time, and jobs over several GPUs belong to Ray.",
-                remedy=f"give it one GPU and raise {_SECTION}.replicas, or set training to ray",
-                target=target,
-            )
-        )
-    return findings
+    ]
+
+
+def _jobs(stack: Stack) -> Source:
+    config = stack.config
+    if config.drain.celery.management is not None:
+        return Broker(config.drain.celery.management, config.drain.celery.virtual_host, config.celery.queue)
+    return NoJobSource(
+        "drain.celery names neither the broker's management API nor a query",
+        "set drain.celery.management: http://broker.example.com:15672",
+    )
+
+
+CELERY: Final = Backend(
+    name="celery",
+    title="Celery",
+    worker="celery",
+    unit="replica",
+    sizes=lambda config: config.celery,
+    target=lambda config: config.targets.celery,
+    gpus=lambda _: CELERY_GPUS,
+    allocations=lambda _: ("single",),
+    longest_job=lambda config: config.celery.job_limit,
+    rules=rules,
+    pod_rules=pod_findings,
+    jobs=_jobs,
+    query=lambda config: config.drain.celery.query,
+    queue=lambda config: config.celery.queue,
+    queries=Queries(
+        valid='(sum(max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])) or vector(0))'
+        ' + (sum(max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])) or vector(0))',
+        vendor='max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])'
+        '&max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])',
+        keda='max_over_time(((sum(rabbitmq_queue_messages_ready{queue="%(queue)s"}) or vector(0))'
+        ' + (sum(rabbitmq_queue_messages_unacked{queue="%(queue)s"}) or vector(0)))[30m:15s])',
+    ),
+)

@@ -1,0 +1,73 @@
+"""The rules that a stack must follow: for its GPU, the model service and the training backends.
+
+Rules are pure functions from a stack, and the sizes of a workload's pods, to findings. An idle training backend has no
+pods, but a switch would start them: what would then be an error is reported as advice that says so.
+"""
+
+from modelyard.findings import Finding, Severity, ordered
+from modelyard.hardware.rules.card import card_findings
+from modelyard.hardware.rules.partitions import partition_findings
+from modelyard.hardware.rules.pods import Applied, PodSizes, sizes_of
+from modelyard.hardware.rules.service import service_findings
+from modelyard.stack.config import Config, Stack
+from modelyard.workloads.training import BACKENDS, Backend, backend_of
+
+
+def check(stack: Stack) -> tuple[Finding, ...]:
+    """Returns everything in ``stack`` that breaks a rule, most severe first.
+
+    Quantities and versions must be well-formed: the stack's schema has checked them. Waivers are not applied.
+    """
+    config = stack.config
+    findings = [*card_findings(stack), *service_findings(stack, _service(config))]
+    for backend in BACKENDS.values():
+        own = [*backend.rules(stack), *backend.pod_rules(stack, backend.pods(config))]
+        findings += _idle(own, backend) if backend.name != config.training else own
+        if backend.head is not None and (backend.name == config.training or backend.available(config)):
+            findings += backend.head.rules(stack, backend.head.pods(config))
+    if config.partitions:
+        findings += partition_findings(stack)
+    return ordered(findings)
+
+
+def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:
+    """Returns what breaks a rule of the workload ``role`` (``rayWorker`` …) with these pods.
+
+    Findings name the fields of the stack file that hold the values.
+    """
+    config = stack.config
+    backend = backend_of(role)
+    if role == "modelService":
+        return tuple(service_findings(stack, sizes_of(_service(config), applied)))
+    if backend is None:
+        return ()
+    if backend.head is not None and backend.head.role == role:
+        return tuple(backend.head.rules(stack, sizes_of(backend.head.pods(config), applied)))
+    idle = backend.name != config.training
+    found = backend.pod_rules(stack, sizes_of(backend.pods(config), applied, per_gpu=True, idle=idle))
+    return tuple(_idle(found, backend) if idle else found)
+
+
+def _service(config: Config) -> PodSizes:
+    service = config.model_service
+    return PodSizes(
+        role="modelService",
+        deployment=config.targets.model_service.deployment,
+        replicas=service.replicas,
+        cpu=service.cpu,
+        memory=service.memory,
+        volume=service.volume,
+        gpus=service.gpu,
+    )
+
+
+def _idle(findings: list[Finding], backend: Backend) -> list[Finding]:
+    """Returns the errors of an idle backend as advice that says when they will count; drops everything else."""
+    return [
+        finding._replace(
+            severity=Severity.ADVICE,
+            summary=f"{finding.summary} (idle now, an error once training is {backend.name})",
+        )
+        for finding in findings
+        if finding.severity is Severity.ERROR
+    ]

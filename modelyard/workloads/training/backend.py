@@ -1,0 +1,189 @@
+"""What the rest of modelyard knows about a training backend: one value."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from modelyard.findings import Finding
+from modelyard.hardware.rules.pods import PodSizes
+from modelyard.stack.config import Allocation, Config, Stack, Target
+
+
+class Dashboard(NamedTuple):
+    """Ray's dashboard, which has the jobs API."""
+
+    url: str
+
+
+class HeadService(NamedTuple):
+    """Ray's dashboard behind the API server's proxy, at the Service that selects the head's pods."""
+
+    context: str | None
+    """Context of the kubeconfig, None for its current one."""
+    namespace: str
+    deployment: str
+    """Deployment of the Ray head."""
+
+
+class Broker(NamedTuple):
+    """A queue in RabbitMQ, by its management API."""
+
+    url: str
+    virtual_host: str
+    queue: str
+
+
+class Numbers(NamedTuple):
+    """A query whose one value is the number of jobs."""
+
+    server: str
+    """URL of the Prometheus server."""
+    query: str
+    interval: int
+    """Seconds between two samples."""
+
+
+class NoJobSource(NamedTuple):
+    """The stack names no source of jobs."""
+
+    why: str
+    remedy: str
+
+
+Source = Dashboard | HeadService | Broker | Numbers | NoJobSource
+
+
+class _Sizes(Protocol):
+    """A backend's own section of the stack file, as far as all of them are the same. ``memory`` is per GPU."""
+
+    @property
+    def replicas(self) -> int: ...
+    @property
+    def cpu(self) -> str: ...
+    @property
+    def memory(self) -> str: ...
+    @property
+    def grace_period(self) -> int: ...
+    @property
+    def image(self) -> str | None: ...
+
+
+class _HeadSizes(Protocol):
+    """The section of the stack file for a backend's head."""
+
+    @property
+    def replicas(self) -> int: ...
+    @property
+    def cpu(self) -> str: ...
+    @property
+    def memory(self) -> str: ...
+    @property
+    def gpu(self) -> int: ...
+    @property
+    def image(self) -> str | None: ...
+
+
+class Head(NamedTuple):
+    """The workload that keeps a backend's list of jobs, on a CPU node, and stays up while the backend is idle."""
+
+    role: str
+    """Also the section of the stack file."""
+    sizes: Callable[[Config], _HeadSizes]
+    """That section."""
+    target: Callable[[Config], Target]
+    rules: Callable[[Stack, PodSizes], list[Finding]]
+    """What is wrong with its pods."""
+
+    def pods(self, config: Config) -> PodSizes:
+        """The sizes of its pods, as in the stack file."""
+        own = self.sizes(config)
+        return PodSizes(
+            role=self.role,
+            deployment=self.target(config).deployment,
+            replicas=own.replicas,
+            cpu=own.cpu,
+            memory=own.memory,
+            gpus=own.gpu,
+        )
+
+
+class Queries(NamedTuple):
+    """PromQL for the work that a backend has; ``%(queue)s`` stands for its queue."""
+
+    valid: str
+    """One number even if no series exists, above 0 in the 30 minutes after work."""
+    vendor: str
+    """As the platform's documentation prints it, which is not valid PromQL: see AUT001."""
+    keda: str
+    """For an autoscaler that starts as many pods as the number says: a message that is taken from the queue within the
+    window counts once, not as both waiting and in progress."""
+
+
+class Backend(NamedTuple):
+    """A way to train: its workloads, rules, queries and jobs. ``modelyard:training`` names one, the others are idle."""
+
+    name: str
+    """The value of ``modelyard:training``."""
+    title: str
+    worker: str
+    """Role of the workload that takes jobs; also the section of the stack file with its sizes."""
+    unit: str
+    """What one of its pods is called."""
+    sizes: Callable[[Config], _Sizes]
+    """That section."""
+    target: Callable[[Config], Target]
+    """The Deployment that takes jobs."""
+    gpus: Callable[[Config], int]
+    """GPUs of one of its pods."""
+    allocations: Callable[[Config], tuple[Allocation, ...]]
+    """The modes that tasks may choose, in the order single, partial, multi_gpu."""
+    longest_job: Callable[[Config], int]
+    """Seconds."""
+    rules: Callable[[Stack], list[Finding]]
+    """What is wrong with the backend on a stack, except with its pods."""
+    pod_rules: Callable[[Stack, PodSizes], list[Finding]]
+    """What is wrong with pods that take jobs."""
+    jobs: Callable[[Stack], Source]
+    """Where its jobs are counted if the stack names no query."""
+    query: Callable[[Config], str | None]
+    """The stack's own PromQL for the number of jobs."""
+    queue: Callable[[Config], str]
+    """Where its waiting jobs are."""
+    queries: Queries
+    available: Callable[[Config], bool] = lambda _: True
+    """Whether the platform's release has it."""
+    head: Head | None = None
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of the workloads that a job needs."""
+        return (self.worker,) if self.head is None else (self.head.role, self.worker)
+
+    def pods(self, config: Config) -> PodSizes:
+        """The sizes of the pods that take jobs, as in the stack file."""
+        own = self.sizes(config)
+        return PodSizes(
+            role=self.worker,
+            deployment=self.target(config).deployment,
+            replicas=own.replicas,
+            cpu=own.cpu,
+            memory=own.memory,
+            gpus=self.gpus(config),
+            grace_period=own.grace_period,
+        )
+
+    def queries_of(self, config: Config) -> Queries:
+        """The queries with the stack's own queue."""
+        return Queries(*(text % {"queue": self.queue(config)} for text in self.queries))
+
+    def source(self, stack: Stack) -> Source:
+        """Where its jobs are counted: the stack's own query wins."""
+        config = stack.config
+        query = self.query(config)
+        if query is None:
+            return self.jobs(stack)
+        if config.drain.prometheus is None:
+            return NoJobSource(
+                f"drain.{self.name}.query is set, and drain.prometheus, the server that would answer it, is not",
+                "set drain.prometheus: http://prometheus.example.com:9090",
+            )
+        return Numbers(config.drain.prometheus, query, config.autoscaling.scrape_interval)
