@@ -17,6 +17,7 @@ from generators import (
     command_line,
     comments,
     environment,
+    facts,
     gpus,
     markdown,
     packages,
@@ -34,6 +35,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/environment.md": environment.environment,
     "reference/findings.md": rules.findings,
     "reference/patches.md": patches.patches,
+    "reference/facts.md": facts.facts,
     "reference/gpus.md": gpus.gpus,
 }
 GROUPS: tuple[Callable[[], Mapping[str, str]], ...] = (schemas.pages, rules.rule_pages, comments.pages)

@@ -10,15 +10,12 @@ from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
 from modelyard.workloads import Facts, sized_resources, stack_facts, workloads
-from modelyard.workloads.facts.remote import RemoteCluster, remote_clusters, remote_facts
+from modelyard.workloads.facts.fact import nested
+from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
 
 if TYPE_CHECKING:
     from modelyard.workloads import Workload
     from modelyard.workloads.sizing import Sized
-
-_FACTS = "remote"
-_WRITTEN = {"queues": "quota"}
-"""Facts of a remote cluster that have another name in the stack file."""
 
 
 class ClusterPart(NamedTuple):
@@ -50,10 +47,8 @@ class ClusterPart(NamedTuple):
         return one._replace(sources={name: self._written(where) for name, where in one.sources.items()})
 
     def _written(self, where: Path) -> Path:
-        """The place of a fact in the stack file; a patch may ask for all facts of a remote cluster together."""
-        if where[:1] != (_FACTS,):
-            return where
-        return (*self.path, *(_WRITTEN.get(str(key), key) for key in where[1:2]))
+        """The place of a fact in the stack file: those of a remote cluster are below its path."""
+        return (*self.path, *where[1:]) if where[:1] == ("remote",) else where
 
 
 def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
@@ -81,7 +76,7 @@ def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
         worker_clusters=(),
     )
     side = stack._replace(config=there, context=remote.context, remote=remote.name)
-    return ClusterPart(side, {**stack_facts(side, ()), **remote_facts(remote)}, remote.path)
+    return ClusterPart(side, {**stack_facts(side, ()), **nested(REMOTE, remote)}, remote.path)
 
 
 def on_cluster(finding: Finding, cluster: str) -> Finding:

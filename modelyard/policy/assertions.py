@@ -15,7 +15,7 @@ from modelyard.policy.subject import Subject
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.untrusted import fullmatch, pattern_problem
-from modelyard.workloads import fact_at
+from modelyard.workloads import FACTS, fact_at
 
 
 # The operators of assertions: a small set, each a pure function of a field's value and the assertion's value.
@@ -221,12 +221,9 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
             remedy = did_you_mean(word, PLACEHOLDERS) or f"a message may have {known}"
             yield ("message",), f"message has {{{plain(word)}}}, which stands for nothing", remedy
     if "when" in value.get("match", {}):
-        from modelyard.policy.known import known_facts
-
-        known_paths = known_facts()
         for fact in value["match"]["when"]:
-            if fact not in known_paths:
-                remedy = did_you_mean(fact, known_paths) or "modelyard explain PAT012 lists the facts"
+            if fact not in FACTS:
+                remedy = did_you_mean(fact, FACTS) or "modelyard explain PAT012 lists the facts"
                 yield ("match", "when", fact), f"match.when asks for {plain(fact)}, which no stack has", remedy
 
 

@@ -15,10 +15,11 @@ from modelyard.workloads.facts.jobs import (
     sized_resources,
 )
 from modelyard.workloads.facts.pool import node_labels
-from modelyard.workloads.facts.stack import Facts, fact_at, facts, source_of, stack_facts
+from modelyard.workloads.facts.stack import FACTS, Facts, fact_at, facts, source_of, stack_facts
 from modelyard.workloads.pods import Workload, workloads
 
 __all__ = [
+    "FACTS",
     "Facts",
     "Workload",
     "deployment_of",

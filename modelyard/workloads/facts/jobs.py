@@ -9,6 +9,7 @@ from modelyard.hardware import Card, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.facts.environments import image_with, run_environment
+from modelyard.workloads.facts.fact import Fact
 from modelyard.workloads.facts.partitions import gpu_facts
 from modelyard.workloads.facts.pool import is_dispatched, namespace_of, takes_any_place
 from modelyard.workloads.facts.spark import spark_facts
@@ -32,15 +33,21 @@ def sized_resources(config: Config) -> "tuple[Sized, ...]":
     return sized(config)
 
 
-def resource_facts(config: Config, everything: "Sequence[Sized]") -> dict[str, Any]:
+def resource_pods(config: Config, everything: "Sequence[Sized]") -> list[dict[str, Any]]:
     """Returns the pods of the resources that have an image and work to do, as plain JSON-like values.
 
     Args:
         config: the stack's config.
         everything: its resources, as ``sized_resources`` returns them.
     """
-    deployed = [_deployed(config, one) for one in everything if is_deployed(config, one)]
-    return {"resources": {"deployed": bool(deployed), "pods": deployed}}
+    return [_deployed(config, one) for one in everything if is_deployed(config, one)]
+
+
+RESOURCES: Final[tuple[Fact[list[dict[str, Any]]], ...]] = (
+    Fact("resources.deployed", bool, ("resources",)),
+    Fact("resources.pods", list, ("resources",)),
+)
+"""The facts of resources, computed from their pods (``resource_pods``)."""
 
 
 def job_facts(config: Config, job: Job, found: "Sized", name: str, stack: str) -> dict[str, Any]:

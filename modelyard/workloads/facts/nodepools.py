@@ -7,6 +7,7 @@ from modelyard.hardware import resolve
 from modelyard.names import MACHINE_LABEL, NODE_POOL_LABEL, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Capacity, Cloud, NodePool
+from modelyard.workloads.facts.fact import Fact
 
 NODE_CLASSES: Final[Mapping[Cloud, tuple[str, str]]] = {
     "aws": ("karpenter.k8s.aws", "EC2NodeClass"),
@@ -22,12 +23,6 @@ CAPACITIES: Final[Mapping[Capacity, tuple[str, ...]]] = {
 CAPACITY, ZONE = "karpenter.sh/capacity-type", "topology.kubernetes.io/zone"
 
 
-def node_pool_facts(config: Config) -> dict[str, Any]:
-    """Returns the facts as plain JSON-like values."""
-    pools = [_facts(pool) for pool in config.node_pools]
-    return {"nodePools": {"any": bool(pools), "pools": pools}}
-
-
 def _facts(pool: NodePool) -> dict[str, Any]:
     group, kind = NODE_CLASSES[pool.cloud]
     return {
@@ -39,6 +34,13 @@ def _facts(pool: NodePool) -> dict[str, Any]:
         "gpus": pool.gpus,
         "idle": f"{pool.idle}s",
     }
+
+
+NODE_POOLS: Final[tuple[Fact[Config], ...]] = (
+    Fact("nodePools.any", lambda config: bool(config.node_pools), ("nodePools",)),
+    Fact("nodePools.pools", lambda config: [_facts(pool) for pool in config.node_pools], ("nodePools",)),
+)
+"""The facts of all node pools."""
 
 
 def most_gpus(config: Config) -> dict[str, int]:

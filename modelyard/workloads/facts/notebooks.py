@@ -1,40 +1,35 @@
 """Facts of notebooks: their workspace, and the servers in which people write them."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from modelyard import quantity
 from modelyard.stack.config import Config
-from modelyard.stack.jobs import NotebookUser
+from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
+from modelyard.workloads.facts.fact import Fact, written
 from modelyard.workloads.facts.pool import namespace_of
 
 
-def notebook_facts(config: Config) -> dict[str, Any]:
-    """Returns the facts as plain JSON-like values. Servers without a known namespace are left out, with a finding."""
-    notebooks, servers = config.notebooks, config.notebooks.servers
-    # One per name: a finding reports duplicates.
+class NotebookParts(NamedTuple):
+    """What the facts of notebooks are computed from."""
+
+    notebooks: Notebooks
+    servers: NotebookServers | None
+    placed: Mapping[str, str]
+    """Namespaces of the servers by their users. One per name, as a finding reports duplicates; servers without a known
+    namespace are left out, with a finding."""
+
+
+def notebook_parts(config: Config) -> NotebookParts:
+    """Returns the notebooks of a stack with the namespaces of their servers."""
+    servers = config.notebooks.servers
     placed = {
         one.name: namespace
         for one in (servers.users if servers is not None else ())
         if (namespace := namespace_of_server(config, one)) is not None
     }
-    return {
-        "notebooks": {
-            "claim": notebooks.claim,
-            "path": notebooks.path,
-            "servers": {
-                "declared": bool(placed),
-                "spaces": sorted(set(placed.values())),
-                "users": [{"name": name, "namespace": namespace} for name, namespace in placed.items()],
-                "image": servers.image if servers is not None else "",
-                "login": servers.login if servers is not None else "",
-                "project": servers.project or notebooks.path if servers is not None else "",
-                "cpu": quantity.cpu(quantity.parse(servers.cpu)) if servers is not None else "",
-                "memory": quantity.memory(quantity.parse(servers.memory)) if servers is not None else "",
-                "kernelIdle": servers.kernel_idle if servers is not None else 0,
-            },
-        }
-    }
+    return NotebookParts(config.notebooks, servers, placed)
 
 
 def places_of_servers(config: Config) -> dict[str, tuple[str | int, ...]]:
@@ -57,3 +52,38 @@ def namespace_of_server(config: Config, user: NotebookUser) -> str | None:
         return config.platform.namespace
     team = team_of_server(config, user)
     return namespace_of(team) if team is not None else None
+
+
+def _server(name: str, value: Callable[[NotebookServers], Any], none: Any = "") -> Fact[NotebookParts]:
+    """Returns a fact of every server; without servers it is ``none``."""
+    return Fact(
+        f"notebooks.servers.{name}",
+        lambda given: value(given.servers) if given.servers is not None else none,
+        ("notebooks", "servers", name),
+    )
+
+
+NOTEBOOKS: Final[tuple[Fact[NotebookParts], ...]] = (
+    written("notebooks.claim", lambda given: given.notebooks.claim),
+    written("notebooks.path", lambda given: given.notebooks.path),
+    Fact("notebooks.servers.declared", lambda given: bool(given.placed), ("notebooks", "servers")),
+    Fact(
+        "notebooks.servers.spaces",
+        lambda given: sorted(set(given.placed.values())),
+        ("notebooks", "servers", "users"),
+    ),
+    written(
+        "notebooks.servers.users",
+        lambda given: [{"name": name, "namespace": namespace} for name, namespace in given.placed.items()],
+    ),
+    _server("image", lambda servers: servers.image),
+    _server("login", lambda servers: servers.login),
+    written(
+        "notebooks.servers.project",
+        lambda given: given.servers.project or given.notebooks.path if given.servers is not None else "",
+    ),
+    _server("cpu", lambda servers: quantity.cpu(quantity.parse(servers.cpu))),
+    _server("memory", lambda servers: quantity.memory(quantity.parse(servers.memory))),
+    _server("kernelIdle", lambda servers: servers.kernel_idle, 0),
+)
+"""The facts of notebooks."""

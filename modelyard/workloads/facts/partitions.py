@@ -6,21 +6,10 @@ from modelyard.hardware.partitions import RESERVED, Slice
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Partition, PartitionMode
+from modelyard.workloads.facts.fact import Fact
 
 _SHARING: Final[dict[PartitionMode, str | None]] = {"mig": None, "mps": "mps", "time-slicing": "timeSlicing"}
 """The device plugin's own names (NVIDIA/k8s-device-plugin v0.17.4 api/config/v1/sharing.go)."""
-
-
-def partition_facts(config: Config) -> dict[str, Any]:
-    """Returns the facts as plain JSON-like values."""
-    # Names are keys of one mapping; a finding reports duplicates.
-    named = {one.name: one for one in config.partitions if one.name not in RESERVED}
-    return {
-        "partitions": {
-            "declared": bool(config.partitions),
-            "configs": [_config(one) for one in named.values()],
-        }
-    }
 
 
 def gpu_facts(found: Slice | None) -> dict[str, Any]:
@@ -43,3 +32,16 @@ def _config(partition: Partition) -> dict[str, Any]:
         "replicas": partition.replicas,
         "layout": dict(partition.layout) if mig else {},
     }
+
+
+def _configs(config: Config) -> list[dict[str, Any]]:
+    # Names are keys of one mapping; a finding reports duplicates.
+    named = {one.name: one for one in config.partitions if one.name not in RESERVED}
+    return [_config(one) for one in named.values()]
+
+
+PARTITIONS: Final[tuple[Fact[Config], ...]] = (
+    Fact("partitions.declared", lambda config: bool(config.partitions), ("partitions",)),
+    Fact("partitions.configs", _configs, ("partitions",)),
+)
+"""The facts of all partitions."""

@@ -9,32 +9,10 @@ from modelyard.hardware import products, resolve
 from modelyard.names import PRODUCT_LABEL
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Flavor, Quota, Reclaim, Team, Within
+from modelyard.workloads.facts.fact import Fact, written
 
 _GPU_LABELS: Final = "nvidia.com/gpu."
 _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "LowerPriority", "never": "Never"}
-
-
-def pool_facts(config: Config) -> dict[str, Any]:
-    """Returns the facts as plain JSON-like values; names of settings are those of Kueue."""
-    flavors = {flavor.name: flavor for flavor in config.flavors}
-    return {
-        "pool": {"shared": bool(config.teams)},
-        "flavors": [
-            {
-                "name": flavor.name,
-                "labels": node_labels(flavor),
-                "tolerations": [
-                    {key: value for key, value in one._asdict().items() if value is not None}
-                    for one in flavor.tolerations
-                ],
-                "topology": list(flavor.topology),
-            }
-            for flavor in config.flavors
-        ],
-        "workerClusters": [{"name": one.name, "secret": one.secret} for one in config.worker_clusters],
-        "teams": [_team(team, flavors) for team in config.teams],
-        "priorities": [one._asdict() for one in config.priorities],
-    }
 
 
 def node_labels(flavor: Flavor) -> dict[str, str]:
@@ -125,6 +103,22 @@ def only_elsewhere(config: Config, flavor: Flavor) -> bool:
     return bool(users) and all(team.clusters for team in users)
 
 
+def _flavor(flavor: Flavor) -> dict[str, Any]:
+    return {
+        "name": flavor.name,
+        "labels": node_labels(flavor),
+        "tolerations": [
+            {key: value for key, value in one._asdict().items() if value is not None} for one in flavor.tolerations
+        ],
+        "topology": list(flavor.topology),
+    }
+
+
+def _teams(config: Config) -> list[dict[str, Any]]:
+    flavors = {flavor.name: flavor for flavor in config.flavors}
+    return [_team(team, flavors) for team in config.teams]
+
+
 def _team(team: Team, flavors: Mapping[str, Flavor]) -> dict[str, Any]:
     return {
         "name": team.name,
@@ -188,6 +182,18 @@ def _amount(name: str, quota: str | int, borrow: int | None = None, lend: int | 
     # As text: Kueue's webhook turns numbers into text, so a plan would always show a change.
     said = {"quota": quota, "borrow": borrow, "lend": lend}
     return {"name": name, **{key: None if value is None else str(value) for key, value in said.items()}}
+
+
+POOL: Final[tuple[Fact[Config], ...]] = (
+    Fact("pool.shared", lambda config: bool(config.teams), ("teams",)),
+    written("flavors", lambda config: [_flavor(one) for one in config.flavors]),
+    written(
+        "workerClusters", lambda config: [{"name": one.name, "secret": one.secret} for one in config.worker_clusters]
+    ),
+    written("teams", _teams),
+    written("priorities", lambda config: [one._asdict() for one in config.priorities]),
+)
+"""The facts of the pool; names of settings are those of Kueue."""
 
 
 # The most that a team can have of the pool: its quotas, and what its cohort lends.

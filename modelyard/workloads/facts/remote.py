@@ -1,11 +1,11 @@
 """The remote clusters of a stack, and the facts of each."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
 from modelyard.stack.config import Config, Path
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Cluster, RemoteQuota
+from modelyard.workloads.facts.fact import Fact, written
 
 
 class RemoteCluster(NamedTuple):
@@ -48,22 +48,6 @@ def remote_clusters(config: Config) -> tuple[RemoteCluster, ...]:
     return tuple(found.values())
 
 
-def remote_facts(remote: RemoteCluster) -> Mapping[str, Any]:
-    """Returns facts for the patches of a remote cluster, besides the stack's facts, as plain JSON-like values."""
-    return {
-        "remote": {
-            "name": remote.name,
-            "namespace": remote.cluster.namespace,
-            "createNamespace": remote.cluster.create_namespace,
-            "queues": [
-                {"name": one.name, **quota._asdict()}
-                for one in remote.resources
-                if (quota := quota_of(one)) is not None
-            ],
-        }
-    }
-
-
 def queue_of(resource: Resource) -> str | None:
     """Returns the queue of a resource's jobs on its remote cluster; None: they start at once."""
     return resource.name if quota_of(resource) is not None else None
@@ -73,3 +57,18 @@ def quota_of(resource: Resource) -> RemoteQuota | None:
     """Returns what a resource's jobs may use at once on its remote cluster; None: no limit, or no remote cluster."""
     cluster = resource.remote.cluster if resource.remote is not None else None
     return cluster.quota if cluster is not None else None
+
+
+REMOTE: Final[tuple[Fact[RemoteCluster], ...]] = (
+    Fact("remote.name", lambda remote: remote.name, ("remote",)),
+    written("remote.namespace", lambda remote: remote.cluster.namespace),
+    written("remote.createNamespace", lambda remote: remote.cluster.create_namespace),
+    Fact(
+        "remote.queues",
+        lambda remote: [
+            {"name": one.name, **quota._asdict()} for one in remote.resources if (quota := quota_of(one)) is not None
+        ],
+        ("remote", "quota"),
+    ),
+)
+"""The facts of a remote cluster, besides the stack's. In their sources ``remote`` stands for the cluster's path."""

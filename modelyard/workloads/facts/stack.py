@@ -1,21 +1,24 @@
-"""Facts of a stack: one nested dictionary in the stack file's own spelling.
+"""Facts of a stack: the table of all of them, and their values as one nested dictionary.
 
 A patch's ``meta.yaml`` names facts by dotted path (``rayWorker.memory``), to fill its parameters and to say when it
-applies. The paths are those of the stack file, so a rendered value leads back to the line that set it.
+applies. The paths are those of the stack file where it has the value, and each fact states its source there, so a
+rendered value leads back to the line that set it.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path, Stack
-from modelyard.workloads.facts.jobs import resource_facts, sized_resources
-from modelyard.workloads.facts.nodepools import node_pool_facts
-from modelyard.workloads.facts.notebooks import notebook_facts
-from modelyard.workloads.facts.partitions import partition_facts
-from modelyard.workloads.facts.pool import pool_facts
+from modelyard.workloads.facts.fact import Fact, nested, written
+from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
+from modelyard.workloads.facts.nodepools import NODE_POOLS
+from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
+from modelyard.workloads.facts.partitions import PARTITIONS
+from modelyard.workloads.facts.pool import POOL
+from modelyard.workloads.facts.remote import REMOTE
 from modelyard.workloads.pods import Workload
-from modelyard.workloads.training import BACKENDS
+from modelyard.workloads.training import BACKENDS, WORKER_ROLES, Backend
 from modelyard.workloads.training.ray import RAY
 
 if TYPE_CHECKING:
@@ -24,71 +27,161 @@ if TYPE_CHECKING:
 Facts = Mapping[str, Any]
 
 
+class Given(NamedTuple):
+    """What the platform's own facts are computed from."""
+
+    config: Config
+    workloads: tuple[Workload, ...]
+    name: str
+    """Name of the stack."""
+    context: str
+    """Kubeconfig context of its cluster; empty if the stack names none."""
+
+
+def _queries(backend: Backend) -> tuple[Fact[Given], ...]:
+    """Returns the facts about a training backend's queries."""
+
+    def asked(given: Given) -> str:
+        queries = backend.queries_of(given.config)
+        return queries.vendor if given.config.autoscaling.queries == "vendor" else queries.valid
+
+    return (
+        Fact(f"autoscaling.{backend.name}Queries", asked, ("autoscaling", "queries")),
+        Fact(
+            f"autoscaling.{backend.name}Triggers",
+            lambda given: [backend.queries_of(given.config).keda],
+            ("autoscaling", "mode"),
+        ),
+    )
+
+
+PLATFORM: Final[tuple[Fact[Given], ...]] = (
+    written("training", lambda given: given.config.training),
+    written("platform.release", lambda given: given.config.platform.release),
+    written("platform.mode", lambda given: given.config.platform.mode),
+    written("platform.namespace", lambda given: given.config.platform.namespace),
+    written("gpu.model", lambda given: given.config.gpu.model),
+    written("gpu.perWorker", lambda given: given.config.gpu.per_worker),
+    written("gpu.allocation", lambda given: given.config.gpu.allocation),
+    # A task may choose multi_gpu whatever the default is, so the pod must support it.
+    Fact("gpu.several", lambda given: given.config.gpu.per_worker >= 2, ("gpu", "perWorker")),
+    Fact(
+        "gpu.products",
+        lambda given: next((list(one.products) for one in given.workloads if one.products), []),
+        ("gpu", "model"),
+    ),
+    Fact("ray.available", lambda given: RAY.available(given.config), ("platform", "release")),
+    Fact("ray.since", lambda _: "{}.{:02}".format(*RAY_PREVIEW), (), "the platform's releases decide it"),
+    written("autoscaling.mode", lambda given: given.config.autoscaling.mode),
+    written("autoscaling.maxReplicas", lambda given: given.config.autoscaling.max_replicas),
+    *(fact for backend in BACKENDS.values() for fact in _queries(backend)),
+    written("autoscaling.prometheus", lambda given: given.config.autoscaling.prometheus or ""),
+    written("autoscaling.pollingInterval", lambda given: given.config.autoscaling.polling_interval),
+    written("autoscaling.cooldownPeriod", lambda given: given.config.autoscaling.cooldown_period),
+    Fact("stack.name", lambda given: given.name, (), "the name of the stack file"),
+    Fact("stack.context", lambda given: given.context, (), "a setting of Pulumi's own, kubernetes:context"),
+)
+"""The facts of the platform as a whole, and of the stack's cluster."""
+
+_SIZED = ("replicas", "cpu", "memory", "image")
+_SET: Final[Mapping[str, tuple[str, ...]]] = {
+    "apiServer": (),
+    "modelService": (*_SIZED, "volume"),
+    **{one.head.role: _SIZED for one in BACKENDS.values() if one.head is not None},
+    **{one.worker: (*_SIZED, "gracePeriod") for one in BACKENDS.values()},
+}
+"""The facts of each workload that its section of the stack file has keys for."""
+_GPUS: Final[Mapping[str, tuple[Path, str]]] = {
+    one.worker: (one.gpus_set_by, "" if one.gpus_set_by else f"a {one.unit} of {one.title} always has one")
+    for one in BACKENDS.values()
+}
+"""Where the GPUs of a training backend's pods come from, or why no line decides them."""
+
+
+class _Sized(NamedTuple):
+    """What the facts of one workload are computed from."""
+
+    workload: Workload
+    config: Config
+
+
+def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
+    """Returns the facts of one workload."""
+    trains = role in WORKER_ROLES
+    switch: Path = ("training",) if trains else ()
+
+    def own(name: str, value: Callable[[Workload], Any], *, idle: Path = ()) -> Fact[_Sized]:
+        here = name in _SET[role]
+        why = "" if here else "the platform decides it"
+        return Fact(f"{role}.{name}", lambda given: value(given.workload), (role, name) if here else (), why, idle)
+
+    def target(name: str, value: Callable[[Workload], Any]) -> Fact[_Sized]:
+        return Fact(f"{role}.{name}", lambda given: value(given.workload), ("targets", role, name))
+
+    return (
+        target("deployment", lambda workload: workload.deployment),
+        target("container", lambda workload: workload.container),
+        own("replicas", lambda workload: workload.replicas, idle=switch),
+        own("cpu", lambda workload: workload.cpu),
+        own("memory", lambda workload: workload.memory),
+        Fact(f"{role}.gpus", lambda given: given.workload.gpus, *_GPUS.get(role, ((), "it has no GPU"))),
+        own("volume", lambda workload: workload.volume),
+        own("gracePeriod", lambda workload: workload.grace_period),
+        own("image", lambda workload: workload.image),
+        Fact(f"{role}.active", lambda given: given.workload.active, switch, "" if trains else "it is always active"),
+        Fact(
+            f"{role}.maxReplicas",
+            lambda given: given.config.autoscaling.max_replicas if given.workload.active else 0,
+            ("autoscaling", "maxReplicas"),
+            idle=switch,
+        ),
+    )
+
+
+WORKLOADS: Final[Mapping[str, tuple[Fact[_Sized], ...]]] = {role: _workload_table(role) for role in _SET}
+"""The facts of each workload of the platform, by its role."""
+_TABLES: Final[tuple[tuple[Fact[Any], ...], ...]] = (
+    *(PLATFORM, POOL, NODE_POOLS, PARTITIONS, RESOURCES, NOTEBOOKS),
+    *WORKLOADS.values(),
+)
+FACTS: Final[Mapping[str, Fact[Any]]] = {fact.path: fact for table in _TABLES for fact in table}
+"""Every fact of a stack, by its path."""
+_EVERYWHERE: Final = {**FACTS, **{fact.path: fact for fact in REMOTE}}
+
+
 def stack_facts(stack: Stack, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
     """Returns all facts of a stack: its config, its name, and its name for its cluster.
 
     The arguments are those of :func:`facts`.
     """
-    return {**facts(stack.config, workloads, everything), "stack": {"name": stack.name, "context": stack.context or ""}}
+    return facts(stack.config, workloads, everything, name=stack.name, context=stack.context or "")
 
 
-def facts(config: Config, workloads: tuple[Workload, ...], everything: "Sequence[Sized] | None" = None) -> Facts:
+def facts(
+    config: Config,
+    workloads: tuple[Workload, ...],
+    everything: "Sequence[Sized] | None" = None,
+    *,
+    name: str = "",
+    context: str = "",
+) -> Facts:
     """Returns all facts of a config, as plain JSON-like values.
 
     Args:
         config: a stack's config.
         workloads: the platform's workloads.
         everything: the resources, as ``sized_resources`` returns them, if you have them already.
+        name: name of the stack.
+        context: kubeconfig context of its cluster.
     """
-    vendor = config.autoscaling.queries == "vendor"
-    queries = {backend.name: backend.queries_of(config) for backend in BACKENDS.values()}
-    known: dict[str, Any] = {
-        "training": config.training,
-        "platform": {
-            "release": config.platform.release,
-            "mode": config.platform.mode,
-            "namespace": config.platform.namespace,
-        },
-        "gpu": {
-            "model": config.gpu.model,
-            "perWorker": config.gpu.per_worker,
-            "allocation": config.gpu.allocation,
-            # A task may choose multi_gpu whatever the default is, so the pod must support it.
-            "several": config.gpu.per_worker >= 2,
-            "products": [],
-        },
-        "ray": {"available": RAY.available(config), "since": "{}.{:02}".format(*RAY_PREVIEW)},
-        "autoscaling": {
-            "mode": config.autoscaling.mode,
-            **{f"{name}Queries": asked.vendor if vendor else asked.valid for name, asked in queries.items()},
-            **{f"{name}Triggers": [asked.keda] for name, asked in queries.items()},
-            "maxReplicas": config.autoscaling.max_replicas,
-            "prometheus": config.autoscaling.prometheus or "",
-            "pollingInterval": config.autoscaling.polling_interval,
-            "cooldownPeriod": config.autoscaling.cooldown_period,
-        },
-        **pool_facts(config),
-        **node_pool_facts(config),
-        **partition_facts(config),
-        **resource_facts(config, sized_resources(config) if everything is None else everything),
-        **notebook_facts(config),
+    known = {
+        **nested(PLATFORM, Given(config, workloads, name, context)),
+        **nested((*POOL, *NODE_POOLS, *PARTITIONS), config),
+        **nested(RESOURCES, resource_pods(config, sized_resources(config) if everything is None else everything)),
+        **nested(NOTEBOOKS, notebook_parts(config)),
     }
     for workload in workloads:
-        known[workload.role] = {
-            "deployment": workload.deployment,
-            "container": workload.container,
-            "replicas": workload.replicas,
-            "cpu": workload.cpu,
-            "memory": workload.memory,
-            "gpus": workload.gpus,
-            "volume": workload.volume,
-            "gracePeriod": workload.grace_period,
-            "image": workload.image,
-            "active": workload.active,
-            "maxReplicas": config.autoscaling.max_replicas if workload.active else 0,
-        }
-        if workload.products:
-            known["gpu"]["products"] = list(workload.products)
+        known |= nested(WORKLOADS[workload.role], _Sized(workload, config))
     return known
 
 
@@ -106,32 +199,14 @@ def fact_at(known: Facts, path: str) -> Any:
     return value
 
 
-_SOURCES: dict[str, Path] = {
-    "active": ("training",),
-    "gpus": ("gpu", "perWorker"),
-    "several": ("gpu", "perWorker"),
-    "products": ("gpu", "model"),
-    "rayQueries": ("autoscaling", "queries"),
-    "celeryQueries": ("autoscaling", "queries"),
-    "rayTriggers": ("autoscaling", "mode"),
-    "celeryTriggers": ("autoscaling", "mode"),
-    "maxReplicas": ("autoscaling", "maxReplicas"),
-    "pods": ("resources",),
-    "pools": ("nodePools",),
-    "spaces": ("notebooks", "servers", "users"),
-}
-
-
 def source_of(path: str, known: Facts) -> Path:
-    """Returns the path in the stack file from which the fact at a dotted path comes."""
-    head, _, last = path.rpartition(".")
-    if last in ("deployment", "container"):
-        return ("targets", head, last)
-    if last in ("replicas", "maxReplicas") and head in known and known[head].get("active") is False:
-        # The training flag sets the idle backend to zero.
-        return ("training",)
-    if path == "celery.gpus":
-        return ()  # always one: no line of the stack file sets it
-    if head == "stack":
-        return ()  # from the file's name, and from a key of the engine
-    return _SOURCES.get(last) or tuple(path.split("."))
+    """Returns the path in the stack file from which the fact at a dotted path comes.
+
+    Several facts together, such as ``autoscaling``, come from the section of that name. Facts of a submission are in no
+    table, and no stack file has their paths.
+    """
+    fact = _EVERYWHERE.get(path)
+    if fact is None:
+        return tuple(path.split("."))
+    idle = fact.idle and not fact_at(known, f"{path.rpartition('.')[0]}.active")
+    return fact.idle if idle else fact.source

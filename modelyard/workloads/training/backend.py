@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from modelyard.findings import Finding
 from modelyard.hardware.rules.pods import PodSizes
-from modelyard.stack.config import Allocation, Config, Stack, Target
+from modelyard.stack.config import Allocation, Config, Path, Stack, Target
 
 
 class Dashboard(NamedTuple):
@@ -151,6 +151,8 @@ class Backend(NamedTuple):
     queries: Queries
     available: Callable[[Config], bool] = lambda _: True
     """Whether the platform's release has it."""
+    gpus_set_by: Path = ()
+    """Path in the stack file of the number of GPUs; empty if no line sets it."""
     head: Head | None = None
 
     @property

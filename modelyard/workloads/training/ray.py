@@ -200,6 +200,7 @@ RAY: Final = Backend(
     sizes=lambda config: config.ray_worker,
     target=lambda config: config.targets.ray_worker,
     gpus=lambda config: config.gpu.per_worker,
+    gpus_set_by=("gpu", "perWorker"),
     allocations=_allocations,
     available=_available,
     longest_job=lambda _: JOB_SECONDS,

@@ -1,0 +1,37 @@
+"""The facts that patches and assertions may ask for, from the tables of ``modelyard/workloads/facts``."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from generators.markdown import code, page, table
+
+
+def facts() -> str:
+    """The page of facts."""
+    from modelyard.workloads import FACTS
+    from modelyard.workloads.facts.remote import REMOTE
+
+    return page(
+        "Facts",
+        "A fact is a value of a stack that a patch's `meta.yaml` (`params`, `when`) or an assertion (`match.when`) may "
+        "ask for, by its path. `modelyard blame` follows it back to where the stack file sets it. "
+        "[The guide](../guides/own-patch.md) uses them in a patch.",
+        "A patch may also ask for several facts together: `autoscaling` has all whose paths begin with it.",
+        _table(FACTS.values()),
+        "## Remote clusters",
+        "A patch with `cluster: remote` has these too; `remote` stands for `remote.cluster` of the resource.",
+        _table(REMOTE),
+    )
+
+
+def _table(rows: Iterable[Any]) -> list[str]:
+    return table(("fact", "set by"), ((code(fact.path), _source(fact)) for fact in rows))
+
+
+def _source(fact: Any) -> str:
+    from modelyard.stack.config import dotted
+
+    if not fact.source:
+        return f"nothing: {fact.why}"
+    idle = f"; {code(dotted(fact.idle))} while the backend is idle" if fact.idle else ""
+    return code(dotted(fact.source)) + idle

@@ -1,0 +1,40 @@
+"""A fact: its path, how its value is computed, and where the stack file sets it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from modelyard.stack.config import Path
+
+Given = TypeVar("Given")
+
+
+class Fact(NamedTuple, Generic[Given]):
+    """A row of a table of facts."""
+
+    path: str
+    """Dotted, as ``meta.yaml`` and assertions name it."""
+    value: Callable[[Given], Any]
+    """Computes a plain JSON-like value from what its table is about."""
+    source: Path
+    """Path in the stack file of the value that it follows from; empty if no line of a stack file decides it."""
+    why: str = ""
+    """Why it has no source; empty if it has one."""
+    idle: Path = ()
+    """Its source while its training backend is idle, if that is another."""
+
+
+def written(path: str, value: Callable[[Given], Any]) -> Fact[Given]:
+    """Returns a fact whose value stands in the stack file under the fact's own path."""
+    return Fact(path, value, tuple(path.split(".")))
+
+
+def nested(table: Iterable[Fact[Given]], given: Given) -> dict[str, Any]:
+    """Returns the values of a table's facts as nested dictionaries, by the words of their paths."""
+    known: dict[str, Any] = {}
+    for fact in table:
+        *groups, last = fact.path.split(".")
+        inner = known
+        for group in groups:
+            inner = inner.setdefault(group, {})
+        inner[last] = fact.value(given)
+    return known
