@@ -135,13 +135,13 @@ def _server(address: str | None) -> "Server | None":
 
 def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
     from modelyard.report.finding import findings_text, tally
-    from modelyard.report.values import count
+    from modelyard.stack.words import plural
 
     told = checked.findings if notes else loud(checked.findings)
     words = tally(checked.findings)
     return [
         *findings_text(told, style),
-        f"{count(len(checked.stacks), 'stack')} checked: {words or 'nothing is wrong'}",
+        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'nothing is wrong'}",
     ]
 
 

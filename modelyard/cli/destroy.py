@@ -176,7 +176,7 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     from modelyard.cluster.present import present
     from modelyard.kube.state import ObjectKey, annotations_of
     from modelyard.plan.ownership import MODE_ANNOTATION
-    from modelyard.report.values import count
+    from modelyard.stack.words import plural
 
     scalers = [one.key for one in applied.targets if one.key.kind == "ScaledObject"]
     if not scalers:
@@ -189,7 +189,7 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     ]
     _, deployments = present(client, keys)
     stay = [
-        f"{key.name} with {count(body['spec']['replicas'], 'pod')}"
+        f"{key.name} with {plural(body['spec']['replicas'], 'pod')}"
         for key, body in deployments.items()
         if annotations_of(body).get(MODE_ANNOTATION) != "managed"
     ]

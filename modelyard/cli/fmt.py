@@ -200,12 +200,12 @@ def _document(text: str) -> Any:
 
 
 def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -> Iterator[str]:
-    from modelyard.report.values import count
+    from modelyard.stack.words import plural
 
     done = "would change" if args.check or args.diff else "changed"
     versions = {file.path.parent for file in files if file.released}
-    left = f"; {count(len(versions), 'released patch version')} left alone" if versions else ""
-    yield f"{count(len(files) - sum(file.released for file in files), 'file')} looked at, {len(changing)} {done}{left}"
+    left = f"; {plural(len(versions), 'released patch version')} left alone" if versions else ""
+    yield f"{plural(len(files) - sum(file.released for file in files), 'file')} looked at, {len(changing)} {done}{left}"
 
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:

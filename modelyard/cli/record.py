@@ -100,7 +100,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
     from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
     from modelyard.kube.merge import MergeSchema
     from modelyard.plan.project import shown
-    from modelyard.report.values import count
+    from modelyard.stack.words import plural
 
     written = write_recorded(
         root,
@@ -120,8 +120,8 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
             f"{safe(', '.join(foreign))}; move them away, for plans read every .json file there\n"
         )
     return safe(
-        f"{name}: {count(len(taken.objects), 'object')} and {count(len(taken.nodes), 'node')} of Kubernetes "
-        f"{taken.version} in {shown(root, recorded_folder(root, name))} ({count(len(written), 'file')})"
+        f"{name}: {plural(len(taken.objects), 'object')} and {plural(len(taken.nodes), 'node')} of Kubernetes "
+        f"{taken.version} in {shown(root, recorded_folder(root, name))} ({plural(len(written), 'file')})"
     )
 
 

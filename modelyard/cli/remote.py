@@ -54,9 +54,9 @@ def run(args: Namespace) -> Exit:
         refuse_own_folders(root, Path(args.write), [stack.name])
         written = _write(stack, chosen, own, wrong, Path(args.write))
         if not wrong:
-            from modelyard.report.values import count
+            from modelyard.stack.words import plural
 
-            sys.stderr.write(f"{count(written, 'file')} written to {safe(str(args.write))}\n")
+            sys.stderr.write(f"{plural(written, 'file')} written to {safe(str(args.write))}\n")
     if args.json:
         from modelyard.report.json import json_text
 

@@ -93,12 +93,12 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)])
         return Exit.FINE
     if not args.show:
-        from modelyard.report.values import count
+        from modelyard.stack.words import plural
 
         far = [(remote, _shown(out / one.stack / remote.folder, root)) for one in told for remote in one.remotes]
         say(
             [
-                f"{count(written, 'file')} written to {_shown(out, root)}",
+                f"{plural(written, 'file')} written to {_shown(out, root)}",
                 *(f"remote cluster {one.name}: {folder}" for one, folder in far),
             ]
         )
@@ -110,10 +110,10 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
 def _tell_left(told: Sequence[Rendered]) -> None:
     """Reports on standard error which objects the files lack."""
     if left := sum(one.left for one in told):
-        from modelyard.report.values import count
+        from modelyard.stack.words import plural
 
         sys.stderr.write(
-            f"{count(left, 'object')} of the plan {'is' if left == 1 else 'are'} made whole, not patched, and in none "
+            f"{plural(left, 'object')} of the plan {'is' if left == 1 else 'are'} made whole, not patched, and in none "
             "of these files: --format kustomize has them\n"
         )
 
@@ -121,11 +121,11 @@ def _tell_left(told: Sequence[Rendered]) -> None:
 def _tell_kept(files: Sequence[str]) -> None:
     """Reports on standard error files of an earlier run that may contain manual changes."""
     if files:
-        from modelyard.report.values import count
+        from modelyard.stack.words import plural
 
         names = ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
         sys.stderr.write(
-            f"{count(len(files), 'file')} no longer generated but not deleted, because the manifest does not prove "
+            f"{plural(len(files), 'file')} no longer generated but not deleted, because the manifest does not prove "
             f"that modelyard wrote what is in there: {safe(names)}\n"
         )
 

@@ -15,6 +15,7 @@ from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.probes import Drain, described
+from modelyard.stack.words import plural
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
 from modelyard.workloads.training.backend import NoJobSource
@@ -216,13 +217,13 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
             case "down":
                 return _why_down(target, switch, drain)
     if target.replaces_pods and drain is not None:
-        return f"replaces {_pods(target.replaces_pods, 'running ')} once {drain.name} is idle"
+        return f"replaces {plural(target.replaces_pods, 'running pod')} once {drain.name} is idle"
     if drain is not None:
         return f"replaces the pods that an autoscaler may have started, once {drain.name} is idle"
     if target.replaces_pods:
         whose = "its" if target.replaces_pods == 1 else "their"
         jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
-        return f"replaces {_pods(target.replaces_pods, 'running ')}{jobs}"
+        return f"replaces {plural(target.replaces_pods, 'running pod')}{jobs}"
     # An object that the stack owns and that belongs to no workload has no pods.
     return "" if target.managed and not target.role else "no running pod is replaced"
 
@@ -242,11 +243,11 @@ def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
         return f"KEDA keeps {name} asleep"
     if before == after:
         return f"KEDA goes on with {name}, by what is set now"
-    return f"KEDA may start up to {_pods(after)} of {name} from now on, as there is work and room"
+    return f"KEDA may start up to {plural(after, 'pod')} of {name} from now on, as there is work and room"
 
 
 def _to(most: int | None) -> str:
-    return f"goes down to {_pods(most)}" if most else "stops the pods"
+    return f"goes down to {plural(most, 'pod')}" if most else "stops the pods"
 
 
 def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
@@ -271,7 +272,7 @@ def _why_up(target: TargetPlan, switch: Switch) -> str:
         most = most_replicas(target.after)
         if most is None:
             return "the number of its pods is KEDA's"
-        return f"the autoscaler may start up to {_pods(most)} here from now on{room}"
+        return f"the autoscaler may start up to {plural(most, 'pod')} here from now on{room}"
     return (
         "comes up beside the old backend: there are GPUs for both"
         if switch.spare
@@ -294,10 +295,6 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     return f"goes down; {jobs}" if switch.spare else f"goes down first ({switch.why}); {jobs}"
 
 
-def _pods(number: int, kind: str = "") -> str:
-    return f"{number} {kind}pod{'' if number == 1 else 's'}"
-
-
 def _span(seconds: int) -> str:
     hours, minutes = seconds // 3600, seconds % 3600 // 60
     if not hours:
@@ -317,7 +314,7 @@ def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Ite
             yield Finding(
                 "RES102",
                 Severity.WARNING,
-                f"{_pods(stopped, 'running ')} of {target.name} will be stopped; "
+                f"{plural(stopped, 'running pod')} of {target.name} will be stopped; "
                 f"a job in it has {_span(grace_of(target.before))} to finish",
                 target=target.name,
                 field=f"{target.role}.gracePeriod",

@@ -1,7 +1,7 @@
 """Predicts one object: from the API server's answer if it was asked, else from the rules known offline."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from modelyard.cluster import Answer, Claim, Refusal
@@ -9,8 +9,9 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden, hidden_words
 from modelyard.kube import merge
 from modelyard.kube.merge.managed import entries, identity
+from modelyard.stack.words import few, plural
 
-_SHOWN = 4
+SHOWN = 4
 """A finding names this many fields and counts the rest."""
 _WIDE = 60
 """Characters of a value that a finding shows."""
@@ -184,10 +185,9 @@ def _unforeseen(
         yield Finding(
             "OWN008",
             Severity.ADVICE,
-            f"the API server changes {len(others)} field{'' if len(others) == 1 else 's'} of {name} "
-            "that no patch asks for",
+            f"the API server changes {plural(len(others), 'field')} of {name} that no patch asks for",
             target=name,
-            detail=listed(told),
+            detail=few(told, SHOWN, "; "),
             remedy="nothing to do; defaults, admission policies and webhooks do that",
         )
 
@@ -198,9 +198,3 @@ def said(value: Any) -> str:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
-
-
-def listed(told: Sequence[str]) -> str:
-    """The first few of many, and how many more there are."""
-    more = len(told) - _SHOWN
-    return "; ".join((*told[:_SHOWN], *((f"and {more} more",) if more > 0 else ())))

@@ -7,10 +7,11 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, Node
-from modelyard.plan.prediction import listed, said
+from modelyard.plan.prediction import SHOWN, said
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Stack
+from modelyard.stack.words import few, plural
 
 
 def outdated(
@@ -33,7 +34,7 @@ def outdated(
         schema = schemas.of(target.key.api_version, target.key.kind)
         different = [*_values(was, now, target.applied, schema), *_owners(was, now, target.applied, schema)]
         if different:
-            number = f"{len(different)} thing{'' if len(different) == 1 else 's'}"
+            number = f"{plural(len(different), 'thing')}"
             yield _finding(
                 stack,
                 f"{target.name} differs from what was recorded in {number} that a plan reads",
@@ -76,7 +77,7 @@ def _finding(stack: Stack, summary: str, target: str, different: list[str] | Non
         Severity.ADVICE,
         summary,
         target=target,
-        detail=f"recorded → live: {listed(different)}" if different else "",
+        detail=f"recorded → live: {few(different, SHOWN, '; ')}" if different else "",
         remedy=f"run: modelyard record {stack.name}; until then plans without --live say something else",
     )
     return place_field(finding, stack)

@@ -7,9 +7,10 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.prediction import listed, said
+from modelyard.plan.prediction import SHOWN, said
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.values import Plan, TargetPlan
+from modelyard.stack.words import few
 
 _NOTES = ("labels", "annotations")
 
@@ -91,7 +92,7 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
         f"{change.path} {' → '.join(map(said, hidden_change(key, change.path, change.before, change.after)))}"
         for change in changes
     ]
-    told = listed(shown)
+    told = few(shown, SHOWN, "; ")
     return "is not what it was when the plan was made" + (f" ({told})" if told else "")
 
 

@@ -11,7 +11,7 @@ from modelyard.report.fields import rows_of
 from modelyard.report.json import record
 from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 _NOBODY = "taken away; the API server does not note by whom"
 _UNKNOWN = "set by somebody whom the API server does not name"
@@ -23,7 +23,7 @@ def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
 
 
 def _stack(drift: StackDrift, style: Style) -> Iterator[str]:
-    objects, drifted = count(len(drift.targets), "object"), len(drift.drifted)
+    objects, drifted = plural(len(drift.targets), "object"), len(drift.drifted)
     words = {
         "same": f"as it was applied ({objects})",
         "drifted": f"{drifted} of {objects} {'is' if drifted == 1 else 'are'} not as applied",

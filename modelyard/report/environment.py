@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
-from modelyard.report.values import count
 from modelyard.stack.config import Config
 from modelyard.stack.environments import Environment, Lock
+from modelyard.stack.words import plural
 from modelyard.workloads.environments.conda import channels_of
 from modelyard.workloads.facts.environments import build_name
 
@@ -29,7 +29,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
         row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "nobody")
         rows.append(row if built is None else (*row, _built_words(built.get(one.name, {}))))
     head = ("ENVIRONMENT", "PYTHON", "LOCK", "DIGEST", "USED BY")
-    title = f"{stack}: {count(len(rows), 'environment')}"
+    title = f"{stack}: {plural(len(rows), 'environment')}"
     return [style.bold(safe(title)), "", *table(rows, head if built is None else (*head, "BUILT IN"), style)]
 
 
@@ -68,7 +68,7 @@ def lock_text(one: Environment, before: Lock | None, *, changed: bool) -> list[s
     files = one.files
     if files is None or files.lock is None:
         return []
-    total = count(len(files.lock.packages), "package")
+    total = plural(len(files.lock.packages), "package")
     if not changed:
         return [f"{files.lock_file} stays as it is: {total}"]
     lines = [f"{files.lock_file} is written: {total}"]

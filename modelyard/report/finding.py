@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from modelyard.findings import Finding, Severity
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 from modelyard.report.takeovers import Told, gathered, together
-from modelyard.report.values import count, named
+from modelyard.report.values import NAMES
+from modelyard.stack.words import few, plural
 
 _INDENT = 18
 """Columns before the text of a finding, for its severity and code."""
@@ -60,9 +61,9 @@ def _where(told: Told) -> tuple[str, ...]:
     """Place, target, and the stacks if there are several, each with its own place if these differ."""
     finding = told.finding
     if not told.places:
-        return finding.location, finding.target, f"in {named(told.stacks)}" if told.stacks else ""
+        return finding.location, finding.target, f"in {few(told.stacks, NAMES)}" if told.stacks else ""
     each = tuple(f"{name} ({at})" if at else name for name, at in zip(told.stacks, told.places, strict=True))
-    return finding.target, f"in {named(each)}"
+    return finding.target, f"in {few(each, NAMES)}"
 
 
 def _filled(text: str, indent: int, columns: int) -> list[str]:
@@ -99,6 +100,6 @@ def tally(findings: Iterable[Finding]) -> str:
     for severity, one in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.ADVICE, "note")):
         number = sum(finding.severity is severity and not finding.waived for finding in found)
         if number:
-            words.append(count(number, one))
+            words.append(plural(number, one))
     waived = sum(bool(finding.waived) for finding in found)
     return ", ".join([*words, *([f"{waived} waived"] if waived else [])])

@@ -11,7 +11,7 @@ from modelyard.report.fields import rows_of
 from modelyard.report.json import record
 from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 FORMAT_VERSION = 1
 _ORDER = ("held", "returning", "changed", "returned")
@@ -21,8 +21,8 @@ def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style 
     """Every object with a ledger, its fields grouped by their state. Values are those before and now."""
     found = list(targets)
     where = "in the cluster" if source == "live" else "on the recorded platform"
-    fields, objects = sum(len(target.entries) for target in found), count(len(found), "object")
-    head = f"{stack}: {count(fields, 'field')} of {objects} {where}" if found else f"{stack}: nothing is held {where}"
+    fields, objects = sum(len(target.entries) for target in found), plural(len(found), "object")
+    head = f"{stack}: {plural(fields, 'field')} of {objects} {where}" if found else f"{stack}: nothing is held {where}"
     return [*hanging(head, 2, style.columns), *(line for target in found for line in _target(target, style))]
 
 

@@ -9,7 +9,8 @@ from modelyard.preview.matrix import Row
 from modelyard.report.fields import field_names
 from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
-from modelyard.report.values import count, fitted, named
+from modelyard.report.values import fitted
+from modelyard.stack.words import few, plural
 
 FORMAT_VERSION = 1
 
@@ -18,14 +19,14 @@ def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[
     """Each diverging field with its values, and the stacks with each value."""
     rows = tuple(rows)
     if not rows:
-        return [f"{count(stacks, 'stack')} ask for the same"]
+        return [f"{plural(stacks, 'stack')} ask for the same"]
     lines: list[str] = []
     for target in dict.fromkeys(row.target for row in rows):
         lines.append(style.bold(safe(target)))
         for paths, row in _together(row for row in rows if row.target == target):
             lines += _row(paths, row, style)
         lines.append("")
-    return [*lines, style.bold(f"{count(stacks, 'stack')} diverge in {count(len(rows), 'field')}")]
+    return [*lines, style.bold(f"{plural(stacks, 'stack')} diverge in {plural(len(rows), 'field')}")]
 
 
 def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
@@ -48,7 +49,7 @@ def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
     ]
     width = min(max(map(len, texts)), style.columns // 2)
     for text, (_, stacks) in zip(texts, row.values, strict=True):
-        first, *rest = hanging(named(stacks, 8), 0, style.columns - width - 8)
+        first, *rest = hanging(few(stacks, 8), 0, style.columns - width - 8)
         lines.append(f"    {text:<{width}}  {style.dim(first)}")
         lines += [" " * (width + 6) + style.dim(line) for line in rest]
     return lines

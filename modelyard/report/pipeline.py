@@ -8,22 +8,22 @@ from modelyard.cluster.pool_objects import STAGE
 from modelyard.report.job import submitted_document
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
-from modelyard.report.values import count
 from modelyard.runs.jobs import Submission
 from modelyard.runs.pipelines import StageSize, Summary
 from modelyard.stack import durations
+from modelyard.stack.words import plural
 from modelyard.workloads.facts.heads import Head
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
     """The stages in order, and below them the most that a run holds."""
-    lines = [f"{style.bold(safe(shown.name))} of {safe(stack)}: {count(len(shown.stages), 'stage')}", ""]
+    lines = [f"{style.bold(safe(shown.name))} of {safe(stack)}: {plural(len(shown.stages), 'stage')}", ""]
     rows = [row for one in shown.stages for row in _rows(one)]
     lines += table(rows, ("STAGE", "RUNS", "PODS", "CPU", "MEMORY", "GPUS", "LIMIT", "AFTER"), style)
     if shown.most_gpus:
         by = " beside ".join(shown.most_by)
         hours = f"{shown.gpu_seconds / 3600:.1f}".removesuffix(".0")
-        holds = f"{count(shown.most_gpus, 'GPU')} at a time ({by}), {hours} GPU-hours at the time limits"
+        holds = f"{plural(shown.most_gpus, 'GPU')} at a time ({by}), {hours} GPU-hours at the time limits"
     else:
         holds = "no whole GPU" if any(one.slices for one in shown.stages) else "no GPU"
     lines += ["", *wrapped(holds, 10, style.columns, "at most")]
@@ -73,7 +73,7 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
     writers = {name: one.stage.name for one in shown.stages for name in one.stage.writes}
     lines = ["flowchart LR"]
     for one in shown.stages:
-        held = _gpus(one) if one.slices else count(one.gpus, "GPU") if one.gpus else "no GPU"
+        held = _gpus(one) if one.slices else plural(one.gpus, "GPU") if one.gpus else "no GPU"
         what = "roll-out" if one.stage.rollout else held
         lines.append(f'    {numbers[one.stage.name]}["{one.stage.name}<br/>{what}"]')
     for one in shown.stages:

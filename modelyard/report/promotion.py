@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from modelyard.preview.promote import Difference, Promotion
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
-from modelyard.report.values import count, fitted
+from modelyard.report.values import fitted
+from modelyard.stack.words import plural
 
 _VALUE = 40
 """Columns of the longest value."""
@@ -27,7 +28,7 @@ def promotion_text(
     """
     lines: list[str] = []
     if not found.taken:
-        stay = f"; {count(len(found.kept), 'other setting')} stay as they are" if found.kept else ""
+        stay = f"; {plural(len(found.kept), 'other setting')} stay as they are" if found.kept else ""
         lines += hanging(
             f"{target} is up to {source} in what a promotion takes: nothing to take{stay}", 2, style.columns
         )
@@ -40,7 +41,7 @@ def promotion_text(
         lines += [*wrapped(_DECIDED, 0, style.columns), ""]
     if found.taken:
         lines += _lowered(found.lowered, source, target, style)
-        words = f"{count(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(found.kept)} kept"
+        words = f"{plural(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(found.kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
         lines.append(f"Next: {style.link(safe(step))}")

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table
-from modelyard.report.values import count
 from modelyard.stack.durations import text as length
 from modelyard.stack.jobs import Resource
+from modelyard.stack.words import plural
 from modelyard.workloads.remote.offers import Offer
 
 SHOWN = 8
@@ -31,7 +31,7 @@ class RemoteResource(NamedTuple):
 
 def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = PLAIN) -> list[str]:
     """Each remote resource with its offers."""
-    lines = [f"{safe(stack)}: {count(len(resources), 'remote resource')}"]
+    lines = [f"{safe(stack)}: {plural(len(resources), 'remote resource')}"]
     for one in resources:
         remote = one.resource.remote
         assert remote is not None
@@ -52,7 +52,7 @@ def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = 
         marks = ("" if one.errors else "→", *repeat("", SHOWN - 1))
         lines += table(map(_row, marks, one.offers), head, style, 2)
         if len(one.offers) > SHOWN:
-            lines.append(style.dim(f"  … {count(len(one.offers) - SHOWN, 'more region')}"))
+            lines.append(style.dim(f"  … {plural(len(one.offers) - SHOWN, 'more region')}"))
         lines += [
             style.dim(line) for note in _notes(one.offers[:SHOWN]) for line in hanging(f"  {note}", 4, style.columns)
         ]

@@ -9,8 +9,8 @@ from modelyard import quantity
 from modelyard.quantity import GI
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
-from modelyard.report.values import count as counted
 from modelyard.stack.jobs import Job
+from modelyard.stack.words import plural
 from modelyard.workloads.sizing import Estimate, Sized, Term, apart
 from modelyard.workloads.sizing.sources import SOURCES
 from modelyard.workloads.sizing.values import amount, count
@@ -25,7 +25,7 @@ def size_text(stack: str, resources: Sequence[Sized], style: Style = PLAIN) -> l
     """Each resource with what it gets, and below it each job with every number of its estimate."""
     numbers = {key: index for index, key in enumerate(_cited(resources), 1)}
     jobs = sum(len(one.jobs) for one in resources)
-    lines = [f"{safe(stack)}: {counted(len(resources), 'resource')}, {counted(jobs, 'job')}"]
+    lines = [f"{safe(stack)}: {plural(len(resources), 'resource')}, {plural(jobs, 'job')}"]
     for one in resources:
         whose = "of one job" if one.own else f"for {one.resource.type} jobs"
         lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}  {style.dim(whose)}"]

@@ -12,13 +12,13 @@ from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
 from modelyard.report.size import memory_text
 from modelyard.report.style import PLAIN, Style, table, wrapped
-from modelyard.report.values import count
 from modelyard.stack import Config, Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, NotebookUser, Resource
 from modelyard.stack.plain import plain
 from modelyard.stack.pool import Partition, Quota
 from modelyard.stack.remote import RemoteQuota
+from modelyard.stack.words import plural
 from modelyard.workloads import Workload
 from modelyard.workloads.facts.notebooks import namespace_of_server
 from modelyard.workloads.facts.pool import namespace_of, node_labels
@@ -266,11 +266,11 @@ def _pairs(labels: Any) -> str:
 def _parts(one: Partition) -> str:
     if one.layout:
         return ", ".join(f"{number} × {profile}" for profile, number in one.layout.items())
-    return count(one.replicas or 1, "pod")
+    return plural(one.replicas or 1, "pod")
 
 
 def _quota(one: Quota) -> str:
-    gpus = count(one.gpus, "GPU") if one.resource == GPU_RESOURCE else f"{one.gpus} × {one.resource}"
+    gpus = plural(one.gpus, "GPU") if one.resource == GPU_RESOURCE else f"{one.gpus} × {one.resource}"
     limits = [f"{word} {most}" for word, most in (("borrow", one.borrow), ("lend", one.lend)) if most is not None]
     sizes = [f"{one.cpu} CPU", one.memory or "-"] if one.cpu is not None else []
     return f"{one.flavor}: {', '.join((gpus, *sizes, *limits))}"
@@ -289,12 +289,12 @@ def _remote(one: RemoteCluster) -> tuple[str, ...]:
 
 def _at_once(quota: RemoteQuota | None) -> str:
     """What the jobs of one resource may use in the remote cluster at once."""
-    return f"{count(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
+    return f"{plural(quota.gpus, 'GPU')}, {quota.cpu} CPU, {quota.memory}" if quota is not None else "no limit"
 
 
 def _lock_words(environment: Environment) -> str:
     packages = _locked(environment)
-    return "no" if packages is None else count(packages, "package")
+    return "no" if packages is None else plural(packages, "package")
 
 
 def _resource(one: Sized, clusters: Mapping[str, str]) -> tuple[str, ...]:

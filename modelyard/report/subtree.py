@@ -7,7 +7,8 @@ from modelyard.kube import merge
 from modelyard.plan.trace import Trace
 from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, shorten, table, wrapped
-from modelyard.report.values import count, fitted
+from modelyard.report.values import fitted
+from modelyard.stack.words import plural
 
 SHORT = 24
 """Up to this many fields are all shown; of more, only those that a patch sets."""
@@ -34,7 +35,7 @@ def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN
         *table(rows, ("FIELD", "VALUE", "SET BY"), style, indent=2),
     ]
     if len(told) < len(found):
-        rest = f"{count(len(found) - len(told), 'more field')} below {path}"
+        rest = f"{plural(len(found) - len(told), 'more field')} below {path}"
         lines.extend(wrapped(rest + (" that no patch sets" if told[0].settings else ""), 2, style.columns))
     return lines
 

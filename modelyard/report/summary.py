@@ -6,7 +6,7 @@ from modelyard.plan import Plan
 from modelyard.report.finding import tally
 from modelyard.report.part import totals, unplanned
 from modelyard.report.style import Style, hanging, safe
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 
 def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str = "") -> list[str]:
@@ -18,7 +18,7 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
     if only is not None:
         some = plan._replace(targets=tuple(one for one in plan.everything if one.name in only), remotes=())
         missing = sum(target in only for target in left_out)
-        shown = f"{name}: {len(some.targets) + missing} of {count(every, 'target')} shown"
+        shown = f"{name}: {len(some.targets) + missing} of {plural(every, 'target')} shown"
         lines = _line(f"{shown}: {', '.join(_parts(some, missing, '', 0))}", "", style)
         name = f"all {every}"
     found = tally(plan.findings)
@@ -33,18 +33,18 @@ def _parts(plan: Plan, missing: int, noun: str, left: int) -> Iterator[str]:
     """The targets' totals; ``missing`` more could not be planned, the stack leaves ``left`` remote clusters."""
     sums = totals(plan.everything)
     if not plan.everything and (missing or plan.blocked):
-        which = f" ({count(missing, 'target')})" if missing else ""
+        which = f" ({plural(missing, 'target')})" if missing else ""
         yield f"nothing could be planned{which}" if noun else f"{missing} could not be planned"
         return
-    number = count(sums.changed, noun) if noun else str(sums.changed)
+    number = plural(sums.changed, noun) if noun else str(sums.changed)
     if sums.changed or not left:
         yield f"{number} to change" if sums.changed else "nothing to change"
     if left:
-        yield f"{count(left, 'remote cluster')} to leave"
+        yield f"{plural(left, 'remote cluster')} to leave"
     if missing:
         yield f"{missing} could not be planned"
     if sums.pods:
-        yield f"{count(sums.pods, 'pod')} replaced"
+        yield f"{plural(sums.pods, 'pod')} replaced"
     before, after = sums.gpus
     yield f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
 
@@ -90,6 +90,6 @@ def _quoted(path: str) -> str:
 
 def overall_text(stacks: int, planned: int, changed: int, blocked: int, style: Style) -> list[str]:
     """One line over many plans: how many change something, how many have errors, how many could not be planned."""
-    line = f"{count(stacks, 'stack')}: {changed} with changes, {planned - changed} without"
+    line = f"{plural(stacks, 'stack')}: {changed} with changes, {planned - changed} without"
     bad = [f"{blocked} with errors" if blocked else "", f"{stacks - planned} not planned" if planned < stacks else ""]
     return [style.bold(line) + "".join(f"; {style.error(words)}" for words in bad if words)]

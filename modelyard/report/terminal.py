@@ -13,7 +13,7 @@ from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.report.summary import next_text, summary_text
 from modelyard.report.takeovers import taken_over
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 
 def plan_text(
@@ -120,7 +120,7 @@ def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
     found = taken_over(findings)
     if not found:
         return []
-    words = " and ".join(f"{count(number, 'field')} over from {owner}" for owner, number in found.items())
+    words = " and ".join(f"{plural(number, 'field')} over from {owner}" for owner, number in found.items())
     return list(map(style.dim, hanging(f"takes {words} (list them with --notes)", 2, style.columns)))
 
 
@@ -248,11 +248,11 @@ def _effects(target: TargetPlan, why: str, *, noted: bool) -> Iterator[str]:
     if target.action == "create":
         yield "new" if len(target.patches) == 1 else f"new, from {', '.join(target.patches) or 'its base'}"
         if target.replicas[1] is not None:
-            yield count(target.replicas[1], "pod")
+            yield plural(target.replicas[1], "pod")
     else:
         yield from _moves(target, noted=noted)
     if target.replaces_pods and f"replaces {target.replaces_pods} running" not in why:
-        yield f"{count(target.replaces_pods, 'pod')} replaced"
+        yield f"{plural(target.replaces_pods, 'pod')} replaced"
     if target.gpus[0] != target.gpus[1]:
         yield f"GPUs {target.gpus[0]} → {target.gpus[1]}"
 
@@ -264,6 +264,6 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
         yield "put back" if target.action == "restore" else "deleted"
     if before != after and after is not None:
         # If the object set no number before, the API server or a controller did.
-        yield f"pods {before} → {after}" if before is not None else f"{count(after, 'pod')} from now on"
+        yield f"pods {before} → {after}" if before is not None else f"{plural(after, 'pod')} from now on"
     elif noted and len(target.patches) == 1:
         yield "records the patch only"

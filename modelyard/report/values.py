@@ -7,7 +7,6 @@ from typing import Any
 
 from modelyard.kube import merge
 from modelyard.report.style import safe, shorten
-from modelyard.stack.words import few
 
 _BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
 EVERYTHING = 1 << 30
@@ -70,13 +69,3 @@ def distinct(before: Any, after: Any, write: Write = text_of) -> Write:
 def exactly(value: Any, _most: int = EVERYTHING) -> str:
     """A value as JSON, so that different values have different texts."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def named(names: tuple[str, ...], most: int = NAMES) -> str:
-    """The names, and how many more: ``dev, prod and 48 more``."""
-    return few(names, most)
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """``1 pod``, ``2 pods``."""
-    return f"{number} {one if number == 1 else many or one + 's'}"

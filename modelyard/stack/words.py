@@ -27,16 +27,16 @@ def listed(words: Iterable[str], conjunction: str = "or") -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def few(names: Iterable[str], most: int = 3) -> str:
+def few(names: Iterable[str], most: int = 3, joint: str = ", ") -> str:
     """Returns ``a, b, c and 4 more``: the first names of a list, and the number of the rest."""
     every = tuple(names)
     more = len(every) - most
-    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+    return joint.join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def plural(count: int, word: str) -> str:
+def plural(number: int, one: str, many: str | None = None) -> str:
     """Returns ``1 GPU``, ``2 GPUs``."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def near(word: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:

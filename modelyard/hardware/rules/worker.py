@@ -14,6 +14,7 @@ from modelyard.hardware.rules.shared import (
     training_cpu,
 )
 from modelyard.stack.config import Stack
+from modelyard.stack.words import plural
 
 
 def size_findings(
@@ -31,7 +32,7 @@ def size_findings(
             (pods.role, "cpu"),
             pods.cpu,
             training_cpu(gpus),
-            detail=f"A training pod needs 4 cores, and no fewer cores than GPUs; this one has {_gpus(gpus)}.",
+            detail=f"A training pod needs 4 cores, and no fewer cores than GPUs; this one has {plural(gpus, 'GPU')}.",
             target=pods.deployment,
         ),
     ]
@@ -52,7 +53,7 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
             f"{card.short} has {card.memory_gb} GB{mark}."
         )
     if gpus > 1:
-        detail += f" The value is per GPU: a pod with {_gpus(gpus)} gets {gpus} times as much."
+        detail += f" The value is per GPU: a pod with {plural(gpus, 'GPU')} gets {gpus} times as much."
     short = memory_finding(stack, "RES001", path, memory, minimum, what=" per GPU", detail=detail, target=target)
     if short or card is None or not card.members:
         return short
@@ -111,7 +112,3 @@ def no_worker_finding(stack: Stack, code: str, pods: PodSizes) -> list[Finding]:
             target=pods.deployment,
         )
     ]
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -7,6 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube.scheduling.pods import pod_spec
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.values import TargetPlan
+from modelyard.stack.words import few
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 _WORDS: Final = {"PersistentVolumeClaim": "claim"}
@@ -26,11 +27,10 @@ def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Find
     for key, names in named.items():
         if key in gone:
             word = _WORDS.get(key.kind, key.kind)
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             yield Finding(
                 "PAT019",
                 Severity.WARNING,
-                f"pods of {names[0]}{more} need {word} {key.name}, and namespace {key.namespace} has none",
+                f"pods of {few(names, 1)} need {word} {key.name}, and namespace {key.namespace} has none",
                 target=names[0],
                 detail="They do not start without it, and an apply waits for them, ten minutes at most.",
                 remedy=f"make it before the apply, or correct its name: kubectl --namespace {key.namespace} get "

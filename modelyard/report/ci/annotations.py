@@ -12,7 +12,8 @@ from modelyard.report.ci.checked import Checked, sentences
 from modelyard.report.finding import findings_text, tally
 from modelyard.report.style import safe
 from modelyard.report.takeovers import Told, gathered
-from modelyard.report.values import count, named
+from modelyard.report.values import NAMES
+from modelyard.stack.words import few, plural
 
 MOST = 10
 """Annotations of one kind that GitHub shows per step."""
@@ -40,7 +41,7 @@ def annotations_text(checked: Checked) -> list[str]:
         lines += [_command(finding, kind, checked) for finding in found[:room]]
         if found[room:]:
             rest += found[room:]
-            more = f"{count(len(found) - room, f'more {_WORDS[kind]}')}: see the log, or the summary of the run"
+            more = f"{plural(len(found) - room, f'more {_WORDS[kind]}')}: see the log, or the summary of the run"
             lines.append(f"::{kind} title=modelyard check::{_data(more)}")
     lines += findings_text(rest)
     return [*lines, _counted(checked)]
@@ -55,7 +56,7 @@ def _alone(told: Told) -> Finding:
     """One finding that replaces several."""
     names = "; ".join(name for name, _ in told.fields)
     summary = f"{told.finding.summary}: {names}" if names else told.finding.summary
-    return told.finding._replace(summary=summary, stack=named(told.stacks) if told.stacks else told.finding.stack)
+    return told.finding._replace(summary=summary, stack=few(told.stacks, NAMES) if told.stacks else told.finding.stack)
 
 
 def _kind(finding: Finding) -> str:
@@ -81,7 +82,7 @@ def _property(text: str) -> str:
 
 
 def _counted(checked: Checked) -> str:
-    return f"{count(len(checked.stacks), 'stack')} checked: {tally(checked.findings) or 'nothing is wrong'}"
+    return f"{plural(len(checked.stacks), 'stack')} checked: {tally(checked.findings) or 'nothing is wrong'}"
 
 
 def summary_markdown(checked: Checked) -> list[str]:
@@ -103,7 +104,7 @@ def _table(checked: Checked) -> Iterator[str]:
         yield f"| {word} | {_cell(finding.code)} | {what} | {where} |"
     if len(checked.findings) > MOST_ROWS:
         yield ""
-        yield f"{count(len(checked.findings) - MOST_ROWS, 'more finding')}: see the log."
+        yield f"{plural(len(checked.findings) - MOST_ROWS, 'more finding')}: see the log."
 
 
 def _cell(text: str) -> str:

@@ -8,7 +8,7 @@ from modelyard.plan.cost import words
 from modelyard.plan.cost.document import cost_from_json
 from modelyard.plan.cost.values import Money, StackCost
 from modelyard.report.html.bars import Amount, Chart, Pair, rows, ticks
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 _LEAST = Fraction(1, 100)
 _NOTHING = Money(Fraction(0), Fraction(0))
@@ -40,12 +40,12 @@ def total_cost(document: Mapping[str, Any]) -> Cost:
     known = [usd for usd in map(_usd, costs) if None not in usd]
     if not known:
         made = any(cost is not None for cost in costs)
-        why = f"nothing that {count(len(costs), 'stack')} run on has a price" if made else "made without prices"
+        why = f"nothing that {plural(len(costs), 'stack')} run on has a price" if made else "made without prices"
         return _words(None, None, None, (why,))
     before, after, delta = (_sum(side) for side in zip(*known, strict=True))
     lacks = len(costs) - len(known)
     prices = {price for cost in costs if cost is not None for price in cost.prices}
-    about = (words.origin(sorted(prices)), f"without {count(lacks, 'stack')} of unknown cost" if lacks else "")
+    about = (words.origin(sorted(prices)), f"without {plural(lacks, 'stack')} of unknown cost" if lacks else "")
     return _words(before, after, delta, tuple(filter(None, about)))
 
 

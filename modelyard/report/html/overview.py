@@ -7,7 +7,7 @@ from modelyard.plan.cost.words import UNKNOWN
 from modelyard.report.html.bars import difference
 from modelyard.report.html.costs import Cost, total_cost
 from modelyard.report.html.findings import SEVERITIES, WORDS
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 STATUSES = {"added": "added", "removed": "without a file any more"}
 _QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or milder"}
@@ -75,12 +75,12 @@ def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
         return "fixed", "Findings of the project change, and no stack" if moves else "Nothing changes"
     gone = sum(stack["status"] == "removed" for stack in document["stacks"])
     if not stacks:
-        notes = [f"; {count(gone, 'stack')} left behind without a file"] if gone else []
+        notes = [f"; {plural(gone, 'stack')} left behind without a file"] if gone else []
         errors = {words: document["summary"].get(part, {}).get("error", 0) for part, words in _QUIETED.items()}
-        notes += [f"; {count(number, 'error')} {words}" for words, number in errors.items() if number]
+        notes += [f"; {plural(number, 'error')} {words}" for words, number in errors.items() if number]
         return ("warning" if notes else "fixed"), f"Nothing stops an apply{''.join(notes)}"
     unplanned = sum(stack["unplanned"] for stack in stacks)
-    words = f"{count(len(stacks), 'stack')} cannot be applied"
+    words = f"{plural(len(stacks), 'stack')} cannot be applied"
     return "error", f"{words}, {unplanned} of them not even planned" if unplanned else words
 
 
@@ -125,8 +125,8 @@ def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
     if not unknown:
         return stat
     if unknown == len(document["stacks"]):
-        return stat._replace(value=UNKNOWN, note=f"{count(unknown, 'stack')} of which nobody knows it")
-    return stat._replace(note=f"{stat.note}, without {count(unknown, 'stack')} of which nobody knows it")
+        return stat._replace(value=UNKNOWN, note=f"{plural(unknown, 'stack')} of which nobody knows it")
+    return stat._replace(note=f"{stat.note}, without {plural(unknown, 'stack')} of which nobody knows it")
 
 
 def _bad(new: Mapping[str, int]) -> str:

@@ -19,7 +19,7 @@ from modelyard.report.html.matrix import WORDS as MOVES
 from modelyard.report.html.matrix import matrix_of
 from modelyard.report.html.text import breakable, inline, markdown, visible
 from modelyard.report.preview.words import HAPPENS
-from modelyard.report.values import count
+from modelyard.stack.words import plural
 
 DIFF_VERSION = "9.0.0"
 """Version of the library in ``vendor/diff``."""
@@ -119,7 +119,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(markdown=markdown, count=count, broken=breakable, inline=inline)
+    environment.filters.update(markdown=markdown, plural=plural, broken=breakable, inline=inline)
     return environment
 
 

@@ -36,7 +36,8 @@ from modelyard.report.preview.words import (
 )
 from modelyard.report.rows import apart
 from modelyard.report.takeovers import Told, alike
-from modelyard.report.values import NAMES, count, fitted, named
+from modelyard.report.values import NAMES, fitted
+from modelyard.stack.words import few, plural
 
 MARK = "<!-- modelyard preview -->"
 """First line of every comment; a workflow finds the comment to replace by it."""
@@ -102,7 +103,7 @@ def _codes(title: str, findings: Iterable[Finding], room: int) -> Iterator[str]:
     if not stacks:
         return
     found = sorted(stacks.items())
-    each = [f"{markdown.text(code)} in {markdown.text(named(tuple(names), 3))}" for code, names in found]
+    each = [f"{markdown.text(code)} in {markdown.text(few(names, 3))}" for code, names in found]
     bare = [markdown.text(code) for code, _ in found]
     words = "; ".join(each if len(each) <= _CODES else bare)
     if len(words) > room:
@@ -140,7 +141,7 @@ def _row(stack: StackDiff) -> str:
 
 
 def _what(stack: StackDiff) -> str:
-    words = count(len(stack.targets), "target")
+    words = plural(len(stack.targets), "target")
     if stack.unplanned:
         words = "cannot be planned"
     elif stack.status == "removed":
@@ -165,10 +166,10 @@ def _verdict(stack: StackDiff) -> str:
     errors = sum(finding.blocks for finding in stack.new)
     words = []
     if errors:
-        words.append(f"**{count(errors, 'new error')}**")
+        words.append(f"**{plural(errors, 'new error')}**")
     other = len(loud(stack.new)) - errors
     if other:
-        words.append(count(other, "new warning"))
+        words.append(plural(other, "new warning"))
     waived, relaxed = map(told_waived, stack.waived), map(told_relaxed, stack.relaxed)
     for name, findings in (
         (WAIVED, waived),
@@ -187,10 +188,10 @@ def _tail(preview: Preview, limit: int) -> str:
     if not preview.stacks or not preview.unchanged:
         return ""
     for most in (12, 6, 3):
-        words = markdown.text(named(preview.unchanged, most))
+        words = markdown.text(few(preview.unchanged, most))
         if len(words) < limit // 8:
             return f"Not affected: {words}."
-    return f"Not affected: {count(len(preview.unchanged), 'stack')}."
+    return f"Not affected: {plural(len(preview.unchanged), 'stack')}."
 
 
 # The findings and changes of a preview as separate Markdown items, so that a comment includes as many as fit.
@@ -252,7 +253,7 @@ def _unfolding(title: str, where: str) -> Whole:
 
 
 def _more(left: int, one: str, where: str) -> list[str]:
-    return [f"\n_{count(left, f'more {one}')}: {where}._"] if left else []
+    return [f"\n_{plural(left, f'more {one}')}: {where}._"] if left else []
 
 
 def _gravity(group: Group) -> tuple[int, ...]:
@@ -265,13 +266,13 @@ def _change(group: Group, *, opened: bool) -> Item:
     change = group.change
     kind = "" if change.kind == "Deployment" else f"{change.kind} "
     versions, words = version_words(change), change_words(group)
-    title = f"<code>{html(kind + change.name)}</code> in {html(named(group.stacks))}"
+    title = f"<code>{html(kind + change.name)}</code> in {html(few(group.stacks, NAMES))}"
     title += "".join(f" · {html(part)}" for part in (versions, words) if part)
     fields = "\n".join(_fields(group)).rstrip("\n")
     fields = fields or ("The whole object goes." if change.status == "deleted" else "No field differs.")
     forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
     if len(group.stacks) > NAMES:
-        every = f"In all of: {text(named(group.stacks, _STACKS))}\n\n{fields}"
+        every = f"In all of: {text(few(group.stacks, _STACKS))}\n\n{fields}"
         forms.insert(0, folded(title, every, opened=opened))
     return Item(tuple(forms))
 
@@ -303,7 +304,7 @@ def _tables(parts: Iterable[tuple[str, tuple[Row, ...]]]) -> Iterator[str]:
             yield ""
         left -= len(items)
     if left < 0:
-        yield f"_{count(-left, 'more field')}._"
+        yield f"_{plural(-left, 'more field')}._"
 
 
 def _values(item: Change) -> tuple[str, str]:
@@ -342,7 +343,7 @@ def _noted(told: Told) -> tuple[str, ...]:
 
 def _finding(told: Told) -> str:
     finding = told.finding
-    stacks = named(told.stacks) if told.stacks else finding.stack
+    stacks = few(told.stacks, NAMES) if told.stacks else finding.stack
     places = told.places or (finding.location,)
     more = f" and {len(places) - NAMES} more" if len(places) > NAMES else ""
     summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in told.fields))))

@@ -22,7 +22,8 @@ from modelyard.report.preview.words import (
 from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.report.takeovers import alike
-from modelyard.report.values import named
+from modelyard.report.values import NAMES
+from modelyard.stack.words import few
 
 
 def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
@@ -37,7 +38,7 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
         lines += [*(line for group in submitted for line in _submission(group, style)), ""]
     lines += [*_findings(preview, style), *_costs(preview, style)]
     if preview.unchanged:
-        lines += map(style.dim, hanging(f"not affected: {named(preview.unchanged)}", 2, style.columns))
+        lines += map(style.dim, hanging(f"not affected: {few(preview.unchanged, NAMES)}", 2, style.columns))
     words = ": ".join(filter(None, (headline(preview), ", ".join(effects(preview)))))
     return [*lines, *(style.bold(line) for line in hanging(words, 2, style.columns))]
 
@@ -60,7 +61,7 @@ def _group(group: Group, style: Style) -> list[str]:
     kind = "" if change.kind == "Deployment" else f"{change.kind} "
     lines = [f"{mark} {style.bold(shorten(kind + change.name, style.columns - 2))}"]
     words = " · ".join(filter(None, (version_words(change), change_words(group))))
-    lines += wrapped(f"in {named(group.stacks)}" + (f" · {words}" if words else ""), 4, style.columns)
+    lines += wrapped(f"in {few(group.stacks, NAMES)}" + (f" · {words}" if words else ""), 4, style.columns)
     for patch, rows in rows_by_patch(change):
         lines.append(f"    {style.link(safe(patch))}")
         lines += rows_text(rows, 6, style)
@@ -93,5 +94,5 @@ def _costs(preview: Preview, style: Style) -> list[str]:
         stacks.setdefault(words, []).append(stack.stack)
     lines = [style.bold("Cost")] if stacks else []
     for words, names in stacks.items():
-        lines += hanging(f"  {named(tuple(names))}: {words}", 4, style.columns)
+        lines += hanging(f"  {few(names, NAMES)}: {words}", 4, style.columns)
     return [*lines, ""] if lines else []

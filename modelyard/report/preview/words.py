@@ -22,7 +22,8 @@ from modelyard.preview.values import Moved, Relaxed, Waived
 from modelyard.report.fields import Row, asked_by, rows_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
-from modelyard.report.values import count, named, some
+from modelyard.report.values import NAMES, some
+from modelyard.stack.words import few, plural
 
 _NAME = 60
 """Characters of the longest branch name that is shown in full."""
@@ -103,8 +104,8 @@ def headline(preview: Preview) -> str:
     if not preview.stacks and preview.project.tells:
         return f"findings of the project change, and no stack of {total}"
     if not preview.stacks:
-        return f"no changes in {count(total, 'stack')}"
-    return f"{len(preview.stacks)} of {count(total, 'stack')} change{'s' if len(preview.stacks) == 1 else ''}"
+        return f"no changes in {plural(total, 'stack')}"
+    return f"{len(preview.stacks)} of {plural(total, 'stack')} change{'s' if len(preview.stacks) == 1 else ''}"
 
 
 def span(preview: Preview) -> str:
@@ -124,10 +125,10 @@ def effects(preview: Preview) -> list[str]:
     told = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
     return [
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
-        *([count(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
+        *([plural(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
-        *([f"{count(submitted, 'change')} {SUBMITTED}"] if submitted else []),
+        *([f"{plural(submitted, 'change')} {SUBMITTED}"] if submitted else []),
         *(f"{words}: {tally(findings)}" for words, findings in told if findings),
     ]
 
@@ -193,7 +194,7 @@ def submission_name(change: SubmissionDiff) -> str:
 
 def submission_words(group: SubmissionGroup) -> str:
     """Where it changes, and whether it is new or gone."""
-    return " · ".join(filter(None, (f"in {named(group.stacks)}", _BECOMES[group.change.status])))
+    return " · ".join(filter(None, (f"in {few(group.stacks, NAMES)}", _BECOMES[group.change.status])))
 
 
 def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
@@ -215,7 +216,7 @@ def change_words(group: Group) -> str:
     if change.status == "deleted" and change.kind == "Namespace":
         words[0] += " with all that is in it"
     if group.replaces_pods:
-        words.append(f"replaces {count(group.replaces_pods, 'pod')}")
+        words.append(f"replaces {plural(group.replaces_pods, 'pod')}")
     if group.gpus[0] != group.gpus[1]:
         words.append(f"GPUs {group.gpus[0]} → {group.gpus[1]}")
     before, after = change.replicas

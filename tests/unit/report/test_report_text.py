@@ -8,7 +8,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
 from modelyard.report.finding import findings_text, tally
 from modelyard.report.style import Style, hanging, shorten, table, wrapped
-from modelyard.report.values import count, fitted, text_of
+from modelyard.report.values import fitted, text_of
+from modelyard.stack.words import plural
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_values_on_one_line(value: Any, text: str) -> None:
 
 
 def test_counting() -> None:
-    assert (count(0, "pod"), count(1, "pod"), count(2, "pod")) == ("0 pods", "1 pod", "2 pods")
+    assert (plural(0, "pod"), plural(1, "pod"), plural(2, "pod")) == ("0 pods", "1 pod", "2 pods")
 
 
 def test_text_is_cut_in_the_middle_and_wrapped_at_words() -> None:
