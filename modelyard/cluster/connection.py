@@ -32,6 +32,8 @@ _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authent
 _PLUGIN_ENDED = re.compile(r"Exec (.+?) returned (-?\d+):")
 _FILES = ("certificate_auth", "client_cert", "client_key", "token_file")
 """The client's names for the files that a cluster or a user of a kubeconfig names."""
+AT_ONCE = 8
+"""The number of requests under way at a time when many objects or lists are read."""
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
 T = TypeVar("T")

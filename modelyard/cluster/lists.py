@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.connection import ClusterError, ask_server, message, transport
+from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
 from modelyard.cluster.pool_objects import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
 from modelyard.cluster.retries import busy, patiently
 from modelyard.kube.kinds import KUEUE, RAY, SPARK
@@ -34,7 +34,7 @@ def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched
     lists = ("clusterqueues", "resourceflavors", "cohorts")
     parts = ("workloads", "localqueues")
     far = ("multikueueclusters",) if dispatched else ()
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         nodes = pool.submit(_allowed, client, "/api/v1/nodes")
         pods = pool.submit(_allowed, client, "/api/v1/pods", {"fieldSelector": _LIVING})
         whole = [pool.submit(_allowed, client, f"{_KUEUE}/{name}") for name in (*lists, *far)]
@@ -93,7 +93,7 @@ def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
         ClusterError: the API server does not answer, or allows listing Jobs in none of the namespaces.
     """
     query = {"labelSelector": STACK}
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         jobs = pool.submit(_wherever, client, "/apis/batch/v1", "jobs", namespaces, query)
         ray = pool.submit(_wherever, client, f"/apis/{RAY}", "rayjobs", namespaces, query)
         spark = pool.submit(_wherever, client, f"/apis/{SPARK}", "sparkapplications", namespaces, query)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.connection import ClusterError, ask_server, message, transport
+from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.retries import busy, patiently
 from modelyard.kube.kinds import KINDS, SPARK
@@ -65,7 +65,7 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         ClusterError: the API server does not answer or denies access.
     """
     keys = tuple(dict.fromkeys(wanted))
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         uid = pool.submit(identity, client)
         version = pool.submit(ask_server, lambda: str(_got(client, "/version")["gitVersion"]), "version")
         nodes = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/nodes")["items"]), "nodes")
@@ -121,10 +121,10 @@ def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    wanted = tuple(keys)
+    wanted = tuple(dict.fromkeys(keys))
     if not wanted:
         return {}
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         found = zip(wanted, pool.map(lambda key: read(client, key), wanted), strict=True)
         return {key: body for key, body in found if body is not None}
 

@@ -6,13 +6,10 @@ from typing import Any, Final
 
 from lightkube import Client
 
-from modelyard.cluster.connection import ask_server, transport
-from modelyard.cluster.live import identity, read
+from modelyard.cluster.connection import AT_ONCE, ask_server, transport
+from modelyard.cluster.live import identity, objects_of
 from modelyard.cluster.retries import busy, patiently, status
 from modelyard.kube.state import ObjectKey
-
-AT_ONCE = 8
-"""The number of requests under way at a time."""
 
 
 def present(client: Client, keys: Iterable[ObjectKey]) -> tuple[str, dict[ObjectKey, dict[str, Any]]]:
@@ -21,12 +18,10 @@ def present(client: Client, keys: Iterable[ObjectKey]) -> tuple[str, dict[Object
     Raises:
         ClusterError: the API server does not answer, denies access, or modelyard does not read objects of a kind.
     """
-    wanted = tuple(dict.fromkeys(keys))
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        uid = pool.submit(identity, client)
-        found = [pool.submit(read, client, key) for key in wanted]
-        bodies = {key: job.result() for key, job in zip(wanted, found, strict=True)}
-        return uid.result(), {key: body for key, body in bodies.items() if body is not None}
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        uid = beside.submit(identity, client)
+        found = objects_of(client, keys)
+        return uid.result(), found
 
 
 # Whether objects that pods name exist, without reading their content.
@@ -54,7 +49,7 @@ def absent(client: Client, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
     wanted = tuple(keys)
     if not wanted:
         return ()
-    with ThreadPoolExecutor(max_workers=8) as pool:
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         found = zip(wanted, pool.map(lambda key: _is_absent(client, key), wanted), strict=True)
         return tuple(key for key, gone in found if gone)
 
