@@ -115,18 +115,18 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
     Returns:
         Whether runs go with their namespace.
     """
-    from modelyard.cli.job.shared import namespaces
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import run_objects
     from modelyard.runs.pool import runs_of
     from modelyard.stack.words import few
+    from modelyard.workloads.facts.pool import namespaces
     from modelyard.workloads.facts.remote import queue_of, remote_clusters
 
     # Whether there are queues, and whether the stack owns the namespace and deletes it.
     runs_here = bool(stack.config.teams) or any(job.command for job in stack.config.jobs)
-    places = [("", stack.context, namespaces(stack), bool(stack.config.teams), False)] if runs_here else []
+    places = [("", stack.context, namespaces(stack.config), bool(stack.config.teams), False)] if runs_here else []
     places += [
-        (one.name, one.context, {one.cluster.namespace}, queued, one.cluster.create_namespace)
+        (one.name, one.context, (one.cluster.namespace,), queued, one.cluster.create_namespace)
         for one in remote_clusters(stack.config)
         if one.name in sides and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
@@ -173,7 +173,7 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
         ClusterError: the API server does not answer, or refuses.
     """
     from modelyard.cluster.connection import connect
-    from modelyard.cluster.present import present
+    from modelyard.cluster.live import objects_of
     from modelyard.kube.state import ObjectKey, annotations_of
     from modelyard.plan.ownership import MODE_ANNOTATION
     from modelyard.stack.words import plural
@@ -182,15 +182,13 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     if not scalers:
         return
     client = connect(stack.context)
-    _, found = present(client, scalers)
     keys = [
         ObjectKey("apps/v1", "Deployment", key.namespace, body["spec"]["scaleTargetRef"]["name"])
-        for key, body in found.items()
+        for key, body in objects_of(client, scalers).items()
     ]
-    _, deployments = present(client, keys)
     stay = [
         f"{key.name} with {plural(body['spec']['replicas'], 'pod')}"
-        for key, body in deployments.items()
+        for key, body in objects_of(client, keys).items()
         if annotations_of(body).get(MODE_ANNOTATION) != "managed"
     ]
     if stay:

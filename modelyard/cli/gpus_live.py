@@ -14,14 +14,15 @@ from modelyard.stack.names import instead
 
 def run(args: Namespace) -> Exit:
     """Reads the cluster and prints the tables."""
-    from modelyard.cli.job.shared import namespaces, reached
+    from modelyard.cli.job.shared import reached
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.report.pool import Asked, pool_document, pool_text
+    from modelyard.workloads.facts.pool import namespaces
 
     stack = chosen_stack(project_root(args), args.live or None)
     with reached():
-        objects = pool_objects(connect(stack.context), namespaces(stack))
+        objects = pool_objects(connect(stack.context), namespaces(stack.config))
     if hidden := [name for name in ("nodes", "pods") if name in objects.unread]:
         raise Stop(
             Exit.UNREACHABLE,

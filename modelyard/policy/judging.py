@@ -28,11 +28,9 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
         with BUDGET.limit(SECONDS):
             for subject in subjects:
                 for setting in settings.of(subject.kind):
-                    rule = setting.rule
-                    if (rule.roles and subject.role not in rule.roles) or (rule.whole and not subject.whole):
-                        continue
-                    running = setting, subject.name
-                    found += of_one(setting, subject)
+                    if applies(setting, subject):
+                        running = setting, subject.name
+                        found += of_one(setting, subject)
             for setting in settings.of_all:
                 running = setting, ""
                 found += of_all(setting, subjects)

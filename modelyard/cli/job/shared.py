@@ -72,14 +72,15 @@ def runs_in(args: Namespace) -> Found:
     with reached():
         from modelyard.cluster.connection import connect
         from modelyard.cluster.lists import run_objects, workloads_in
+        from modelyard.workloads.facts.pool import namespaces
 
         if args.remote is None:
-            client, where, config = connect(stack.context), namespaces(stack), stack.config
+            client, where, config = connect(stack.context), namespaces(stack.config), stack.config
         else:
             from modelyard.plan.cluster_parts import remote_part
 
             client, remote = client_there(args, stack, args.remote)
-            where, config = {remote.cluster.namespace}, remote_part(stack, remote).stack.config
+            where, config = (remote.cluster.namespace,), remote_part(stack, remote).stack.config
         objects = run_objects(client, where)
         runs, unread = runs_of(objects), objects.unread
         ours = tuple(run._replace(remote=args.remote or "") for run in runs if run.stack == stack.name)
@@ -99,12 +100,6 @@ def runs_in(args: Namespace) -> Found:
         namespaces=where,
         config=config,
     )
-
-
-def namespaces(stack: Stack) -> Collection[str]:
-    """The namespaces of a stack's runs."""
-    config = stack.config
-    return {config.platform.namespace, *(team.namespace or team.name for team in config.teams)}
 
 
 def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, RemoteCluster]":

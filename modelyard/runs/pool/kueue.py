@@ -10,6 +10,7 @@ from modelyard.names import is_gpu
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at
 from modelyard.runs.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
+from modelyard.workloads.facts.pool import namespace_of
 
 
 class Work(NamedTuple):
@@ -72,7 +73,7 @@ class Queues:
                 self._shared[key] = self._shared.get(key, 0) + _count(one.get("nominalQuota"))
         self._namespaces: dict[str, set[str]] = {}
         for team in config.teams:
-            self._namespaces.setdefault(team.namespace or team.name, set()).add(team.name)
+            self._namespaces.setdefault(namespace_of(team), set()).add(team.name)
         # A pipeline's stage that waits for other stages asks for no quota yet.
         asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != HELD)
         self.works = tuple(map(self._work, asking))

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from modelyard.stack.config import Config
 from modelyard.stack.environments import Environment
-from modelyard.workloads.facts.pool import namespace_of
 
 FOLDER: Final = "/opt/environments"
 """Mount path of the volume with all environments, in builds and in runs."""
@@ -32,11 +31,6 @@ def image_with(config: Config, name: str | None, image: str | None) -> str | Non
     """Returns the image of a run: its environment's, else the given one."""
     found = environment_named(config, name)
     return (found.image or config.runtime.image) if found is not None else image
-
-
-def namespaces(config: Config) -> tuple[str, ...]:
-    """Returns the namespaces that may have runs: the teams' and the platform's."""
-    return tuple(dict.fromkeys((*(namespace_of(one) for one in config.teams), config.platform.namespace)))
 
 
 def build_name(name: str, digest: str) -> str:

@@ -28,6 +28,11 @@ def namespace_of(team: Team) -> str:
     return team.namespace or team.name
 
 
+def namespaces(config: Config) -> tuple[str, ...]:
+    """Returns the namespaces that may have runs: the teams' and the platform's."""
+    return tuple(dict.fromkeys((*(namespace_of(one) for one in config.teams), config.platform.namespace)))
+
+
 def has_gpus(flavor: Flavor) -> bool:
     """Whether the nodes of a flavor have GPUs, as far as the stack file says."""
     return flavor.gpu is not None or any(label.startswith(_GPU_LABELS) for label in flavor.labels)
