@@ -19,12 +19,13 @@ def schema_text() -> str:
 
 def is_valid(config: dict[str, Any]) -> bool:
     """Whether the ``config`` of a stack file, without other packages' keys, follows the schema."""
-    return bool(_gate().is_valid({"config": config}))
+    return bool(gate(schema_text()).is_valid({"config": config}))
 
 
 @cache
-def _gate() -> Any:
+def gate(schema: str) -> Any:
+    """Returns the validator of one of modelyard's own schemas, which checks formats too."""
     # Imported at first use: it costs 10 ms, and verbs that read no stack file do not need it.
     from jsonschema_rs import Draft202012Validator
 
-    return Draft202012Validator(schema_text(), validate_formats=True)
+    return Draft202012Validator(schema, validate_formats=True)

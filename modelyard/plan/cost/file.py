@@ -21,6 +21,7 @@ from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.mistakes import Mistake, name
 from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.schema import gate
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import MAX_BYTES, Problem
@@ -89,19 +90,11 @@ def _mistakes(document: Document) -> list[Mistake]:
         *islice(_repeated(document, "cards", _card_key), MOST_COUNTED + 1),
         *islice(_unknown_cards(document), MOST_COUNTED + 1),
     ]
-    if not _gate().is_valid(document.value):
+    if not gate(schema_text()).is_valid(document.value):
         from modelyard.stack.explain import mistakes_in
 
         found += mistakes_in(document.value, document.texts, schema_text())
     return found
-
-
-@cache
-def _gate() -> Any:
-    # Imported at first use: most projects have no price file.
-    from jsonschema_rs import Draft202012Validator
-
-    return Draft202012Validator(schema_text(), validate_formats=True)
 
 
 def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
