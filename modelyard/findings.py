@@ -67,6 +67,19 @@ class Finding(NamedTuple):
         return self.severity is Severity.ERROR and not self.waived
 
 
+class Failure(Exception):
+    """Input or output that failed: why, and what to do about it."""
+
+    def __init__(self, summary: str, remedy: str = "") -> None:
+        # Pass all arguments, so that another process can pickle the exception.
+        super().__init__(summary, remedy)
+        self.summary = summary
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return self.summary
+
+
 def about(finding: Finding) -> tuple[str, ...]:
     """What a finding is about, which is what it is recognised by later: neither its line nor its words.
 

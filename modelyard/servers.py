@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from modelyard.files import ReadError, read_text
+from modelyard.findings import Failure
 
 TIMEOUT: Final = 10.0
 """Timeout in seconds for one answer."""
@@ -39,22 +40,15 @@ class Variables(NamedTuple):
     user: str = ""
 
 
-class Unusable(Exception):
+class Unusable(Failure):
     """A credential that cannot be used, or not for this address; the operator has to change something."""
 
-    def __init__(self, summary: str, remedy: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
 
-
-class Unreachable(Exception):
+class Unreachable(Failure):
     """A server that does not answer."""
 
     def __init__(self, summary: str, remedy: str, *, lasting: bool = False) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
+        super().__init__(summary, remedy)
         self.lasting = lasting
         """Whether retrying is useless."""
 

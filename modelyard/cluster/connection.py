@@ -24,6 +24,7 @@ from yaml import MarkedYAMLError, YAMLError
 
 from modelyard.cluster.kubeconfig import MAX_BYTES, kubeconfig_paths, read_kubeconfig, route
 from modelyard.files import ReadError, read_file
+from modelyard.findings import Failure
 from modelyard.hiding import hidden_text
 from modelyard.servers import Unusable, permit
 
@@ -39,13 +40,8 @@ TIMEOUT = 10.0
 T = TypeVar("T")
 
 
-class ClusterError(Exception):
+class ClusterError(Failure):
     """The cluster cannot be reached or used: why, and what to do about it."""
-
-    def __init__(self, summary: str, remedy: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
 
 
 def connect(context: str | None, named: str = "kubernetes:context") -> Client:

@@ -6,6 +6,7 @@ from typing import Literal
 
 from modelyard.engine.progress import Progress
 from modelyard.engine.unreachable import is_unreached, unreached, without_forgetting
+from modelyard.findings import Failure
 from modelyard.plan.store import STALE
 
 _COLOURS = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
@@ -42,13 +43,8 @@ _LOCKS: dict[Lock, str] = {
 }
 
 
-class EngineError(Exception):
+class EngineError(Failure):
     """The engine cannot run, or its run failed: why, and what to do."""
-
-    def __init__(self, summary: str, remedy: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
 
 
 class NothingAppliedError(EngineError):

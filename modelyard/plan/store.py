@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from modelyard import __version__
 from modelyard.cluster import Claim
 from modelyard.files import parse_json
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Failure, Finding, Severity
 from modelyard.hiding import hidden, hidden_text, without_credentials
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
@@ -26,13 +26,8 @@ STALE = "the plan is stale"
 """Start of every message about a stale plan."""
 
 
-class PlanFileError(Exception):
+class PlanFileError(Failure):
     """A plan file cannot be used: why, and what to do."""
-
-    def __init__(self, summary: str, remedy: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
 
 
 def canonical(value: Any) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, NamedTuple
 
+from modelyard.findings import Failure
 from modelyard.temporary import temporary_folder
 
 _KEPT = (
@@ -58,13 +59,8 @@ _FETCH = (
 )
 
 
-class RevisionError(Exception):
+class RevisionError(Failure):
     """The commits cannot be compared: why, and what to do."""
-
-    def __init__(self, summary: str, remedy: str) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
 
 
 class Entry(NamedTuple):

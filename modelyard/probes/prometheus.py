@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
+from modelyard.findings import Failure
 from modelyard.servers import (
     NO_CREDENTIAL,
     TIMEOUT,
@@ -32,22 +33,12 @@ MOST_BYTES: Final = 8 * 2**20
 _MOST_WORDS: Final = 300
 
 
-class BadAddress(Exception):
+class BadAddress(Failure):
     """The caller's address, or its credentials, cannot be used."""
 
-    def __init__(self, summary: str, remedy: str = "") -> None:
-        super().__init__(summary, remedy)
-        self.summary = summary
-        self.remedy = remedy
 
-
-class ServerError(Exception):
+class ServerError(Failure):
     """The server is out of reach, or does not answer as Prometheus does."""
-
-    def __init__(self, summary: str, remedy: str = "") -> None:
-        super().__init__(summary, remedy)
-        self.summary = summary
-        self.remedy = remedy
 
 
 class Server(NamedTuple):

@@ -5,6 +5,8 @@ from typing import Final, NamedTuple, assert_never
 from modelyard.workloads.training import BACKENDS
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
 
+from modelyard.findings import Failure
+
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
 """Environment variable that makes an apply wait for nothing; any text but an empty one."""
 STOP: Final = "MODELYARD_STOP"
@@ -36,13 +38,11 @@ class Busy(NamedTuple):
         return f"{' and '.join(parts)} job{'' if self.running + self.waiting == 1 else 's'}"
 
 
-class JobSourceError(Exception):
+class JobSourceError(Failure):
     """A source gives no usable answer: why, and what to do."""
 
     def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
+        super().__init__(summary, remedy)
         self.lasting = lasting
         """Whether another attempt is of no use: a wrong address, a wrong password."""
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from shutil import which
 from typing import Any, Final
 
+from modelyard.findings import Failure
 from modelyard.hiding import hidden_text
 from modelyard.stack.environments import Environment, Files
 from modelyard.temporary import temporary_folder, write_private
@@ -48,13 +49,11 @@ _CONFLICT: Final = re.compile(r"^The conflict is caused by:\n(?:[ \t]+\S.*\n?)+"
 _OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
 
 
-class LockingError(Exception):
+class LockingError(Failure):
     """Says why there is no lock, and what to do; ``out_of_reach``: the cause is a tool or an index, not the list."""
 
     def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
+        super().__init__(summary, remedy)
         self.out_of_reach = out_of_reach
 
 

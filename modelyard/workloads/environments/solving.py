@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from modelyard.findings import Failure
 from modelyard.workloads.environments.conda import SOLVER_VERSION, Solved, pinned, spelled
 
 PLATFORMS: Final = ("linux-64", "noarch")
@@ -24,13 +25,11 @@ _UNSENT: Final = "error sending request"
 """Error of the solver's HTTP client if a server does not answer."""
 
 
-class SolvingError(Exception):
+class SolvingError(Failure):
     """Says why nothing is chosen, and what to do; ``out_of_reach``: due to the solver or a channel, not the list."""
 
     def __init__(self, summary: str, remedy: str, *, out_of_reach: bool = False) -> None:
-        super().__init__(summary)
-        self.summary = summary
-        self.remedy = remedy
+        super().__init__(summary, remedy)
         self.out_of_reach = out_of_reach
 
 
