@@ -9,7 +9,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden, hidden_words
 from modelyard.kube import merge
 from modelyard.kube.merge.managed import entries, identity
-from modelyard.stack.words import few, plural
+from modelyard.stack.words import cut, few, plural
 
 SHOWN = 4
 """A finding names this many fields and counts the rest."""
@@ -197,4 +197,4 @@ def said(value: Any) -> str:
     if value is merge.ABSENT:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= _WIDE else f"{text[: _WIDE - 1]}…"
+    return cut(text, _WIDE)

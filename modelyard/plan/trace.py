@@ -184,7 +184,7 @@ def _settings(
             gone = file == BASE and isinstance(given, list) and given != []
             if gone if other is None else _value_at(other, path, schema) != value:
                 where = one.sources.get(param, ())
-                sources.append(Source(param, known.shown(one, param), where, _line(stack, where)))
+                sources.append(Source(param, known.shown(one, param), where, stack.position(where)[0]))
         yield Setting(one.patch.id, f"{one.patch.file}/{file}", value, tuple(sources))
 
 
@@ -231,12 +231,6 @@ def _another(value: Any) -> Any:
             return {**value, "x": "x"}
         case _:
             return "x"
-
-
-def _line(stack: Stack, where: ConfigPath) -> int:
-    while where and where not in stack.positions:
-        where = where[:-1]
-    return stack.positions[where][0] if where else 0
 
 
 def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:

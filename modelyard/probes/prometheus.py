@@ -25,6 +25,7 @@ from modelyard.servers import (
     permit,
     secret_for,
 )
+from modelyard.stack.words import cut
 
 TOKEN: Final = "MODELYARD_PROMETHEUS_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_PROMETHEUS_TOKEN_FILE"
@@ -209,4 +210,4 @@ def _strange(server: Server) -> ServerError:
 def clean(text: str) -> str:
     """A server's text, as one line without control characters, cut if it is long."""
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
-    return line if len(line) <= _MOST_WORDS else f"{line[: _MOST_WORDS - 1]}…"
+    return cut(line, _MOST_WORDS)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from modelyard.probes.http import get_json, parsed
 from modelyard.probes.values import Busy, JobSourceError
 from modelyard.servers import Unusable, Variables, bearer, secret_for
+from modelyard.stack.words import cut
 from modelyard.workloads.training.backend import Dashboard, HeadService
 
 TOKEN: Final = "MODELYARD_RAY_TOKEN"
@@ -46,7 +47,7 @@ def jobs_of(document: Any) -> Busy:
 def _name(job: Mapping[str, Any]) -> str:
     name = job.get("submission_id") or job.get("job_id") or "?"
     what = " ".join(str(job.get("entrypoint") or "").split())
-    shown = what if len(what) <= _SHOWN else f"{what[: _SHOWN - 1]}…"
+    shown = cut(what, _SHOWN)
     return f"{name} ({shown})" if shown else str(name)
 
 

@@ -7,6 +7,7 @@ from modelyard.kube import merge
 from modelyard.report.fields import Item, Row
 from modelyard.report.style import Style, safe, shorten
 from modelyard.report.values import EVERYTHING, fitted
+from modelyard.stack.words import cut
 
 WIDEST_LABEL = 15
 """The widest column to align labels to; the values of a longer label begin where it ends."""
@@ -97,5 +98,4 @@ def apart(item: Item, room: int) -> tuple[str, str]:
 
 
 def _window(text: str, start: int, room: int) -> str:
-    shown = ("…" if start else "") + text[start:]
-    return shown if len(shown) <= room else shown[: room - 1] + "…"
+    return cut(("…" if start else "") + text[start:], room)

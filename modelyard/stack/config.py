@@ -277,9 +277,13 @@ class Stack(NamedTuple):
         found = Finding(code, severity, summary, target=target, field=dotted(path), detail=detail, remedy=remedy)
         return self.place(found, *path)
 
-    def place(self, finding: Finding, *path: str | int) -> Finding:
-        """Returns the finding with this stack's name, and the position of ``path`` or its nearest ancestor."""
+    def position(self, path: Path) -> tuple[int, int]:
+        """Returns line and column of ``path`` or its nearest ancestor in the stack file; zeros if it has neither."""
         while path and path not in self.positions:
             path = path[:-1]
-        line, column = self.positions.get(path, (0, 0))
+        return self.positions.get(path, (0, 0))
+
+    def place(self, finding: Finding, *path: str | int) -> Finding:
+        """Returns the finding with this stack's name, and the position of ``path`` or its nearest ancestor."""
+        line, column = self.position(path)
         return finding._replace(stack=self.name, file=self.file, line=line, column=column)

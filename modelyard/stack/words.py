@@ -9,10 +9,15 @@ _NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 def plain(text: str, longest: int = _LONGEST) -> str:
     """Returns one line that is safe on a terminal: escapes unprintable characters and cuts long text."""
-    cut = text[:longest]
-    if not cut.isprintable():
-        cut = "".join(c if c.isprintable() else _NAMES.get(c) or f"\\u{{{ord(c):x}}}" for c in cut)
-    return cut + "…" if len(text) > longest else cut
+    start = text[:longest]
+    if not start.isprintable():
+        start = "".join(c if c.isprintable() else _NAMES.get(c) or f"\\u{{{ord(c):x}}}" for c in start)
+    return start + "…" if len(text) > longest else start
+
+
+def cut(text: str, longest: int) -> str:
+    """Returns at most so many characters of a text; an ellipsis stands for the rest."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def quoted(text: str) -> str:

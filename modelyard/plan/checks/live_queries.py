@@ -20,6 +20,7 @@ from modelyard.promql.syntax import Node, Selector
 from modelyard.promql.windows import words
 from modelyard.stack import apply_waivers
 from modelyard.stack.config import Stack
+from modelyard.stack.words import cut
 
 _SHOWN = 3
 """Series of an answer that a finding shows."""
@@ -186,8 +187,7 @@ def selector_text(selector: Selector) -> str:
 
 
 def _shown(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 120 else f"{line[:119]}…"
+    return cut(" ".join(text.split()), 120)
 
 
 # A real Prometheus server's answers to the queries of a plan. Loaded only when you name a server.
