@@ -100,7 +100,9 @@ class ClusterState(NamedTuple):
     scalers: tuple[Scaler, ...] = ()
     """Autoscalers in the targets' namespaces, as far as these credentials may see them."""
     held: Mapping[ObjectKey, Held] | None = None
-    """What the engine's state has of the stack; None if it could not be read, as for a recorded platform."""
+    """What the engine's state has of the stack; None if it was not read, as for a recorded platform."""
+    held_error: str = ""
+    """Why the engine's state could not be read; empty if it was read or is not asked for."""
 
     def __repr__(self) -> str:
         """Omits the objects, which may hold secrets."""

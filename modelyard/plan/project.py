@@ -270,7 +270,8 @@ def read_live(
     try:
         known = held()
     except StateError as error:
-        return state, (*notes, unread(stack, str(error)))
+        state = state._replace(held_error=str(error))
+        return state, (*notes, unread(stack, state.held_error))
     left = objects_of(client, [key for key in known if key not in wanted])
     return state._replace(objects={**state.objects, **left}, held=known), notes
 

@@ -47,7 +47,7 @@ def live_remotes(
                 continue
             taken = snapshot(client, wanted_there(stack, library, remote))
             findings += unlisted(stack, taken.unread, remote.name)
-            state = state_of(taken)
+            state = state_of(taken)._replace(held_error=own.held_error)
             if sides is not None:
                 held = sides.get(remote.name, {})
                 left = objects_of(client, [key for key in held if key not in state.objects])

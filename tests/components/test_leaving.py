@@ -1,9 +1,17 @@
 """What the components register for a target that the stack no longer asks for."""
 
+from datetime import date
+from pathlib import Path
+
+import pulumi
+import pytest
+
 from modelyard.engine.ledger import Record
+from modelyard.engine.program import plan as program
 from modelyard.engine.program.plan import unplanned_objects
 from modelyard.kube.state import Held
 from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.project import Planned
 from modelyard.stack.config import PatchChoice
 from tests.components import conftest
 from tests.components.conftest import Build, Engine, again, existing, managed
@@ -58,6 +66,22 @@ def managed_again() -> Plan:
         config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
     objects = {**state.objects, **{target.key: target.after for target in managed("dev").targets}}
     return conftest._plan(stack._replace(config=config), state._replace(objects=objects))
+
+
+def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it the engine would delete what no plan contains."""
+    stack, state = conftest._site("dev")
+    unread = state._replace(held_error="pulumi is not on PATH")
+    planned = Planned(stack=stack, plan=existing("dev"), findings=(), state=unread)
+
+    def plan_live(root: Path, file: Path, today: date) -> Planned:
+        return planned
+
+    monkeypatch.setattr(program, "plan_live", plan_live)
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    monkeypatch.chdir(conftest.ROOT)
+    with pytest.raises(pulumi.RunError, match="the engine's state cannot be read: pulumi is not on PATH"):
+        program.plan_of_stack()
 
 
 def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> None:

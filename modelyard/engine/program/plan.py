@@ -54,10 +54,10 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
     if result.plan is None:
         raise pulumi.RunError(_told(f"{name} cannot be planned", result.findings))
-    if result.state is None or result.state.held is None:
+    assert result.state is not None
+    if result.state.held is None:
         # The engine would delete at the end what no plan contains.
-        (why,) = [finding.detail for finding in result.plan.findings if finding.code == "OWN006" and not finding.target]
-        raise pulumi.RunError(f"{name} cannot be planned: {why}")
+        raise pulumi.RunError(f"{name} cannot be planned: the engine's state cannot be read: {result.state.held_error}")
     if result.plan.blocked:
         raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
     for side, state in result.sides:
