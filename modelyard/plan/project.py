@@ -17,7 +17,7 @@ from modelyard.plan.build import make_plan
 from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.patched_objects import objects_about
-from modelyard.plan.remotes import RemoteStart, dropped_remotes
+from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, codes, load, project_name, waive
@@ -68,14 +68,16 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
         return Planned(stack, None, (*findings, *problems))
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
-    wrong = (*wrong, *unread, *dropped_remotes(stack, left, ()))
+    gone = dropped_remotes(left, ())
+    wrong = (*wrong, *unread, *dropped(stack, gone))
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         if not (damage := _damage(platform or root, stack, starts)):
             raise
         return Planned(stack, None, (*findings, *damage))
-    return Planned(stack, _with((*findings, *wrong), plan, stack, today), (), state, remotes=_states(starts))
+    whole = _with((*findings, *wrong), plan._replace(dropped_remotes=tuple(gone)), stack, today)
+    return Planned(stack, whole, (), state, remotes=_states(starts))
 
 
 def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
@@ -196,11 +198,12 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
         starts, wrong = live_remotes(stack, library_of(root), state, known)
         notes = (*notes, *wrong)
-    notes = (*notes, *dropped_remotes(stack, known or {}, (one.name for one in remote_clusters(stack.config))))
+    gone = dropped_remotes(known or {}, (one.name for one in remote_clusters(stack.config)))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    whole = _with((*findings, *compared, *notes), plan, stack, today)
+    told = (*findings, *compared, *notes, *dropped(stack, gone))
+    whole = _with(told, plan._replace(dropped_remotes=tuple(gone)), stack, today)
     return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))
 
 

@@ -114,25 +114,30 @@ def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -
 
 
 def dropped_remotes(
-    stack: Stack, sides: Mapping[str, Mapping[ObjectKey, Held]], planned: Iterable[str]
-) -> Iterator[Finding]:
-    """Findings about remote clusters that still have objects of the stack but are no longer planned.
+    clusters: Mapping[str, Mapping[ObjectKey, Held]], planned: Iterable[str]
+) -> dict[str, tuple[str, ...]]:
+    """The remote clusters that the stack dropped, with the names of its objects there.
 
     At the end of a run, the engine deletes objects that are in no plan.
 
     Args:
-        stack: the stack of the plan.
-        sides: what the engine's state has in each cluster.
+        clusters: what the engine's state has in each cluster.
         planned: names of the remote clusters in the stack file, reachable or not.
     """
-    for name in sorted(sides.keys() - {"", *planned}):
-        held = sorted(key.name for key, one in sides[name].items() if one.managed)
-        if not held:
-            continue
+    held = {
+        name: tuple(sorted(key.name for key, one in clusters[name].items() if one.managed))
+        for name in sorted(clusters.keys() - {"", *planned})
+    }
+    return {name: objects for name, objects in held.items() if objects}
+
+
+def dropped(stack: Stack, remotes: Mapping[str, Iterable[str]]) -> Iterator[Finding]:
+    """The finding about each remote cluster that the stack dropped; ``remotes`` has the objects that it deletes."""
+    for name, objects in remotes.items():
         yield stack.finding(
             "REM014",
             Severity.WARNING,
             ("resources",),
-            f"remote cluster {name} is not planned any more: an apply deletes {', '.join(held)} there",
+            f"remote cluster {name} is not planned any more: an apply deletes {', '.join(objects)} there",
             "let its jobs end first; to keep it, put the resource with its remote.cluster back",
         )

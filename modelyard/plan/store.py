@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
             "gpusAfter": sum(target.gpus[1] for target in plan.targets),
             "blocked": plan.blocked,
         },
+        "droppedRemotes": list(plan.dropped_remotes),
         "inputs": dict(plan.inputs),
         "startingState": starting_state(plan),
     }
@@ -106,6 +107,7 @@ def _target_to_json(target: TargetPlan) -> dict[str, Any]:
         "action": target.action,
         "phase": target.phase,
         "managed": target.managed,
+        "handsOver": target.hands_over,
         "role": target.role,
         "patches": list(target.patches),
         "podsReplaced": target.replaces_pods,
@@ -174,7 +176,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     if (wrong := _misplaced(document)) is not None:
         raise PlanFileError(f"{shown} is not what modelyard writes: {wrong}", again)
     try:
-        return _plan(document)
+        return _plan(_upgraded(document, document["findings"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanFileError(f"{shown} lacks or misplaces {error}", again) from error
 
@@ -189,6 +191,21 @@ def _misplaced(document: Mapping[str, Any]) -> str | None:
         return None
     where = ".".join(map(str, error.instance_path)) or "the plan"
     return f"{where} breaks the rule {'.'.join(map(str, error.schema_path))} of `modelyard schema plan`"
+
+
+def _upgraded(document: Mapping[str, Any], findings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The document with the keys that earlier versions of modelyard did not write; ``findings`` are those of the whole
+    plan, which say the same by their codes.
+    """
+    waiting = {one.get("target") for one in findings if one["code"] == "OWN013"}
+    dropped = [one["summary"].removeprefix("remote cluster ") for one in findings if one["code"] == "REM014"]
+    here = f"{document['remote']}/" if "remote" in document else ""
+    return {
+        "droppedRemotes": [] if here else [summary.partition(" ")[0] for summary in dropped],
+        **document,
+        "targets": [{"handsOver": here + one["name"] in waiting, **one} for one in document["targets"]],
+        "remotes": [_upgraded(one, findings) for one in document.get("remotes", ())],
+    }
 
 
 def _plan(document: Mapping[str, Any]) -> Plan:
@@ -214,8 +231,9 @@ def _plan(document: Mapping[str, Any]) -> Plan:
         inputs=document["inputs"],
         cost=_cost(document.get("cost")),
         drains=tuple(map(drain_from_json, document["drains"])),
-        remotes=tuple(map(_plan, document.get("remotes", ()))),
+        remotes=tuple(map(_plan, document["remotes"])),
         remote=remote,
+        dropped_remotes=tuple(document["droppedRemotes"]),
     )
 
 
@@ -256,6 +274,7 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         role=value["role"],
         conflicts=tuple(Claim(**claim) for claim in value["conflicts"]),
         elsewhere=leaves and value["namespace"] != namespace,
+        hands_over=value["handsOver"],
     )
 
 

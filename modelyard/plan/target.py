@@ -127,8 +127,9 @@ def finish(
         managed=base is not None,
         role=wish.workload.role if wish.workload is not None else "",
         conflicts=foreseen.claims,
+        hands_over=prepared.kept is not None and prepared.kept.hands_over,
     )
-    noted = doubts(key.name, live, prepared.kept) if live is not None and prepared.kept is not None else ()
+    noted = doubts(key.name, prepared.kept) if prepared.kept is not None else ()
     return target, (*findings, *_taken(target, installers), *noted)
 
 

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 2
 """The version of the plan's JSON form; grows when a reader of the old form would misread the new one."""
 
-_HANDS_OVER = "OWN013"
-"""Code of the finding that fields of a target still wait for their earlier owners."""
-_LEFT = "REM014"
-"""Code of the finding that a remote cluster has objects of the stack but no longer belongs to it."""
-
 Action = Literal["create", "update", "none", "restore", "delete"]
 """The last two are for objects that the stack no longer asks for: they are restored, or deleted if it made them."""
 Turn = Phase | Literal["drain"]
@@ -81,6 +76,8 @@ class TargetPlan(NamedTuple):
     """Whether it is in an earlier namespace of the stack, not in its current one."""
     cluster: str = ""
     """Name of its remote cluster; empty for the home cluster."""
+    hands_over: bool = False
+    """Whether fields have their earlier values and still wait for their earlier owners: an apply hands them over."""
 
     def __repr__(self) -> str:
         """The text form without the objects, which may contain secrets."""
@@ -147,6 +144,8 @@ class Plan(NamedTuple):
     """The plan of each remote cluster of the stack; their findings are among those above."""
     remote: str = ""
     """Name of its remote cluster; empty for the home cluster."""
+    dropped_remotes: tuple[str, ...] = ()
+    """Names of remote clusters that the stack dropped: an apply deletes objects there that are in no plan."""
 
     @property
     def blocked(self) -> bool:
@@ -171,18 +170,12 @@ class Plan(NamedTuple):
     @property
     def pending(self) -> frozenset[str]:
         """Names of the targets that an apply acts on: those that will be different, or change owners."""
-        waiting = {finding.target for finding in self.findings if finding.code == _HANDS_OVER}
-        return frozenset({target.name for target in self.changed} | waiting)
-
-    @property
-    def left(self) -> int:
-        """How many remote clusters the stack has left: an apply deletes objects there that are in no plan."""
-        return sum(finding.code == _LEFT for finding in self.findings)
+        return frozenset(one.name for one in self.everything if one.action != "none" or one.hands_over)
 
     @property
     def acts(self) -> bool:
         """Whether an apply has anything to do, in any cluster."""
-        return bool(self.pending or self.left)
+        return bool(self.pending or self.dropped_remotes)
 
     @property
     def asked(self) -> tuple[TargetPlan, ...]:

@@ -2,10 +2,9 @@
 
 from typing import Final, NamedTuple, assert_never
 
+from modelyard.findings import Failure
 from modelyard.workloads.training import BACKENDS
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
-
-from modelyard.findings import Failure
 
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
 """Environment variable that makes an apply wait for nothing; any text but an empty one."""

@@ -22,25 +22,25 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
         lines = _line(f"{shown}: {', '.join(_parts(some, missing, '', 0))}", "", style)
         name = f"all {every}"
     found = tally(plan.findings)
-    words = ", ".join(_parts(plan, len(left_out), "" if only is not None else "target", plan.left))
+    words = ", ".join(_parts(plan, len(left_out), "" if only is not None else "target", len(plan.dropped_remotes)))
     lines += _line(f"{name}: {words}", f"; {found}" if found else "", style)
     if saved:
         lines += hanging(f"saved to {saved}", 2, style.columns)
     return lines
 
 
-def _parts(plan: Plan, missing: int, noun: str, left: int) -> Iterator[str]:
-    """The targets' totals; ``missing`` more could not be planned, the stack leaves ``left`` remote clusters."""
+def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
+    """The targets' totals; ``missing`` more could not be planned, the stack leaves ``dropped`` remote clusters."""
     sums = totals(plan.everything)
     if not plan.everything and (missing or plan.blocked):
         which = f" ({plural(missing, 'target')})" if missing else ""
         yield f"nothing could be planned{which}" if noun else f"{missing} could not be planned"
         return
     number = plural(sums.changed, noun) if noun else str(sums.changed)
-    if sums.changed or not left:
+    if sums.changed or not dropped:
         yield f"{number} to change" if sums.changed else "nothing to change"
-    if left:
-        yield f"{plural(left, 'remote cluster')} to leave"
+    if dropped:
+        yield f"{plural(dropped, 'remote cluster')} to leave"
     if missing:
         yield f"{missing} could not be planned"
     if sums.pods:

@@ -25,7 +25,7 @@ def plan_text(
     saved: str = "",
     next_step: bool = True,
 ) -> list[str]:
-    """The plan as lines; a single line if it has no changes and no findings.
+    """The plan as lines; a single line if an apply has nothing to do and there are no findings.
 
     Args:
         plan: the whole plan.
@@ -37,7 +37,7 @@ def plan_text(
     """
     part = plan if only is None else part_of(plan, only)
     shown = part.findings if advice else loud(part.findings)
-    if not plan.changed and not shown and not unplanned(plan):
+    if not plan.acts and not shown and not unplanned(plan):
         return [*_no_changes(plan, style), *(hanging(f"saved to {saved}", 2, style.columns) if saved else ())]
     head = hanging(f"{plan.stack}  {plan.headline}", 2, style.columns)
     lines = [*map(style.bold, head), *map(style.dim, hanging(_state(plan), 2, style.columns)), ""]

@@ -1,9 +1,12 @@
 """Plans of single targets, saved plans, and targets that cannot be planned."""
 
 import json
+from shutil import copyfile
 from typing import Any
 
 import pytest
+
+from tests.unit.environments import ROOT
 
 
 def test_plan_of_single_targets(project: Any, run: Any) -> None:
@@ -27,6 +30,15 @@ def test_saving_and_showing_a_plan(project: Any, run: Any) -> None:
     missing = [line for line in result.out.splitlines() if line not in shown.splitlines()]
     # With its notes it need not say that notes tell more.
     assert missing == ["takes 26 fields over from kubectl-client-side-apply (list them with --notes)"]
+
+
+def test_showing_a_plan_that_an_earlier_version_saved(project: Any, run: Any) -> None:
+    saved = ROOT / "tests/unit/plan/data/saved-by-earlier-version.json"
+    copyfile(saved, project.root / "plan.json")
+    result = run("show", "plan.json")
+    assert result.code == 0
+    assert "dev: 1 remote cluster to leave" in result.words
+    assert result.out.splitlines()[-1].startswith("Next: modelyard apply --plan plan.json")
 
 
 def test_a_part_keeps_its_place_in_the_order_of_the_whole(run: Any) -> None:

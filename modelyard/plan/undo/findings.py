@@ -7,9 +7,9 @@ from typing import Any
 from modelyard.findings import Finding, Severity
 from modelyard.kube.state import annotations_of
 from modelyard.plan.ownership import PATCHES_ANNOTATION
-from modelyard.plan.undo.ledger import Ledger, is_item, known_ledger, others, ours
+from modelyard.plan.undo.ledger import Ledger, is_item, others, ours
 from modelyard.plan.undo.request import ReversibleRequest
-from modelyard.plan.undo.restore import Undo, handed_over, restorable_fields
+from modelyard.plan.undo.restore import Undo, restorable_fields
 from modelyard.stack.config import Stack
 from modelyard.stack.words import few, plural
 
@@ -111,7 +111,7 @@ def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     return ", ".join(told) or "what others hold as well stays, the rest goes away"
 
 
-def doubts(name: str, live: dict[str, Any], kept: ReversibleRequest) -> Iterator[Finding]:
+def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:
     """The findings about an object's current ledger."""
     if kept.forgotten:
         yield Finding(
@@ -123,7 +123,7 @@ def doubts(name: str, live: dict[str, Any], kept: ReversibleRequest) -> Iterator
             "drops them, and each takes its default",
             remedy="if that is right, nothing to do; else destroy, and apply the installer's own values afterwards",
         )
-    elif handed_over(live, known_ledger(live)) is not live:
+    elif kept.hands_over:
         yield Finding(
             "OWN013",
             Severity.WARNING,

@@ -27,7 +27,7 @@ from modelyard.plan.undo.ledger import (
     with_owners,
     write_ledger,
 )
-from modelyard.plan.undo.restore import NOTES, finished, partial, restorable_fields, undo
+from modelyard.plan.undo.restore import NOTES, finished, handed_over, partial, restorable_fields, undo
 
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
 
@@ -43,6 +43,8 @@ class ReversibleRequest(NamedTuple):
     """The restored fields with their earlier owners; empty for a field that had no owner."""
     forgotten: bool
     """Whether we own fields whose earlier values are lost."""
+    hands_over: bool
+    """Whether fields have their earlier values and still wait for their earlier owners."""
 
 
 def reversible_request(
@@ -57,6 +59,7 @@ def reversible_request(
         copy: the ledger in the engine's state, for fields without a readable ledger entry on the object.
     """
     noted, mine = ledger_text(live), ours(live)
+    waiting = handed_over(live, known_ledger(live)) is not live
     # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
     carried = read_or_none(noted) if mine else None
     before = known_ledger(live, copy) if mine else Ledger()
@@ -64,7 +67,7 @@ def reversible_request(
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
         # The apply itself reports the error.
-        return ReversibleRequest(asked, before, {}, False)
+        return ReversibleRequest(request=asked, ledger=before, given_back={}, forgotten=False, hands_over=waiting)
     back = restorable_fields(before, mine, others(live), wanted)
     ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
     request = _asking(asked, back, live, schema)
@@ -73,9 +76,12 @@ def reversible_request(
         # Restored fields stay in the ledger until something else changes, so that an apply without changes sends
         # nothing.
         ledger, text = before, noted
-    given_back = {path: ledger.owners_of(path) for path in back if not is_item(path)}
     return ReversibleRequest(
-        with_note(request, text), ledger, given_back, carried is None and bool(_unknown(live, before))
+        request=with_note(request, text),
+        ledger=ledger,
+        given_back={path: ledger.owners_of(path) for path in back if not is_item(path)},
+        forgotten=carried is None and bool(_unknown(live, before)),
+        hands_over=waiting,
     )
 
 

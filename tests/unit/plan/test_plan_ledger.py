@@ -10,6 +10,7 @@ import pytest
 from modelyard.kube import merge
 from modelyard.kube.merge import Path, fieldset
 from modelyard.kube.state import Held, essence
+from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.plan.undo.entries import noted_in
 from modelyard.plan.undo.ledger import (
     Ledger,
@@ -210,6 +211,9 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     (finding,) = [finding for finding in plan.findings if finding.code == "OWN013"]
     assert finding.target == HEAD
     assert (plan.changed, plan.pending) == ((), {HEAD})
+    assert [target.name for target in plan.targets if target.hands_over] == [HEAD]
+    read = plan_from_json(json.dumps(plan_to_json(plan._replace(findings=()))), "saved.json")
+    assert (read.changed, read.pending) == ((), {HEAD})
     assert ledger_of(named(plan, HEAD).applied).returning
 
 

@@ -12,7 +12,7 @@ from modelyard.catalog import Library, load_library
 from modelyard.cluster import Answer, Question, load_recorded
 from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan import Plan, make_plan
-from modelyard.plan.remotes import RemoteStart, dropped_remotes
+from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.report.terminal import plan_text
 from modelyard.stack import Stack, load
@@ -176,10 +176,12 @@ def test_the_text_shows_it_apart(library: Library) -> None:
 
 
 def test_a_cluster_that_is_planned_no_more_is_told_with_what_goes() -> None:
-    sides = {"": {}, "far": {SPACE: Held(managed=True)}, "near": {}}
-    (found,) = dropped_remotes(stack(), sides, ())
+    clusters = {"": {}, "far": {SPACE: Held(managed=True)}, "near": {}}
+    gone = dropped_remotes(clusters, ())
+    assert gone == {"far": ("far-jobs",)}
+    (found,) = dropped(stack(), gone)
     assert (found.code, "deletes far-jobs there" in found.summary) == ("REM014", True)
-    assert list(dropped_remotes(stack(), sides, ["far"])) == []
+    assert dropped_remotes(clusters, ["far"]) == {}
 
 
 def test_a_cluster_that_the_stack_leaves_is_something_to_apply(library: Library) -> None:
@@ -187,11 +189,12 @@ def test_a_cluster_that_the_stack_leaves_is_something_to_apply(library: Library)
     made = plan(library, stack(), after(plan(library, stack())))
     same = tuple(one._replace(action="none", changes=()) for one in made.targets)
     still = made._replace(targets=same, findings=())
-    assert (still.left, still.acts) == (0, False)
+    assert (still.dropped_remotes, still.acts) == ((), False)
     assert plan_text(still)[0].startswith("dev: no changes")
-    told = tuple(dropped_remotes(stack(), {"near": {SPACE: Held(managed=True)}}, ["far"]))
-    leaving = still._replace(findings=told)
-    assert (leaving.left, leaving.acts) == (1, True)
+    leaving = still._replace(dropped_remotes=("near",))
+    assert leaving.acts
+    read = plan_from_json(json.dumps(plan_to_json(leaving)), "saved.json")
+    assert (read.dropped_remotes, read.acts) == (("near",), True)
     *_, total, step = plan_text(leaving)
     assert total.startswith("dev: 1 remote cluster to leave, ")
     assert step == "Next: modelyard apply dev"

@@ -1,6 +1,7 @@
 """Saved plans: they come back as they were, and they notice what moved."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_j
 from modelyard.report.json import json_text
 from modelyard.report.style import Style
 from modelyard.report.terminal import plan_text
+
+EARLIER = Path(__file__).with_name("data") / "saved-by-earlier-version.json"
 
 
 def site_of(sites: Any, name: str) -> Any:
@@ -29,6 +32,29 @@ def test_a_plan_comes_back_as_it_was(sites: Any, name: str) -> None:
     assert again == plan
     assert json_text(plan_to_json(again)) == text
     assert moved(again, plan) == ()
+
+
+def test_a_plan_that_an_earlier_version_saved_still_says_what_an_apply_acts_on() -> None:
+    """It lacks the keys that say so; the codes of its findings do."""
+    text = EARLIER.read_text()
+    assert not {"handsOver", "droppedRemotes"} & {*json.loads(text), *json.loads(text)["targets"][0]}
+    plan = plan_from_json(text, "plan.json")
+    assert (plan.changed, plan.pending) == ((), {"deployment-ray-head"})
+    assert (plan.dropped_remotes, plan.acts) == (("far",), True)
+    again = plan_from_json(json_text(plan_to_json(plan._replace(findings=()))), "plan.json")
+    assert again == plan._replace(findings=())
+    assert moved(plan, again) == ()
+
+
+def test_a_remote_plan_that_an_earlier_version_saved_hands_over_by_the_findings_of_the_whole() -> None:
+    document = json.loads(EARLIER.read_text())
+    document["remotes"] = [{**document, "remote": "near", "findings": []}]
+    document["targets"] = []
+    document["findings"][0]["target"] = "near/deployment-ray-head"
+    document["sha256"] = seal(document)
+    plan = plan_from_json(json.dumps(document), "plan.json")
+    assert (plan.pending, plan.dropped_remotes) == ({"near/deployment-ray-head"}, ("far",))
+    assert [one.dropped_remotes for one in plan.remotes] == [()]
 
 
 def test_the_same_environment_gives_the_same_plan(dev: Any) -> None:
