@@ -33,6 +33,8 @@ class Composed(NamedTuple):
     """Fields that a patch left empty: they belong to somebody else."""
     patches: tuple[str, ...]
     phase: Phase
+    fits: bool
+    """Whether an API server would take every patch."""
 
 
 def compose(
@@ -48,6 +50,7 @@ def compose(
     asked: dict[Path, tuple[str, Any]] = {}
     patches: list[str] = []
     phase: Phase = "normal"
+    fits = True
     findings: list[Finding] = []
     for patch, document in parts:
         found = tuple(_directives(document.body, ""))
@@ -65,6 +68,7 @@ def compose(
             )
         wrong = [] if found else misfits(patch, TEMPLATE, document.body, schema, target)
         findings += wrong
+        fits = fits and not wrong
         if found or wrong:
             continue
         given = document.body
@@ -84,12 +88,21 @@ def compose(
             body = merge.strategic(body, given, schema) if body else given
         except merge.MergeError as error:
             findings += unfit(patch, TEMPLATE, document.body, error.errors, target)
+            fits = False
             continue
         patches.append(patch.id)
         phase = first_phase((phase, document.phase))
     origins = {path: name for path, (name, value) in asked.items() if value is not None}
     unowned = frozenset(path for path, (_, value) in asked.items() if value is None)
-    return Composed(body, origins, unowned, tuple(dict.fromkeys(patches)), phase), tuple(findings)
+    composed = Composed(
+        body=body,
+        origins=origins,
+        unowned=unowned,
+        patches=tuple(dict.fromkeys(patches)),
+        phase=phase,
+        fits=fits,
+    )
+    return composed, tuple(findings)
 
 
 def misfits(patch: PatchVersion, file: str, body: dict[str, Any], schema: merge.Type, target: str) -> list[Finding]:

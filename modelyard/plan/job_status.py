@@ -3,18 +3,15 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, ordered
 from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
 from modelyard.probes import Busy, Drain, JobSourceError
 from modelyard.probes.asking import ask
-from modelyard.stack import apply_waivers
+from modelyard.stack import waive
 from modelyard.stack.config import Stack
 from modelyard.workloads.training.backend import NoJobSource
-
-CODES = ("RES105", "RES107", "RES109")
-"""The codes of these findings. A plan does not find them, so their waivers are applied here."""
 
 
 def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
@@ -31,9 +28,9 @@ def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
     with ThreadPoolExecutor(max_workers=len(waits) + len(left)) as pool:
         told = pool.map(_look, waits), pool.map(_look_back, left)
         found = [finding for answers in told for finding in answers if finding is not None]
-    placed = apply_waivers([place_field(finding, stack) for finding in found], stack, today)
-    # The plan has already reported findings about the waivers themselves.
-    return plan._replace(findings=(*plan.findings, *(one for one in placed if one.code in CODES)))
+    # The plan does not find these, so their waivers are applied here; it has judged the waivers themselves.
+    judged, _ = waive((place_field(finding, stack) for finding in found), stack, today)
+    return plan._replace(findings=(*plan.findings, *ordered(judged)))
 
 
 def _look(drain: Drain) -> Finding | None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.catalog import Library
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.worker import size_findings
 from modelyard.kube.state import Node
@@ -17,7 +17,7 @@ from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.run_requests import Ask
 from modelyard.runs.jobs import notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
-from modelyard.stack import Stack, apply_waivers
+from modelyard.stack import Stack, waive
 
 _PASSING: Final = "node.kubernetes.io/"
 """Prefix of the taints that Kubernetes itself adds to nodes and removes again."""
@@ -39,7 +39,7 @@ def notebook_job(
         today: the day for which waivers are checked.
     """
     _, wrong = notebook_environment(stack)
-    found = [*_image(stack), *wrong, *_waived(_size(stack, chosen), stack, today)]
+    found = [*_image(stack), *wrong, *ordered(waive(_size(stack, chosen), stack, today)[0])]
     if any(one.blocks for one in found):
         return None, tuple(found)
     made = submission(stack, library, TEMPLATE, notebook_facts(stack, name, place, chosen, parameters))
@@ -96,13 +96,7 @@ def check_notebook_room(
     growth = possible_nodes(config.node_pools)
     found = check_pod_room(stack, ("notebooks",), f"notebook {shown}", ask, flavor, mine, growth)
     errors = [one._replace(severity=Severity.ERROR, remedy=_SMALLER) if one.code == "RES212" else one for one in found]
-    return tuple(one for one in _waived(errors, stack, today) if one.blocks)
-
-
-def _waived(findings: list[Finding], stack: Stack, today: date) -> list[Finding]:
-    """The findings after waivers. A plan, which knows all findings, reports those about the waivers themselves."""
-    codes = {one.code for one in findings}
-    return [one for one in apply_waivers(findings, stack, today) if one.code in codes]
+    return tuple(one for one in ordered(waive(errors, stack, today)[0]) if one.blocks)
 
 
 def _image(stack: Stack) -> list[Finding]:

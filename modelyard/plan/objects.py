@@ -12,7 +12,7 @@ from modelyard.plan.keda import freed
 from modelyard.plan.missing import unset
 from modelyard.plan.target import REPLICAS, ObjectRequest, Prepared, finish, prepare
 from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
-from modelyard.plan.unsettled import unsettled
+from modelyard.plan.unsettled import patch_errors, unsettled
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Facts, Workload
@@ -72,7 +72,7 @@ def planned_objects(
             prepared.append(request)
     findings += first_of_each(wrong, "the patch")
     gone: list[Leaving] = []
-    if not any(finding.code.startswith("PAT") and finding.severity is Severity.ERROR for finding in findings):
+    if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
         wanted = {*parts, *bases}
         gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))

@@ -69,9 +69,9 @@ def prepare(
     """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
-    if base is not None:
-        problems = (*problems, *misfits(base[0], BASE, base[1], schema, key.name))
-    if any(problem.code == MISFIT for problem in problems):
+    wrong = misfits(base[0], BASE, base[1], schema, key.name) if base is not None else ()
+    problems = (*problems, *wrong)
+    if wrong or not composed.fits:
         return None, problems
     live = state.objects.get(key)
     hindrances = _hindrances(wish, live, state)

@@ -44,6 +44,11 @@ class Unsettled(NamedTuple):
         return (finding for finding in findings if not self.judges(finding))
 
 
+def patch_errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The errors in patches: as long as there are any, some objects of the stack are unknown."""
+    return tuple(one for one in findings if one.code.startswith("PAT") and one.severity is Severity.ERROR)
+
+
 def unsettled(
     library: Library, stack: Stack, known: Facts, chosen: Iterable[Selected], findings: Iterable[Finding]
 ) -> Unsettled:
@@ -56,7 +61,7 @@ def unsettled(
         chosen: the patches that the stack uses.
         findings: the plan's findings, including those about patches.
     """
-    wrong = [one for one in findings if one.code.startswith("PAT") and one.severity is Severity.ERROR]
+    wrong = patch_errors(findings)
     if not wrong:
         return Unsettled()
     names = {finding.target for finding in wrong if finding.target}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import date
 
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Finding, Severity, ordered
 from modelyard.plan.autoscaling import queries_of
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
@@ -18,7 +18,7 @@ from modelyard.promql.parse import NotValid, parse
 from modelyard.promql.queries import Query
 from modelyard.promql.syntax import Node, Selector
 from modelyard.promql.windows import words
-from modelyard.stack import apply_waivers
+from modelyard.stack import waive
 from modelyard.stack.config import Stack
 from modelyard.stack.words import cut
 
@@ -191,10 +191,6 @@ def _shown(text: str) -> str:
 
 
 # A real Prometheus server's answers to the queries of a plan. Loaded only when you name a server.
-ANSWERS = "AUT02"
-"""Prefix of the codes of these findings. A plan does not find them, so their waivers are applied here."""
-
-
 def answers(stack: Stack, plan: Plan, server: Server, today: date) -> tuple[Finding, ...]:
     """Findings from running the queries of a plan's targets on a server now, placed and waived like the plan's own.
 
@@ -203,6 +199,5 @@ def answers(stack: Stack, plan: Plan, server: Server, today: date) -> tuple[Find
     """
     queries = queries_of(stack.config, plan.asked)
     found = check_on_server(server, queries, scrape_interval=stack.config.autoscaling.scrape_interval)
-    judged = apply_waivers([place_field(finding, stack) for finding in found], stack, today)
-    # The plan has already reported findings about the waivers themselves.
-    return tuple(finding for finding in judged if finding.code.startswith(ANSWERS))
+    # The plan does not find these, so their waivers are applied here; it has judged the waivers themselves.
+    return ordered(waive((place_field(finding, stack) for finding in found), stack, today)[0])
