@@ -65,7 +65,9 @@ def formatted_json(text: str) -> Formatted:
         before = parse_json(content)
     except json.JSONDecodeError as error:
         message = f"the text is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
-        return Formatted(text, Problem("PAT009", message, error.lineno, error.colno, "correct it here or just above"))
+        return Formatted(
+            text, Problem("PAT009", message, error.lineno, error.colno, remedy="correct it here or just above")
+        )
     except ValueError as error:
         return Formatted(text, Problem("PAT009", f"the text cannot be read: {error}", remedy="correct the value"))
     root = _read(iter(_TOKEN.findall(content)))

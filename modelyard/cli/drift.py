@@ -60,7 +60,7 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
     from modelyard.engine import EngineError, NothingAppliedError, applied_stack
     from modelyard.workloads.facts.remote import remote_clusters
 
-    nothing = StackDrift(stack.name, "nothing", stack.context, None)
+    nothing = StackDrift(stack=stack.name, state="nothing", context=stack.context, cluster=None)
     try:
         applied = applied_stack(root, stack.name)
     except NothingAppliedError as error:

@@ -198,12 +198,18 @@ def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
     plan = result.plan
     if plan is None:
         return Shown(
-            "", "\n".join(findings_text(result.findings, style_for(args, sys.stderr))) + "\n", False, False, True
+            text="",
+            errors="\n".join(findings_text(result.findings, style_for(args, sys.stderr))) + "\n",
+            planned=False,
+            changed=False,
+            blocked=True,
         )
     only = _only(plan, args.target)
     _save(root, plan, args)
     lines = plan_text(plan, style_for(args, sys.stdout), advice=args.notes, only=only, saved=args.out or "")
-    return Shown("\n".join(lines) + "\n", "", True, _changes(plan, only), plan.blocked)
+    return Shown(
+        text="\n".join(lines) + "\n", errors="", planned=True, changed=_changes(plan, only), blocked=plan.blocked
+    )
 
 
 def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:
@@ -214,11 +220,19 @@ def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -
     result = _planned(root, args, by, file)
     plan, end = result.plan, "" if several else "\n"
     if plan is None:
-        return Shown(json_text(findings_document(result.findings)) + end, "", False, False, True)
+        return Shown(
+            text=json_text(findings_document(result.findings)) + end,
+            errors="",
+            planned=False,
+            changed=False,
+            blocked=True,
+        )
     only = _only(plan, args.target)
     _save(root, plan, args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
-    return Shown(json_text(document) + end, "", True, _changes(plan, only), plan.blocked)
+    return Shown(
+        text=json_text(document) + end, errors="", planned=True, changed=_changes(plan, only), blocked=plan.blocked
+    )
 
 
 def _only(plan: Plan, names: list[str]) -> frozenset[str] | None:

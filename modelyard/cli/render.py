@@ -142,10 +142,10 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
     name, file = stack
     result = judged(root, plan_one(root, file, args.live, args.verbose), by)
     if result.plan is None or result.stack is None:
-        return Rendered(name, {}, result.findings, Exit.USAGE)
+        return Rendered(stack=name, files={}, findings=result.findings, failed=Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)
     if errors:
-        return Rendered(name, {}, errors, Exit.FINDINGS)
+        return Rendered(stack=name, files={}, findings=errors, failed=Exit.FINDINGS)
     from modelyard.report.rendered import kustomize_files, rendered_remotes, vendor_files
 
     remotes = rendered_remotes(result.plan)

@@ -58,12 +58,22 @@ def by_type() -> Mapping[str, Instance]:
 
 def _instance(row: list[str]) -> Instance:
     cloud, kind, card, gpus, whole, vram, vcpu, ram, price, region, date, note, unverified, source = row
-    # fmt: off
     return Instance(
-        cloud, kind, card, _whole(gpus), whole, _number(vram), _whole(vcpu), _number(ram), _number(price),
-        region, date, note, unverified, source,
+        cloud=cloud,
+        type=kind,
+        card_id=card,
+        gpus=_whole(gpus),
+        whole=whole,
+        gpu_memory_gb=_number(vram),
+        vcpu=_whole(vcpu),
+        memory_gib=_number(ram),
+        usd_per_hour=_number(price),
+        region=region,
+        price_date=date,
+        note=note,
+        unverified=unverified,
+        source=source,
     )
-    # fmt: on
 
 
 def _number(text: str) -> float | None:

@@ -77,7 +77,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
             raise
         return Planned(stack, None, (*findings, *damage))
     whole = _with((*findings, *wrong), plan._replace(dropped_remotes=tuple(gone)), stack, today)
-    return Planned(stack, whole, (), state, remotes=_states(starts))
+    return Planned(stack=stack, plan=whole, findings=(), state=state, remotes=_states(starts))
 
 
 def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:

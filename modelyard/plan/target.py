@@ -262,8 +262,18 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
             origin = base[0].id
         is_taken = change.path.server_text in taken
         back = None if prepared.kept is None or origin is not None else prepared.kept.given_back.get(change.path)
-        shown = hidden_change(prepared.wish.key, change.path, change.before, change.after)
-        changes.append(FieldChange(change.path, *shown, origin, owners, is_taken, back))
+        was, now = hidden_change(prepared.wish.key, change.path, change.before, change.after)
+        changes.append(
+            FieldChange(
+                path=change.path,
+                before=was,
+                after=now,
+                patch=origin,
+                owners=owners,
+                taken=is_taken,
+                back=back,
+            )
+        )
     return tuple(changes)
 
 

@@ -126,12 +126,15 @@ def trace(
     settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
     if bases and not settings and target.managed:
         settings = tuple(_settings(target, path, schema, stack, chosen, known, BASE))
+    values = (_value_at(body, path, schema) for body in (target.before, target.after))
+    before, after = hidden_change(target.key, path, *values)
     return Trace(
-        target,
-        path,
-        *hidden_change(target.key, path, *(_value_at(body, path, schema) for body in (target.before, target.after))),
-        merge.owners(target.before, path) if target.before is not None else (),
-        tuple(_without_secrets(target.key, path, setting) for setting in settings),
+        target=target,
+        path=path,
+        before=before,
+        after=after,
+        owners=merge.owners(target.before, path) if target.before is not None else (),
+        settings=tuple(_without_secrets(target.key, path, setting) for setting in settings),
     )
 
 

@@ -76,7 +76,7 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     if head is not None:
         after = tree(root, own, prefix)
         changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        return Range(Revision(base, fork), Revision(head, own), prefix, frozenset(changed))
+        return Range(base=Revision(base, fork), head=Revision(head, own), prefix=prefix, paths=frozenset(changed))
     files, absent = known(root)
     reached = reach((before.keys() | files) - absent, wanted, linked(root))
     changed = {path for path in reached.files if differs(root / path, before.get(path))}

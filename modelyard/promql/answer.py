@@ -45,15 +45,16 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
             Kind.MANY,
             tree.span[0],
             "the fallback stands beside the series it should replace: the answer can be several series",
-            "`or` adds the series of its right side whose labels the left side does not have; this one has no labels",
-            "aggregate the left side first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
+            detail="`or` adds the series of its right side whose labels the left side does not have; this one has no "
+            "labels",
+            remedy="aggregate the left side first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
         )
     return Problem(
         Kind.MANY,
         tree.span[0],
         f"the answer can be {number} series, and an autoscaler takes one number",
-        "one for each " + _differing(shape),
-        f"aggregate it: sum({query})",
+        detail="one for each " + _differing(shape),
+        remedy=f"aggregate it: sum({query})",
     )
 
 
@@ -98,8 +99,8 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
         Kind.EMPTY,
         tree.span[0],
         f"where there is {cause} the answer is empty, not 0",
-        "that is so before the first work, and after a restart of what exports it",
-        f"write {filled}",
+        detail="that is so before the first work, and after a restart of what exports it",
+        remedy=f"write {filled}",
     )
 
 
@@ -128,8 +129,8 @@ def _lost_sums(tree: Node) -> Iterator[Problem]:
                 Kind.EMPTY,
                 node.span[0],
                 "where one side of + has no series the other side is lost",
-                "+ answers nothing then, whatever waits on the other side",
-                "write (… or vector(0)) + (… or vector(0))",
+                detail="+ answers nothing then, whatever waits on the other side",
+                remedy="write (… or vector(0)) + (… or vector(0))",
             )
 
 
@@ -145,8 +146,8 @@ def _scalars(tree: Node) -> Iterator[Problem]:
                 kind,
                 node.span[0],
                 "scalar answers NaN where its argument is not exactly one series",
-                "NaN is not above 0, so that the autoscaler sleeps",
-                "give it one series: scalar(sum(…) or vector(0))",
+                detail="NaN is not above 0, so that the autoscaler sleeps",
+                remedy="give it one series: scalar(sum(…) or vector(0))",
             )
 
 
@@ -162,8 +163,8 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
                 Kind.FALLBACK,
                 node.right.span[0],
                 f"where there is no series the answer is {right.values.low:g}: GPUs are awake until there is one",
-                "as a guard against lost metrics this may be meant",
-                "write vector(0) where no series means no work",
+                detail="as a guard against lost metrics this may be meant",
+                remedy="write vector(0) where no series means no work",
             )
 
 

@@ -85,8 +85,8 @@ def _contradiction(node: syntax.Selector, labels: Labels) -> Problem:
         Kind.NEVER,
         node.span[0],
         f"no series can fit what is asked of the label {label}",
-        "the matchers of the label exclude each other",
-        'for one of several values write one matcher: =~"a|b"',
+        detail="the matchers of the label exclude each other",
+        remedy='for one of several values write one matcher: =~"a|b"',
     )
 
 
@@ -190,7 +190,7 @@ def _each(node: Call, args: tuple[Shape, ...], given: Shape, labels: Labels, val
         case "label_replace" | "label_join":
             written = node.args[1]
             labels = labels.having({written.value: ANY}) if isinstance(written, syntax.Text) else labels
-            return Shape("vector", min(1, given.least), given.most, labels, values)
+            return Shape(kind="vector", least=min(1, given.least), most=given.most, labels=labels, values=values)
         case "clamp" | "clamp_min" | "clamp_max":
             low = args[1].values if node.function != "clamp_max" else exactly(-math.inf)
             high = args[-1].values if node.function != "clamp_min" else exactly(math.inf)

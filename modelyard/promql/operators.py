@@ -161,10 +161,10 @@ def _tell_apart(node: Binary, left: Shape, right: Shape, label: str, found: list
             Kind.NEVER,
             node.span[0],
             f"the two sides of {node.operator} never meet: they always differ in the label {label}",
-            f"on the left it is {_words(left.labels, label)}, on the right {_words(right.labels, label)}; "
+            detail=f"on the left it is {_words(left.labels, label)}, on the right {_words(right.labels, label)}; "
             f"{node.operator} joins series with the same labels only",
-            f"aggregate both operands to the same labels, as in sum(…) {node.operator} sum(…), or name the labels that "
-            f"count: {node.operator} on (…)",
+            remedy=f"aggregate both operands to the same labels, as in sum(…) {node.operator} sum(…), or name the "
+            f"labels that count: {node.operator} on (…)",
         )
     )
 
@@ -205,8 +205,8 @@ def _tell_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Problem
             Kind.AMBIGUOUS,
             node.span[0],
             f"{node.operator} fails as soon as its {sides} side has two series{same or _but(labels)}",
-            "the server then answers with an error instead of a number",
-            f"aggregate that side to the labels that count: sum{by} (…)",
+            detail="the server then answers with an error instead of a number",
+            remedy=f"aggregate that side to the labels that count: sum{by} (…)",
         )
     )
 

@@ -223,7 +223,14 @@ def _node(expression: Any, places: Places) -> Node:
             inner = _node(expression.expr, places)
             step = None if expression.step is None else _seconds(expression.step)
             window, offset = _seconds(expression.range), _seconds(expression.offset)
-            return syntax.Subquery(places.windowed(inner.span), inner, window, step, offset, _pinned(expression))
+            return syntax.Subquery(
+                span=places.windowed(inner.span),
+                inner=inner,
+                window=window,
+                step=step,
+                offset=offset,
+                pinned=_pinned(expression),
+            )
         case promql_parser.Call():
             span, function = places.take("call"), expression.func
             args = tuple(_node(arg, places) for arg in expression.args)
@@ -237,7 +244,14 @@ def _node(expression: Any, places: Places) -> Node:
             span = (left.span[0], right.span[1])
             modifier = expression.modifier
             returns_bool = modifier is not None and modifier.return_bool
-            return syntax.Binary(span, str(expression.op).strip(), left, right, returns_bool, _matching(modifier))
+            return syntax.Binary(
+                span=span,
+                operator=str(expression.op).strip(),
+                left=left,
+                right=right,
+                returns_bool=returns_bool,
+                matching=_matching(modifier),
+            )
         case _:
             raise NotValid(f"{type(expression).__name__} is a part that this version does not know")
 
@@ -256,9 +270,18 @@ def _aggregate(expression: Any, places: Places) -> syntax.Aggregate:
     inner = _node(expression.expr, places)
     modifier = expression.modifier
     if modifier is None:
-        return syntax.Aggregate(span, str(expression.op), inner, param, None, ())
+        return syntax.Aggregate(
+            span=span, operator=str(expression.op), inner=inner, param=param, grouping=None, labels=()
+        )
     grouping: Any = "by" if modifier.type == promql_parser.AggModifierType.By else "without"
-    return syntax.Aggregate(span, str(expression.op), inner, param, grouping, tuple(modifier.labels))
+    return syntax.Aggregate(
+        span=span,
+        operator=str(expression.op),
+        inner=inner,
+        param=param,
+        grouping=grouping,
+        labels=tuple(modifier.labels),
+    )
 
 
 def _matching(modifier: Any) -> Matching:

@@ -140,8 +140,9 @@ def _counts(span: Span, name: str, inner: Node, what: str) -> Iterator[Problem]:
             Kind.COUNTS,
             span[0],
             f"{name} counts {what}, whatever their value: it stays above 0 while the series is there",
-            "a queue that is empty still has its series, with the value 0",
-            "where the value says how much there is, take sum or max_over_time, or count those above 0: count(… > 0)",
+            detail="a queue that is empty still has its series, with the value 0",
+            remedy="where the value says how much there is, take sum or max_over_time, or count those above 0: "
+            "count(… > 0)",
         )
 
 
@@ -160,8 +161,8 @@ def _selector(selector: Selector) -> Iterator[Problem]:
             Kind.MATCHER,
             start,
             "no metric is named: series of every metric with these labels are taken together",
-            "a rate of them fails: without their names two of them may be the same",
-            "write the metric's name before the braces",
+            detail="a rate of them fails: without their names two of them may be the same",
+            remedy="write the metric's name before the braces",
         )
     for matcher in selector.matchers:
         if matcher.label != NAME:
@@ -178,8 +179,8 @@ def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
             Kind.MATCHER,
             start,
             f"{shown} compares with this very text, not with a pattern",
-            "only =~ and !~ take regular expressions",
-            f'write {matcher.label}{wanted}"{matcher.value}"',
+            detail="only =~ and !~ take regular expressions",
+            remedy=f'write {matcher.label}{wanted}"{matcher.value}"',
         )
 
 

@@ -138,14 +138,16 @@ class Shape(NamedTuple):
 
 def scalar(values: Interval = ANYTHING) -> Shape:
     """Returns the shape of a number without series."""
-    return Shape("scalar", 1, 1, EMPTY, values)
+    return Shape(kind="scalar", least=1, most=1, labels=EMPTY, values=values)
 
 
-TEXT = Shape("string", 1, 1, EMPTY)
+TEXT = Shape(kind="string", least=1, most=1, labels=EMPTY)
 
 
 def vector(least: float, most: float, labels: Labels, values: Interval = ANYTHING) -> Shape:
     """Returns the shape of series with one sample each, at most as many as their labels allow."""
     most = min(most, labels.combinations)
     # Equal labels make one series of many: Prometheus would reject two.
-    return Shape("vector", int(min(least, most)) if least < math.inf else 1, most, labels, values)
+    return Shape(
+        kind="vector", least=int(min(least, most)) if least < math.inf else 1, most=most, labels=labels, values=values
+    )

@@ -65,8 +65,8 @@ def _walk(
                     Kind.SHORT,
                     node.span[0],
                     f"a sample counts as present for {words(LOOKBACK)}, but comes every {words(interval)} only",
-                    "between two scrapes the server answers as if the series were not there",
-                    f"take the newest of a window: last_over_time(…[{words(ENOUGH * interval)}])",
+                    detail="between two scrapes the server answers as if the series were not there",
+                    remedy=f"take the newest of a window: last_over_time(…[{words(ENOUGH * interval)}])",
                 )
             yield from _late(node.span, node.offset, late)
             yield from _pinned(node)
@@ -96,8 +96,8 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
         Kind.SHORT,
         span[0],
         f"the window of {words(window)} is shorter than two {of}s of {words(every)}",
-        f"it holds {holds}: {result}",
-        f"widen the window to {words(2 * ENOUGH * every)} or more"
+        detail=f"it holds {holds}: {result}",
+        remedy=f"widen the window to {words(2 * ENOUGH * every)} or more"
         + (", or set autoscaling.scrapeInterval to what the server does" if of == "scrape interval" else ""),
     )
 
@@ -115,16 +115,16 @@ def _far(span: Span, caller: Call | None, reach: float, late: float, longest: fl
             Kind.LONG,
             span[0],
             f"the window of {words(reach)} keeps GPUs awake that long after the work has ended",
-            f"the longest job takes {words(longest)}",
-            "shorten it to the time after which new work is no longer likely, such as 30m",
+            detail=f"the longest job takes {words(longest)}",
+            remedy="shorten it to the time after which new work is no longer likely, such as 30m",
         )
     if caller is not None and caller.function == "min_over_time" and reach > LOOKBACK:
         yield Problem(
             Kind.LONG,
             span[0],
             f"min_over_time is above 0 only after {words(reach)} of work without a pause",
-            "one sample of 0 in the window keeps the GPUs asleep",
-            "max_over_time wakes at once and sleeps when the whole window is 0",
+            detail="one sample of 0 in the window keeps the GPUs asleep",
+            remedy="max_over_time wakes at once and sleeps when the whole window is 0",
         )
 
 
@@ -167,8 +167,9 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
             Kind.LONG,
             node.span[0],
             f"the subquery is evaluated {round(steps)} times for each answer",
-            f"{words(node.window)} in steps of {words(step)}",
-            f"shorten the window, or widen the step: [{words(node.window)}:{words(max(step, node.window / 1000))}]",
+            detail=f"{words(node.window)} in steps of {words(step)}",
+            remedy="shorten the window, or widen the step: "
+            f"[{words(node.window)}:{words(max(step, node.window / 1000))}]",
         )
     if node.step is None:
         yield Problem(
@@ -183,8 +184,8 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
             Kind.STEP,
             node.span[0],
             f"the step of {words(node.step)} is finer than the data, which comes every {words(interval)}",
-            "every sample is looked at several times",
-            f"write [{words(node.window)}:{good}]",
+            detail="every sample is looked at several times",
+            remedy=f"write [{words(node.window)}:{good}]",
         )
     elif step > LOOKBACK:
         yield Problem(

@@ -50,7 +50,7 @@ class Aws(NamedTuple):
     admins: tuple[str, ...] = ()
     """ARNs of the roles that administer the cluster; its creator is not added automatically."""
     kubernetes: str = "1.35"
-    cpus: NodeGroup = NodeGroup("cpu", ("m7i.xlarge",), 2, 4, 2)
+    cpus: NodeGroup = NodeGroup(name="cpu", types=("m7i.xlarge",), least=2, most=4, wanted=2)
     gpus: tuple[NodeGroup, ...] = ()
     access: tuple[Access, ...] = ()
     cuda: str = "11.7"

@@ -169,12 +169,16 @@ def _shape(document: Document) -> Iterator[Problem]:
     value = document.value
     if value is None:
         yield Problem(
-            codes.SHAPE, "the stack file is empty", 1, 1, "add `config:` with modelyard:platform and modelyard:gpu"
+            codes.SHAPE,
+            "the stack file is empty",
+            1,
+            1,
+            remedy="add `config:` with modelyard:platform and modelyard:gpu",
         )
         return
     if not isinstance(value, dict):
         what = "a list" if isinstance(value, list) else "one plain value"
-        yield Problem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, "start with `config:`")
+        yield Problem(codes.SHAPE, f"the stack file is {what}, not a mapping", 1, 1, remedy="start with `config:`")
         return
     elsewhere, ignored = False, list[str]()
     for key in value:
@@ -194,7 +198,9 @@ def _shape(document: Document) -> Iterator[Problem]:
         else:
             ignored.append(key)
     if "config" not in value and not elsewhere:
-        yield Problem(codes.SHAPE, "the stack file has no config", 1, 1, "put the modelyard: keys under `config:`")
+        yield Problem(
+            codes.SHAPE, "the stack file has no config", 1, 1, remedy="put the modelyard: keys under `config:`"
+        )
     elif "config" in value and not isinstance(value["config"], dict):
         what = "empty" if value["config"] is None else "not a mapping"
         yield Problem(

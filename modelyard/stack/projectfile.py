@@ -45,7 +45,7 @@ def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[Proble
     value = document.value
     if not isinstance(value, dict):
         what = "empty" if value is None else "a list" if isinstance(value, list) else "one plain value"
-        yield Problem(codes.SHAPE, f"the project file is {what}, not a mapping", 1, 1, _EXAMPLE)
+        yield Problem(codes.SHAPE, f"the project file is {what}, not a mapping", 1, 1, remedy=_EXAMPLE)
         return
     yield from _folder(document, value, root)
     if only_folder:
@@ -68,7 +68,7 @@ def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[P
     if folder is None or folder == "":
         if error := outside(root, DEFAULT_FOLDER):
             summary = f"the folder of the stack files, {DEFAULT_FOLDER}, cannot be used: {error.reason}"
-            yield Problem(codes.FORM, summary, 1, 1, "make it a folder of the project")
+            yield Problem(codes.FORM, summary, 1, 1, remedy="make it a folder of the project")
     elif not isinstance(folder, str):
         summary = f"stackConfigDir is {_given(folder)}, not text"
         yield _wrong(document, "stackConfigDir", summary, "name the folder of the stack files")
@@ -79,14 +79,16 @@ def _folder(document: Document, value: dict[str, Any], root: Path) -> Iterator[P
 
 def _name(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
     if "name" not in value:
-        yield Problem(codes.MISSING_KEY, "the project has no name", 1, 1, "add `name:` with the name of the project")
+        yield Problem(
+            codes.MISSING_KEY, "the project has no name", 1, 1, remedy="add `name:` with the name of the project"
+        )
     elif not (isinstance(value["name"], str) and value["name"].strip()):
         yield _wrong(document, "name", f"name is {_given(value['name'])}, not text", "give the project a name")
 
 
 def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
     if "runtime" not in value:
-        yield Problem(codes.MISSING_KEY, "the project has no runtime", 1, 1, "add `runtime: {name: python}`")
+        yield Problem(codes.MISSING_KEY, "the project has no runtime", 1, 1, remedy="add `runtime: {name: python}`")
         return
     runtime = value["runtime"]
     name = runtime.get("name") if isinstance(runtime, dict) else runtime

@@ -77,7 +77,7 @@ def load_text(content: bytes, shown: str) -> Loaded:
         findings += [of_mistake(mistake, document, shown, nowhere=(1, 1)) for mistake in _mistakes(document)]
     elif document is not None:
         what = "empty" if document.value is None else "not a mapping"
-        shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, "start with `machines:` or `cards:`")
+        shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, remedy="start with `machines:` or `cards:`")
         findings.append(of_problem(shape, shown))
     if document is None or any(finding.severity is Severity.ERROR for finding in findings):
         return None, tuple(first(ordered(findings)))

@@ -195,5 +195,13 @@ def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldC
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
             continue
         owners = merge.owners(one.live, change.path, one.schema)
-        shown = hidden_change(one.key, change.path, change.before, change.after)
-        yield FieldChange(change.path, *shown, None, owners, False, gets.get(change.path))
+        was, now = hidden_change(one.key, change.path, change.before, change.after)
+        yield FieldChange(
+            path=change.path,
+            before=was,
+            after=now,
+            patch=None,
+            owners=owners,
+            taken=False,
+            back=gets.get(change.path),
+        )

@@ -168,7 +168,12 @@ def pipeline_submission(
     used = dict.fromkeys((leader.template, *(one.template for one in made if one.template)))
     environments = {one.environment.name: one.environment for one in made if one.environment is not None}
     objects = (_held(body) for one in made for body in one.objects)
-    return Submission((*leader.objects, *objects), found, ", ".join(used), tuple(environments.values()))
+    return Submission(
+        objects=(*leader.objects, *objects),
+        findings=found,
+        template=", ".join(used),
+        environments=tuple(environments.values()),
+    )
 
 
 class _Made(NamedTuple):

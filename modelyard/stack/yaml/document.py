@@ -274,7 +274,9 @@ class _Builder:
             if not isinstance(source, dict):
                 line, column = self.values[place]
                 what = "`<<` merges something other than a mapping"
-                raise Refused(Problem(codes.FEATURE, what, line, column, "merge an alias of a mapping: `<<: *name`"))
+                raise Refused(
+                    Problem(codes.FEATURE, what, line, column, remedy="merge an alias of a mapping: `<<: *name`")
+                )
             origin = (*place, index) if several else place
             for key, inner in source.items():
                 if key in value:
@@ -288,7 +290,7 @@ class _Builder:
 
 def _at(event: Any, code: str, message: str, remedy: str) -> Refused:
     mark = event.start_mark
-    return Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy))
+    return Refused(Problem(code, message, mark.line + 1, mark.column + 1, remedy=remedy))
 
 
 def _is_secret(value: Any) -> bool:

@@ -51,7 +51,9 @@ def composed(text: str) -> Composed:
         match event:
             case yaml.ScalarEvent() | yaml.AliasEvent():
                 style = getattr(event, "style", None) or ""
-                open_[-1].append(Node("scalar", event.start_mark, event.end_mark, False, style))
+                open_[-1].append(
+                    Node(kind="scalar", start=event.start_mark, end=event.end_mark, flow=False, style=style)
+                )
             case yaml.CollectionStartEvent():
                 begun.append(event)
                 open_.append([])

@@ -45,7 +45,9 @@ def checked(content: bytes, problems: list[Problem]) -> bytes:
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]
         remedy = "save the file as UTF-8 without a byte-order mark"
-        problems.append(Problem(codes.ENCODING, "the text starts with a byte-order mark", 1, 1, remedy, harmless=True))
+        problems.append(
+            Problem(codes.ENCODING, "the text starts with a byte-order mark", 1, 1, remedy=remedy, harmless=True)
+        )
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -53,7 +55,7 @@ def checked(content: bytes, problems: list[Problem]) -> bytes:
         what = f"the text is not UTF-8: byte 0x{content[error.start]:02x} at offset {error.start}"
         if content.startswith(_BOMS):
             what = "the text is UTF-16, not UTF-8"
-        raise Refused(Problem(codes.ENCODING, what, line, column, "save the file as UTF-8")) from None
+        raise Refused(Problem(codes.ENCODING, what, line, column, remedy="save the file as UTF-8")) from None
     if len(content.translate(None, _CONTROL)) != len(content):
         at = next(i for i, byte in enumerate(content) if byte in _CONTROL)
         what = f"the text has the control character 0x{content[at]:02x}"
@@ -88,7 +90,7 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
             if isinstance(character, int)
             else str(error)
         )
-        return Problem(codes.ENCODING, plain(what, 200), line, column, "remove it, or write it as an escape")
+        return Problem(codes.ENCODING, plain(what, 200), line, column, remedy="remove it, or write it as an escape")
     mark = error.problem_mark
     line, column = mark.line + 1, mark.column + 1
     lines = content.split(b"\n")
@@ -97,11 +99,13 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     if b"\t" in indent:
         what = "the line is indented with a tab"
         return Problem(
-            codes.SYNTAX, what, line, indent.index(b"\t") + 1, "indent with spaces; YAML takes no tabs there"
+            codes.SYNTAX, what, line, indent.index(b"\t") + 1, remedy="indent with spaces; YAML takes no tabs there"
         )
     problem = plain(error.problem or "cannot be read", 200)
     context = f" {plain(error.context, 200)}" if error.context else ""
-    return Problem(codes.SYNTAX, f"the text is not YAML:{context} {problem}", line, column, _hint(problem, source))
+    return Problem(
+        codes.SYNTAX, f"the text is not YAML:{context} {problem}", line, column, remedy=_hint(problem, source)
+    )
 
 
 def _hint(problem: str, source: bytes) -> str:

@@ -65,13 +65,25 @@ def offers(config: Config, resource: Resource, own: Own | None = None) -> tuple[
         for key in ((machine.type, ""), (machine.type, place.region)):
             usd, date, source = prices.get(key, (usd, date, source))
         limit = None if usd is None or remote.time_limit is None else usd * remote.time_limit / HOUR
-        # fmt: off
-        found.append(Offer(
-            provider.name, provider.kind, machine.type, place.region, machine.card_id, machine.gpus,
-            machine.gpu_memory_gb, machine.vcpu, machine.memory_gib, usd, limit, date, source, place.known,
-            place.unverified,
-        ))
-        # fmt: on
+        found.append(
+            Offer(
+                provider=provider.name,
+                cloud=provider.kind,
+                type=machine.type,
+                region=place.region,
+                card=machine.card_id,
+                gpus=machine.gpus,
+                gpu_memory_gb=machine.gpu_memory_gb,
+                vcpu=machine.vcpu,
+                memory_gib=machine.memory_gib,
+                usd_per_hour=usd,
+                usd_for_limit=limit,
+                price_date=date,
+                price_source=source,
+                known=place.known,
+                unverified=place.unverified,
+            )
+        )
     places = () if provider.aws is None else tuple(one.region for one in provider.aws.networks)
     return tuple(sorted(found, key=lambda offer: (bool(places) and offer.region not in places, *_rank(offer))))
 
