@@ -1,6 +1,6 @@
 """How the time and memory of ``modelyard check`` and ``plan`` grow with the nodes, teams and jobs of one stack.
 
-Every row is a project of its own: nodes with cards of several kinds and pods on them, teams in cohorts with quotas,
+Every row is a project of its own: nodes with GPUs of several models and pods on them, teams in cohorts with quotas,
 resources, and jobs on them, a third of which have a command that is queued; the project's policies are run. Whole
 processes are measured, with the operating system's own accounting.
 
@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from run import MODELYARD, figures, measure  # noqa: E402
 
-CARDS = (("A10", "NVIDIA-A10", 23028), ("A30", "NVIDIA-A30", 24576), ("A100-40GB", "NVIDIA-A100-SXM4-40GB", 40960))
+GPUS = (("A10", "NVIDIA-A10", 23028), ("A30", "NVIDIA-A30", 24576), ("A100-40GB", "NVIDIA-A100-SXM4-40GB", 40960))
 PODS = 8
 """Running on each node."""
 VERBS = ("check", "plan")
@@ -82,7 +82,7 @@ def _node(number: int, varied: bool = False) -> dict[str, Any]:
         amounts["memory"] = f"{512 * 1024 * 1024 - number * 7919 % KIB}Ki"
     taints: list[dict[str, str]] = []
     if number % 4:
-        _, product, memory = CARDS[number % 4 - 1]
+        _, product, memory = GPUS[number % 4 - 1]
         labels |= {
             "nvidia.com/gpu.product": product,
             "nvidia.com/gpu.memory": str(memory),
@@ -106,26 +106,26 @@ def _pool(size: Size) -> list[str]:
     """The sections of the stack file, as people write them."""
     lines = ["  modelyard:runtime: {image: 'images.example.com/jobs:1.4.2'}", "  modelyard:flavors:"]
     lines += [
-        f"    - {{name: {card.lower()}, gpu: {card}, labels: {{nvidia.com/gpu.product: {product}}}}}"
-        for card, product, _ in CARDS
+        f"    - {{name: {gpu.lower()}, gpu: {gpu}, labels: {{nvidia.com/gpu.product: {product}}}}}"
+        for gpu, product, _ in GPUS
     ]
     lines.append("  modelyard:teams:")
     for team in range(size.teams):
-        card = CARDS[team % len(CARDS)][0].lower()
-        quota = f"{{flavor: {card}, cpu: 320, memory: 2Ti, gpus: 20, borrow: 8}}"
+        gpu = GPUS[team % len(GPUS)][0].lower()
+        quota = f"{{flavor: {gpu}, cpu: 320, memory: 2Ti, gpus: 20, borrow: 8}}"
         lines.append(f"    - {{name: team-{team}, cohort: division-{team % 20}, quotas: [{quota}]}}")
     lines.append("  modelyard:resources:")
     for team in range(size.teams):
-        card = CARDS[team % len(CARDS)][0]
+        gpu = GPUS[team % len(GPUS)][0]
         lines.append(
-            f"    - {{name: deep-{team}, type: training, team: team-{team}, gpu: {card},"
+            f"    - {{name: deep-{team}, type: training, team: team-{team}, gpu: {gpu},"
             " workers: 2, cpu: 8, memory: 32Gi, gpus: 1}"
         )
         lines.append(f"    - {{name: tables-{team}, type: dataset, team: team-{team}}}")
     for shape in range(size.shapes):
         team = shape % size.teams
         lines.append(
-            f"    - {{name: shape-{shape}, type: training, team: team-{team}, gpu: {CARDS[team % len(CARDS)][0]},"
+            f"    - {{name: shape-{shape}, type: training, team: team-{team}, gpu: {GPUS[team % len(GPUS)][0]},"
             f" workers: {1 + shape % 4}, cpu: {4 + shape % 11}, memory: {64 + shape % 57}Gi, gpus: {1 + shape % 4}}}"
         )
     for misfit in range(size.misfits):

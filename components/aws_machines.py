@@ -12,7 +12,7 @@ from modelyard.hardware.regions import may_be_in
 from modelyard.stack.aws import Aws, NodeGroup
 from modelyard.stack.names import instead
 from modelyard.stack.words import did_you_mean
-from modelyard.workloads.remote.machines import unfit_card
+from modelyard.workloads.remote.machines import unfit_gpu
 from modelyard.workloads.remote.offers import near_regions
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
@@ -85,9 +85,9 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
         region: whether the region is known, so that types can be compared with it.
     """
     known = types("aws")
-    cards = {known[name].card_id for name in group.types if name in known}
-    if len(cards) > 1:
-        yield f"{group.name} has machines with {' and '.join(sorted(cards))}: make a group for each GPU"
+    gpus = {known[name].gpu_id for name in group.types if name in known}
+    if len(gpus) > 1:
+        yield f"{group.name} has machines with {' and '.join(sorted(gpus))}: make a group for each GPU"
     for name in group.types:
         machine = known.get(name)
         if machine is None:
@@ -99,12 +99,12 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
         if _ARM.fullmatch(name):
             yield _arm(group, name)
             continue
-        if machine.card is None or not machine.whole_gpus:
-            yield f"{group.name} has {name}: its GPU ({machine.card_id}) is not a supported whole GPU"
+        if machine.gpu is None or not machine.whole_gpus:
+            yield f"{group.name} has {name}: its GPU ({machine.gpu_id}) is not a supported whole GPU"
             continue
-        if is_cuda(aws.cuda) and (wrong := unfit_card(machine, aws.cuda, aws.images_embed_ptx)) is not None:
+        if is_cuda(aws.cuda) and (wrong := unfit_gpu(machine, aws.cuda, aws.images_embed_ptx)) is not None:
             yield f"{group.name} has {name}: it has {wrong[0]} ({wrong[1]})"
-        needs = max(MEMORY_GB, machine.card.memory_gb) * GB_IN_GIB
+        needs = max(MEMORY_GB, machine.gpu.memory_gb) * GB_IN_GIB
         if machine.memory_gib is not None and machine.memory_gib <= needs:
             yield f"{group.name} has {name}: {machine.memory_gib:g} GiB hold no worker, which needs {needs:.1f} GiB"
         if machine.vcpu is not None and machine.vcpu <= TRAINING_CPU:

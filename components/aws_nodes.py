@@ -78,7 +78,7 @@ def node_group(
         launch_template=eks.NodeGroupLaunchTemplateArgs(
             id=template.id, version=template.latest_version.apply(lambda version: str(version))
         ),
-        labels={**group.labels, **(_card_labels(group) if gpus else {})},
+        labels={**group.labels, **(_gpu_labels(group) if gpus else {})},
         taints=taints if gpus else None,
         tags=dict(aws.tags),
         # Once the group exists, an autoscaler sets the number of machines.
@@ -88,14 +88,14 @@ def node_group(
     )
 
 
-def _card_labels(group: NodeGroup) -> dict[str, str]:
+def _gpu_labels(group: NodeGroup) -> dict[str, str]:
     """The labels by which pods choose nodes with a GPU.
 
     GPU feature discovery sets the same labels on a running node. For a group without machines, an autoscaler knows only
     the group's labels: without them it would never start the first machine.
     """
     known = types("aws")
-    cards = {known[name].card for name in group.types if name in known}
-    card = cards.pop() if len(cards) == 1 else None
-    product = product_on("aws", card) if card is not None else None
+    gpus = {known[name].gpu for name in group.types if name in known}
+    gpu = gpus.pop() if len(gpus) == 1 else None
+    product = product_on("aws", gpu) if gpu is not None else None
     return {PRESENT_LABEL: "true", **({PRODUCT_LABEL: product} if product is not None else {})}

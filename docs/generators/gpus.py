@@ -5,7 +5,7 @@ from generators.markdown import code, listed, page, table
 
 def gpus() -> str:
     """The page of GPUs."""
-    from modelyard.hardware.table import table as cards
+    from modelyard.hardware.table import table as gpu_table
 
     def marked(value: object, mark: str) -> str:
         return f"{value} ({mark})" if mark else str(value)
@@ -20,10 +20,10 @@ def gpus() -> str:
             marked(row.nvlink, row.nvlink_mark),
             marked(row.compute, row.compute_mark),
         )
-        for row in cards()
+        for row in gpu_table()
     ]
-    labels = [(code(row.id), listed(row.products)) for row in cards() if row.products]
-    whys = [(f"{code(row.id)} {row.name}", row.why) for row in cards()]
+    labels = [(code(row.id), listed(row.products)) for row in gpu_table() if row.products]
+    whys = [(f"{code(row.id)} {row.name}", row.why) for row in gpu_table()]
     return page(
         "GPUs",
         "Support is decided for platform images of CUDA 11.7; `modelyard gpus --cuda 12.4` answers for another. "

@@ -14,7 +14,7 @@ from modelyard.cli.exit import Exit, Stop
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("card", nargs="*", metavar="GPU", help="only these GPUs, with their sources")
+    parser.add_argument("gpu", nargs="*", metavar="GPU", help="only these GPUs, with their sources")
     parser.add_argument("--supported", action="store_true", help="only supported GPUs")
     parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
     parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer GPUs")
@@ -47,7 +47,7 @@ def minutes(text: str) -> int:
 def run(args: Namespace) -> Exit:
     """Prints the table."""
     if args.live is not None:
-        if args.card or args.supported:
+        if args.gpu or args.supported:
             raise Stop(
                 Exit.USAGE, "GPUs are of the table, and --live shows a cluster", "give one of them: --live STACK"
             )
@@ -56,24 +56,24 @@ def run(args: Namespace) -> Exit:
         return run_live(args)
     if idle := [f"--{name}" for name in ("team", "node", "nodes", "metrics") if getattr(args, name)]:
         raise Stop(Exit.USAGE, f"{', '.join(idle)} cannot be given without --live", "modelyard gpus --live STACK")
-    from modelyard.hardware import Ambiguous, Card, find, near_cards
+    from modelyard.hardware import Ambiguous, GpuModel, find, near_gpus
     from modelyard.hardware.table import table
-    from modelyard.report.gpus import card_text, gpus_document, gpus_text
+    from modelyard.report.gpus import gpu_text, gpus_document, gpus_text
 
     try:
         rows = table(args.cuda, args.embeds_ptx)
     except ValueError as error:
         raise Stop(Exit.USAGE, str(error), "give a version such as 11.7 or 12.4") from error
-    if args.card:
+    if args.gpu:
         wanted: set[str] = set()
-        for name in args.card:
+        for name in args.gpu:
             match find(name):
-                case Card() as card:
-                    wanted.update(card.members or (card.id,))
-                case Ambiguous(_, cards):
-                    wanted |= {card.id for card in cards}
+                case GpuModel() as gpu:
+                    wanted.update(gpu.members or (gpu.id,))
+                case Ambiguous(_, gpus):
+                    wanted |= {gpu.id for gpu in gpus}
                 case _:
-                    raise Stop(Exit.USAGE, f"there is no GPU {name!r} in the table", near_cards(name))
+                    raise Stop(Exit.USAGE, f"there is no GPU {name!r} in the table", near_gpus(name))
         rows = tuple(row for row in rows if row.id in wanted)
     if args.supported:
         rows = tuple(row for row in rows if row.supported == "yes")
@@ -83,5 +83,5 @@ def run(args: Namespace) -> Exit:
         say([json_text(gpus_document(rows))])
         return Exit.FINE
     style = style_for(args, sys.stdout)
-    say(card_text(rows, style) if args.card else gpus_text(rows, style))
+    say(gpu_text(rows, style) if args.gpu else gpus_text(rows, style))
     return Exit.FINE

@@ -71,7 +71,7 @@ def run(args: Namespace) -> Exit:
 
 def _own_prices(root: Path, stack: "Stack") -> "Own":
     """The prices of whole machines in the stack's price file."""
-    from modelyard.plan.cost.prices import NO_CARD
+    from modelyard.plan.cost.prices import NO_GPU
     from modelyard.plan.cost.project import prices_of
 
     prices, findings = prices_of(root, stack)
@@ -79,8 +79,8 @@ def _own_prices(root: Path, stack: "Stack") -> "Own":
         raise Stop(Exit.USAGE, f"the price file of {stack.name} cannot be read", "", findings)
     return {
         (kind, region): (price.usd, price.date, price.source)
-        for (kind, region, card), price in prices.machines.items()
-        if card != NO_CARD
+        for (kind, region, gpu), price in prices.machines.items()
+        if gpu != NO_GPU
     }
 
 

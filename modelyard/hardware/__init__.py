@@ -1,24 +1,24 @@
 """GPUs, node labels and machine types, and the rules that a stack must follow.
 
-Owns the GPU tables with their sources (``data/``), the meaning of GPU names (``cards``), whether a GPU is supported
-and why (``verdict``, ``cuda``, ``table``), the limits with their sources (``limits``), rules for the pods of a
+Owns the GPU tables with their sources (``data/``), the meaning of GPU names (``gpu_models``), whether a GPU is
+supported and why (``verdict``, ``cuda``, ``table``), the limits with their sources (``limits``), rules for the pods of a
 stack (``rules``), the meaning of node labels (``nodes``), and the clouds' machine types (``instances``).
 
 Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.
 """
 
-from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards, products, resolve
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, products, resolve
 from modelyard.hardware.table import Row, table
 from modelyard.hardware.verdict import Verdict, verdict
 
 __all__ = [
     "Ambiguous",
-    "Card",
+    "GpuModel",
     "Row",
     "Unknown",
     "Verdict",
     "find",
-    "near_cards",
+    "near_gpus",
     "products",
     "resolve",
     "table",

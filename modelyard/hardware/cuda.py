@@ -8,7 +8,7 @@ PTX in the image, which the driver compiles. There is no workaround for chips th
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from modelyard.hardware.cards import Card, Version, cards, version
+from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, version
 
 Mode = Literal["native", "compatible", "ptx", "dropped"]
 Driver = tuple[int, ...]
@@ -47,18 +47,18 @@ MINOR_DRIVERS: dict[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.0
 
 
 @lru_cache(maxsize=512)
-def code(card: Card, asked: Version) -> Code:
-    """Returns how images of CUDA ``asked`` run on ``card``."""
-    if asked > card.cuda_last and not card.ongoing:
+def code(gpu: GpuModel, asked: Version) -> Code:
+    """Returns how images of CUDA ``asked`` run on ``gpu``."""
+    if asked > gpu.cuda_last and not gpu.ongoing:
         return Code("dropped")
-    if asked >= card.cuda_first:
-        return Code("native", _sm(card.compute), beyond=asked > card.cuda_last)
+    if asked >= gpu.cuda_first:
+        return Code("native", _sm(gpu.compute), beyond=asked > gpu.cuda_last)
     older = max(
         (
             other.compute
-            for other in cards().values()
-            if other.compute[0] == card.compute[0]
-            and other.compute[1] < card.compute[1]
+            for other in gpu_models().values()
+            if other.compute[0] == gpu.compute[0]
+            and other.compute[1] < gpu.compute[1]
             and other.cuda_first <= asked
             and (other.ongoing or asked <= other.cuda_last)
         ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from modelyard.hardware.cards import Card, cards, rows
+from modelyard.hardware.gpu_models import GpuModel, gpu_models, rows
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Provider
@@ -15,7 +15,7 @@ class Instance(NamedTuple):
 
     cloud: str
     type: str
-    card_id: str
+    gpu_id: str
     """Id in the GPU table; a few old GPUs (``m60``, ``t4g``) are not in it."""
     gpus: int | None
     whole: str
@@ -34,9 +34,9 @@ class Instance(NamedTuple):
     source: str
 
     @property
-    def card(self) -> Card | None:
+    def gpu(self) -> GpuModel | None:
         """The GPU, None if the table has none."""
-        return cards().get(self.card_id)
+        return gpu_models().get(self.gpu_id)
 
     @property
     def whole_gpus(self) -> bool:
@@ -57,11 +57,11 @@ def by_type() -> Mapping[str, Instance]:
 
 
 def _instance(row: list[str]) -> Instance:
-    cloud, kind, card, gpus, whole, vram, vcpu, ram, price, region, date, note, unverified, source = row
+    cloud, kind, gpu, gpus, whole, vram, vcpu, ram, price, region, date, note, unverified, source = row
     return Instance(
         cloud=cloud,
         type=kind,
-        card_id=card,
+        gpu_id=gpu,
         gpus=_whole(gpus),
         whole=whole,
         gpu_memory_gb=_number(vram),

@@ -1,6 +1,6 @@
 """A cloud's machine types for a GPU, and how their nodes name it. Read only when needed."""
 
-from modelyard.hardware.cards import Card, products, rows
+from modelyard.hardware.gpu_models import GpuModel, products, rows
 from modelyard.hardware.instances import Instance, instances
 from modelyard.hardware.regions import may_be_in
 
@@ -9,16 +9,16 @@ _NAMED = {"aws": 4, "gcp": 6}
 one GPU that have several names."""
 
 
-def machines(cloud: str, card: Card, region: str | None = None) -> tuple[Instance, ...]:
+def machines(cloud: str, gpu: GpuModel, region: str | None = None) -> tuple[Instance, ...]:
     """Returns the machine types of a cloud with whole GPUs of one model, by price and name.
 
     Args:
         cloud: ``aws``, ``azure`` or ``gcp``.
-        card: one variant, or a family, which stands for all of its variants.
+        gpu: one variant, or a family, which stands for all of its variants.
         region: only machine types that it offers, or whose regions are unknown; None: all.
     """
-    wanted = card.members or (card.id,)
-    found = [one for one in whole(cloud, region) if one.card_id in wanted]
+    wanted = gpu.members or (gpu.id,)
+    found = [one for one in whole(cloud, region) if one.gpu_id in wanted]
     return tuple(sorted(found, key=lambda one: (one.usd_per_hour is None, one.usd_per_hour or 0, one.type)))
 
 
@@ -31,11 +31,11 @@ def whole(cloud: str, region: str | None = None) -> tuple[Instance, ...]:
     )
 
 
-def product_on(cloud: str, card: Card) -> str | None:
+def product_on(cloud: str, gpu: GpuModel) -> str | None:
     """Returns the ``nvidia.com/gpu.product`` value on a cloud's nodes with this GPU; None if there are several."""
-    names = products(card)
+    names = products(gpu)
     if len(names) == 1:
         return names[0]
     column = _NAMED.get(cloud)
-    told = {row[2] for row in rows("labels.csv") if row[0] == card.id and column is not None and row[column]}
+    told = {row[2] for row in rows("labels.csv") if row[0] == gpu.id and column is not None and row[column]}
     return told.pop() if len(told) == 1 else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from modelyard.hardware.cards import Card, rows
+from modelyard.hardware.gpu_models import GpuModel, rows
 from modelyard.names import MIG_PREFIX
 
 _PROFILE: Final = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
@@ -46,16 +46,16 @@ class Mig(NamedTuple):
     """By name, in the table's order; empty if unknown."""
 
 
-def mig(card: Card) -> Mig | None:
+def mig(gpu: GpuModel) -> Mig | None:
     """Returns how the GPU can be divided, None if it cannot. For a family: what all its variants have in common."""
-    known = [_table().get(one) for one in card.members or (card.id,)]
+    known = [_table().get(one) for one in gpu.members or (gpu.id,)]
     first = known[0]
     return first if first is not None and all(one == first for one in known) else None
 
 
-def variants_with_mig(card: Card) -> tuple[str, ...]:
+def variants_with_mig(gpu: GpuModel) -> tuple[str, ...]:
     """Returns the ids of a family's variants with MIG; empty if none has MIG, or the GPU is not a family."""
-    return tuple(one for one in card.members if _table().get(one) is not None)
+    return tuple(one for one in gpu.members if _table().get(one) is not None)
 
 
 def resource_compute(resource: str) -> int:

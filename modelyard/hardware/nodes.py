@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, Protocol
 
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware import cuda as toolkits
-from modelyard.hardware.cards import Card, by_id, labels, products, resolve
+from modelyard.hardware.gpu_models import GpuModel, by_id, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA
 from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.shared import card_of, falls_short, least_gi, spelled
+from modelyard.hardware.rules.shared import falls_short, gpu_of, least_gi, spelled
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, MIG_PREFIX, PRODUCT_LABEL, REPLICAS_LABEL
 from modelyard.quantity import GB, parse
 from modelyard.stack.config import Stack
@@ -40,7 +40,7 @@ class NodeLike(Protocol):
 class NodeGpus(NamedTuple):
     """The GPUs of one node."""
 
-    card: Card | None
+    gpu: GpuModel | None
     """None if the node has no GPU or nothing names its GPU."""
     whole: int
     """GPUs that a pod gets whole."""
@@ -79,11 +79,11 @@ def node_gpus(node_labels: Mapping[str, str], allocatable: Mapping[str, Fraction
     )
     product = node_labels.get(PRODUCT_LABEL, "")
     base = product.partition("-MIG-")[0].removesuffix("-SHARED")
-    card = resolve(base) if base else None
-    if card is None and not base:
-        product, card = _by_cloud(node_labels)
-    kind = _kind(node_labels, card, product, count, bool(slices))
-    return NodeGpus(card, count if kind in ("whole", "unknown") else 0, kind, product, slices)
+    gpu = resolve(base) if base else None
+    if gpu is None and not base:
+        product, gpu = _by_cloud(node_labels)
+    kind = _kind(node_labels, gpu, product, count, bool(slices))
+    return NodeGpus(gpu, count if kind in ("whole", "unknown") else 0, kind, product, slices)
 
 
 def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> DriverVerdict:
@@ -121,10 +121,10 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> 
 
 
 def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
-    card = card_of(stack.config)
-    if card is None:
+    gpu = gpu_of(stack.config)
+    if gpu is None:
         return []
-    ours = set(products(card))
+    ours = set(products(gpu))
     found: dict[DriverVerdict, list[str]] = {}
     for node in nodes:
         if node.labels.get(PRODUCT_LABEL) in ours:
@@ -153,15 +153,15 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
 
     The rules without nodes check only the smallest variant.
     """
-    card = card_of(stack.config)
-    if card is None or not card.members:
+    gpu = gpu_of(stack.config)
+    if gpu is None or not gpu.members:
         return []
     found: dict[int, list[str]] = {}
     for node in nodes:
-        own = node_gpus(node.labels, node.allocatable).card if node.allocatable.get(GPU_RESOURCE) else None
-        if own is not None and own.id in card.members:
+        own = node_gpus(node.labels, node.allocatable).gpu if node.allocatable.get(GPU_RESOURCE) else None
+        if own is not None and own.id in gpu.members:
             found.setdefault(own.memory_gb, []).append(node.name)
-    short = sorted(gb for gb in found if gb > card.memory_gb and falls_short(training.memory, gb))
+    short = sorted(gb for gb in found if gb > gpu.memory_gb and falls_short(training.memory, gb))
     if not short:
         return []
     everywhere = len(short) == len(found)
@@ -174,8 +174,8 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
             Severity.ERROR if everywhere else Severity.WARNING,
             (training.role, "memory"),
             f"{field} is {spelled(training.memory)} per GPU, at least {needed} GB are needed on {few(sorted(names))}",
-            detail=f"A training pod needs as much memory as its GPU has, and gpu.model {card.short} stands for "
-            f"{', '.join(card.members)}; pods may land on any node that has one of them.",
+            detail=f"A training pod needs as much memory as its GPU has, and gpu.model {gpu.short} stands for "
+            f"{', '.join(gpu.members)}; pods may land on any node that has one of them.",
             remedy=f"set {field} to {least_gi(needed)}Gi or more"
             + ("" if everywhere else ", or name the smaller variant in gpu.model"),
             target=training.deployment,
@@ -205,17 +205,17 @@ def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
     ]
 
 
-def _kind(node_labels: Mapping[str, str], card: Card | None, product: str, count: int, slices: bool) -> Kind:
+def _kind(node_labels: Mapping[str, str], gpu: GpuModel | None, product: str, count: int, slices: bool) -> Kind:
     if "-MIG-" in product or "cloud.google.com/gke-gpu-partition-size" in node_labels:
         return "mig"
     if _shared(node_labels, product):
         return "shared"
     if not count:
         return "mig" if slices else "none"
-    if card is None:
+    if gpu is None:
         return "unknown"
     memory = node_labels.get("nvidia.com/gpu.memory", "")
-    if memory.isdigit() and int(memory) * _MIB < _WHOLE_MEMORY * _least_memory(card) * GB:
+    if memory.isdigit() and int(memory) * _MIB < _WHOLE_MEMORY * _least_memory(gpu) * GB:
         return "fraction"
     return "whole"
 
@@ -230,11 +230,11 @@ def _shared(node_labels: Mapping[str, str], product: str) -> bool:
     )
 
 
-def _least_memory(card: Card) -> int:
-    return min((by_id(member).memory_gb for member in card.members), default=card.memory_gb)
+def _least_memory(gpu: GpuModel) -> int:
+    return min((by_id(member).memory_gb for member in gpu.members), default=gpu.memory_gb)
 
 
-def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, Card | None]:
+def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, GpuModel | None]:
     """Returns the GPU from the cloud's own labels, for nodes without labels of GPU feature discovery."""
     aws = node_labels.get("karpenter.k8s.aws/instance-gpu-name", "")
     exact = labels().aws.get((aws, node_labels.get("karpenter.k8s.aws/instance-gpu-memory", "")))
@@ -248,8 +248,8 @@ def _by_cloud(node_labels: Mapping[str, str]) -> tuple[str, Card | None]:
         from modelyard.hardware.instances import by_type  # a table that few clusters need
 
         known = by_type().get(machine)
-        if known and known.whole_gpus and known.card:
-            return machine, known.card
+        if known and known.whole_gpus and known.gpu:
+            return machine, known.gpu
     return "", None
 
 

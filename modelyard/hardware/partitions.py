@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from modelyard.hardware.cards import Card, Version, resolve
+from modelyard.hardware.gpu_models import GpuModel, Version, resolve
 from modelyard.hardware.mig import Profile, mig
 from modelyard.names import GPU_RESOURCE, SHARED_RESOURCE
 from modelyard.quantity import GB
@@ -40,25 +40,25 @@ class Slice(NamedTuple):
     """Resource name, as nodes advertise it."""
     memory_gb: int | None
     """Whole GB of 10^9 bytes that a pod may use; None if unknown. With time-slicing it is that of the whole GPU."""
-    card: Card | None
+    gpu: GpuModel | None
     profile: Profile | None = None
     """Set with MIG."""
 
     @property
     def memory(self) -> Fraction | None:
         """The pod's memory to the byte: with MPS it is an equal part, which need not be a whole number of GB."""
-        if self.partition.mode == "mps" and self.card is not None and self.partition.replicas:
-            return Fraction(self.card.memory_gb * GB, self.partition.replicas)
+        if self.partition.mode == "mps" and self.gpu is not None and self.partition.replicas:
+            return Fraction(self.gpu.memory_gb * GB, self.partition.replicas)
         return None if self.memory_gb is None else Fraction(self.memory_gb * GB)
 
     @property
-    def as_card(self) -> Card | None:
+    def as_gpu(self) -> GpuModel | None:
         """The GPU with the slice's memory, to compute what fits on it."""
-        if self.card is None or self.memory_gb is None:
+        if self.gpu is None or self.memory_gb is None:
             return None
         what = f"{self.profile.name} slice" if self.profile is not None else f"{self.partition.mode} share"
-        return self.card._replace(
-            name=f"{what} of the {self.card.short}", memory_gb=max(self.memory_gb, _LEAST_MEMORY), members=()
+        return self.gpu._replace(
+            name=f"{what} of the {self.gpu.short}", memory_gb=max(self.memory_gb, _LEAST_MEMORY), members=()
         )
 
     @property
@@ -67,34 +67,34 @@ class Slice(NamedTuple):
         return {CONFIG_LABEL: self.partition.name}
 
 
-def card_name(config: Config, partition: Partition) -> str:
+def gpu_name(config: Config, partition: Partition) -> str:
     """Returns the stack file's name for the partition's GPU: its own key, its flavor's, else the stack's GPU."""
     flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
     return partition.gpu or (flavor.gpu if flavor is not None else None) or config.gpu.model
 
 
-def partition_card(config: Config, partition: Partition) -> Card | None:
+def partition_gpu(config: Config, partition: Partition) -> GpuModel | None:
     """Returns the GPU of a partition's nodes, None if its name means none or several."""
-    return resolve(card_name(config, partition))
+    return resolve(gpu_name(config, partition))
 
 
 def slices(config: Config, partition: Partition) -> Mapping[str, Slice]:
     """Returns the slices of a partition by name: the MIG profile, else the mode."""
-    card = partition_card(config, partition)
+    gpu = partition_gpu(config, partition)
     if partition.mode != "mig":
         name = SHARED_RESOURCE if partition.rename else GPU_RESOURCE
-        memory = card.memory_gb if card is not None else None
+        memory = gpu.memory_gb if gpu is not None else None
         if memory is not None and partition.mode == "mps" and partition.replicas:
             memory //= partition.replicas
-        return {partition.mode: Slice(partition, name, memory, card)}
-    found = mig(card) if card is not None else None
+        return {partition.mode: Slice(partition, name, memory, gpu)}
+    found = mig(gpu) if gpu is not None else None
     made = {}
     for name in partition.layout:
         profile = found.profiles.get(name) if found is not None else None
         if profile is None:
             continue  # A finding reports that the GPU has no such profile.
         resource = GPU_RESOURCE if partition.strategy == "single" else profile.resource
-        made[name] = Slice(partition, resource, profile.memory_gb, card, profile)
+        made[name] = Slice(partition, resource, profile.memory_gb, gpu, profile)
     return made
 
 
@@ -117,13 +117,13 @@ def slice_of(config: Config, resource: Resource) -> Slice | None:
 
 def able_to_grow(config: Config, resource: Resource) -> list[Partition]:
     """Returns the partitions on which a resource's pods use the whole GPU while others are idle."""
-    card = resolve(resource.gpu or config.gpu.model)
-    return [one for one in config.partitions if one.mode == "time-slicing" and partition_card(config, one) == card]
+    gpu = resolve(resource.gpu or config.gpu.model)
+    return [one for one in config.partitions if one.mode == "time-slicing" and partition_gpu(config, one) == gpu]
 
 
-def mps_clients(card: Card) -> int:
+def mps_clients(gpu: GpuModel) -> int:
     """Returns the number of pods that may share one GPU with MPS; 0 if MPS cannot limit them."""
-    if card.compute < MPS_COMPUTE:
+    if gpu.compute < MPS_COMPUTE:
         return 0
     below, fewer = MPS_CLIENTS_BELOW
-    return fewer if card.compute < below else MPS_CLIENTS
+    return fewer if gpu.compute < below else MPS_CLIENTS

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from modelyard.hardware.cards import rows
+from modelyard.hardware.gpu_models import rows
 from modelyard.hardware.instances import Instance
 
 _EVERYWHERE = "(same in all regions)"

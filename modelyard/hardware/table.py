@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from modelyard.findings import Severity
-from modelyard.hardware.cards import Card, cards, products
+from modelyard.hardware.gpu_models import GpuModel, gpu_models, products
 from modelyard.hardware.limits import DEFAULT_CUDA, FLOOR_TFLOPS
 from modelyard.hardware.verdict import Rule, Verdict, verdict
 
@@ -45,39 +45,39 @@ def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]
     Raises:
         ValueError: ``cuda`` is not a version.
     """
-    return tuple(sorted((_row(card, cuda, embeds_ptx) for card in cards().values()), key=_order))
+    return tuple(sorted((_row(gpu, cuda, embeds_ptx) for gpu in gpu_models().values()), key=_order))
 
 
-def _row(card: Card, cuda: str, embeds_ptx: bool) -> Row:
-    found = verdict(card, cuda, embeds_ptx)
+def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> Row:
+    found = verdict(gpu, cuda, embeds_ptx)
     return Row(
-        id=card.id,
-        name=card.name,
-        arch=card.arch,
-        tflops=card.tflops,
-        tflops_mark=card.mark("fp16_tensor_dense_tflops"),
-        memory_gb=card.memory_gb,
-        memory_mark=card.mark("vram_gb"),
-        nvlink={"built_in": "built in", "bridge": "bridge", "mixed": "depends"}[card.link] if card.nvlink else "no",
-        nvlink_mark=card.mark("nvlink") or (card.mark("nvlink_link") if card.nvlink else ""),
-        compute=f"{card.compute[0]}.{card.compute[1]}",
-        compute_mark=card.mark("compute_capability"),
+        id=gpu.id,
+        name=gpu.name,
+        arch=gpu.arch,
+        tflops=gpu.tflops,
+        tflops_mark=gpu.mark("fp16_tensor_dense_tflops"),
+        memory_gb=gpu.memory_gb,
+        memory_mark=gpu.mark("vram_gb"),
+        nvlink={"built_in": "built in", "bridge": "bridge", "mixed": "depends"}[gpu.link] if gpu.nvlink else "no",
+        nvlink_mark=gpu.mark("nvlink") or (gpu.mark("nvlink_link") if gpu.nvlink else ""),
+        compute=f"{gpu.compute[0]}.{gpu.compute[1]}",
+        compute_mark=gpu.mark("compute_capability"),
         supported={True: "yes", False: "no", None: "unknown"}[found.supported],
         rule=found.rule,
         brief=_brief(found),
         why=found.reason,
-        note=card.note,
-        products=products(card),
+        note=gpu.note,
+        products=products(gpu),
     )
 
 
 def _brief(found: Verdict) -> str:
-    card = found.card
-    known = card.tflops is not None
-    speed = f"{card.tflops:g} {'<' if (card.tflops or 0) < FLOOR_TFLOPS else '>='} {FLOOR_TFLOPS}" if known else ""
+    gpu = found.gpu
+    known = gpu.tflops is not None
+    speed = f"{gpu.tflops:g} {'<' if (gpu.tflops or 0) < FLOOR_TFLOPS else '>='} {FLOOR_TFLOPS}" if known else ""
     codes = [problem.code for problem in found.problems if problem.severity is Severity.ERROR]
     words = {
-        "GPU001": f"{speed} TFLOPS" if card.tflops else "no tensor cores",
+        "GPU001": f"{speed} TFLOPS" if gpu.tflops else "no tensor cores",
         "GPU004": "throughput unknown",
         "GPU005": f"{'dropped by' if found.code.mode == 'dropped' else 'no code in'} CUDA {found.cuda}",
         "GPU006": "too old for the device plugin",
@@ -85,7 +85,7 @@ def _brief(found: Verdict) -> str:
     if codes:
         return ", ".join(words[code] for code in codes)
     if found.rule == "table":
-        return "listed" if (card.tflops or 0) >= FLOOR_TFLOPS else f"listed, though {speed}"
+        return "listed" if (gpu.tflops or 0) >= FLOOR_TFLOPS else f"listed, though {speed}"
     how = {"native": "native code", "compatible": f"runs {found.code.sm} code"}.get(found.code.mode, "by PTX")
     return f"{speed}, {how}"
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from modelyard.findings import Severity
 from modelyard.hardware import cuda as toolkits
-from modelyard.hardware.cards import Card, labels, products, version
+from modelyard.hardware.gpu_models import GpuModel, labels, products, version
 from modelyard.hardware.limits import DEFAULT_CUDA, DEVICE_PLUGIN_COMPUTE, FLOOR_TFLOPS, LISTED
 
 Rule = Literal["table", "alternative"]
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 class Verdict(NamedTuple):
     """The answer for one GPU and one CUDA version."""
 
-    card: Card
+    gpu: GpuModel
     cuda: str
     supported: bool | None
     """None where an unknown number leaves it open."""
@@ -59,11 +59,11 @@ class Verdict(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def verdict(card: Card, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> Verdict:
-    """Whether ``card`` is supported on a platform whose images need CUDA ``cuda``.
+def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> Verdict:
+    """Whether ``gpu`` is supported on a platform whose images need CUDA ``cuda``.
 
     Args:
-        card: the GPU or family, from ``resolve``.
+        gpu: the GPU or family, from ``resolve``.
         cuda: CUDA version of the platform's images, ``major.minor``.
         embeds_ptx: whether those images carry PTX for GPUs newer than their machine code.
 
@@ -71,38 +71,38 @@ def verdict(card: Card, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> V
         ValueError: ``cuda`` is not a version.
     """
     asked = version(cuda)
-    code = toolkits.code(card, asked)
-    listed = LISTED.get(card.family)
-    problems = [*_cuda_problems(card, cuda, code, embeds_ptx), *_plugin_problems(card)]
+    code = toolkits.code(gpu, asked)
+    listed = LISTED.get(gpu.family)
+    problems = [*_cuda_problems(gpu, cuda, code, embeds_ptx), *_plugin_problems(gpu)]
     parts: list[str] = []
     used: list[str] = []
     if listed:
-        parts.append(_listed(card))
-        if card.memory_gb < listed.memory_gb:
+        parts.append(_listed(gpu))
+        if gpu.memory_gb < listed.memory_gb:
             problems.append(
                 Problem(
                     "GPU009",
                     Severity.WARNING,
-                    f"{card.short} has {card.memory_gb} GB, the listed {card.family} has {listed.memory_gb} GB",
-                    f"use the {card.family} of {listed.memory_gb} GB, or make sure that the models fit",
+                    f"{gpu.short} has {gpu.memory_gb} GB, the listed {gpu.family} has {listed.memory_gb} GB",
+                    f"use the {gpu.family} of {listed.memory_gb} GB, or make sure that the models fit",
                 )
             )
     else:
-        parts += [_unlisted(card), _throughput(card)]
-        problems += _throughput_problems(card)
+        parts += [_unlisted(gpu), _throughput(gpu)]
+        problems += _throughput_problems(gpu)
         used += ["fp16_tensor_dense_tflops", "compute_capability"]
     if not listed or asked != version(DEFAULT_CUDA) or code.mode in ("ptx", "dropped"):
-        parts.append(_code(card, cuda, code, embeds_ptx))
+        parts.append(_code(gpu, cuda, code, embeds_ptx))
         used += ["cuda_first_native"]
-    uncertain = tuple(dict.fromkeys(f"{column} ({card.mark(column)})" for column in used if card.mark(column)))
+    uncertain = tuple(dict.fromkeys(f"{column} ({gpu.mark(column)})" for column in used if gpu.mark(column)))
     if code.beyond:
-        uncertain = (*uncertain, f"cuda_last_native (checked up to {_dotted(card.cuda_last)})")
+        uncertain = (*uncertain, f"cuda_last_native (checked up to {_dotted(gpu.cuda_last)})")
     unknown = any(problem.code == "GPU004" for problem in problems)
     failed = any(problem.severity is Severity.ERROR for problem in problems if problem.code != "GPU004")
     if uncertain and not failed and not unknown:
-        problems.append(_uncertain(card, uncertain))
+        problems.append(_uncertain(gpu, uncertain))
     return Verdict(
-        card=card,
+        gpu=gpu,
         cuda=cuda,
         supported=False if failed else None if unknown else True,
         rule="table" if listed else "alternative",
@@ -113,101 +113,99 @@ def verdict(card: Card, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> V
     )
 
 
-def _listed(card: Card) -> str:
-    text = f"listed as supported ({card.family})"
-    if card.tflops is not None and card.tflops < FLOOR_TFLOPS:
-        text += f", the list wins over the floor: {_throughput(card)}"
-    if card.memory_gb < LISTED[card.family].memory_gb:
-        text += f", {card.memory_gb} GB where {LISTED[card.family].memory_gb} GB are listed"
+def _listed(gpu: GpuModel) -> str:
+    text = f"listed as supported ({gpu.family})"
+    if gpu.tflops is not None and gpu.tflops < FLOOR_TFLOPS:
+        text += f", the list wins over the floor: {_throughput(gpu)}"
+    if gpu.memory_gb < LISTED[gpu.family].memory_gb:
+        text += f", {gpu.memory_gb} GB where {LISTED[gpu.family].memory_gb} GB are listed"
     return text
 
 
-def _unlisted(card: Card) -> str:
+def _unlisted(gpu: GpuModel) -> str:
     # GPUs whose name only begins like a listed one are the usual mistake: A10G for A10, V100S for V100.
-    head = card.id.partition("-")[0].upper()
+    head = gpu.id.partition("-")[0].upper()
     alike = head[:-1] if head[:-1] in LISTED and head[-1:].isalpha() else ""
     return f"not listed ({head} is not {alike})" if alike else "not listed"
 
 
-def _throughput(card: Card) -> str:
-    if card.tflops is None:
+def _throughput(gpu: GpuModel) -> str:
+    if gpu.tflops is None:
         return f"FP16 throughput unknown, the floor is {FLOOR_TFLOPS} TFLOPS"
-    if not card.tflops:
-        return f"no tensor cores{_marked(card)}, the floor is {FLOOR_TFLOPS} FP16 TFLOPS"
-    sign = ">=" if card.tflops >= FLOOR_TFLOPS else "<"
-    return f"{card.tflops:g} FP16 TFLOPS{_marked(card)} {sign} {FLOOR_TFLOPS}"
+    if not gpu.tflops:
+        return f"no tensor cores{_marked(gpu)}, the floor is {FLOOR_TFLOPS} FP16 TFLOPS"
+    sign = ">=" if gpu.tflops >= FLOOR_TFLOPS else "<"
+    return f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)} {sign} {FLOOR_TFLOPS}"
 
 
-def _throughput_problems(card: Card) -> list[Problem]:
-    if card.tflops is None:
+def _throughput_problems(gpu: GpuModel) -> list[Problem]:
+    if gpu.tflops is None:
         return [
             Problem(
                 "GPU004",
                 Severity.ERROR,
-                f"the FP16 throughput of {card.short} is unknown, the A10 at the floor has {FLOOR_TFLOPS} TFLOPS",
+                f"the FP16 throughput of {gpu.short} is unknown, the A10 at the floor has {FLOOR_TFLOPS} TFLOPS",
                 "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk",
             )
         ]
-    if card.tflops >= FLOOR_TFLOPS:
+    if gpu.tflops >= FLOOR_TFLOPS:
         return []
-    has = f"{card.tflops:g} FP16 TFLOPS{_marked(card)}" if card.tflops else f"no tensor cores{_marked(card)}"
+    has = f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)}" if gpu.tflops else f"no tensor cores{_marked(gpu)}"
     return [
         Problem(
             "GPU001",
             Severity.ERROR,
-            f"{card.short} is not supported: {has}, the A10 at the floor has {FLOOR_TFLOPS}",
+            f"{gpu.short} is not supported: {has}, the A10 at the floor has {FLOOR_TFLOPS}",
             f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)",
         )
     ]
 
 
-def _code(card: Card, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> str:
-    mark = card.mark("cuda_first_native")
-    since = f" (from CUDA {_dotted(card.cuda_first)} on, {mark})" if mark else ""
-    compute = f"compute capability {_dotted(card.compute)}"
-    if card.mark("compute_capability"):
-        compute += f" ({card.mark('compute_capability')})"
+def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> str:
+    mark = gpu.mark("cuda_first_native")
+    since = f" (from CUDA {_dotted(gpu.cuda_first)} on, {mark})" if mark else ""
+    compute = f"compute capability {_dotted(gpu.compute)}"
+    if gpu.mark("compute_capability"):
+        compute += f" ({gpu.mark('compute_capability')})"
     if code.mode == "native":
         text = f"CUDA {cuda} has native code for {compute}{since}"
-        return (
-            f"{text}, checked up to CUDA {_dotted(card.cuda_last)}" if code.beyond else text + _old_driver(card, cuda)
-        )
+        return f"{text}, checked up to CUDA {_dotted(gpu.cuda_last)}" if code.beyond else text + _old_driver(gpu, cuda)
     if code.mode == "compatible":
         return f"runs the {code.sm} code of CUDA {cuda} ({compute})"
     if code.mode == "dropped":
-        return f"CUDA {cuda} has dropped {compute}, the last with it is {_dotted(card.cuda_last)}"
+        return f"CUDA {cuda} has dropped {compute}, the last with it is {_dotted(gpu.cuda_last)}"
     how = "compiled from the images' PTX" if embeds_ptx else "PTX only"
-    return f"no code for {compute} before CUDA {_dotted(card.cuda_first)}, {how} on {cuda}"
+    return f"no code for {compute} before CUDA {_dotted(gpu.cuda_first)}, {how} on {cuda}"
 
 
-def _old_driver(card: Card, cuda: str) -> str:
+def _old_driver(gpu: GpuModel, cuda: str) -> str:
     needed = toolkits.toolkit_driver(cuda)
-    branch = card.driver_branch.removeprefix("R")
+    branch = gpu.driver_branch.removeprefix("R")
     if needed and branch.isdigit() and int(branch) < int(needed.partition(".")[0]):
-        return f", by minor-version compatibility only (its last driver branch is {card.driver_branch})"
+        return f", by minor-version compatibility only (its last driver branch is {gpu.driver_branch})"
     return ""
 
 
-def _cuda_problems(card: Card, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> list[Problem]:
+def _cuda_problems(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> list[Problem]:
     if code.mode == "dropped":
         return [
             Problem(
                 "GPU005",
                 Severity.ERROR,
-                f"CUDA {cuda} no longer has code for {card.short} (compute capability {_dotted(card.compute)})",
-                f"choose a newer GPU, or platform images of CUDA {_dotted(card.cuda_last)} or older",
+                f"CUDA {cuda} no longer has code for {gpu.short} (compute capability {_dotted(gpu.compute)})",
+                f"choose a newer GPU, or platform images of CUDA {_dotted(gpu.cuda_last)} or older",
             )
         ]
     if code.mode != "ptx":
         return []
-    first = _dotted(card.cuda_first)
-    native = f"(compute capability {_dotted(card.compute)}, native from CUDA {first})"
+    first = _dotted(gpu.cuda_first)
+    native = f"(compute capability {_dotted(gpu.compute)}, native from CUDA {first})"
     if embeds_ptx:
         return [
             Problem(
                 "GPU005",
                 Severity.WARNING,
-                f"{card.short} runs CUDA {cuda} only through the PTX of the images {native}",
+                f"{gpu.short} runs CUDA {cuda} only through the PTX of the images {native}",
                 f"expect a slow first start while the driver compiles; images of CUDA {first} or newer avoid it",
             )
         ]
@@ -215,38 +213,38 @@ def _cuda_problems(card: Card, cuda: str, code: toolkits.Code, embeds_ptx: bool)
         Problem(
             "GPU005",
             Severity.ERROR,
-            f"CUDA {cuda} has no machine code for {card.short} {native}",
+            f"CUDA {cuda} has no machine code for {gpu.short} {native}",
             f"choose an older GPU, or images of CUDA {first} or newer; set platform.imagesEmbedPtx if they embed PTX",
         )
     ]
 
 
-def _plugin_problems(card: Card) -> list[Problem]:
-    if card.compute >= DEVICE_PLUGIN_COMPUTE:
+def _plugin_problems(gpu: GpuModel) -> list[Problem]:
+    if gpu.compute >= DEVICE_PLUGIN_COMPUTE:
         return []
     return [
         Problem(
             "GPU006",
             Severity.ERROR,
-            f"the NVIDIA device plugin does not run on {card.short} (compute capability {_dotted(card.compute)})",
+            f"the NVIDIA device plugin does not run on {gpu.short} (compute capability {_dotted(gpu.compute)})",
             f"choose a GPU of compute capability {_dotted(DEVICE_PLUGIN_COMPUTE)} or higher",
         )
     ]
 
 
-def _uncertain(card: Card, uncertain: tuple[str, ...]) -> Problem:
-    unseen = [product for product in products(card) if product in labels().unverified]
+def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...]) -> Problem:
+    unseen = [product for product in products(gpu) if product in labels().unverified]
     label = f"; nobody has seen its node label {', '.join(unseen)} either" if unseen else ""
     return Problem(
         "GPU007",
         Severity.ADVICE,
-        f"{card.short} is supported on numbers that nobody could verify: {', '.join(uncertain)}{label}",
+        f"{gpu.short} is supported on numbers that nobody could verify: {', '.join(uncertain)}{label}",
         "check them against the GPU's data sheet before buying",
     )
 
 
-def _marked(card: Card) -> str:
-    mark = card.mark("fp16_tensor_dense_tflops")
+def _marked(gpu: GpuModel) -> str:
+    mark = gpu.mark("fp16_tensor_dense_tflops")
     return f" ({mark})" if mark else ""
 
 

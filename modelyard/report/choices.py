@@ -24,7 +24,7 @@ def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str
     named = [one for one in offered.flavors if one.name]
     parts = dict.fromkeys(one for found in offered.parts.values() for one in found)
     rows = {
-        "  flavor": [safe(f"{one.name} ({one.gpu or 'no card named'})") for one in named],
+        "  flavor": [safe(f"{one.name} ({one.gpu or 'no GPU named'})") for one in named],
         "  device": list(dict.fromkeys(safe(one.gpu) for one in offered.flavors if one.gpu)),
         "  allocation": [*gpus, *(["partial"] if parts else [])],
         "  partition": [safe(_part(one)) for one in parts],

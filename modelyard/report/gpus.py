@@ -38,12 +38,12 @@ def _cells(row: Row) -> dict[str, str]:
     }
 
 
-def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
+def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     """All data of single GPUs."""
-    from modelyard.plan.cost.prices import card_prices
-    from modelyard.plan.cost.words import card_price
+    from modelyard.plan.cost.prices import gpu_prices
+    from modelyard.plan.cost.words import price_range
 
-    prices = card_prices()
+    prices = gpu_prices()
     lines: list[str] = []
     for row in rows:
         lines.append(style.bold(f"{row.id}  {row.name}"))
@@ -54,7 +54,7 @@ def card_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
             ("memory", f"{row.memory_gb} GB{_mark(row.memory_mark)}"),
             ("NVLink", row.nvlink + _mark(row.nvlink_mark)),
             ("compute", row.compute + _mark(row.compute_mark) + f", {row.arch}"),
-            ("price", card_price(prices.get(row.id))),
+            ("price", price_range(prices.get(row.id))),
             ("node labels", ", ".join(row.products) or "none known"),
             ("note", row.note),
         )

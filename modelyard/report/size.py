@@ -49,7 +49,7 @@ def size_document(stack: str, file: str, resources: Iterable[Sized]) -> dict[str
                 "name": one.resource.name,
                 "type": one.resource.type,
                 "own": one.own,
-                "card": one.card.id if one.card is not None else None,
+                "card": one.gpu.id if one.gpu is not None else None,
                 "slice": one.part.resource if one.part is not None else None,
                 "gets": {key: _plain(Fraction(value)) for key, value in one.size._asdict().items()},
                 "below": {key: _plain(value) for key, value in one.below.items()},
@@ -103,7 +103,7 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
             origin = "one slice, as it names no number"
         elif key == "gpus":
             origin = "no GPU is requested" + (f"; its jobs need {estimated}" if needed else "")
-        elif key in ("cpu", "memory") and one.size.gpus and one.card is not None and value != needed:
+        elif key in ("cpu", "memory") and one.size.gpus and one.gpu is not None and value != needed:
             origin = "its GPUs" + (f"; its jobs need {estimated}" if estimated else "")
         else:
             origin = _of_jobs(one, key) if estimated else "a default: nobody knows what its jobs need"

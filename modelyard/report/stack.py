@@ -6,7 +6,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.catalog import Selected
 from modelyard.catalog.hidden import hidden_params
-from modelyard.hardware import Card, resolve, verdict
+from modelyard.hardware import GpuModel, resolve, verdict
 from modelyard.hiding import hidden_at
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
@@ -32,7 +32,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     """GPU, workloads and patches of a stack, then its pool and its jobs if it has any."""
     config = stack.config
     lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
-    lines.extend(wrapped(_card(stack), 14, style.columns, "  GPU"))
+    lines.extend(wrapped(_gpu(stack), 14, style.columns, "  GPU"))
     modes = ", ".join(active(config).allocations(config)) or "none"
     lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, style.columns, "  allocation"))
     lines.extend(
@@ -70,14 +70,14 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
     }
 
 
-def _card(stack: Stack) -> str:
+def _gpu(stack: Stack) -> str:
     config = stack.config
-    card = resolve(config.gpu.model)
-    if not isinstance(card, Card):
+    gpu = resolve(config.gpu.model)
+    if not isinstance(gpu, GpuModel):
         return f"{config.gpu.model} (not in the table)"
-    found = verdict(card, config.platform.cuda, config.platform.images_embed_ptx)
+    found = verdict(gpu, config.platform.cuda, config.platform.images_embed_ptx)
     backend = active(config)
-    return f"{backend.gpus(config)} × {card.name} a {backend.unit}: {found.reason}"
+    return f"{backend.gpus(config)} × {gpu.name} a {backend.unit}: {found.reason}"
 
 
 def _replicas(workload: Workload) -> str:

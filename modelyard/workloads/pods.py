@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from modelyard import quantity
-from modelyard.hardware import Card, products, resolve
+from modelyard.hardware import GpuModel, products, resolve
 from modelyard.stack.config import Config
 from modelyard.workloads.training import BACKENDS, Backend
 
@@ -73,7 +73,7 @@ def _training(config: Config, backend: Backend) -> Iterator[Workload]:
             image=head.image,
             nodes="cpu",
         )
-    card, sizes, gpus = resolve(config.gpu.model), backend.sizes(config), backend.gpus(config)
+    gpu, sizes, gpus = resolve(config.gpu.model), backend.sizes(config), backend.gpus(config)
     active = backend.name == config.training
     scaled = config.autoscaling.mode != "none"
     yield Workload(
@@ -86,6 +86,6 @@ def _training(config: Config, backend: Backend) -> Iterator[Workload]:
         grace_period=sizes.grace_period,
         image=sizes.image,
         nodes="gpu",
-        products=products(card) if isinstance(card, Card) else (),
+        products=products(gpu) if isinstance(gpu, GpuModel) else (),
         active=active,
     )

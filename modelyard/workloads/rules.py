@@ -5,7 +5,7 @@ pods, but a switch would start them: what would then be an error is reported as 
 """
 
 from modelyard.findings import Finding, Severity, ordered
-from modelyard.hardware.rules.card import card_findings
+from modelyard.hardware.rules.gpu import gpu_findings
 from modelyard.hardware.rules.partitions import partition_findings
 from modelyard.hardware.rules.pods import Applied, PodSizes, sizes_of
 from modelyard.hardware.rules.service import service_findings
@@ -19,7 +19,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
     Quantities and versions must be well-formed: the stack's schema has checked them. Waivers are not applied.
     """
     config = stack.config
-    findings = [*card_findings(stack), *service_findings(stack, _service(config))]
+    findings = [*gpu_findings(stack), *service_findings(stack, _service(config))]
     for backend in BACKENDS.values():
         own = [*backend.rules(stack), *backend.pod_rules(stack, backend.pods(config))]
         findings += _idle(own, backend) if backend.name != config.training else own

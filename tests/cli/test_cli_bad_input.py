@@ -26,12 +26,12 @@ def said(result: Any, code: str, line: int, *words: str) -> None:
         ("T4", "GPU001", ("T4 is not supported", "65 FP16 TFLOPS", "125")),
     ],
 )
-def test_cards_that_cannot_train(project: Any, refused: Any, model: str, code: str, words: tuple[str, ...]) -> None:
+def test_gpus_that_cannot_train(project: Any, refused: Any, model: str, code: str, words: tuple[str, ...]) -> None:
     project.edit(("model: A10", f"model: {model}"))
     said(refused("check", "dev", code=1), code, 11, *words)
 
 
-def test_memory_below_what_the_card_needs(project: Any, refused: Any) -> None:
+def test_memory_below_what_the_gpu_needs(project: Any, refused: Any) -> None:
     project.edit(("memory: 32Gi\n    image: images.example.com/ml-platform/ray", "memory: 12Gi\n    image: x.io/ray"))
     said(
         refused("check", "dev", code=1),

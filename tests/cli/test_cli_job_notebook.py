@@ -99,7 +99,7 @@ def test_a_stack_without_an_image(notebook: Path, refused: Any, project: Any) ->
     assert "stacks/Pulumi.dev.yaml:4" in said
 
 
-def test_sizes_are_held_against_the_chosen_card(notebook: Path, refused: Any, project: Any) -> None:
+def test_sizes_are_held_against_the_chosen_gpu(notebook: Path, refused: Any, project: Any) -> None:
     project.edit(("notebook:1}", "notebook:1, memory: 20Gi, cpu: 2}"))
     said = submit(refused, notebook, "--stack", "dev", "--flavor", "a30", code=1)
     assert "RES001 notebooks.memory is 20Gi (21.47 GB) per GPU, at least 24 GB are needed" in said

@@ -21,7 +21,7 @@ def test_gpus(run: Any) -> None:
     assert set(only) == {"yes"}
     assert "121 FP16 TFLOPS < 125" in run("gpus", "l4").words
     h100 = json.loads(run("gpus", "H100", "--cuda", "12.4", "--json").out)["cards"]
-    assert {card["supported"] for card in h100} == {"yes"}
+    assert {gpu["supported"] for gpu in h100} == {"yes"}
 
 
 def test_patches(run: Any) -> None:

@@ -151,7 +151,7 @@ def test_all_that_is_wrong_with_a_group_is_told_at_once() -> None:
         assert any(word in one for one in found), word
 
 
-def test_a_card_is_judged_for_the_platforms_cuda() -> None:
+def test_a_gpu_is_judged_for_the_platforms_cuda() -> None:
     hopper = GOOD._replace(**gpus("p5.48xlarge"))
     assert list(problems(hopper._replace(cuda="12.4"))) == []
 

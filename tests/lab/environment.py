@@ -41,7 +41,7 @@ PLURALS = {
     ("kueue.x-k8s.io/v1beta2", "Topology"): "apis/kueue.x-k8s.io/v1beta2/topologies",
     ("kueue.x-k8s.io/v1beta2", "WorkloadPriorityClass"): "apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
 }
-CARDS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}
+GPUS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA-A30"}
 """The product label of each environment's GPU nodes."""
 Object = dict[str, Any]
 Done = subprocess.CompletedProcess[str]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from modelyard.plan import FIELD_MANAGER, Plan
-from tests.lab.environment import CARDS, Environment, Object, Run, comparable, environment
+from tests.lab.environment import GPUS, Environment, Object, Run, comparable, environment
 
 TRAINS = {
     "dev": "ray-model-training-worker",
@@ -90,7 +90,7 @@ def test_pods_run_where_they_belong(applied: Applied) -> None:
     replicas = env.deployment(f"deployment-{side}")["spec"]["replicas"]
     trainers = env.nodes_of(side)
     assert len(trainers) == replicas
-    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} == {CARDS[env.name]}
+    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} == {GPUS[env.name]}
     for app in ("ray-head", "model-service"):
         nodes = env.nodes_of(app)
         assert len(nodes) == env.deployment(f"deployment-{app}")["spec"]["replicas"]

@@ -9,7 +9,7 @@ import yaml
 
 from lab import Lab
 from modelyard.plan import FIELD_MANAGER, Plan
-from tests.lab.environment import CARDS, NAMESPACE, Environment, Object, Run, comparable, environment
+from tests.lab.environment import GPUS, NAMESPACE, Environment, Object, Run, comparable, environment
 
 WORKLOADS = ("model-service", "ray-head", "ray-model-training-worker", "model-training-tasks-gpu")
 SECTIONS = ("modelService", "rayHead", "rayWorker", "celery")
@@ -118,7 +118,7 @@ def test_pods_run_where_they_belong(applied: Applied) -> None:
     # Where an autoscaler will set the number, a new Deployment starts with none.
     assert len(trainers) == (0 if asleep else env.deployment(f"deployment-{side}")["spec"]["replicas"])
     assert asleep or trainers
-    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} <= {CARDS[env.name]}
+    assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} <= {GPUS[env.name]}
     for app in ("ray-head", "model-service"):
         nodes = env.nodes_of(app)
         assert len(nodes) == env.deployment(f"deployment-{app}")["spec"]["replicas"]
@@ -161,7 +161,7 @@ def test_the_mode_cannot_be_switched_under_what_runs(applied: Applied) -> None:
     assert env.plan().changed == ()
 
 
-def test_what_an_autoscaler_wakes_lands_on_the_card_and_is_left_alone(applied: Applied) -> None:
+def test_what_an_autoscaler_wakes_lands_on_the_gpu_and_is_left_alone(applied: Applied) -> None:
     env = applied.environment
     if env.name != "staging":
         return  # the others have no autoscaler
@@ -169,7 +169,7 @@ def test_what_an_autoscaler_wakes_lands_on_the_card_and_is_left_alone(applied: A
         env.lab.kubectl("scale", f"deployment/deployment-{side}", "--replicas=1", "--namespace", NAMESPACE)
         env.settle()
         (node,) = env.nodes_of(side)
-        assert node["metadata"]["labels"]["nvidia.com/gpu.product"] == CARDS["staging"]
+        assert node["metadata"]["labels"]["nvidia.com/gpu.product"] == GPUS["staging"]
     env.up()
     for side in ("model-training-tasks-gpu", "ray-model-training-worker"):
         assert env.deployment(f"deployment-{side}")["spec"]["replicas"] == 1

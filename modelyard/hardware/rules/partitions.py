@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.cards import Card, by_id, near_cards
+from modelyard.hardware.gpu_models import GpuModel, by_id, near_gpus
 from modelyard.hardware.mig import Mig, fits, mig, variants_with_mig
 from modelyard.hardware.partitions import (
     CONFIG_LABEL,
     MIG_LABEL,
     MPS_CLIENTS,
     RESERVED,
-    card_name,
+    gpu_name,
     mps_clients,
-    partition_card,
+    partition_gpu,
 )
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Path, Stack
@@ -66,11 +66,11 @@ def _all(stack: Stack) -> Iterator[Finding]:
         yield from _nodes(stack, index, partition, seen)
         yield from _settings(stack, index, partition)
         yield from _named(stack, index, partition)
-        card = partition_card(stack.config, partition)
+        gpu = partition_gpu(stack.config, partition)
         # The GPU of an undefined flavor is unknown; the stack's GPU says nothing about it.
         astray = partition.gpu is None and partition.flavor not in (None, *(one.name for one in stack.config.flavors))
-        if card is not None and not astray:
-            yield from _divided(stack, index, partition, card)
+        if gpu is not None and not astray:
+            yield from _divided(stack, index, partition, gpu)
         yield _isolation(stack, index, partition)
 
 
@@ -107,16 +107,16 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
                 detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
             )
         seen.setdefault(partition.flavor, partition.name)
-    card = partition_card(config, partition)
-    name = card_name(config, partition)
+    gpu = partition_gpu(config, partition)
+    name = gpu_name(config, partition)
     # Findings about a flavor's or the stack's GPU are reported at that setting.
-    if partition.gpu is not None and card is None:
+    if partition.gpu is not None and gpu is None:
         yield stack.finding(
             "PAR002",
             Severity.ERROR,
             (*where, "gpu"),
             f"partition {partition.name} is of the GPU {name}, which is not one GPU",
-            near_cards(name),
+            near_gpus(name),
         )
 
 
@@ -167,21 +167,21 @@ def _named(stack: Stack, index: int, partition: Partition) -> Iterator[Finding]:
         )
 
 
-def _divided(stack: Stack, index: int, partition: Partition, card: Card) -> Iterator[Finding]:
+def _divided(stack: Stack, index: int, partition: Partition, gpu: GpuModel) -> Iterator[Finding]:
     """Checks that the GPU can be divided this way."""
     where: Path = ("partitions", index)
     if partition.mode == "mps":
-        yield from _clients(stack, (*where, "replicas"), partition, card)
+        yield from _clients(stack, (*where, "replicas"), partition, gpu)
     if partition.mode != "mig":
         return
-    found = mig(card)
-    variants = variants_with_mig(card)
+    found = mig(gpu)
+    variants = variants_with_mig(gpu)
     if found is None and len(variants) > 1:
         yield stack.finding(
             "PAR002",
             Severity.ERROR,
             (*where, "gpu" if partition.gpu else "mode"),
-            f"partition {partition.name} is of the {card.short}, whose variants have different MIG profiles",
+            f"partition {partition.name} is of the {gpu.short}, whose variants have different MIG profiles",
             f"name one of them in gpu: {', '.join(variants)}",
             detail="; ".join(f"{one}: {_names(mig(by_id(one)))}" for one in variants),
         )
@@ -190,14 +190,14 @@ def _divided(stack: Stack, index: int, partition: Partition, card: Card) -> Iter
             "PAR004",
             Severity.ERROR,
             (*where, "mode"),
-            f"partition {partition.name} is of the {card.short}, which has no MIG",
+            f"partition {partition.name} is of the {gpu.short}, which has no MIG",
             "take mps or time-slicing, or nodes whose GPU has MIG",
         )
     else:
-        yield from _layout(stack, (*where, "layout"), partition, card, found)
+        yield from _layout(stack, (*where, "layout"), partition, gpu, found)
 
 
-def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: Mig) -> Iterator[Finding]:
+def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, found: Mig) -> Iterator[Finding]:
     layout = partition.layout
     lacking = [name for name in layout if name not in found.profiles]
     if not found.profiles:
@@ -205,7 +205,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: 
             "PAR005",
             Severity.WARNING,
             where,
-            f"nobody knows the MIG profiles of the {card.short}: the layout of {partition.name} is not checked",
+            f"nobody knows the MIG profiles of the {gpu.short}: the layout of {partition.name} is not checked",
             "compare it with `nvidia-smi mig -lgip` on a node",
         )
         return
@@ -214,7 +214,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: 
             "PAR005",
             Severity.ERROR,
             (*where, name),
-            f"the {card.short} has no MIG profile {name}",
+            f"the {gpu.short} has no MIG profile {name}",
             f"its profiles are {_names(found)}",
         )
     if lacking or not layout:
@@ -234,7 +234,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: 
             "PAR006",
             Severity.WARNING,
             where,
-            f"nobody knows whether {words} fit on one {card.short}",
+            f"nobody knows whether {words} fit on one {gpu.short}",
             "compare it with `nvidia-smi mig -lgipp` on a node",
         )
     elif not verdict:
@@ -244,21 +244,21 @@ def _layout(stack: Stack, where: Path, partition: Partition, card: Card, found: 
             "PAR006",
             Severity.ERROR,
             where,
-            f"{words} do not fit on one {card.short}",
+            f"{words} do not fit on one {gpu.short}",
             f"take fewer or smaller slices; alone, a GPU takes {most}",
             detail=f"they take {compute} of {found.instances} compute slices, and each has to lie on memory slices of "
             "its own, at places that its profile may have",
         )
 
 
-def _clients(stack: Stack, where: Path, partition: Partition, card: Card) -> Iterator[Finding]:
-    most = mps_clients(card)
+def _clients(stack: Stack, where: Path, partition: Partition, gpu: GpuModel) -> Iterator[Finding]:
+    most = mps_clients(gpu)
     if not most:
         yield stack.finding(
             "PAR007",
             Severity.ERROR,
             (*where[:-1], "mode"),
-            f"partition {partition.name} is of the {card.short}, on which MPS cannot limit its clients",
+            f"partition {partition.name} is of the {gpu.short}, on which MPS cannot limit its clients",
             "take time-slicing; MPS needs a V100 or a newer GPU",
         )
     elif (partition.replicas or 0) > most:
@@ -267,7 +267,7 @@ def _clients(stack: Stack, where: Path, partition: Partition, card: Card) -> Ite
             "PAR007",
             Severity.ERROR,
             where,
-            f"{partition.replicas} pods would share one {card.short}, and the device plugin's MPS takes {most}",
+            f"{partition.replicas} pods would share one {gpu.short}, and the device plugin's MPS takes {most}",
             f"set replicas to {most} or less",
             detail=f"Its control daemon ends with an error above {most} on this GPU{why}.",
         )

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.cards import Card, Version, resolve, version
+from modelyard.hardware.gpu_models import GpuModel, Version, resolve, version
 from modelyard.hardware.limits import TRAINING_CPU
 from modelyard.quantity import GB, GI, cpu, parse
 from modelyard.stack.config import Config, Stack
@@ -17,7 +17,7 @@ def release(config: Config) -> Version | None:
         return None
 
 
-def card_of(config: Config) -> Card | None:
+def gpu_of(config: Config) -> GpuModel | None:
     """Returns the stack's GPU, None if its name means none or several."""
     return resolve(config.gpu.model)
 

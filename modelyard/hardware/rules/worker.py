@@ -1,13 +1,13 @@
 """Rules for Ray workers and Celery replicas: memory and CPU by GPU, time to finish a job, a pod to run it."""
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.cards import by_id
+from modelyard.hardware.gpu_models import by_id
 from modelyard.hardware.limits import MEMORY_GB
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import (
-    card_of,
     cpu_finding,
     falls_short,
+    gpu_of,
     least_gi,
     memory_finding,
     spelled,
@@ -40,24 +40,24 @@ def size_findings(
 
 def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]:
     path, memory, gpus, target = (pods.role, "memory"), pods.memory, pods.gpus, pods.deployment
-    card = card_of(stack.config)
-    if card is not None and slice_gb is not None:
-        card = card._replace(name=f"slice of the {card.short}", memory_gb=slice_gb, members=())
-    minimum = max(MEMORY_GB, card.memory_gb) if card else MEMORY_GB
-    if card is None:
+    gpu = gpu_of(stack.config)
+    if gpu is not None and slice_gb is not None:
+        gpu = gpu._replace(name=f"slice of the {gpu.short}", memory_gb=slice_gb, members=())
+    minimum = max(MEMORY_GB, gpu.memory_gb) if gpu else MEMORY_GB
+    if gpu is None:
         detail = f"A training pod needs {MEMORY_GB} GB a GPU, or the GPU's own memory where that is more."
     else:
-        mark = f" ({card.mark('vram_gb')})" if card.mark("vram_gb") else ""
+        mark = f" ({gpu.mark('vram_gb')})" if gpu.mark("vram_gb") else ""
         detail = (
             f"A training pod needs the larger of {MEMORY_GB} GB and the GPU's memory for each GPU; "
-            f"{card.short} has {card.memory_gb} GB{mark}."
+            f"{gpu.short} has {gpu.memory_gb} GB{mark}."
         )
     if gpus > 1:
         detail += f" The value is per GPU: a pod with {plural(gpus, 'GPU')} gets {gpus} times as much."
     short = memory_finding(stack, "RES001", path, memory, minimum, what=" per GPU", detail=detail, target=target)
-    if short or card is None or not card.members:
+    if short or gpu is None or not gpu.members:
         return short
-    largest = max(by_id(member).memory_gb for member in card.members)
+    largest = max(by_id(member).memory_gb for member in gpu.members)
     if not falls_short(memory, largest):
         return []
     return [
@@ -65,10 +65,10 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
             "GPU010",
             Severity.ADVICE,
             path,
-            f"{'.'.join(path)} is {spelled(memory)} per GPU, enough for the {card.short} of {card.memory_gb} GB "
+            f"{'.'.join(path)} is {spelled(memory)} per GPU, enough for the {gpu.short} of {gpu.memory_gb} GB "
             f"but not for the one of {largest} GB",
-            detail=f"gpu.model {card.short} stands for {', '.join(card.members)}: pods may land on any of them.",
-            remedy=f"name the variant in gpu.model ({' or '.join(card.members)}), or set {least_gi(largest)}Gi",
+            detail=f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods may land on any of them.",
+            remedy=f"name the variant in gpu.model ({' or '.join(gpu.members)}), or set {least_gi(largest)}Gi",
             target=target,
         )
     ]

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import Card, products, resolve
+from modelyard.hardware import GpuModel, products, resolve
 from modelyard.kube.scheduling.capacity import amount
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.run_requests import Ask
@@ -70,7 +70,7 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
     several = "; Kueue admits all of them or none" * (ask.workers > 1)
     why, remedy = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}", _less(ask.workers)
     if not flavors and (others := gpu_flavors(config, team)):
-        have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any card')})" for one in others)
+        have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
         why = f"it asks for {' or '.join(ask.products)}, and its team's quotas are of {have}"
         remedy = "name another GPU in gpu of the resource, or give the team a quota of a flavor with this one"
     return Short(_gpus(ask, wanted), str(most), why, remedy)
@@ -117,8 +117,8 @@ def check_resource_quotas(
         name = one.part.resource if one.part is not None else GPU_RESOURCE
         if _is_uncounted(name, team):
             continue
-        card = resolve(resource.gpu or config.gpu.model) if one.part is None else None
-        flavors = gpu_flavors(config, team, products(card) if isinstance(card, Card) else ())
+        gpu = resolve(resource.gpu or config.gpu.model) if one.part is None else None
+        flavors = gpu_flavors(config, team, products(gpu) if isinstance(gpu, GpuModel) else ())
         have = sum((quotas.most(team, flavor.name, name) for flavor in flavors), Fraction(0))
         pods = max(one.size.workers, resource.scale.most if resource.scale is not None else 0)
         wanted = pods * one.size.gpus

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import Card, near_cards, products, resolve
+from modelyard.hardware import GpuModel, near_gpus, products, resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on, whole
 from modelyard.hardware.regions import offered, region_names
@@ -61,10 +61,10 @@ def possible_nodes(pools: Iterable[NodePool]) -> tuple[Node, ...]:
 
 def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     """Whether machines with the pool's GPU exist, and one label identifies them."""
-    card = resolve(pool.gpu)
-    if card is None:
+    gpu = resolve(pool.gpu)
+    if gpu is None:
         summary = f"node pool {pool.name} is of the GPU {pool.gpu}, which is in no table"
-        yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_cards(pool.gpu))
+        yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_gpus(pool.gpu))
         return
     regions = region_names(pool.cloud)
     if pool.region is not None and regions and pool.region not in regions:
@@ -73,23 +73,23 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             "QUE020", Severity.ERROR, (*where, "region"), summary, instead(pool.region, set(regions), "regions")
         )
         return
-    there = machines(pool.cloud, card, pool.region)
+    there = machines(pool.cloud, gpu, pool.region)
     place = f" in {pool.region}" if pool.region is not None else ""
     if not there:
-        summary = f"{pool.cloud} rents no machine with whole {card.short}{place}"
-        remedy, detail = _instead_of(pool, card)
+        summary = f"{pool.cloud} rents no machine with whole {gpu.short}{place}"
+        remedy, detail = _instead_of(pool, gpu)
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, remedy, detail=detail)
         return
     yield from _zones(stack, pool, where, regions)
-    yield from _types(stack, pool, where, card, {one.type for one in there}, place)
-    if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, card) is None:
+    yield from _types(stack, pool, where, gpu, {one.type for one in there}, place)
+    if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, gpu) is None:
         yield stack.finding(
             "QUE021",
             Severity.ERROR,
             (*where, "gpu"),
-            f"nodes call the {card.short} by {len(products(card))} names, and a pool has one",
+            f"nodes call the {gpu.short} by {len(products(gpu))} names, and a pool has one",
             f"name the variant, or one of them in the pool's labels: {PRODUCT_LABEL}",
-            detail=f"names of the product label: {', '.join(products(card)) or 'none that is known'}",
+            detail=f"names of the product label: {', '.join(products(gpu)) or 'none that is known'}",
         )
 
 
@@ -98,10 +98,10 @@ def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]
 
     The stack's own GPU is checked where the stack file names it.
     """
-    card, platform = resolve(pool.gpu), stack.config.platform
-    if card is None or card == resolve(stack.config.gpu.model):
+    gpu, platform = resolve(pool.gpu), stack.config.platform
+    if gpu is None or gpu == resolve(stack.config.gpu.model):
         return
-    found = verdict(card, platform.cuda, platform.images_embed_ptx)
+    found = verdict(gpu, platform.cuda, platform.images_embed_ptx)
     for problem in found.refusals:
         yield stack.finding(
             problem.code,
@@ -114,14 +114,14 @@ def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]
         )
 
 
-def _instead_of(pool: NodePool, card: Card) -> tuple[str, str]:
+def _instead_of(pool: NodePool, gpu: GpuModel) -> tuple[str, str]:
     """Alternatives where a cloud has no machine with a GPU: remedy and detail."""
-    here = {one.card.id for one in whole(pool.cloud, pool.region) if one.card is not None}
+    here = {one.gpu.id for one in whole(pool.cloud, pool.region) if one.gpu is not None}
     remedy = f"name a GPU that it rents there: {_some(here, 12)}"
-    regions = {place.region for one in machines(pool.cloud, card) for place in offered(one)}
+    regions = {place.region for one in machines(pool.cloud, gpu) for place in offered(one)}
     if regions:
         return f"{remedy}; or another region", f"it has them in {_some(regions)}"
-    clouds = " and ".join(cloud for cloud in NODE_CLASSES if machines(cloud, card))
+    clouds = " and ".join(cloud for cloud in NODE_CLASSES if machines(cloud, gpu))
     return remedy, f"of other clouds, there are some on {clouds}" if clouds else ""
 
 
@@ -142,20 +142,20 @@ def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) ->
             )
 
 
-def _types(stack: Stack, pool: NodePool, where: Path, card: Card, there: set[str], place: str) -> Iterator[Finding]:
+def _types(stack: Stack, pool: NodePool, where: Path, gpu: GpuModel, there: set[str], place: str) -> Iterator[Finding]:
     for number, name in enumerate(pool.types):
         if name in there:
             continue
         known = by_type().get(name)
-        has = known.card.short if known is not None and known.card is not None else "another GPU"
+        has = known.gpu.short if known is not None and known.gpu is not None else "another GPU"
         if known is None:
             why, remedy = "is in no table", did_you_mean(name, there) or f"there are {_some(there)}"
         elif known.cloud != pool.cloud:
             why, remedy = f"is a machine of {known.cloud}", f"{pool.cloud} has {_some(there)}"
-        elif known.card_id not in (card.members or (card.id,)):
-            why, remedy = f"has {has}, not {card.short}", f"with {card.short} there are {_some(there)}"
+        elif known.gpu_id not in (gpu.members or (gpu.id,)):
+            why, remedy = f"has {has}, not {gpu.short}", f"with {gpu.short} there are {_some(there)}"
         else:
-            why, remedy = f"has no whole {card.short}{place}", f"there are {_some(there)}"
+            why, remedy = f"has no whole {gpu.short}{place}", f"there are {_some(there)}"
         summary = f"machine type {name} of node pool {pool.name} {why}"
         yield stack.finding("QUE020", Severity.ERROR, (*where, "types", number), summary, remedy)
 

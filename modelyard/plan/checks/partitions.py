@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
-from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_card, slices
+from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_gpu, slices
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import COUNT_LABEL, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.stack.config import Config, Stack
@@ -68,8 +68,8 @@ def _could_be(config: Config, partition: Partition, node: Node) -> bool:
     if flavor is not None:
         wanted = {key: value for key, value in node_labels(flavor).items() if key != CONFIG_LABEL}
         return wanted.items() <= node.labels.items()
-    card = partition_card(config, partition)
-    return card is not None and node.labels.get(PRODUCT_LABEL) in products(card) and CONFIG_LABEL not in node.labels
+    gpu = partition_gpu(config, partition)
+    return gpu is not None and node.labels.get(PRODUCT_LABEL) in products(gpu) and CONFIG_LABEL not in node.labels
 
 
 def _unlabelled(

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import near_cards, products, resolve
+from modelyard.hardware import near_gpus, products, resolve
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL
 from modelyard.plan.values import TargetPlan
@@ -31,7 +31,7 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     for section in ("flavors", "teams", "priorities"):
         yield from named_twice(stack, "QUE001", section)
     for index, flavor in enumerate(config.flavors):
-        yield from _card(stack, index, flavor)
+        yield from _gpu(stack, index, flavor)
         yield from _topology(stack, index, flavor)
     known = {flavor.name for flavor in config.flavors}
     for index, team in enumerate(config.teams):
@@ -42,28 +42,28 @@ def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
         yield from _capacity(stack, there)
 
 
-def _card(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
+def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
     """Whether one label identifies the flavor's GPU."""
     if flavor.gpu is None:
         return
-    card = resolve(flavor.gpu)
-    if card is None:
+    gpu = resolve(flavor.gpu)
+    if gpu is None:
         yield stack.finding(
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
             f"flavor {flavor.name} is of the GPU {flavor.gpu}, which is in no table",
-            near_cards(flavor.gpu),
+            near_gpus(flavor.gpu),
         )
         return
-    names = products(card)
+    names = products(gpu)
     if len(names) != 1 and not any(name.startswith("nvidia.com/gpu.") for name in flavor.labels):
         have = ", ".join(names) or "none that is known"
         yield stack.finding(
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"nodes call the {card.short} by {len(names)} names, and a flavor has one",
+            f"nodes call the {gpu.short} by {len(names)} names, and a flavor has one",
             "name one of them in the flavor's labels: nvidia.com/gpu.product",
             detail=f"names of the product label: {have}",
         )

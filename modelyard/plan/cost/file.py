@@ -13,9 +13,9 @@ from typing import Any
 
 from modelyard.files import ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
-from modelyard.hardware import near_cards, resolve
-from modelyard.hardware.cards import by_id
-from modelyard.plan.cost.prices import NO_CARD, Prices
+from modelyard.hardware import near_gpus, resolve
+from modelyard.hardware.gpu_models import by_id
+from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
@@ -81,14 +81,14 @@ def load_text(content: bytes, shown: str) -> Loaded:
         findings.append(of_problem(shape, shown))
     if document is None or any(finding.severity is Severity.ERROR for finding in findings):
         return None, tuple(first(ordered(findings)))
-    return Prices(_machines(document), _cards(document)), ordered(findings)
+    return Prices(_machines(document), _gpus(document)), ordered(findings)
 
 
 def _mistakes(document: Document) -> list[Mistake]:
     found = [
         *islice(_repeated(document, "machines", _machine_key), MOST_COUNTED + 1),
-        *islice(_repeated(document, "cards", _card_key), MOST_COUNTED + 1),
-        *islice(_unknown_cards(document), MOST_COUNTED + 1),
+        *islice(_repeated(document, "cards", _gpu_key), MOST_COUNTED + 1),
+        *islice(_unknown_gpus(document), MOST_COUNTED + 1),
     ]
     if not gate(schema_text()).is_valid(document.value):
         from modelyard.stack.explain import mistakes_in
@@ -110,13 +110,13 @@ def _machine_key(item: Mapping[str, Any]) -> tuple[str, ...]:
     kind, region, gpu = item.get("type"), item.get("region", ""), item.get("gpu", "")
     if not (isinstance(kind, str) and isinstance(region, str) and isinstance(gpu, str)):
         return ()
-    card = resolve(gpu)
-    return kind, region, card.id if card is not None else gpu
+    model = resolve(gpu)
+    return kind, region, model.id if model is not None else gpu
 
 
-def _card_key(item: Mapping[str, Any]) -> tuple[str, ...]:
-    card = resolve(item["model"]) if isinstance(item.get("model"), str) else None
-    return () if card is None else (card.id,)
+def _gpu_key(item: Mapping[str, Any]) -> tuple[str, ...]:
+    gpu = resolve(item["model"]) if isinstance(item.get("model"), str) else None
+    return () if gpu is None else (gpu.id,)
 
 
 def _repeated(
@@ -134,15 +134,15 @@ def _repeated(
             yield Mistake((section, index), codes.DUPLICATE_KEY, summary, remedy, at_key=True)
 
 
-def _unknown_cards(document: Document) -> Iterator[Mistake]:
+def _unknown_gpus(document: Document) -> Iterator[Mistake]:
     for section, key in (("machines", "gpu"), ("cards", "model")):
         for index, item in _entries(document, section):
             given = item.get(key)
-            if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_CARD) or resolve(given):
+            if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_GPU) or resolve(given):
                 continue
             path: Path = (section, index, key)
             summary = f"{name(path)} is {quoted(given)}, not one GPU of the table"
-            yield Mistake(path, codes.CHOICE, summary, near_cards(given))
+            yield Mistake(path, codes.CHOICE, summary, near_gpus(given))
 
 
 def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
@@ -150,32 +150,32 @@ def _machines(document: Document) -> dict[tuple[str, str, str], Price]:
     single: dict[tuple[str, str, str], Price] = {}
     shared: dict[tuple[str, str, str], Price] = {}
     for index, item in _entries(document, "machines"):
-        kind, region, card = _machine_key(item)
+        kind, region, gpu = _machine_key(item)
         price = _price("machine", kind, document, ("machines", index, "usdPerHour"), item)
-        if members := _members(card):
+        if members := _members(gpu):
             shared |= {(kind, region, member): price for member in members}
         else:
-            single[kind, region, card] = price
+            single[kind, region, gpu] = price
     return {**shared, **single}
 
 
-def _cards(document: Document) -> dict[str, Price]:
+def _gpus(document: Document) -> dict[str, Price]:
     """Prices by the GPU's id."""
     single: dict[str, Price] = {}
     shared: dict[str, Price] = {}
     for index, item in _entries(document, "cards"):
-        card = by_id(*_card_key(item))
-        price = _price("card", card.short, document, ("cards", index, "usdPerGpuHour"), item)
-        if card.members:
-            shared |= dict.fromkeys(card.members, price)
+        gpu = by_id(*_gpu_key(item))
+        price = _price("card", gpu.short, document, ("cards", index, "usdPerGpuHour"), item)
+        if gpu.members:
+            shared |= dict.fromkeys(gpu.members, price)
         else:
-            single[card.id] = price
+            single[gpu.id] = price
     return {**shared, **single}
 
 
-def _members(card: str) -> tuple[str, ...]:
+def _members(gpu: str) -> tuple[str, ...]:
     """The GPUs in a family, each of which may have its own price."""
-    return by_id(card).members if card not in ("", NO_CARD) else ()
+    return by_id(gpu).members if gpu not in ("", NO_GPU) else ()
 
 
 def _price(unit: Any, named: str, document: Document, path: Path, item: Mapping[str, Any]) -> Price:

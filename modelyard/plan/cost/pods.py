@@ -281,7 +281,7 @@ def _offer(pods: Pods, places: Sequence[Node], prices: Prices) -> _Offer:
         each[node.name] = price.usd * (pods.gpus if price.unit == "card" else _share(pods, node))
         used[price] = None
     if not places:
-        each, used = _by_card(pods, prices)
+        each, used = _by_gpu(pods, prices)
     return _Offer(names, each or None, tuple(used), "" if each else _homeless(pods))
 
 
@@ -326,15 +326,15 @@ def _homeless(pods: Pods) -> str:
     return f"no known {kind} may hold its pods"
 
 
-def _by_card(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
+def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
     """What a pod costs by its requested GPUs while no node exists, such as in a node pool scaled to zero."""
-    if not prices.cards or not pods.gpus:
+    if not prices.gpus or not pods.gpus:
         return {}, {}
-    cards = {card.id: prices.cards.get(card.id) for card in map(resolve, _products(pods)) if card is not None}
-    used = {price: None for price in cards.values() if price is not None}
-    if None in cards.values():
+    gpus = {gpu.id: prices.gpus.get(gpu.id) for gpu in map(resolve, _products(pods)) if gpu is not None}
+    used = {price: None for price in gpus.values() if price is not None}
+    if None in gpus.values():
         return {}, {}
-    return {card: price.usd * pods.gpus for card, price in cards.items() if price is not None}, used
+    return {gpu: price.usd * pods.gpus for gpu, price in gpus.items() if price is not None}, used
 
 
 def _products(pods: Pods) -> Iterator[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"
-NO_CARD = "none"
+NO_GPU = "none"
 """In place of a GPU: only machines without GPUs."""
 _EVERYWHERE = "(same in all regions)"
 
@@ -27,7 +27,7 @@ class Prices(NamedTuple):
 
     machines: Mapping[tuple[str, str, str], Price] = {}
     """By type, region and GPU: an id of the GPU table, or ``none``. Empty means every region, or any GPU."""
-    cards: Mapping[str, Price] = {}
+    gpus: Mapping[str, Price] = {}
     """By id in the GPU table."""
 
 
@@ -41,7 +41,7 @@ def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
     The project's price of the machine comes first, then its price of the GPU, then the list price of the machine.
     A list price is valid only in its own region: the next region may cost a third more.
     """
-    own = _own_machine(node, prices) or _own_card(node, prices)
+    own = _own_machine(node, prices) or _own_gpu(node, prices)
     if own is not None:
         return own, ""
     kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
@@ -95,17 +95,17 @@ def _own_machine(node: Node, prices: Prices) -> Price | None:
         return None
     kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
     found = node_gpus(node.labels, node.allocatable)
-    card = found.card.id if found.card is not None else NO_CARD if found.kind == "none" else ""
-    places = ((kind, where, which) for which in (card, "") for where in (region, ""))
+    gpu = found.gpu.id if found.gpu is not None else NO_GPU if found.kind == "none" else ""
+    places = ((kind, where, which) for which in (gpu, "") for where in (region, ""))
     return next((prices.machines[place] for place in places if place in prices.machines), None)
 
 
-def _own_card(node: Node, prices: Prices) -> Price | None:
-    if not prices.cards:
+def _own_gpu(node: Node, prices: Prices) -> Price | None:
+    if not prices.gpus:
         return None
     found = node_gpus(node.labels, node.allocatable)
     # A slice or a shared GPU is not a whole GPU.
-    return prices.cards.get(found.card.id) if found.kind == "whole" and found.card is not None else None
+    return prices.gpus.get(found.gpu.id) if found.kind == "whole" and found.gpu is not None else None
 
 
 def _nowhere(node: Node) -> str:
@@ -116,10 +116,10 @@ def _nowhere(node: Node) -> str:
 
 
 # What a GPU costs by the hour on the machines that the clouds list.
-class CardPrice(NamedTuple):
+class GpuPrice(NamedTuple):
     """The list prices of the machines that have a GPU, for one hour of one GPU."""
 
-    card_id: str
+    gpu_id: str
     usd: Money
     cheapest: str
     """The cheapest machine type, with its cloud: ``lambda gpu_1x_a10``."""
@@ -130,7 +130,7 @@ class CardPrice(NamedTuple):
     """Whether the lowest or highest price depends on an unverified number of GPUs."""
 
 
-def card_prices(table: Iterable[Instance] | None = None) -> Mapping[str, CardPrice]:
+def gpu_prices(table: Iterable[Instance] | None = None) -> Mapping[str, GpuPrice]:
     """List prices by the GPU's id; a GPU that no cloud lists with a price is left out.
 
     A machine counts if it has a known number of whole GPUs. Fractions of a GPU, and prices of a GPU
@@ -144,15 +144,15 @@ def card_prices(table: Iterable[Instance] | None = None) -> Mapping[str, CardPri
         price = listed(row)
         # A price of a GPU alone has no machine size.
         if price is not None and row.whole_gpus and row.gpus and row.vcpu is not None:
-            found.setdefault(row.card_id, []).append((price.usd / row.gpus, row, price))
-    return {card: _range(card, offers) for card, offers in found.items()}
+            found.setdefault(row.gpu_id, []).append((price.usd / row.gpus, row, price))
+    return {gpu: _range(gpu, offers) for gpu, offers in found.items()}
 
 
-def _range(card: str, offers: list[tuple[Fraction, Instance, Price]]) -> CardPrice:
+def _range(gpu: str, offers: list[tuple[Fraction, Instance, Price]]) -> GpuPrice:
     offers.sort(key=lambda offer: (offer[0], offer[1].type))
     (low, first, _), (high, last, _) = offers[0], offers[-1]
-    return CardPrice(
-        card_id=card,
+    return GpuPrice(
+        gpu_id=gpu,
         usd=Money(low, high),
         cheapest=f"{first.cloud} {first.type}",
         dearest=f"{last.cloud} {last.type}",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, Total
 
 if TYPE_CHECKING:
-    from modelyard.plan.cost.prices import CardPrice
+    from modelyard.plan.cost.prices import GpuPrice
 
 Span = Literal["day", "month"]
 HOURS: dict[Span, int] = {"day": 24, "month": 730}
@@ -154,7 +154,7 @@ def jobs_only(one: JobsOnly) -> str:
     return f"remote cluster {one.cluster} costs only while its jobs run, {limit}"
 
 
-def card_price(price: "CardPrice | None") -> str:
+def price_range(price: "GpuPrice | None") -> str:
     """``USD 1.29–3.26 a GPU-hour, list prices 2026-06-18 and undated``, or ``unknown``."""
     if price is None:
         return UNKNOWN

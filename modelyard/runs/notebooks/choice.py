@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from modelyard.hardware import near_cards, resolve
-from modelyard.hardware.partitions import Slice, partition_card, slices
+from modelyard.hardware import near_gpus, resolve
+from modelyard.hardware.partitions import Slice, partition_gpu, slices
 from modelyard.names import GPU_RESOURCE
 from modelyard.runs.notebooks.place import Problem
 from modelyard.stack.config import Allocation, Config
@@ -82,22 +82,22 @@ def _flavor(
     config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[Problem]
 ) -> Flavor | None:
     """The only flavor that fits the choice; ``whole``: GPUs of it that the team must be able to hold; None: any."""
-    card = resolve(choice.device) if choice.device is not None else None
-    if choice.device is not None and card is None:
+    gpu = resolve(choice.device) if choice.device is not None else None
+    if choice.device is not None and gpu is None:
         summary = _empty("GPU", choice.device) or f"{choice.device} is not the name of one GPU"
-        problems.append(Problem(summary, near_cards(choice.device)))
+        problems.append(Problem(summary, near_gpus(choice.device)))
     known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
         names = [name for name in known if name]
         problems.append(Problem(_no("flavor", choice.flavor), instead(choice.flavor, names, "flavors")))
         return None
-    if choice.device is not None and card is None:
+    if choice.device is not None and gpu is None:
         return None
     able = [
         flavor
         for flavor in known.values()
         if choice.flavor in (None, flavor.name)
-        and (card is None or (flavor.gpu is not None and resolve(flavor.gpu) == card))
+        and (gpu is None or (flavor.gpu is not None and resolve(flavor.gpu) == gpu))
     ]
     # If no team was chosen, a flavor that no team has is not a candidate.
     teams = (team,) if team is not None else teams_here(config)
@@ -127,7 +127,7 @@ def _flavor(
         remedy = f"its quotas have {'whole ' * parted}GPUs of: {have}"
         problems.append(Problem(summary, remedy + "; or take --allocation partial" * parted))
     else:
-        have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no card'})" for one in known.values())
+        have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no GPU'})" for one in known.values())
         problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
     return None
 
@@ -219,7 +219,7 @@ def counted(team: Team) -> frozenset[str]:
 def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:
     if partition.flavor is not None:
         return partition.flavor == flavor.name
-    return flavor.gpu is not None and partition_card(config, partition) == resolve(flavor.gpu)
+    return flavor.gpu is not None and partition_gpu(config, partition) == resolve(flavor.gpu)
 
 
 def _no(kind: str, name: str) -> str:

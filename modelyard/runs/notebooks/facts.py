@@ -70,8 +70,8 @@ def products_of(chosen: Chosen) -> list[str]:
     """Product labels that nodes may have for the stack's GPU, if no flavor sets them."""
     if chosen.part is not None:
         return []
-    card = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None
-    return list(products(card)) if card is not None else []
+    gpu = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None
+    return list(products(gpu)) if gpu is not None else []
 
 
 def _arguments(place: Place, parameters: Mapping[str, str]) -> list[str]:

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import Card, cuda, resolve
-from modelyard.hardware.cards import version
+from modelyard.hardware import GpuModel, cuda, resolve
+from modelyard.hardware.gpu_models import version
 from modelyard.hardware.nodes import driver_verdict
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.environments import Environment, Fault, Pinned
@@ -125,16 +125,16 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
     files, platform = environment.files, stack.config.platform
     if files is None or files.lock is None or files.faults:
         return
-    card = resolve(stack.config.gpu.model)
+    gpu = resolve(stack.config.gpu.model)
     for asked, package in cuda_of(files.lock.packages):
         shown = f"{package.name} {package.version}"
-        if isinstance(card, Card) and cuda.code(card, version(asked)).mode == "dropped":
-            last = ".".join(map(str, card.cuda_last))
+        if isinstance(gpu, GpuModel) and cuda.code(gpu, version(asked)).mode == "dropped":
+            last = ".".join(map(str, gpu.cuda_last))
             yield stack.finding(
                 "ENV007",
                 Severity.WARNING,
                 ("environments", index),
-                f"environment {environment.name} has {shown} of CUDA {asked}, which does not run on the {card.short}",
+                f"environment {environment.name} has {shown} of CUDA {asked}, which does not run on the {gpu.short}",
                 f"take versions for CUDA {last} or older",
             )
             continue

@@ -5,7 +5,7 @@ from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
 from modelyard import quantity
-from modelyard.hardware import Card, products, resolve
+from modelyard.hardware import GpuModel, products, resolve
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.facts.environments import image_with, run_environment
@@ -189,8 +189,8 @@ def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:
 
 
 def _products(config: Config, named: str | None) -> tuple[str, ...]:
-    card = resolve(named or config.gpu.model)
-    return products(card) if isinstance(card, Card) else ()
+    gpu = resolve(named or config.gpu.model)
+    return products(gpu) if isinstance(gpu, GpuModel) else ()
 
 
 def _namespace(config: Config, team: str | None) -> str:

@@ -54,16 +54,16 @@ def types_of(pool: NodePool) -> tuple[str, ...]:
         return pool.types
     from modelyard.hardware.machines import machines  # only stacks with pools read the tables of machines
 
-    card = resolve(pool.gpu)
-    return tuple(sorted(one.type for one in machines(pool.cloud, card, pool.region))) if card is not None else ()
+    gpu = resolve(pool.gpu)
+    return tuple(sorted(one.type for one in machines(pool.cloud, gpu, pool.region))) if gpu is not None else ()
 
 
 def own_labels(pool: NodePool) -> dict[str, str]:
     """Returns the labels that every node of a pool has, known in advance to check pods' node selectors against them."""
     from modelyard.hardware.machines import product_on
 
-    card = resolve(pool.gpu)
-    product = product_on(pool.cloud, card) if card is not None else None
+    gpu = resolve(pool.gpu)
+    product = product_on(pool.cloud, gpu) if gpu is not None else None
     return {PRESENT_LABEL: "true", **({PRODUCT_LABEL: product} if product is not None else {}), **pool.labels}
 
 
@@ -92,5 +92,5 @@ def is_for_pools(wanted: Mapping[str, str], pools: Iterable[NodePool]) -> bool:
     """Whether nodes with these labels should come from a pool: the pool is named, or a pool has the GPU."""
     if NODE_POOL_LABEL in wanted:
         return True
-    card = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}
-    return bool(card) and any(gives(pool, card) for pool in pools)
+    gpu = {key: value for key, value in wanted.items() if key == PRODUCT_LABEL}
+    return bool(gpu) and any(gives(pool, gpu) for pool in pools)

@@ -17,8 +17,8 @@ _RECLAIM: Final[Mapping[Reclaim | Within, str]] = {"any": "Any", "lower": "Lower
 
 def node_labels(flavor: Flavor) -> dict[str, str]:
     """Returns the labels of a flavor's nodes. If nodes name its GPU in several ways, ``labels`` must set the name."""
-    card = resolve(flavor.gpu) if flavor.gpu is not None else None
-    names = products(card) if card is not None else ()
+    gpu = resolve(flavor.gpu) if flavor.gpu is not None else None
+    names = products(gpu) if gpu is not None else ()
     told = {PRODUCT_LABEL: names[0]} if len(names) == 1 else {}
     return {**told, **flavor.labels}
 
@@ -39,14 +39,14 @@ def has_gpus(flavor: Flavor) -> bool:
 
 
 def gpu_flavors(
-    config: Config, team: Team, cards: Collection[str] = (), resource: str | None = None
+    config: Config, team: Team, product_names: Collection[str] = (), resource: str | None = None
 ) -> tuple[Flavor, ...]:
     """Returns the flavors whose GPUs a team has or may borrow, in the order of its quotas.
 
     Args:
         config: the stack's config.
         team: one of its teams.
-        cards: names that nodes may give the GPU; empty: any GPU.
+        product_names: names that nodes may give the GPU; empty: any GPU.
         resource: the requested resource, whole GPUs or slices; None: either.
     """
     lent = {
@@ -67,7 +67,7 @@ def gpu_flavors(
     return tuple(
         flavor
         for flavor in map(known.__getitem__, ordered)
-        if not cards or node_labels(flavor).get(PRODUCT_LABEL) in (None, *cards)
+        if not product_names or node_labels(flavor).get(PRODUCT_LABEL) in (None, *product_names)
     )
 
 
@@ -76,7 +76,7 @@ def apart(team: Team) -> frozenset[str]:
     return frozenset(quota.flavor for quota in team.quotas) - {one.flavor for one in team.quotas if one.cpu is not None}
 
 
-def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str], resource: str) -> bool:
+def takes_any_place(config: Config, team: Team, gpus: int, product_names: Collection[str], resource: str) -> bool:
     """Whether pods must declare that any place of a topology is fine.
 
     A flavor with a topology takes only pods that ask for a place, unless every flavor of the queue has a topology.
@@ -85,10 +85,10 @@ def takes_any_place(config: Config, team: Team, gpus: int, cards: Collection[str
         config: the stack's config.
         team: the team in whose queue the pods wait.
         gpus: GPUs of one pod.
-        cards: names that nodes may give the GPU; empty: any GPU.
+        product_names: names that nodes may give the GPU; empty: any GPU.
         resource: the resource name of its GPUs.
     """
-    found = gpu_flavors(config, team, cards, resource) if gpus else ()
+    found = gpu_flavors(config, team, product_names, resource) if gpus else ()
     return bool(found) and all(flavor.topology for flavor in found)
 
 

@@ -43,26 +43,26 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
             f"{machine.type} has {what}",
             "choose a machine with whole GPUs",
         )
-    yield from _card(stack, where, machine)
+    yield from _gpu(stack, where, machine)
     yield from _size(stack, where, machine, one)
     yield from _region(stack, where, resource, provider.kind, machine, own)
 
 
-def unfit_card(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
+def unfit_gpu(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
     """Returns what is wrong with a machine's GPU, and why; None if it is supported."""
-    card = machine.card
-    if card is None:
-        return f"the GPU {machine.card_id}, of which nothing is known", ""
-    found = verdict(card, cuda, embeds_ptx)
+    gpu = machine.gpu
+    if gpu is None:
+        return f"the GPU {machine.gpu_id}, of which nothing is known", ""
+    found = verdict(gpu, cuda, embeds_ptx)
     if not found.refusals:
         return None
     word = "not supported" if found.supported is False else "not known to be supported"
-    return f"the {card.short}, which is {word}", found.reason
+    return f"the {gpu.short}, which is {word}", found.reason
 
 
-def _card(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
+def _gpu(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
     platform = stack.config.platform
-    if (wrong := unfit_card(machine, platform.cuda, platform.images_embed_ptx)) is not None:
+    if (wrong := unfit_gpu(machine, platform.cuda, platform.images_embed_ptx)) is not None:
         yield stack.finding(
             "REM005",
             Severity.ERROR,

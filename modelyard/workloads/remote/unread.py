@@ -124,9 +124,9 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
 def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
     """Checks that the resource names the GPU of the machine that it rents."""
     machine, wanted = machine_of(stack.config, resource), resolve(resource.gpu or "")
-    if machine is None or machine.card is None or wanted is None or machine.card_id in (wanted.members or (wanted.id,)):
+    if machine is None or machine.gpu is None or wanted is None or machine.gpu_id in (wanted.members or (wanted.id,)):
         return
-    why = f"{machine.type} has the {machine.card.short}"
+    why = f"{machine.type} has the {machine.gpu.short}"
     remedy = "drop it, or rent a machine with that GPU"
     yield _finding(stack, (*where, "gpu"), f"resource {resource.name}", f"gpu {resource.gpu}", why, remedy)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Final
 
-from modelyard.hardware import Card
+from modelyard.hardware import GpuModel
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
 from modelyard.quantity import GB, GI, parse
 from modelyard.stack.jobs import Job, JobType
@@ -36,14 +36,14 @@ _MOST_MEMORY: Final = amount(MOST_MEMORY)
 """Text that most estimates contain, formatted once: a large stack has thousands of them."""
 
 
-def estimate(job: Job, card: Card | None) -> Estimate:
+def estimate(job: Job, gpu: GpuModel | None) -> Estimate:
     """Estimates what a job needs.
 
     Args:
         job: the job with its sizes.
-        card: the GPU, for its memory; None if it is unknown.
+        gpu: the GPU, for its memory; None if it is unknown.
     """
-    return _FORMULAS[job.type](job, card)
+    return _FORMULAS[job.type](job, gpu)
 
 
 class _Sum:
@@ -94,7 +94,7 @@ def _partitions(data: Fraction, found: _Sum) -> int:
     return found.whole("cores in all", f"partitions ÷ {WAVES}", Fraction(pieces, WAVES), "cores", "waves")
 
 
-def _data_sink(job: Job, _card: Card | None) -> Estimate:
+def _data_sink(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates a job that streams rows: a core holds one partition at a time."""
     found = _Sum()
     data = _data(job, found)
@@ -108,7 +108,7 @@ def _data_sink(job: Job, _card: Card | None) -> Estimate:
     return found.result(Need(1, cpu, memory, 0), notes=("a stream takes the time it takes; more workers load faster",))
 
 
-def _dataset(job: Job, _card: Card | None) -> Estimate:
+def _dataset(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates a job with the whole dataset in the workers' memory, for joins and aggregates."""
     found = _Sum()
     data = _data(job, found)
@@ -124,9 +124,9 @@ def _dataset(job: Job, _card: Card | None) -> Estimate:
     return found.result(Need(workers, cpu, found.gi("memory", formula, each, "convention"), 0))
 
 
-def _training(job: Job, card: Card | None) -> Estimate:
+def _training(job: Job, gpu: GpuModel | None) -> Estimate:
     """Estimates training: with parameters, on GPUs; otherwise with the whole dataset in the memory of one pod."""
-    return _deep_training(job, card) if job.model.parameters is not None else _classic_training(job)
+    return _deep_training(job, gpu) if job.model.parameters is not None else _classic_training(job)
 
 
 def _classic_training(job: Job) -> Estimate:
@@ -143,7 +143,7 @@ def _classic_training(job: Job) -> Estimate:
     return found.result(Need(1, cpu, each, 0), notes=("one pod: few of these libraries divide a model among several",))
 
 
-def _deep_training(job: Job, card: Card | None) -> Estimate:
+def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
     found = _Sum()
     model = job.model
     assert model.parameters is not None
@@ -157,29 +157,29 @@ def _deep_training(job: Job, card: Card | None) -> Estimate:
     missing = _absent(model__activation=model.activation)
     notes = ("activations come on top of it",) if missing else ()
     found.term("CUDA", "what a process takes on each GPU", CUDA, "bytes", "training")
-    if card is None:
+    if gpu is None:
         needed = found.term("GPU memory", "their sum", needed + CUDA, "bytes")
         return found.result(Need(gpu_memory=math.ceil(needed)), *missing, notes=notes)
-    room = Fraction(card.memory_gb * GB - CUDA)
+    room = Fraction(gpu.memory_gb * GB - CUDA)
     gpus = found.whole(
-        "GPUs", f"all but CUDA ÷ ({card.memory_gb} GB of the {card.short} − CUDA)", needed / room, "GPUs", "sharding"
+        "GPUs", f"all but CUDA ÷ ({gpu.memory_gb} GB of the {gpu.short} − CUDA)", needed / room, "GPUs", "sharding"
     )
     needed = found.term("GPU memory", "their sum, CUDA on each GPU", needed + CUDA * gpus, "bytes")
-    return found.result(_training_pod(found, gpus, card, needed), *missing, notes=notes)
+    return found.result(_training_pod(found, gpus, gpu, needed), *missing, notes=notes)
 
 
-def _training_pod(found: _Sum, gpus: int, card: Card, gpu_memory: Fraction) -> Need:
+def _training_pod(found: _Sum, gpus: int, gpu: GpuModel, gpu_memory: Fraction) -> Need:
     """Estimates one pod with the GPUs: its cores and memory follow them."""
-    cores, beside = beside_gpus(gpus, card)
+    cores, beside = beside_gpus(gpus, gpu)
     cpu = found.whole("cpu", f"{TRAINING_CPU}, and no fewer than GPUs", Fraction(cores), "cores", "training-pod")
-    least = max(MEMORY_GB, card.memory_gb)
+    least = max(MEMORY_GB, gpu.memory_gb)
     memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(beside), "training-pod")
     return Need(1, cpu, memory, gpus, math.ceil(gpu_memory))
 
 
-def beside_gpus(gpus: int, card: Card) -> tuple[int, int]:
+def beside_gpus(gpus: int, gpu: GpuModel) -> tuple[int, int]:
     """Returns the cores and the memory in whole Gi, as bytes, that a pod with ``gpus`` GPUs of this model needs."""
-    memory = Fraction(gpus * max(MEMORY_GB, card.memory_gb) * GB)
+    memory = Fraction(gpus * max(MEMORY_GB, gpu.memory_gb) * GB)
     return max(TRAINING_CPU, gpus), math.ceil(memory / GI) * GI
 
 
@@ -217,7 +217,7 @@ def _spread(found: _Sum, cores: int) -> tuple[int, int]:
     return workers, found.whole("cpu", "cores in all ÷ workers", Fraction(cores, workers), "cores")
 
 
-def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
+def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates rows that all cores process within a given time."""
     found = _Sum()
     size = _model_size(job, found)
@@ -243,7 +243,7 @@ def _batch_prediction(job: Job, _card: Card | None) -> Estimate:
     return found.result(Need(workers, cpu, memory, 0), *missing)
 
 
-def _serving(job: Job, _card: Card | None) -> Estimate:
+def _serving(job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates requests on CPUs, one core per request."""
     found = _Sum()
     size = _model_size(job, found)
@@ -257,7 +257,7 @@ def _serving(job: Job, _card: Card | None) -> Estimate:
     return found.result(Need(workers, cpu, _with_model(found, size, PROCESS, _PROCESS), 0), *missing)
 
 
-def _llm_serving(job: Job, card: Card | None) -> Estimate:
+def _llm_serving(job: Job, gpu: GpuModel | None) -> Estimate:
     """Estimates weights and key-value cache in the memory of one pod's GPUs."""
     found = _Sum()
     model = job.model
@@ -276,18 +276,18 @@ def _llm_serving(job: Job, card: Card | None) -> Estimate:
     notes: tuple[str, ...] = () if cache is not None else ("the cache of keys and values comes on top of it",)
     formula = f"(model + cache) ÷ {count(ENGINE_SHARE)}" if cache is not None else f"model ÷ {count(ENGINE_SHARE)}"
     needed = found.term("GPU memory", formula, (weights + (cache or 0)) / ENGINE_SHARE, "bytes", "engine")
-    if card is None:
+    if gpu is None:
         return found.result(Need(workers=1, gpu_memory=math.ceil(needed)), *missing, notes=notes)
-    ratio = needed / (card.memory_gb * GB)
+    ratio = needed / (gpu.memory_gb * GB)
     gpus = 1
     while gpus < ratio and gpus < MOST_GPUS:
         gpus *= 2
-    formula = f"GPU memory ÷ {card.memory_gb} GB of the {card.short}, up to 1, 2, 4, 8 …"
+    formula = f"GPU memory ÷ {gpu.memory_gb} GB of the {gpu.short}, up to 1, 2, 4, 8 …"
     if gpus < ratio:
         notes += (f"more than {MOST_GPUS} GPUs of one machine; it takes several machines, or a GPU with more memory",)
         return found.result(Need(workers=1, gpu_memory=math.ceil(needed)), *missing, notes=notes)
     found.term("GPUs", formula, gpus, "GPUs", "tensor-parallel")
-    return found.result(_training_pod(found, gpus, card, needed), *missing, notes=notes)
+    return found.result(_training_pod(found, gpus, gpu, needed), *missing, notes=notes)
 
 
 def _cache(job: Job, found: _Sum) -> Fraction | None:
@@ -306,12 +306,12 @@ def _cache(job: Job, found: _Sum) -> Fraction | None:
     return found.term("cache", formula, each * job.sequence * at_once, "bytes", "cache")
 
 
-def _runtime(_job: Job, _card: Card | None) -> Estimate:
+def _runtime(_job: Job, _gpu: GpuModel | None) -> Estimate:
     """Estimates nothing: the content of a custom runtime is unknown."""
     return Estimate(Need(), notes=("a custom runtime is sized by its resource alone",))
 
 
-_FORMULAS: Final[Mapping[JobType, Callable[[Job, Card | None], Estimate]]] = {
+_FORMULAS: Final[Mapping[JobType, Callable[[Job, GpuModel | None], Estimate]]] = {
     "data-sink": _data_sink,
     "dataset": _dataset,
     "training": _training,

@@ -6,7 +6,7 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
-from modelyard.hardware.partitions import Slice, able_to_grow, card_name, partition_card, slices
+from modelyard.hardware.partitions import Slice, able_to_grow, gpu_name, partition_gpu, slices
 from modelyard.quantity import GB
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
@@ -93,10 +93,10 @@ def _profile(
     elif part is None and len(slices(stack.config, partition)) > 1:
         summary = f"does not say which slice of partition {partition.name} it has"
         yield _unknown(stack, (*where, "partition"), resource, summary, f"set slice: {' or '.join(partition.layout)}")
-    card, wanted = partition_card(stack.config, partition), resolve(resource.gpu or "")
-    if card is not None and wanted is not None and card != wanted:
+    gpu, wanted = partition_gpu(stack.config, partition), resolve(resource.gpu or "")
+    if gpu is not None and wanted is not None and gpu != wanted:
         summary = (
-            f"wants the GPU {resource.gpu}, and partition {partition.name} is of {card_name(stack.config, partition)}"
+            f"wants the GPU {resource.gpu}, and partition {partition.name} is of {gpu_name(stack.config, partition)}"
         )
         yield _unknown(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
 

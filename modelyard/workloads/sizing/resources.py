@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from modelyard import quantity
-from modelyard.hardware import Card, resolve
+from modelyard.hardware import GpuModel, resolve
 from modelyard.hardware.partitions import Slice, slice_of
 from modelyard.quantity import GB, GI
 from modelyard.stack.config import Config
@@ -58,7 +58,7 @@ class Sized(NamedTuple):
     need: Need
     """What the jobs that share its pods need together, or the largest job with its own pods."""
     size: Size
-    card: Card | None
+    gpu: GpuModel | None
     """The GPU model, with the memory of a slice if the GPUs are slices, and that of the machine if one is rented; None
     if it is unknown.
     """
@@ -75,13 +75,13 @@ class Sized(NamedTuple):
         few = self.size.workers < workers and not all(self._enough(key, workers) for key in self._divided)
         among = workers if few else self.size.workers
         needed = {key: Fraction(value) for key in KEYS if (value := getattr(self.need, key)) is not None}
-        if self.need.gpus is None and self.need.gpu_memory and self.card is not None:
+        if self.need.gpus is None and self.need.gpu_memory and self.gpu is not None:
             # The number of GPUs exceeds one machine and is unknown, but these are too few.
-            needed["gpus"] = Fraction(math.ceil(Fraction(self.need.gpu_memory, self.card.memory_gb * GB)))
+            needed["gpus"] = Fraction(math.ceil(Fraction(self.need.gpu_memory, self.gpu.memory_gb * GB)))
         needed |= {key: needed[key] * workers / among for key in self._divided if key in needed}
         if self.need.gpus:
             # CPU and memory follow the GPUs of one worker; their minimum is not divided.
-            pod = _pod(self.resource, self.jobs, self.need, math.ceil(needed["gpus"]), self.card)
+            pod = _pod(self.resource, self.jobs, self.need, math.ceil(needed["gpus"]), self.gpu)
             needed |= {key: Fraction(value) for key in ("cpu", "memory") if (value := getattr(pod, key)) is not None}
         if not few:
             needed.pop("workers", None)
@@ -125,29 +125,29 @@ def sized(config: Config) -> tuple[Sized, ...]:
 
 def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool = False) -> Sized:
     part = slice_of(config, resource)
-    card = _card(config, resource) if part is None else part.as_card
-    estimates = tuple((job, estimate(job, card)) for job in jobs)
+    gpu = _gpu(config, resource) if part is None else part.as_gpu
+    estimates = tuple((job, estimate(job, gpu)) for job in jobs)
     alone, shared = apart(resource, estimates)
     need = largest((*alone, together(shared)))
     # A job gets a GPU only if it asks for one.
     gpus = resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow)
-    pod = _pod(resource, estimates, need, gpus, card)
+    pod = _pod(resource, estimates, need, gpus, gpu)
     size = Size(
         resource.workers or need.workers or DEFAULT_WORKERS,
         quantity.parse(resource.cpu) if resource.cpu is not None else Fraction(pod.cpu or DEFAULT_CPU),
         quantity.parse(resource.memory) if resource.memory is not None else Fraction(pod.memory or DEFAULT_MEMORY),
         gpus,
     )
-    return Sized(resource=resource, own=own, jobs=estimates, need=need, size=size, card=card, part=part)
+    return Sized(resource=resource, own=own, jobs=estimates, need=need, size=size, gpu=gpu, part=part)
 
 
-def _card(config: Config, resource: Resource) -> Card | None:
+def _gpu(config: Config, resource: Resource) -> GpuModel | None:
     """Returns the model of whole GPUs: that of the rented machine, else the one in the stack file."""
     if resource.remote is not None:
         from modelyard.hardware.instances import machine_of
 
         if (machine := machine_of(config, resource)) is not None:
-            return machine.card
+            return machine.gpu
     return resolve(resource.gpu or config.gpu.model)
 
 
@@ -161,15 +161,15 @@ def apart(resource: Resource, jobs: Jobs) -> tuple[list[Need], list[Need]]:
     return alone, shared
 
 
-def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, card: Card | None) -> Need:
+def _pod(resource: Resource, jobs: Jobs, need: Need, gpus: int, gpu: GpuModel | None) -> Need:
     """Returns the cores and memory of one pod.
 
     CPU and memory follow the pod's GPUs, not the estimated GPUs: the stack file may set fewer, on more workers, or
     more. This also applies if the jobs' needs are unknown: GPUs without cores and memory starve.
     """
-    if not gpus or card is None:
+    if not gpus or gpu is None:
         return need
-    cpu, memory = beside_gpus(gpus, card)
+    cpu, memory = beside_gpus(gpus, gpu)
     if not (need.gpus or need.gpu_memory):
         return need._replace(cpu=need.cpu or cpu, memory=need.memory or memory)
     alone, shared = (

@@ -7,7 +7,7 @@ from typing import Final
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import near_cards, resolve
+from modelyard.hardware import near_gpus, resolve
 from modelyard.quantity import GI
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, JobType, Model, Resource
@@ -57,7 +57,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
         yield from _unread(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
-        yield from _known_card(stack, index, resource)
+        yield from _known_gpu(stack, index, resource)
         yield from _refers(stack, "resources", index, resource, "team", resource.team, teams)
         yield from slice_findings(stack, index, one)
         yield from _idle(stack, index, one)
@@ -225,14 +225,14 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         )
 
 
-def _known_card(stack: Stack, index: int, resource: Resource) -> Iterator[Finding]:
+def _known_gpu(stack: Stack, index: int, resource: Resource) -> Iterator[Finding]:
     if resource.gpu is not None and resolve(resource.gpu) is None:
         yield stack.finding(
             "RES208",
             Severity.ERROR,
             ("resources", index, "gpu"),
             f"resource {resource.name} asks for the GPU {resource.gpu}, which is in no table",
-            near_cards(resource.gpu),
+            near_gpus(resource.gpu),
         )
 
 

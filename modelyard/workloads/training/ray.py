@@ -12,7 +12,7 @@ from modelyard.hardware.limits import (
     RAY_PREVIEW,
 )
 from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.shared import card_of, cpu_finding, memory_finding, release
+from modelyard.hardware.rules.shared import cpu_finding, gpu_of, memory_finding, release
 from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
 from modelyard.stack.config import Allocation, Config, Stack
 from modelyard.workloads.training.backend import Backend, Dashboard, Head, HeadService, Queries, Source
@@ -132,33 +132,33 @@ def _allocation(stack: Stack, pods: PodSizes) -> list[Finding]:
 
 def _interconnect(stack: Stack) -> list[Finding]:
     """Checks the links between GPUs: every task of a pod with several GPUs may choose multi-GPU training."""
-    gpu, card = stack.config.gpu, card_of(stack.config)
-    if card is None or gpu.per_worker < 2:
+    wanted, gpu = stack.config.gpu, gpu_of(stack.config)
+    if gpu is None or wanted.per_worker < 2:
         return []
-    default = gpu.allocation == "multi_gpu"
-    marked = card.mark("nvlink") or (card.mark("nvlink_link") if card.nvlink else "")
+    default = wanted.allocation == "multi_gpu"
+    marked = gpu.mark("nvlink") or (gpu.mark("nvlink_link") if gpu.nvlink else "")
     mark = f" ({marked})" if marked else ""
     detail = "Without NVLink the GPUs of a worker exchange gradients over PCIe, and training waits for it."
-    if not card.nvlink:
+    if not gpu.nvlink:
         return [
             stack.finding(
                 "GPU008",
                 Severity.WARNING if default else Severity.ADVICE,
                 ("gpu", "model"),
-                f"{gpu.per_worker} GPUs a worker without NVLink: {card.short} has none{mark}",
+                f"{wanted.per_worker} GPUs a worker without NVLink: {gpu.short} has none{mark}",
                 detail=detail,
                 remedy="choose a GPU with NVLink for multi-GPU training, or workers of one GPU (gpu.perWorker: 1)",
             )
         ]
-    if card.link == "built_in" or not default:
+    if gpu.link == "built_in" or not default:
         return []
-    how = "needs a bridge between the GPUs" if card.link == "bridge" else "depends on the variant of the GPU"
+    how = "needs a bridge between the GPUs" if gpu.link == "bridge" else "depends on the variant of the GPU"
     return [
         stack.finding(
             "GPU008",
             Severity.ADVICE,
             ("gpu", "model"),
-            f"NVLink on {card.short} {how}{mark}",
+            f"NVLink on {gpu.short} {how}{mark}",
             detail=detail,
             remedy="check the nodes with `nvidia-smi topo -m`: NV# between GPUs is NVLink, PHB or SYS is not",
         )

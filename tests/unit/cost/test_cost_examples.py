@@ -26,7 +26,7 @@ def test_the_lines_that_the_numbers_are_worked_out_from() -> None:
     assert {A10, A100} <= set(lines)
 
 
-def test_dev_keeps_one_worker_on_a_machine_of_one_card(dev: Any) -> None:
+def test_dev_keeps_one_worker_on_a_machine_of_one_gpu(dev: Any) -> None:
     """1 pod, 1 of the machine's 1 GPU: 1.29 before and after."""
     worker = dev.of(WORKER)
     assert worker.usd == (money("1.29"), money("1.29"))
@@ -83,7 +83,7 @@ def test_prod_stands_in_a_hall_of_its_own_and_has_no_list_price(prod: Any) -> No
     assert tasks.unknown == "bare-metal in frankfurt has no price"
 
 
-def test_prod_at_a_price_of_the_card(prod: Any) -> None:
+def test_prod_at_a_price_of_the_gpu(prod: Any) -> None:
     """2, then 3 pods with 1 GPU: 2 × 1.10 = 2.20, 3 × 1.10 = 3.30."""
     tasks = prod.paying("cards:", "  - {model: A30, usdPerGpuHour: 1.10}").of(TASKS)
     assert tasks.usd == (money("2.2"), money("3.3"))

@@ -42,7 +42,7 @@ def test_a_good_file_gives_exact_prices() -> None:
         ("m", "here", "a30"): ("machine", "m", Fraction("14.69354"), "here", "2026-10-01", "invoice", False, "spot"),
         ("m", "", ""): ("machine", "m", Fraction(0), "", "2026-10-02", "gift", False, ""),
     }
-    assert prices.cards == {"a30": ("card", "A30", Fraction(1, 10), "", "2026-10-03", "hall", False, "")}
+    assert prices.gpus == {"a30": ("card", "A30", Fraction(1, 10), "", "2026-10-03", "hall", False, "")}
 
 
 @pytest.mark.parametrize("text", ["machines: []", "cards: []", "{}"])
@@ -76,7 +76,7 @@ def test_a_mistake_is_told_in_words(old: str, new: str, code: str, summary: str)
     assert (code, summary) in [(one, words) for _, one, words in found]
 
 
-def test_the_same_card_by_two_names_is_told() -> None:
+def test_the_same_gpu_by_two_names_is_told() -> None:
     again = "  - {model: a30, usdPerGpuHour: 2, date: 2026-10-03, source: hall}\n"
     assert refused(GOOD + again) == [
         (f"{FILE}:6:5", "CFG006", "cards[1] is a second price of a30, the first is on line 5")

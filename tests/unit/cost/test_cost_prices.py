@@ -51,12 +51,12 @@ def test_the_projects_price_of_a_machine_wins_over_the_list(staging: Any) -> Non
     ]
 
 
-def test_the_projects_price_of_a_card_wins_over_the_list(dev: Any) -> None:
+def test_the_projects_price_of_a_gpu_wins_over_the_list(dev: Any) -> None:
     site = dev.paying("cards:", "  - {model: A10, usdPerGpuHour: 0.5}")
     assert site.of(WORKER).usd[1] == money("0.5")
 
 
-def test_a_price_of_a_machine_wins_over_one_of_its_card(dev: Any) -> None:
+def test_a_price_of_a_machine_wins_over_one_of_its_gpu(dev: Any) -> None:
     site = dev.paying(
         "machines:",
         "  - {type: gpu_1x_a10, usdPerHour: 0.8}",
@@ -78,13 +78,13 @@ def test_a_price_without_a_region_holds_where_no_other_does(dev: Any, region: st
     assert site.labelled({REGION: region}).of(WORKER).usd[1] == money(usd)
 
 
-def test_a_price_for_machines_with_one_card_says_nothing_of_others(prod: Any) -> None:
+def test_a_price_for_machines_with_one_gpu_says_nothing_of_others(prod: Any) -> None:
     a40 = prod.paying("machines:", "  - {type: bare-metal, gpu: A40, usdPerHour: 2}")
     assert a40.of(TASKS).usd == (None, None)
     assert a40.of(SERVICE).usd == (None, None)
 
 
-def test_one_card_of_a_family_may_have_a_price_of_its_own(staging: Any) -> None:
+def test_one_gpu_of_a_family_may_have_a_price_of_its_own(staging: Any) -> None:
     family = "  - {model: A100, usdPerGpuHour: 3}"
     single = "  - {model: a100-40gb, usdPerGpuHour: 2}"
     assert staging.paying("cards:", family).of(WORKER).usd[0] == money("3")
@@ -92,7 +92,7 @@ def test_one_card_of_a_family_may_have_a_price_of_its_own(staging: Any) -> None:
     assert staging.paying("cards:", single, family).of(WORKER).usd[0] == money("2")
 
 
-def test_a_price_of_a_card_is_not_one_of_a_share_of_it(dev: Any) -> None:
+def test_a_price_of_a_gpu_is_not_one_of_a_share_of_it(dev: Any) -> None:
     site = dev.paying("cards:", "  - {model: A10, usdPerGpuHour: 0.5}").labelled({TYPE: "mine"})
     assert site.of(WORKER).usd[0] == money("0.5")
     shared = site.labelled({"nvidia.com/gpu.replicas": "4", "nvidia.com/gpu.sharing-strategy": "time-slicing"})
@@ -130,7 +130,7 @@ def test_without_a_node_the_cost_is_unknown_and_not_nothing(dev: Any) -> None:
     assert site.cost().after == (None, Count(5, 5))
 
 
-def test_a_node_pool_that_is_asleep_is_priced_by_the_card_that_the_pods_ask_for(staging: Any) -> None:
+def test_a_node_pool_that_is_asleep_is_priced_by_the_gpu_that_the_pods_ask_for(staging: Any) -> None:
     site = staging.without_nodes("gpu").paying("cards:", "  - {model: A100, usdPerGpuHour: 2.5}")
     assert site.of(WORKER).usd == (None, money("0", "20"))  # before the plan the pods name no GPU
     assert staging.without_nodes("gpu").of(WORKER).usd[1] is None
@@ -181,7 +181,7 @@ def test_a_machine_that_is_too_small_has_no_say(staging: Any) -> None:
     assert worker.usd == (money("0.5", "3.673385"), money("0", "29.38708"))
 
 
-def test_a_price_for_the_card_says_more_than_one_for_the_region(prod: Any) -> None:
+def test_a_price_for_the_gpu_says_more_than_one_for_the_region(prod: Any) -> None:
     site = prod.paying(
         "machines:",
         "  - {type: bare-metal, region: frankfurt, usdPerHour: 2}",

@@ -2,12 +2,12 @@
 
 import pytest
 
-from modelyard.hardware.cards import by_id, cards
+from modelyard.hardware.gpu_models import by_id, gpu_models
 from modelyard.hardware.mig import fits, mig, resource_compute, variants_with_mig
 
 
 @pytest.mark.parametrize(
-    ("card", "profiles"),
+    ("gpu", "profiles"),
     [
         ("a30", {"1g.6gb": 4, "2g.12gb": 2, "4g.24gb": 1}),
         ("a100-40gb", {"1g.5gb": 7, "1g.10gb": 4, "2g.10gb": 3, "3g.20gb": 2, "4g.20gb": 1, "7g.40gb": 1}),
@@ -18,16 +18,16 @@ from modelyard.hardware.mig import fits, mig, resource_compute, variants_with_mi
         ("rtx-pro-6000-bw", {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1}),
     ],
 )
-def test_profiles_of_a_card(card: str, profiles: dict[str, int]) -> None:
-    found = mig(by_id(card))
+def test_profiles_of_a_gpu(gpu: str, profiles: dict[str, int]) -> None:
+    found = mig(by_id(gpu))
     assert found is not None
     assert {name: found.profiles[name].most for name in profiles} == profiles
 
 
-@pytest.mark.parametrize("card", ["a10", "v100-sxm2-16gb", "l4", "t4", "v100", "l40s"])
-def test_cards_without_slices(card: str) -> None:
-    assert mig(by_id(card)) is None
-    assert variants_with_mig(by_id(card)) == ()
+@pytest.mark.parametrize("gpu", ["a10", "v100-sxm2-16gb", "l4", "t4", "v100", "l40s"])
+def test_gpus_without_slices(gpu: str) -> None:
+    assert mig(by_id(gpu)) is None
+    assert variants_with_mig(by_id(gpu)) == ()
 
 
 def test_a_family_has_what_its_variants_have_alike() -> None:
@@ -35,20 +35,20 @@ def test_a_family_has_what_its_variants_have_alike() -> None:
     assert variants_with_mig(by_id("a100")) == ("a100-40gb", "a100-80gb")
 
 
-def test_every_profile_fits_as_often_as_its_card_takes_it_and_no_more() -> None:
+def test_every_profile_fits_as_often_as_its_gpu_takes_it_and_no_more() -> None:
     seen = 0
-    for card in cards().values():
-        found = mig(card)
+    for gpu in gpu_models().values():
+        found = mig(gpu)
         for name, profile in (found.profiles if found is not None else {}).items():
             assert found is not None
-            assert fits(found, {name: profile.most}) is True, (card.id, name)
-            assert fits(found, {name: profile.most + 1}) is False, (card.id, name)
+            assert fits(found, {name: profile.most}) is True, (gpu.id, name)
+            assert fits(found, {name: profile.most + 1}) is False, (gpu.id, name)
             seen += 1
     assert seen > 100
 
 
 @pytest.mark.parametrize(
-    ("card", "layout", "fit"),
+    ("gpu", "layout", "fit"),
     [
         ("a100-80gb", {"3g.40gb": 1, "1g.10gb": 4}, True),
         ("a100-80gb", {"3g.40gb": 1, "2g.20gb": 1, "1g.10gb": 2}, True),
@@ -69,13 +69,13 @@ def test_every_profile_fits_as_often_as_its_card_takes_it_and_no_more() -> None:
         ("a30", {"2g.12gb": 1, "1g.6gb": 3}, False),
     ],
 )
-def test_layouts(card: str, layout: dict[str, int], fit: bool) -> None:
-    found = mig(by_id(card))
+def test_layouts(gpu: str, layout: dict[str, int], fit: bool) -> None:
+    found = mig(by_id(gpu))
     assert found is not None
     assert fits(found, layout) is fit
 
 
-def test_a_card_whose_profiles_nobody_knows() -> None:
+def test_a_gpu_whose_profiles_nobody_knows() -> None:
     found = mig(by_id("rtx-pro-4500-bw"))
     assert found is not None
     assert not found.profiles

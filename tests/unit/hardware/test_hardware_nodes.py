@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.hardware.cards import cards
+from modelyard.hardware.gpu_models import gpu_models
 from modelyard.hardware.nodes import check_nodes, driver_verdict, node_gpus
 from modelyard.quantity import parse
 from modelyard.workloads.training import active
@@ -26,7 +26,7 @@ def amounts(resources):
 
 
 @pytest.mark.parametrize(
-    ("labels", "allocatable", "card", "whole", "kind"),
+    ("labels", "allocatable", "gpu", "whole", "kind"),
     [
         ({}, {"cpu": "8"}, None, 0, "none"),
         ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": "4"}, "a10", 4, "whole"),
@@ -68,9 +68,9 @@ def amounts(resources):
         ({"node.kubernetes.io/instance-type": "m7i.large"}, {"cpu": "2"}, None, 0, "none"),
     ],
 )
-def test_whole_cards_of_a_node(labels, allocatable, card, whole, kind):
+def test_whole_gpus_of_a_node(labels, allocatable, gpu, whole, kind):
     found = node_gpus(labels, amounts(allocatable))
-    assert (found.card.id if found.card else None, found.whole, found.kind) == (card, whole, kind)
+    assert (found.gpu.id if found.gpu else None, found.whole, found.kind) == (gpu, whole, kind)
 
 
 def test_slices_are_listed_apart():
@@ -78,7 +78,7 @@ def test_slices_are_listed_apart():
         {P: "NVIDIA-A30"}, amounts({"nvidia.com/mig-2g.12gb": "2", "nvidia.com/mig-1g.6gb": "0", "cpu": "8"})
     )
     assert found.slices == (("nvidia.com/mig-2g.12gb", 2),)
-    assert found.card is cards()["a30"]
+    assert found.gpu is gpu_models()["a30"]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_an_unknown_card_leaves_nodes_alone(make_stack):
         ("a100-40gb", "48Gi", ("NVIDIA-A100-SXM4-80GB",), None),
     ],
 )
-def test_memory_is_held_against_the_cards_that_the_nodes_really_have(make_stack, model, memory, variants, found):
+def test_memory_is_held_against_the_gpus_that_the_nodes_really_have(make_stack, model, memory, variants, found):
     stack = make_stack(gpu={"model": model}, rayWorker={"memory": memory})
     nodes = [node(f"gpu-{at}", {P: product}, **{"nvidia.com/gpu": 1}) for at, product in enumerate(variants)]
     told = [(one.code, one.severity) for one in on_nodes(stack, nodes)]

@@ -8,8 +8,8 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware import resolve, table, verdict
-from modelyard.hardware.cards import Card, cards, families
 from modelyard.hardware.cuda import code
+from modelyard.hardware.gpu_models import GpuModel, families, gpu_models
 from modelyard.hardware.limits import FLOOR_TFLOPS, LISTED
 
 HERE = Path(__file__).parent
@@ -50,22 +50,22 @@ def test_the_rules_agree_with_an_independent_table():
     with (HERE / "data" / "independent_verdicts.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     for row in rows:
-        card = cards()[row["gpu_id"]]
-        unlisted = card._replace(family="")
+        gpu = gpu_models()[row["gpu_id"]]
+        unlisted = gpu._replace(family="")
         ours = {
             "cuda_11_7_mode": {"native": "native_sass", "compatible": "sass_compat_8x", "ptx": "ptx_jit_only"}[
-                code(card, (11, 7)).mode
+                code(gpu, (11, 7)).mode
             ],
-            "listed": "yes" if card.family in LISTED else "no",
-            "meets_a10_compute": "unknown" if card.tflops is None else "yes" if card.tflops >= FLOOR_TFLOPS else "no",
+            "listed": "yes" if gpu.family in LISTED else "no",
+            "meets_a10_compute": "unknown" if gpu.tflops is None else "yes" if gpu.tflops >= FLOOR_TFLOPS else "no",
             "alternative_sass_only": ANSWER[verdict(unlisted).supported],
             "alternative_with_ptx": ANSWER[verdict(unlisted, embeds_ptx=True).supported],
         }
         # Their words for half a yes: a variant of a listed name is listed, memory alone does not meet a compute rule.
         theirs = {"variant": "yes", "vram_only": "no", "fp16_only": "no"}
-        differing |= {(card.id, key) for key, mine in ours.items() if mine != theirs.get(row[key], row[key])}
+        differing |= {(gpu.id, key) for key, mine in ours.items() if mine != theirs.get(row[key], row[key])}
     assert differing == set(EXPLAINED)
-    assert {row["gpu_id"] for row in rows} == set(cards()) - {"h20-3e-141gb"}
+    assert {row["gpu_id"] for row in rows} == set(gpu_models()) - {"h20-3e-141gb"}
 
 
 @pytest.mark.parametrize(
@@ -92,20 +92,20 @@ def test_the_rules_agree_with_an_independent_table():
     ],
 )
 def test_which_rule_decides(name, cuda, ptx, supported, rule, severity):
-    card = resolve(name)
-    assert isinstance(card, Card)
-    found = verdict(card, cuda, ptx)
+    gpu = resolve(name)
+    assert isinstance(gpu, GpuModel)
+    found = verdict(gpu, cuda, ptx)
     assert (found.supported, found.rule, found.severity) == (supported, rule, severity)
 
 
 @pytest.mark.parametrize(("tflops", "supported"), [(125.0, True), (124.9, False), (0.0, False), (None, None)])
 def test_the_floor_is_125(tflops, supported):
-    card = cards()["l40s"]._replace(tflops=tflops)
-    assert verdict(card).supported is supported
+    gpu = gpu_models()["l40s"]._replace(tflops=tflops)
+    assert verdict(gpu).supported is supported
 
 
 @pytest.mark.parametrize(
-    ("card", "asked", "mode", "sm"),
+    ("gpu", "asked", "mode", "sm"),
     [
         ("l4", (11, 7), "compatible", "sm_86"),
         ("l4", (11, 0), "compatible", "sm_80"),
@@ -122,31 +122,31 @@ def test_the_floor_is_125(tflops, supported):
         ("v100-sxm2-32gb", (13, 0), "dropped", ""),
     ],
 )
-def test_whose_code_runs(card, asked, mode, sm):
-    found = code(cards()[card], asked)
+def test_whose_code_runs(gpu, asked, mode, sm):
+    found = code(gpu_models()[gpu], asked)
     assert (found.mode, found.sm) == (mode, sm)
 
 
 def test_a_version_that_nobody_checked_is_uncertain():
-    found = verdict(cards()["l40s"], "13.6")
+    found = verdict(gpu_models()["l40s"], "13.6")
     assert found.supported is True
     assert found.uncertain == ("cuda_last_native (checked up to 13.5)",)
-    assert verdict(cards()["l40s"], "13.5").uncertain == ()
+    assert verdict(gpu_models()["l40s"], "13.5").uncertain == ()
 
 
 def test_the_marks_of_the_numbers_are_in_the_reason():
-    assert "(weak source)" in verdict(cards()["rtx-4090"]).reason
-    assert "(unverified)" in verdict(cards()["h20-3e-141gb"]).reason
-    assert "(from CUDA 11.1 on, unverified)" in verdict(cards()["rtx-a6000"]).reason
-    assert verdict(cards()["rtx-a6000"]).uncertain == ("cuda_first_native (unverified)",)
-    assert verdict(cards()["a10"]).uncertain == ()
+    assert "(weak source)" in verdict(gpu_models()["rtx-4090"]).reason
+    assert "(unverified)" in verdict(gpu_models()["h20-3e-141gb"]).reason
+    assert "(from CUDA 11.1 on, unverified)" in verdict(gpu_models()["rtx-a6000"]).reason
+    assert verdict(gpu_models()["rtx-a6000"]).uncertain == ("cuda_first_native (unverified)",)
+    assert verdict(gpu_models()["a10"]).uncertain == ()
 
 
 def test_a_label_that_nobody_has_seen_is_told():
     (problem,) = [
         problem
         for problem in verdict(
-            cards()["v100s-pcie-32gb"]._replace(weak=frozenset({"fp16_tensor_dense_tflops"}))
+            gpu_models()["v100s-pcie-32gb"]._replace(weak=frozenset({"fp16_tensor_dense_tflops"}))
         ).problems
         if problem.code == "GPU007"
     ]
@@ -154,22 +154,22 @@ def test_a_label_that_nobody_has_seen_is_told():
 
 
 def test_a_lookalike_is_told_apart():
-    assert "A10G is not A10" in verdict(cards()["a10g"]).reason
-    assert "V100S is not V100" in verdict(cards()["v100s-pcie-32gb"]).reason
+    assert "A10G is not A10" in verdict(gpu_models()["a10g"]).reason
+    assert "V100S is not V100" in verdict(gpu_models()["v100s-pcie-32gb"]).reason
 
 
 def test_a_chip_that_the_device_plugin_cannot_run():
-    found = verdict(cards()["k80"]._replace(name="M2090", compute=(2, 0)))
+    found = verdict(gpu_models()["k80"]._replace(name="M2090", compute=(2, 0)))
     assert "the NVIDIA device plugin does not run on M2090 (compute capability 2.0)" in [
         problem.summary for problem in found.problems if problem.code == "GPU006"
     ]
-    at_the_edge = verdict(cards()["k80"]._replace(compute=(3, 0)))
+    at_the_edge = verdict(gpu_models()["k80"]._replace(compute=(3, 0)))
     assert "GPU006" not in [problem.code for problem in at_the_edge.problems]
 
 
 def test_the_table_is_sorted_and_plain():
     rows = table()
-    assert len(rows) == len(cards())
+    assert len(rows) == len(gpu_models())
     assert [row.supported for row in rows] == sorted(
         (row.supported for row in rows), key=("yes", "unknown", "no").index
     )

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from lab import install
-from modelyard.hardware.cards import labels
+from modelyard.hardware.gpu_models import labels
 from modelyard.quantity import parse
 
 ENVIRONMENTS = ("dev", "prod", "staging")
@@ -83,7 +83,7 @@ def test_nodes_say_what_they_are(environment: str) -> None:
             assert not node["spec"]
 
 
-def test_the_cards_are_products_that_the_hardware_table_knows() -> None:
+def test_the_gpus_are_products_that_the_hardware_table_knows() -> None:
     known = {product for products in labels().products.values() for product in products}
     for environment in ENVIRONMENTS:
         products = {node["metadata"]["labels"].get("nvidia.com/gpu.product") for node in load(environment, "nodes")}

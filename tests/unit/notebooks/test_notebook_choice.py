@@ -38,13 +38,13 @@ def problems(config: Config, **choice: Any) -> list[str]:
     return [f"{one.summary}; {one.remedy}" for one in found]
 
 
-def test_a_stack_without_flavors_has_its_own_card() -> None:
+def test_a_stack_without_flavors_has_its_own_gpu() -> None:
     found = chosen(config())
     assert (found.flavor.name, found.flavor.gpu, found.gpus, found.team) == ("", "A10", 1, None)
     assert found.flavor.tolerations
 
 
-def test_flavor_and_card() -> None:
+def test_flavor_and_gpu() -> None:
     stack = config(flavors=(A10, A30))
     assert chosen(stack, flavor="a30-spot").flavor == A30
     assert chosen(stack, device="NVIDIA-A30").flavor == A30
@@ -135,7 +135,7 @@ def test_a_part_of_a_gpu_is_a_slice_of_a_partition_of_the_flavor() -> None:
     assert chosen(stack, flavor="a10").part is None
 
 
-def test_a_partition_of_a_card_is_of_every_flavor_with_it() -> None:
+def test_a_partition_of_a_gpu_is_of_every_flavor_with_it() -> None:
     stack = config(partitions=(SHARED._replace(flavor=None),))
     assert chosen(stack, partition="shared").part is not None
     other = stack._replace(partitions=(SHARED._replace(flavor=None, gpu="A30"),))

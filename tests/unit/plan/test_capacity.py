@@ -62,7 +62,7 @@ def pod(node: str, owner: str, **requests: str) -> Pod:
     return Pod(node, owner, amounts({name.replace("gpu", "nvidia.com/gpu"): value for name, value in requests.items()}))
 
 
-def test_one_pod_a_card() -> None:
+def test_one_pod_a_gpu() -> None:
     assert fit(WORKER, room(gpu_node("a"), gpu_node("b", 3), cpu_node("c"))).pods == 4
 
 

@@ -19,7 +19,7 @@ from modelyard.workloads.facts.heads import Head
 
 GPU, PRODUCT, RACK, HOST = "nvidia.com/gpu", "nvidia.com/gpu.product", "rack", "kubernetes.io/hostname"
 GI = 2**30
-CARDS = {"A10": "NVIDIA-A10", "A30": "NVIDIA-A30"}
+GPUS = {"A10": "NVIDIA-A10", "A30": "NVIDIA-A30"}
 FLAVORS = (
     Flavor("a10", "A10", {PRODUCT: "NVIDIA-A10"}, topology=(RACK, HOST)),
     Flavor("spare", "A10", {PRODUCT: "NVIDIA-A10"}, topology=(HOST,), tolerations=(Toleration("spare", "Exists"),)),
@@ -36,7 +36,7 @@ def nodes(draw: Any) -> list[Node]:
     found = []
     for number in range(draw(st.integers(1, 24))):
         labels = {HOST: f"n{number}"} | draw(st.sampled_from([{}, {RACK: "a"}, {RACK: "b"}]))
-        labels |= draw(st.sampled_from([{}, *({PRODUCT: name} for name in CARDS.values())]))
+        labels |= draw(st.sampled_from([{}, *({PRODUCT: name} for name in GPUS.values())]))
         memory = draw(st.sampled_from([0, 4, 32, 64])) * GI - draw(st.integers(-3, 200)) * 1024
         cpu = Fraction(draw(st.sampled_from([0, 3999, 8000, 16000])) + draw(st.integers(0, 3)), 1000)
         have = {"cpu": cpu, "memory": Fraction(memory)} | draw(st.sampled_from([{}, {GPU: Fraction(4)}]))
@@ -49,10 +49,10 @@ def asks(draw: Any) -> Ask:
     memory = draw(st.sampled_from([0, 1, 8, 16, 32])) * GI + draw(st.integers(-90, 90)) * 1024
     cpu = draw(st.sampled_from([Fraction(0), Fraction(1, 3), Fraction(2), Fraction(7999, 1000), Fraction(16)]))
     requests = (("cpu", cpu), ("memory", Fraction(max(0, memory))), (GPU, Fraction(draw(st.integers(0, 5)))))
-    cards = draw(st.sampled_from([(), ("NVIDIA-A10",), ("NVIDIA-A10", "NVIDIA-A30")]))
+    gpus = draw(st.sampled_from([(), ("NVIDIA-A10",), ("NVIDIA-A10", "NVIDIA-A30")]))
     head = draw(st.sampled_from([None, Head("head", (("cpu", Fraction(8)), ("memory", Fraction(GI))))]))
     together = draw(st.sampled_from([None, None, RACK, HOST]))
-    return Ask("ml", requests, cards, draw(st.sampled_from([1, 2, 9, 40, 10**7])), together, head)
+    return Ask("ml", requests, gpus, draw(st.sampled_from([1, 2, 9, 40, 10**7])), together, head)
 
 
 def slow(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:

@@ -96,7 +96,7 @@ def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None
     ]
 
 
-def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_card(dev: Any) -> None:
+def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_gpu(dev: Any) -> None:
     chat = Resource("chat", "llm-serving", gpus=1, team="vision")
     made = deployed(
         dev.asking(

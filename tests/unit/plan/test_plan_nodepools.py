@@ -11,7 +11,7 @@ from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team
-from modelyard.workloads.remote.machines import unfit_card
+from modelyard.workloads.remote.machines import unfit_gpu
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")
 L40S = NodePool("l40s", "L40S", 8, "gpu")
@@ -38,7 +38,7 @@ def chosen(spec: Any) -> dict[str, list[str]]:
     return {rule["key"]: rule["values"] for rule in rules}
 
 
-def test_a_pool_rents_the_machines_with_its_card_and_keeps_nodes_with_jobs(dev: Any) -> None:
+def test_a_pool_rents_the_machines_with_its_gpu_and_keeps_nodes_with_jobs(dev: Any) -> None:
     assert [one.name for one in dev.plan().targets if one.key.kind == "NodePool"] == []
     spec = spec_of(pools(dev, A10G._replace(zones=("us-east-1a",), labels={"team": "vision"})), "a10g")
     assert chosen(spec) == {
@@ -63,15 +63,15 @@ def test_a_pool_rents_the_machines_with_its_card_and_keeps_nodes_with_jobs(dev: 
 
 
 @pytest.mark.parametrize(
-    ("cloud", "card", "kind", "product"),
+    ("cloud", "gpu", "kind", "product"),
     [
         ("gcp", "a100-40gb", "GCENodeClass", "NVIDIA-A100-SXM4-40GB"),
         ("azure", "T4", "AKSNodeClass", "Tesla-T4"),
         ("aws", "a100-80gb", "EC2NodeClass", "NVIDIA-A100-SXM4-80GB"),
     ],
 )
-def test_each_cloud_has_its_node_class_and_its_boards(dev: Any, cloud: Any, card: str, kind: str, product: str) -> None:
-    pool = NodePool("gpu", card, 16, "mine", cloud=cloud, taint=False, capacity="any", types=())
+def test_each_cloud_has_its_node_class_and_its_boards(dev: Any, cloud: Any, gpu: str, kind: str, product: str) -> None:
+    pool = NodePool("gpu", gpu, 16, "mine", cloud=cloud, taint=False, capacity="any", types=())
     spec = spec_of(pools(dev, pool), "gpu")
     assert spec["template"]["spec"]["nodeClassRef"]["kind"] == kind
     assert "taints" not in spec["template"]["spec"]
@@ -79,19 +79,19 @@ def test_each_cloud_has_its_node_class_and_its_boards(dev: Any, cloud: Any, card
     assert chosen(spec)["karpenter.sh/capacity-type"] == ["on-demand", "spot"]
 
 
-def test_only_whole_cards_are_rented() -> None:
-    card = resolve("L4")
-    assert card is not None
-    there = machines("aws", card)
+def test_only_whole_gpus_are_rented() -> None:
+    gpu = resolve("L4")
+    assert gpu is not None
+    there = machines("aws", gpu)
     assert there
     assert all(one.whole_gpus and one.gpus for one in there)
     assert not any(one.type.startswith("g6f.") for one in there)
 
 
-def test_boards_of_one_card_that_a_cloud_does_not_tell_apart_are_not_guessed() -> None:
-    card = resolve("a100-80gb")
-    assert card is not None
-    assert product_on("azure", card) is None
+def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() -> None:
+    gpu = resolve("a100-80gb")
+    assert gpu is not None
+    assert product_on("azure", gpu) is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_would_never_get_a_node_is_an_error(
         ({"gpu": "rtx-4090"}, "", "l40s"),
     ],
 )
-def test_a_card_that_a_cloud_lacks_is_told_with_what_there_is(
+def test_a_gpu_that_a_cloud_lacks_is_told_with_what_there_is(
     dev: Any, change: dict[str, Any], detail: str, remedy: str
 ) -> None:
     (one,) = [finding for finding in pools(dev, A10G._replace(**change)).plan().findings if finding.code == "QUE020"]
@@ -204,7 +204,7 @@ def test_a_flavor_of_nodes_that_are_there_needs_no_pool(dev: Any) -> None:
     assert found(pools(dev, A10G, flavors=(Flavor("there", "A10"),))) == []
 
 
-def test_a_flavor_of_another_card_is_none_of_the_pools_business(dev: Any) -> None:
+def test_a_flavor_of_another_gpu_is_none_of_the_pools_business(dev: Any) -> None:
     assert [code for code, _, _ in found(pools(dev, A10G, flavors=(Flavor("other", "A30"),)))] == ["QUE005"]
 
 
@@ -309,7 +309,7 @@ def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
     assert "the node pool may add" not in finding.remedy
 
 
-def test_a_pool_s_card_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -> None:
+def test_a_pool_s_gpu_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -> None:
     def refused(site: Any) -> list[tuple[str, str, str]]:
         told = [one for one in site.plan().findings if one.code.startswith("GPU") and one.field.startswith("nodePools")]
         assert all(one.blocks and one.detail for one in told)
@@ -320,9 +320,9 @@ def test_a_pool_s_card_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) 
     assert summary.startswith("node pool a10g: A10G")
     platform, told = dev.stack.config.platform, {}
     for machine in by_type().values():
-        if machine.card is not None and machine.whole_gpus and machine.cloud in ("aws", "gcp", "azure"):
-            judged = refused(pools(dev, L40S._replace(gpu=machine.card.id, cloud=machine.cloud)))
-            told[machine.card.id] = bool(judged)
-            away = unfit_card(machine, platform.cuda, platform.images_embed_ptx)
-            assert told[machine.card.id] == (away is not None), machine.card.id
+        if machine.gpu is not None and machine.whole_gpus and machine.cloud in ("aws", "gcp", "azure"):
+            judged = refused(pools(dev, L40S._replace(gpu=machine.gpu.id, cloud=machine.cloud)))
+            told[machine.gpu.id] = bool(judged)
+            away = unfit_gpu(machine, platform.cuda, platform.images_embed_ptx)
+            assert told[machine.gpu.id] == (away is not None), machine.gpu.id
     assert {*told.values()} == {True, False}

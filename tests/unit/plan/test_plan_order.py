@@ -145,7 +145,7 @@ def test_with_an_autoscaler_too_few_nodes_are_a_warning(staging: Any) -> None:
     assert "an autoscaler may add them" in finding.remedy
 
 
-def test_a_card_that_cannot_train_is_told_once(dev: Any) -> None:
+def test_a_gpu_that_cannot_train_is_told_once(dev: Any) -> None:
     plan = dev.asking(gpu=dev.stack.config.gpu._replace(model="L4")).plan()
     assert [finding.code for finding in plan.findings if finding.blocks] == ["GPU001"]
 

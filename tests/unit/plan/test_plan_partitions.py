@@ -160,7 +160,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         ),
     ],
 )
-def test_what_a_card_and_a_mode_can_do(dev: Any, partition: Partition, code: str | None, summary: str) -> None:
+def test_what_a_gpu_and_a_mode_can_do(dev: Any, partition: Partition, code: str | None, summary: str) -> None:
     told = [(one[0], one[2]) for one in found(dev.asking(partitions=(partition,)))]
     assert told == ([(code, summary)] if code else [])
 
@@ -377,7 +377,7 @@ def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> No
     assert found(labelled, "PAR015", "PAR016") == []
 
 
-def test_of_a_flavor_that_is_not_there_the_card_is_not_judged(dev: Any) -> None:
+def test_of_a_flavor_that_is_not_there_the_gpu_is_not_judged(dev: Any) -> None:
     site = dev.asking(partitions=(SMALL._replace(gpu=None, flavor="nope"),))
     assert [code for code, *_ in found(site)] == ["PAR002"]
 

@@ -77,7 +77,7 @@ def test_a_patch_that_repeats_the_tolerations_loses_nothing(dev: Any, tmp_path: 
     assert not {"RES101", "OWN007"} & {finding.code for finding in plan.findings}
 
 
-def test_workers_without_their_affinity_may_land_on_another_card(dev: Any) -> None:
+def test_workers_without_their_affinity_may_land_on_another_gpu(dev: Any) -> None:
     first, *rest = dev.state.nodes
     labels = {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.present": "true"}
     gpu = next(node for node in rest if "nvidia.com/gpu.product" in node.labels)

@@ -131,7 +131,7 @@ def test_names_that_stand_twice(dev: Any) -> None:
         (Flavor("a10", "A100"), "names, and a flavor has one"),
     ],
 )
-def test_a_card_that_no_label_tells(dev: Any, flavor: Flavor, said: str) -> None:
+def test_a_gpu_that_no_label_tells(dev: Any, flavor: Flavor, said: str) -> None:
     (first, *_) = found(pool(dev, VISION, flavors=(flavor,)))
     assert first[:2] == ("QUE002", "flavors[0].gpu")
     assert said in first[2]

@@ -207,8 +207,8 @@ def test_findings_of_one_kind_about_different_things_are_not_taken_for_one_anoth
     other = gone._replace(summary="released patch one/v2 is gone or broken")
     news = news_of((gone,), (other,))
     assert (news.new, news.fixed, news.still) == ((other,), (gone,), ())
-    card = Finding("GPU001", Severity.ERROR, "L4 is not supported", stack="dev", field="gpu.model")
-    news = news_of((card,), (card._replace(summary="T4 is not supported"),))
+    gpu = Finding("GPU001", Severity.ERROR, "L4 is not supported", stack="dev", field="gpu.model")
+    news = news_of((gpu,), (gpu._replace(summary="T4 is not supported"),))
     assert (news.new, news.fixed, [one.before for one in news.moved]) == ((), (), ["L4 is not supported"])
 
 

@@ -86,14 +86,14 @@ def test_pods_that_are_not_replaced_stay_on_a_cordoned_node(prod: Planned) -> No
 
 def test_alike_nodes_of_a_large_cluster_are_one_place(prod: Planned) -> None:
     def large(state: ClusterState) -> ClusterState:
-        card = next(node for node in state.nodes if node.name == "prod-gpu-01")
-        copies: tuple[Node, ...] = tuple(card._replace(name=f"card-{number:03}") for number in range(MANY_NODES + 1))
+        gpu = next(node for node in state.nodes if node.name == "prod-gpu-01")
+        copies: tuple[Node, ...] = tuple(gpu._replace(name=f"card-{number:03}") for number in range(MANY_NODES + 1))
         return state._replace(nodes=(*state.nodes, *copies))
 
     picture = drawn(prod, large)
-    cards = [place for place in picture.places if place.gpus]
-    assert [(place.nodes, place.gpus) for place in cards] == [(MANY_NODES + 3, 2 * (MANY_NODES + 3))]
-    assert cards[0].name == f"{MANY_NODES + 3} nodes"
+    gpus = [place for place in picture.places if place.gpus]
+    assert [(place.nodes, place.gpus) for place in gpus] == [(MANY_NODES + 3, 2 * (MANY_NODES + 3))]
+    assert gpus[0].name == f"{MANY_NODES + 3} nodes"
 
 
 def divided(node: Node, labels: dict[str, str], **offers: int) -> Node:

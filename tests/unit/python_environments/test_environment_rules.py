@@ -195,7 +195,7 @@ def test_packages_of_a_newer_cuda_than_drivers_run(root: Path, version: str, dri
     assert not any(one.blocks for one in found)
 
 
-def test_packages_of_a_cuda_that_dropped_the_card(root: Path) -> None:
+def test_packages_of_a_cuda_that_dropped_the_gpu(root: Path) -> None:
     cuda(root, "2.9.0+cu130")
     (finding,) = told(root, ("model: A10", "model: V100-SXM2-16GB"), nodes=[Node({})])
     assert finding.code == "ENV007"

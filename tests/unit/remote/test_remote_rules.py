@@ -240,12 +240,12 @@ def test_a_remote_cluster_heeds_what_its_runs_have_and_knows_no_teams(
     assert [field for field, _ in unread(stack(*ON_A_CLUSTER, change))] == fields
 
 
-@pytest.mark.parametrize("card", ["A10", "a10", "NVIDIA-A10"])
-def test_the_machine_s_own_card_may_be_said(stack: Make, card: str) -> None:
-    assert unread(stack(("gpus: 1\n", f"gpus: 1\n      gpu: {card}\n"))) == []
+@pytest.mark.parametrize("gpu", ["A10", "a10", "NVIDIA-A10"])
+def test_the_machine_s_own_gpu_may_be_said(stack: Make, gpu: str) -> None:
+    assert unread(stack(("gpus: 1\n", f"gpus: 1\n      gpu: {gpu}\n"))) == []
 
 
-def test_a_rented_machine_is_judged_by_its_own_card_and_not_by_the_stack_s(stack: Make) -> None:
+def test_a_rented_machine_is_judged_by_its_own_gpu_and_not_by_the_stack_s(stack: Make) -> None:
     """Weights of 28 GB take two GPUs of 24 GB, and one of 48."""
     rented = (
         ("provider: lam\n        instanceType: gpu_1x_a10\n", "provider: amazon\n        instanceType: g6e.2xlarge\n"),
@@ -256,7 +256,7 @@ def test_a_rented_machine_is_judged_by_its_own_card_and_not_by_the_stack_s(stack
     )
     made = stack(*rented)
     far = sized(made.config)[1]
-    assert (far.card and far.card.short, far.need.gpus, far.size.memory) == ("L40S", 1, 45 * GI)
+    assert (far.gpu and far.gpu.short, far.need.gpus, far.size.memory) == ("L40S", 1, 45 * GI)
     assert [one.summary for one in check_remote(made) if one.code == "REM006"] == []
 
 

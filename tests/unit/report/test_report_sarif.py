@@ -16,7 +16,7 @@ from modelyard.report.ci.sarif import sarif_document
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "tests" / "ci" / "schemas" / "sarif-2.1.0.json").read_text())
-CARD = Finding(
+GPU = Finding(
     "GPU001",
     Severity.ERROR,
     "L4 is not supported",
@@ -49,8 +49,8 @@ def physical(result: dict[str, Any]) -> tuple[str, int, int | None]:
     "findings",
     [
         (),
-        (CARD,),
-        (CARD, CARD._replace(waived="until May"), Finding("PAT009", Severity.ADVICE, "x", file="/elsewhere/ä b.yaml")),
+        (GPU,),
+        (GPU, GPU._replace(waived="until May"), Finding("PAT009", Severity.ADVICE, "x", file="/elsewhere/ä b.yaml")),
         (Finding("ZZZ999", Severity.WARNING, "a code without an explanation"),),
     ],
 )
@@ -74,13 +74,13 @@ def test_the_findings_of_the_example_stacks_follow_the_schema_and_point_at_their
 
 
 def test_a_finding_lands_on_its_line_of_the_file() -> None:
-    (result,) = results(CARD)
+    (result,) = results(GPU)
     assert physical(result) == ("stacks/Pulumi.prod.yaml", 10, 5)
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uriBaseId"] == "%SRCROOT%"
 
 
 def test_files_are_named_from_the_root_of_the_repository() -> None:
-    (result,) = results(CARD, folder="infra/ml platform")
+    (result,) = results(GPU, folder="infra/ml platform")
     assert physical(result)[0] == "infra/ml%20platform/stacks/Pulumi.prod.yaml"
 
 
@@ -92,39 +92,39 @@ def test_two_projects_of_a_repository_have_categories_of_their_own() -> None:
 
 def test_a_finding_without_a_file_is_shown_at_its_stack_and_else_at_the_project() -> None:
     # Code scanning refuses a whole upload for one result without a physical location.
-    found = results(CARD._replace(file="", line=0, column=0), CARD._replace(stack="", file="", line=0, column=0))
+    found = results(GPU._replace(file="", line=0, column=0), GPU._replace(stack="", file="", line=0, column=0))
     assert [physical(result) for result in found] == [("stacks/Pulumi.prod.yaml", 1, None), ("Pulumi.yaml", 1, None)]
 
 
 def test_a_file_outside_the_project_has_a_whole_address() -> None:
-    (result,) = results(CARD._replace(file="/srv/other stack.yaml"))
+    (result,) = results(GPU._replace(file="/srv/other stack.yaml"))
     assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///srv/other%20stack.yaml"}
 
 
 def test_a_result_says_what_is_wrong_why_and_what_to_do() -> None:
-    (result,) = results(CARD)
+    (result,) = results(GPU)
     assert result["message"]["text"] == "L4 is not supported. 121 FP16 TFLOPS < 125. To correct it: choose A10."
     assert (result["ruleId"], result["level"]) == ("GPU001", "error")
 
 
 def test_levels_are_those_of_sarif() -> None:
-    found = results(*(CARD._replace(severity=severity) for severity in Severity))
+    found = results(*(GPU._replace(severity=severity) for severity in Severity))
     assert [result["level"] for result in found] == ["error", "warning", "note"]
 
 
 def test_a_waived_finding_is_suppressed_with_its_reason_and_fails_no_build() -> None:
-    (result,) = results(CARD._replace(waived="slower training is fine until May"))
+    (result,) = results(GPU._replace(waived="slower training is fine until May"))
     assert result["suppressions"] == [
         {"kind": "inSource", "status": "accepted", "justification": "slower training is fine until May"}
     ]
     assert result["level"] == "note"
     assert result["properties"]["severity"] == "error"
-    assert "suppressions" not in results(CARD)[0]
+    assert "suppressions" not in results(GPU)[0]
 
 
 def test_a_result_is_recognised_where_its_line_and_its_numbers_changed() -> None:
-    (before,) = results(CARD)
-    (after,) = results(CARD._replace(line=90, column=1, summary="L4 has 120 TFLOPS", detail="other words"))
+    (before,) = results(GPU)
+    (after,) = results(GPU._replace(line=90, column=1, summary="L4 has 120 TFLOPS", detail="other words"))
     assert before["partialFingerprints"] == after["partialFingerprints"]
 
 
@@ -132,22 +132,22 @@ def test_a_result_is_recognised_where_its_line_and_its_numbers_changed() -> None
     "change", [{"code": "GPU002"}, {"stack": "dev"}, {"target": "x"}, {"field": "y"}, {"file": "z"}]
 )
 def test_another_finding_has_another_fingerprint(change: dict[str, str]) -> None:
-    one, other = results(CARD, CARD._replace(**change))
+    one, other = results(GPU, GPU._replace(**change))
     assert set(one["partialFingerprints"].values()).isdisjoint(other["partialFingerprints"].values())
 
 
 def test_two_findings_about_one_thing_are_told_apart() -> None:
-    one, other = results(CARD, CARD._replace(summary="something else"))
+    one, other = results(GPU, GPU._replace(summary="something else"))
     assert one["partialFingerprints"] != other["partialFingerprints"]
 
 
 def test_words_of_a_user_become_neither_links_nor_placeholders() -> None:
-    (result,) = results(CARD._replace(summary="{0} of [here](https://example.com) in {x}"))
+    (result,) = results(GPU._replace(summary="{0} of [here](https://example.com) in {x}"))
     assert result["message"]["text"].startswith("{{0}} of [here] (https://example.com) in {x}.")
 
 
 def test_a_rule_has_its_explanation_as_help() -> None:
-    made = document(CARD)
+    made = document(GPU)
     driver = made["runs"][0]["tool"]["driver"]
     (rule,) = driver["rules"]
     assert (driver["name"], driver["semanticVersion"]) == ("modelyard", __version__)
@@ -160,16 +160,16 @@ def test_a_rule_has_its_explanation_as_help() -> None:
 
 @pytest.mark.parametrize("site", ["https://example.com/modelyard", "https://example.com/modelyard/"])
 def test_a_rule_links_to_its_page_of_the_documentation(site: str) -> None:
-    rule = sarif_document(Checked((CARD,), {}, documentation=site))["runs"][0]["tool"]["driver"]["rules"][0]
+    rule = sarif_document(Checked((GPU,), {}, documentation=site))["runs"][0]["tool"]["driver"]["rules"][0]
     assert rule["helpUri"] == "https://example.com/modelyard/rules/GPU001.html"
 
 
 def test_without_a_site_there_is_no_link() -> None:
-    assert "helpUri" not in document(CARD)["runs"][0]["tool"]["driver"]["rules"][0]
+    assert "helpUri" not in document(GPU)["runs"][0]["tool"]["driver"]["rules"][0]
 
 
 def test_each_rule_is_there_once_and_results_name_its_place() -> None:
-    made = document(CARD, CARD._replace(code="CFG008"), CARD._replace(line=11))["runs"][0]
+    made = document(GPU, GPU._replace(code="CFG008"), GPU._replace(line=11))["runs"][0]
     rules = [rule["id"] for rule in made["tool"]["driver"]["rules"]]
     assert rules == ["CFG008", "GPU001"]
     assert [rules[result["ruleIndex"]] for result in made["results"]] == ["GPU001", "CFG008", "GPU001"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.hardware import Card, resolve
+from modelyard.hardware import GpuModel, resolve
 from modelyard.quantity import GI, parse
 from modelyard.stack.jobs import JOB_TYPES, Job, Model
 from modelyard.workloads.sizing.formulas import estimate
@@ -17,7 +17,7 @@ from modelyard.workloads.sizing.values import Estimate, Need, count
 SEVEN = Model("7G", layers=32, key_value_heads=8, head_size=128)
 
 
-def card(name: str) -> Card:
+def gpu(name: str) -> GpuModel:
     found = resolve(name)
     assert found is not None
     return found
@@ -47,30 +47,30 @@ def test_a_stream_has_as_many_partitions_in_memory_as_cores() -> None:
 
 
 def test_training_without_parameters_is_one_pod_with_the_data_in_it() -> None:
-    found = estimate(Job("it", "training", rows="10M", columns=50), card("A10"))
+    found = estimate(Job("it", "training", rows="10M", columns=50), gpu("A10"))
     # 4 GB × 5 are 18.6 GiB, and 1 GiB; at least 4 cores.
     assert found.need == Need(1, 4, 20 * GI, 0)
     assert estimate(Job("it", "training", rows="10", columns=5), None).need == Need(1, 4, 15 * GI, 0)
 
 
-def test_training_with_parameters_takes_as_many_cards_as_its_state_needs() -> None:
+def test_training_with_parameters_takes_as_many_gpus_as_its_state_needs() -> None:
     job = Job("it", "training", batch=32, model=Model("7G", activation="120Mi"))
-    found = estimate(job, card("A100-PCIE-40GB"))
+    found = estimate(job, gpu("A100-PCIE-40GB"))
     # 7e9 × 18 + 32 × 120 MiB = 130.03 GB; a GPU of 40 GB has 38.93 GB beside CUDA's: four GPUs.
     assert found.need == Need(1, 4, 150 * GI, 4, 126 * 10**9 + 32 * 120 * 2**20 + 4 * GI)
-    assert estimate(job, card("A100-SXM4-80GB")).need.gpus == 2
+    assert estimate(job, gpu("A100-SXM4-80GB")).need.gpus == 2
     assert estimate(job, None).need == Need(gpu_memory=126 * 10**9 + 32 * 120 * 2**20 + GI)
 
 
 def test_activations_that_nobody_measured_are_missing_and_not_zero() -> None:
-    found = estimate(Job("it", "training", model=Model("7G")), card("A10"))
+    found = estimate(Job("it", "training", model=Model("7G")), gpu("A10"))
     assert found.missing == ("model.activation",)
     assert found.notes == ("activations come on top of it",)
 
 
 def test_a_served_language_model_is_its_weights_and_its_cache() -> None:
     job = Job("it", "llm-serving", request_rate="2", request_time="4", sequence=4096, model=SEVEN)
-    found = estimate(job, card("A10"))
+    found = estimate(job, gpu("A10"))
     # 14 GB of weights; 128 KiB a token × 4096 × 8 requests are 4 GiB; the engine takes nine tenths of the GPU.
     assert terms(found)["a token"] == 131072
     assert terms(found)["cache"] == 4 * GI
@@ -81,15 +81,15 @@ def test_a_served_language_model_is_its_weights_and_its_cache() -> None:
 @pytest.mark.parametrize(
     ("parameters", "precision", "gpus"), [("7G", "fp16", 1), ("13G", "fp16", 2), ("70G", "fp16", 8), ("70G", "int4", 2)]
 )
-def test_cards_for_weights_come_by_twos(parameters: str, precision: Any, gpus: int) -> None:
-    found = estimate(Job("it", "llm-serving", model=Model(parameters, precision)), card("A10"))
+def test_gpus_for_weights_come_by_twos(parameters: str, precision: Any, gpus: int) -> None:
+    found = estimate(Job("it", "llm-serving", model=Model(parameters, precision)), gpu("A10"))
     assert found.need.gpus == gpus
     assert set(found.missing) >= {"sequence", "model.layers", "requestRate"}
     assert found.notes == ("the cache of keys and values comes on top of it",)
 
 
 def test_a_model_for_more_than_a_machine_is_told_and_not_numbered() -> None:
-    found = estimate(Job("it", "llm-serving", model=Model("1000G")), card("A10"))
+    found = estimate(Job("it", "llm-serving", model=Model("1000G")), gpu("A10"))
     assert found.need.gpus is None
     assert found.need.gpu_memory
     assert "several machines" in found.notes[-1]
@@ -127,7 +127,7 @@ def test_requests_are_served_by_as_many_cores_as_are_under_way() -> None:
 
 @pytest.mark.parametrize("type_", JOB_TYPES)
 def test_of_a_job_without_sizes_nothing_is_known_but_what_would_tell(type_: Any) -> None:
-    found = estimate(Job("it", type_), card("A10"))
+    found = estimate(Job("it", type_), gpu("A10"))
     assert (found.need.workers, found.need.cpu, found.need.memory, found.need.gpu_memory) == (None,) * 4
     # Training may be of either kind, and nobody knows what is in a runtime.
     assert found.need.gpus == (None if type_ in ("training", "llm-serving", "runtime") else 0)
@@ -165,7 +165,7 @@ def jobs(draw: st.DrawFn) -> Job:
 
 @given(jobs(), st.sampled_from([None, "A10", "A100-SXM4-80GB"]))
 def test_every_job_has_an_estimate_with_sources_that_there_are(job: Job, name: str | None) -> None:
-    found = estimate(job, card(name) if name else None)
+    found = estimate(job, gpu(name) if name else None)
     assert all(value is None or value >= 0 for value in found.need)
     assert {source for term in found.terms for source in term.sources} <= set(SOURCES)
     assert all(term.value > 0 for term in found.terms)
@@ -177,7 +177,7 @@ def test_more_rows_and_requests_never_need_less(job: Job) -> None:
         return None if text is None else str(2 * int(text))
 
     more = job._replace(rows=doubled(job.rows), request_rate=doubled(job.request_rate))
-    for less, now in zip(estimate(job, card("A10")).need, estimate(more, card("A10")).need, strict=True):
+    for less, now in zip(estimate(job, gpu("A10")).need, estimate(more, gpu("A10")).need, strict=True):
         assert (less is None) is (now is None) or less is not None
     small, large = estimate(job, None).need, estimate(more, None).need
     for kind in ("cpu", "memory"):

@@ -16,12 +16,12 @@ CLICKS = Job("clicks", "dataset", "features", "50M", 40)
 """Needs 2 workers with 8 cores and 39Gi."""
 
 
-def config(resources: tuple[Resource, ...] = (), jobs: tuple[Job, ...] = (), card: str = "A10") -> Config:
-    return Config("ray", Platform("23.10"), Gpu(card), runtime=Runtime("jobs:1"), resources=resources, jobs=jobs)
+def config(resources: tuple[Resource, ...] = (), jobs: tuple[Job, ...] = (), gpu: str = "A10") -> Config:
+    return Config("ray", Platform("23.10"), Gpu(gpu), runtime=Runtime("jobs:1"), resources=resources, jobs=jobs)
 
 
-def findings(*jobs: Job, resources: tuple[Resource, ...] = (), card: str = "A10") -> list[tuple[str, str]]:
-    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config(resources, jobs, card), None, {})
+def findings(*jobs: Job, resources: tuple[Resource, ...] = (), gpu: str = "A10") -> list[tuple[str, str]]:
+    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config(resources, jobs, gpu), None, {})
     return [(finding.code, finding.summary) for finding in check_jobs(stack, sized(stack.config))]
 
 
@@ -220,13 +220,13 @@ def test_too_few_gpus_are_below_the_estimate() -> None:
     assert found == ("RES204", "gpus of resource chat is 2, and its jobs are estimated to need 8")
 
 
-@pytest.mark.parametrize(("card", "gpus"), [("A100-SXM4-80GB", 2), ("A10", 8)])
-def test_the_resources_own_card_counts(card: str, gpus: int) -> None:
+@pytest.mark.parametrize(("gpu", "gpus"), [("A100-SXM4-80GB", 2), ("A10", 8)])
+def test_the_resources_own_gpu_counts(gpu: str, gpus: int) -> None:
     served = Job("it", "llm-serving", "chat", model=Model("70G"))
-    assert one(Resource("chat", "llm-serving", gpus=1, gpu=card), served).need.gpus == gpus
+    assert one(Resource("chat", "llm-serving", gpus=1, gpu=gpu), served).need.gpus == gpus
 
 
-def test_an_unknown_card_and_an_unused_resource() -> None:
+def test_an_unknown_gpu_and_an_unused_resource() -> None:
     found = findings(resources=(Resource("chat", "llm-serving", gpu="A101"),))
     assert found == [
         ("RES206", "no job is on resource chat"),

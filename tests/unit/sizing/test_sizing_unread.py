@@ -42,14 +42,14 @@ def changed(job: Job, key: str, value: Any) -> Job:
 @pytest.mark.parametrize("kind", JOB_TYPES)
 @pytest.mark.parametrize("without", [(), ("model.parameters",), ("model.size",)], ids=lambda keys: "".join(keys))
 def test_what_is_read_changes_the_estimate_and_the_rest_does_not(kind: JobType, without: tuple[str, ...]) -> None:
-    card = resolve("A100-SXM4-80GB")
+    gpu = resolve("A100-SXM4-80GB")
     job = FULL._replace(type=kind)
     for key in without:
         job = changed(job, key, None)
-    before = estimate(job, card)
+    before = estimate(job, gpu)
     # A key that is not said yet and would change what the others mean is no case of this one.
     keys = [key for key in KEYS if key not in without]
-    moved = {key for key in keys if estimate(changed(job, key, MORE[key]), card) != before}
+    moved = {key for key in keys if estimate(changed(job, key, MORE[key]), gpu) != before}
     assert moved == set(read(job)) - set(without)
     assert set(unread(job)) == set(keys) - set(read(job))
 

@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.stack import apply_waivers, codes
 
 TODAY = date(2026, 11, 21)
-CARD = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-a")
+GPU = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-a")
 OTHER = Finding("GPU001", Severity.ERROR, "too slow", stack="dev", target="deployment-b")
 MEMORY = Finding("RES001", Severity.WARNING, "too little", stack="dev")
 WAIVER = "modelyard:waivers: [{code: GPU001, reason: on order, expires: 2027-03-01, by: Ada%s}]"
@@ -20,26 +20,26 @@ def stack(stackfiles):
 
 
 def test_a_waiver_covers_findings_of_its_code(stack) -> None:
-    assert apply_waivers((CARD, MEMORY, OTHER), stack(), TODAY) == (
+    assert apply_waivers((GPU, MEMORY, OTHER), stack(), TODAY) == (
         MEMORY,
-        CARD._replace(waived="on order (Ada)"),
+        GPU._replace(waived="on order (Ada)"),
         OTHER._replace(waived="on order (Ada)"),
     )
-    assert not apply_waivers((CARD,), stack(), TODAY)[0].blocks
+    assert not apply_waivers((GPU,), stack(), TODAY)[0].blocks
 
 
 def test_a_waiver_with_a_target_covers_that_target_only(stack) -> None:
-    found = apply_waivers((CARD, OTHER), stack(", target: deployment-b"), TODAY)
-    assert found == (CARD, OTHER._replace(waived="on order (Ada)"))
+    found = apply_waivers((GPU, OTHER), stack(", target: deployment-b"), TODAY)
+    assert found == (GPU, OTHER._replace(waived="on order (Ada)"))
 
 
 def test_a_waiver_holds_on_its_last_day(stack) -> None:
-    assert apply_waivers((CARD,), stack(), date(2027, 3, 1)) == (CARD._replace(waived="on order (Ada)"),)
+    assert apply_waivers((GPU,), stack(), date(2027, 3, 1)) == (GPU._replace(waived="on order (Ada)"),)
 
 
 def test_an_expired_waiver_is_an_error_and_covers_nothing(stack, stackfiles) -> None:
-    card, expired = sorted(apply_waivers((CARD,), stack(), date(2027, 3, 2)), reverse=True)
-    assert card == CARD
+    gpu, expired = sorted(apply_waivers((GPU,), stack(), date(2027, 3, 2)), reverse=True)
+    assert gpu == GPU
     assert (expired.code, expired.severity, expired.stack) == (codes.WAIVER_EXPIRED, Severity.ERROR, "dev")
     assert expired.location == f"{stackfiles.FILE}:4:56"
     assert expired.summary == "the waiver of GPU001 expired on 2027-03-01"
@@ -58,8 +58,8 @@ def test_a_waiver_that_covers_nothing_is_advice(stack, stackfiles) -> None:
 def test_a_waiver_of_nobody_holds_and_is_a_warning(stackfiles, by: str) -> None:
     waiver = "{code: GPU001, reason: on order, expires: 2027-03-01" + by + "}"
     stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{waiver}]"))
-    nobody, card = apply_waivers((CARD,), stack, TODAY)
-    assert card.waived.startswith("on order")
+    nobody, gpu = apply_waivers((GPU,), stack, TODAY)
+    assert gpu.waived.startswith("on order")
     assert (nobody.code, nobody.severity) == (codes.WAIVER_BY, Severity.WARNING)
     assert nobody.summary == "the waiver of GPU001 does not say who decided"
     assert "by:" in nobody.remedy
@@ -67,7 +67,7 @@ def test_a_waiver_of_nobody_holds_and_is_a_warning(stackfiles, by: str) -> None:
 
 
 def test_an_unused_waiver_names_its_target(stack) -> None:
-    _, unused = apply_waivers((CARD,), stack(", target: deployment-z"), TODAY)
+    _, unused = apply_waivers((GPU,), stack(", target: deployment-z"), TODAY)
     assert unused.summary == "the waiver of GPU001 for deployment-z covers no finding"
 
 
@@ -75,11 +75,11 @@ def test_two_waivers_of_one_finding_are_both_used(stackfiles) -> None:
     one = "{code: GPU001, reason: first, by: Ada, expires: 2027-03-01, target: deployment-a}"
     two = "{code: GPU001, reason: second, by: Ada, expires: 2027-03-01}"
     stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{one}, {two}]"))
-    assert apply_waivers((CARD,), stack, TODAY) == (CARD._replace(waived="first (Ada)"),)
+    assert apply_waivers((GPU,), stack, TODAY) == (GPU._replace(waived="first (Ada)"),)
 
 
 def test_other_stacks_and_mistakes_in_the_file_are_never_covered(stack) -> None:
-    foreign = CARD._replace(stack="prod")
+    foreign = GPU._replace(stack="prod")
     mistake = Finding("CFG002", Severity.WARNING, "mark", stack="dev")
     found = apply_waivers((foreign, mistake), stack(), TODAY)
     assert {finding.waived for finding in found} == {""}
@@ -87,8 +87,8 @@ def test_other_stacks_and_mistakes_in_the_file_are_never_covered(stack) -> None:
 
 
 def test_without_waivers_findings_come_back_in_order(stackfiles) -> None:
-    assert apply_waivers((MEMORY, OTHER, CARD, CARD), stackfiles.loaded(stackfiles.BASE), TODAY) == (
-        CARD,
+    assert apply_waivers((MEMORY, OTHER, GPU, GPU), stackfiles.loaded(stackfiles.BASE), TODAY) == (
+        GPU,
         OTHER,
         MEMORY,
     )

@@ -56,7 +56,7 @@ def test_only_the_training_sides_get_gpus_and_a_celery_replica_one() -> None:
     assert found["rayHead"].products == ()
 
 
-def test_an_unknown_card_has_no_nodes() -> None:
+def test_an_unknown_gpu_has_no_nodes() -> None:
     assert by_role(config(gpu=Gpu("A11")))["rayWorker"].products == ()
 
 

@@ -25,7 +25,7 @@ _DATA = Path(__file__).with_name("data")
 _BRANDS = ("nvidia ", "nvidia-", "tesla ", "tesla-", "geforce ", "geforce-")
 
 
-class Card(NamedTuple):
+class GpuModel(NamedTuple):
     """A GPU as its data sheet describes it, or a family of them."""
 
     id: str
@@ -74,7 +74,7 @@ class Ambiguous(NamedTuple):
     """A name that several GPUs share."""
 
     name: str
-    cards: tuple[Card, ...]
+    gpus: tuple[GpuModel, ...]
 
 
 class Unknown(NamedTuple):
@@ -115,19 +115,19 @@ def version(text: str) -> Version:
 
 
 @lru_cache(maxsize=1)
-def cards() -> Mapping[str, Card]:
+def gpu_models() -> Mapping[str, GpuModel]:
     """Returns every GPU by id, in the table's order, without the families."""
-    return {card.id: card for card in map(_card, rows("gpus.csv"))}
+    return {gpu.id: gpu for gpu in map(_gpu, rows("gpus.csv"))}
 
 
 @lru_cache(maxsize=1)
-def families() -> Mapping[str, Card]:
+def families() -> Mapping[str, GpuModel]:
     """Returns the listed families of several variants by id (``a100``, ``v100``)."""
-    found: dict[str, Card] = {}
+    found: dict[str, GpuModel] = {}
     for name, row in LISTED.items():
-        variants = [card for card in cards().values() if card.family == name]
+        variants = [gpu for gpu in gpu_models().values() if gpu.family == name]
         if len(variants) > 1:
-            linked = {card.link for card in variants}
+            linked = {gpu.link for gpu in variants}
             found[name.lower()] = variants[0]._replace(
                 id=name.lower(),
                 name=f"NVIDIA {name}",
@@ -136,9 +136,9 @@ def families() -> Mapping[str, Card]:
                 nvlink=row.nvlink,
                 link=linked.pop() if len(linked) == 1 else "mixed",
                 note="",
-                unverified=frozenset().union(*(card.unverified for card in variants)),
-                weak=frozenset().union(*(card.weak for card in variants)),
-                members=tuple(card.id for card in variants),
+                unverified=frozenset().union(*(gpu.unverified for gpu in variants)),
+                weak=frozenset().union(*(gpu.weak for gpu in variants)),
+                members=tuple(gpu.id for gpu in variants),
             )
     return found
 
@@ -150,27 +150,27 @@ def labels() -> Labels:
     aliases: list[tuple[str, str]] = []
     aws: dict[tuple[str, str], str] = {}
     unverified: set[str] = set()
-    for card, nvml, product, evidence, aws_name, aws_memory, gke, azure, _source in rows("labels.csv"):
-        mine = products.setdefault(card, [])
+    for gpu, nvml, product, evidence, aws_name, aws_memory, gke, azure, _source in rows("labels.csv"):
+        mine = products.setdefault(gpu, [])
         if product not in mine:
             mine.append(product)
-        aliases += [(name, card) for name in (nvml, product, aws_name, gke, azure) if name]
+        aliases += [(name, gpu) for name in (nvml, product, aws_name, gke, azure) if name]
         if aws_name:
-            aws[aws_name, aws_memory] = card
+            aws[aws_name, aws_memory] = gpu
         if evidence.startswith("unverified"):
             unverified.add(product)
     return Labels(
-        {card: tuple(sorted(names)) for card, names in products.items()}, tuple(aliases), aws, frozenset(unverified)
+        {gpu: tuple(sorted(names)) for gpu, names in products.items()}, tuple(aliases), aws, frozenset(unverified)
     )
 
 
-def resolve(name: str) -> Card | None:
+def resolve(name: str) -> GpuModel | None:
     """Returns the GPU that ``name`` means, exactly but ignoring case; None if it means none or several."""
     ids = _index().get(name.strip().casefold(), ())
     return by_id(ids[0]) if len(ids) == 1 else None
 
 
-def find(name: str) -> Card | Ambiguous | Unknown:
+def find(name: str) -> GpuModel | Ambiguous | Unknown:
     """Resolves ``name``, and if it is not one GPU, returns why.
 
     Returns:
@@ -188,11 +188,11 @@ _OTHER_MAKERS = re.compile(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|infer
 """Beginnings of the names of accelerators from other vendors than NVIDIA."""
 
 
-def near_cards(name: str) -> str:
+def near_gpus(name: str) -> str:
     """Returns an instruction what to write instead of a name that is not one GPU's; empty if the name is fine."""
     match find(name):
         case Ambiguous(_, sharing):
-            return f"name one of them: {', '.join(card.id for card in sharing)}"
+            return f"name one of them: {', '.join(gpu.id for gpu in sharing)}"
         case Unknown(name, _) if _OTHER_MAKERS.match(name):
             return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
         case Unknown(_, suggestions):
@@ -201,34 +201,34 @@ def near_cards(name: str) -> str:
             return ""
 
 
-def by_id(card_id: str) -> Card:
+def by_id(gpu_id: str) -> GpuModel:
     """Returns the GPU or family with that id.
 
     Raises:
         KeyError: the id is unknown.
     """
-    return families().get(card_id) or cards()[card_id]
+    return families().get(gpu_id) or gpu_models()[gpu_id]
 
 
-def products(card: Card) -> tuple[str, ...]:
+def products(gpu: GpuModel) -> tuple[str, ...]:
     """Returns the ``nvidia.com/gpu.product`` values of nodes with whole GPUs of this model, for scheduling.
 
     Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not included: those are not whole GPUs.
     """
-    by_card = labels().products
-    if not card.members:
-        return by_card.get(card.id, ())
-    return tuple(sorted(product for member in card.members for product in by_card.get(member, ())))
+    by_gpu = labels().products
+    if not gpu.members:
+        return by_gpu.get(gpu.id, ())
+    return tuple(sorted(product for member in gpu.members for product in by_gpu.get(member, ())))
 
 
-def _card(row: list[str]) -> Card:
+def _gpu(row: list[str]) -> GpuModel:
     # fmt: off
-    (card, name, family, arch, tflops, memory, nvlink, link, compute, first, last, branch,
+    (gpu, name, family, arch, tflops, memory, nvlink, link, compute, first, last, branch,
      _mig, _instances, _profiles, _mig_driver, note, unverified, weak, _source) = row
     # fmt: on
     ongoing = last.startswith("ongoing")
-    return Card(
-        id=card,
+    return GpuModel(
+        id=gpu,
         name=name,
         family=family,
         arch=arch,
@@ -251,19 +251,19 @@ def _card(row: list[str]) -> Card:
 def _index() -> Mapping[str, tuple[str, ...]]:
     """Maps every name in lower case to the ids it may mean. Ids override families, which override the clouds' names."""
     shared: dict[str, list[str]] = {}
-    for name, card_id in (*((card.name, card.id) for card in cards().values()), *labels().aliases):
+    for name, gpu_id in (*((gpu.name, gpu.id) for gpu in gpu_models().values()), *labels().aliases):
         for form in _forms(name):
             ids = shared.setdefault(form, [])
-            if card_id not in ids:
-                ids.append(card_id)
+            if gpu_id not in ids:
+                ids.append(gpu_id)
     by_family: dict[str, list[str]] = {}
-    for card in cards().values():
-        if card.family:
-            by_family.setdefault(card.family.casefold(), []).append(card.id)
+    for gpu in gpu_models().values():
+        if gpu.family:
+            by_family.setdefault(gpu.family.casefold(), []).append(gpu.id)
     return {
         **{name: tuple(sorted(ids)) for name, ids in shared.items()},
         **{name: tuple(sorted(ids)) for name, ids in by_family.items()},
-        **{name: (name,) for name in (*families(), *cards())},
+        **{name: (name,) for name in (*families(), *gpu_models())},
     }
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.hardware import Ambiguous, Card, Unknown, find, near_cards, products, resolve
-from modelyard.hardware.cards import cards, families, labels, version
+from modelyard.hardware import Ambiguous, GpuModel, Unknown, find, near_gpus, products, resolve
+from modelyard.hardware.gpu_models import families, gpu_models, labels, version
 from modelyard.hardware.instances import by_type, instances
 from modelyard.hardware.limits import LISTED
 
@@ -20,7 +20,7 @@ def read(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "card"),
+    ("name", "gpu"),
     [
         ("a10", "a10"),
         ("A10", "a10"),
@@ -53,12 +53,12 @@ def read(name):
         ("L40", "l40"),
     ],
 )
-def test_names_resolve_exactly(name, card):
+def test_names_resolve_exactly(name, gpu):
     found = find(name)
-    assert isinstance(found, Card)
-    assert found.id == card
+    assert isinstance(found, GpuModel)
+    assert found.id == gpu
     assert resolve(name) is found
-    assert near_cards(name) == ""
+    assert near_gpus(name) == ""
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_names_resolve_exactly(name, card):
         ("GH200", ("gh200-144gb", "gh200-96gb")),
     ],
 )
-def test_a_name_of_several_cards_is_ambiguous(name, ids):
+def test_a_name_of_several_gpus_is_ambiguous(name, ids):
     found = find(name)
     assert resolve(name) is None
-    assert near_cards(name) == f"name one of them: {', '.join(ids)}"
+    assert near_gpus(name) == f"name one of them: {', '.join(ids)}"
     assert isinstance(found, Ambiguous)
-    assert tuple(card.id for card in found.cards) == ids
+    assert tuple(gpu.id for gpu in found.gpus) == ids
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_name_of_several_cards_is_ambiguous(name, ids):
 def test_a_near_miss_is_unknown_and_gets_suggestions_that_resolve(name, suggestion):
     found = find(name)
     assert resolve(name) is None
-    assert suggestion in near_cards(name)
+    assert suggestion in near_gpus(name)
     assert isinstance(found, Unknown)
     assert suggestion in found.suggestions
     assert all(not isinstance(find(near), Unknown) for near in found.suggestions)
@@ -107,16 +107,16 @@ def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
     found = find(name)
     assert isinstance(found, Unknown)
     assert found.suggestions == ()
-    assert near_cards(name) == "`modelyard gpus` lists all"
+    assert near_gpus(name) == "`modelyard gpus` lists all"
 
 
 @pytest.mark.parametrize("name", ["B5000", "B6000"])
-def test_a_blackwell_workstation_card_is_never_taken_for_a_data_centre_one(name):
+def test_a_blackwell_workstation_gpu_is_never_taken_for_a_data_centre_one(name):
     assert not {"b300", "b200", "gb300", "gb200"} & set(find(name).suggestions)
 
 
 @pytest.mark.parametrize("name", ["", "GPU", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A10-SHARED", "NVIDIA-A10-24Q"])
-def test_slices_shares_and_nonsense_are_no_cards(name):
+def test_slices_shares_and_nonsense_are_no_gpus(name):
     assert isinstance(find(name), Unknown)
 
 
@@ -135,12 +135,12 @@ def test_a_listed_family_stands_for_its_row_and_all_its_variants():
     assert set(families()) == {"a100", "v100"}
 
 
-def test_the_list_of_supported_gpus_agrees_with_the_card_table():
+def test_the_list_of_supported_gpus_agrees_with_the_gpu_table():
     differing = {}
     for name, row in LISTED.items():
-        for card in (card for card in cards().values() if card.family == name):
-            if (round(card.tflops or 0), card.memory_gb, card.nvlink) != (row.tflops, row.memory_gb, row.nvlink):
-                differing[card.id] = (card.tflops, card.memory_gb, card.nvlink)
+        for gpu in (gpu for gpu in gpu_models().values() if gpu.family == name):
+            if (round(gpu.tflops or 0), gpu.memory_gb, gpu.nvlink) != (row.tflops, row.memory_gb, row.nvlink):
+                differing[gpu.id] = (gpu.tflops, gpu.memory_gb, gpu.nvlink)
     # Variants that the list does not describe; its V100 row mixes the PCIe GPU's 112 with the SXM2 GPU's NVLink.
     assert differing == {
         "a100-80gb": (312, 80, True),
@@ -153,7 +153,7 @@ def test_the_list_of_supported_gpus_agrees_with_the_card_table():
 
 def test_every_row_is_whole_and_keeps_its_source():
     rows = read("gpus.csv")
-    assert len({row["gpu_id"] for row in rows}) == len(rows) == len(cards())
+    assert len({row["gpu_id"] for row in rows}) == len(rows) == len(gpu_models())
     for row in rows:
         assert row["source"]
         assert row["compute_capability"]
@@ -191,11 +191,11 @@ def test_every_short_source_is_in_the_legend():
                     assert word in legend or not re.fullmatch(r"[A-Z][A-Z0-9.]{2,}", word) or word in own, word
 
 
-def test_labels_name_known_cards_and_follow_the_device_plugins_rule():
+def test_labels_name_known_gpus_and_follow_the_device_plugins_rule():
     for row in read("labels.csv"):
-        assert row["gpu_id"] in cards()
+        assert row["gpu_id"] in gpu_models()
         assert row["gfd_gpu_product"] == row["nvml_name"].replace(" ", "-")
-    assert {card for card in cards() if not products(cards()[card])} == set()
+    assert {gpu for gpu in gpu_models() if not products(gpu_models()[gpu])} == set()
     owners = [product for names in labels().products.values() for product in names]
     assert len(owners) == len(set(owners))
 
@@ -211,17 +211,17 @@ def test_versions():
 def test_instances_are_read_with_their_marks():
     assert len(instances()) == len(read("instances.csv")) == len(by_type())
     a10g = by_type()["g5.xlarge"]
-    assert (a10g.card_id, a10g.gpus, a10g.usd_per_hour, a10g.whole_gpus) == ("a10g", 1, 1.006, True)
-    assert a10g.card is cards()["a10g"]
+    assert (a10g.gpu_id, a10g.gpus, a10g.usd_per_hour, a10g.whole_gpus) == ("a10g", 1, 1.006, True)
+    assert a10g.gpu is gpu_models()["a10g"]
     assert by_type()["p5e.48xlarge"].usd_per_hour is None
     assert by_type()["g4-standard-6"].whole == "no"
     assert by_type()["Standard_NC8ads_A10_v4"].whole == "unknown"
-    assert {one.card_id for one in instances() if one.card is None} == {"m60", "t4g", "rtx6000-turing"}
+    assert {one.gpu_id for one in instances() if one.gpu is None} == {"m60", "t4g", "rtx6000-turing"}
     for one in instances():
-        if one.whole_gpus and one.card and one.gpu_memory_gb is not None:
-            assert one.gpu_memory_gb == one.card.memory_gb, one.type
+        if one.whole_gpus and one.gpu and one.gpu_memory_gb is not None:
+            assert one.gpu_memory_gb == one.gpu.memory_gb, one.type
 
 
 @pytest.mark.parametrize("name", ["MI300X", "AMD Instinct MI250", "Gaudi2", "TPU v4", "trn1", "Radeon Pro"])
-def test_another_makers_accelerator_is_not_taken_for_a_misspelt_card(name):
-    assert "need CUDA" in near_cards(name)
+def test_another_makers_accelerator_is_not_taken_for_a_misspelt_gpu(name):
+    assert "need CUDA" in near_gpus(name)

@@ -1,22 +1,22 @@
 """Rules for the stack's GPU: known, supported, and with fast links between GPUs."""
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.cards import Ambiguous, Card, Unknown, find, near_cards
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus
 from modelyard.hardware.verdict import verdict
 from modelyard.stack.config import Stack
 
 _MODEL = ("gpu", "model")
 
 
-def card_findings(stack: Stack) -> list[Finding]:
+def gpu_findings(stack: Stack) -> list[Finding]:
     """Returns what is wrong with ``gpu.model``."""
     match find(stack.config.gpu.model):
         case Unknown(name, _):
             return [_unknown(stack, name)]
-        case Ambiguous(name, cards):
-            return [_ambiguous(stack, name, cards)]
-        case Card() as card:
-            return _verdict(stack, card)
+        case Ambiguous(name, gpus):
+            return [_ambiguous(stack, name, gpus)]
+        case GpuModel() as gpu:
+            return _verdict(stack, gpu)
 
 
 def _unknown(stack: Stack, name: str) -> Finding:
@@ -26,25 +26,25 @@ def _unknown(stack: Stack, name: str) -> Finding:
         _MODEL,
         f"unknown GPU {name!r}",
         detail="Names are compared exactly, letter case aside, so that an A10G is never taken for an A10.",
-        remedy=near_cards(name),
+        remedy=near_gpus(name),
     )
 
 
-def _ambiguous(stack: Stack, name: str, cards: tuple[Card, ...]) -> Finding:
-    ids = ", ".join(card.id for card in cards)
+def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
+    ids = ", ".join(gpu.id for gpu in gpus)
     return stack.finding(
         "GPU003",
         Severity.ERROR,
         _MODEL,
-        f"{name!r} is the name of {len(cards)} GPUs: {ids}",
+        f"{name!r} is the name of {len(gpus)} GPUs: {ids}",
         detail="They differ in throughput, memory or NVLink, and so do the rules.",
-        remedy=near_cards(name),
+        remedy=near_gpus(name),
     )
 
 
-def _verdict(stack: Stack, card: Card) -> list[Finding]:
+def _verdict(stack: Stack, gpu: GpuModel) -> list[Finding]:
     platform = stack.config.platform
-    found = verdict(card, platform.cuda, platform.images_embed_ptx)
+    found = verdict(gpu, platform.cuda, platform.images_embed_ptx)
     detail = f"Rule: {found.rule}. {found.reason}."
     return [
         stack.finding(problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)
