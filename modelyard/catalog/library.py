@@ -53,7 +53,7 @@ class Meta(NamedTuple):
     params: Mapping[str, str] = {}
     """Maps a parameter name to the dotted path of the fact that fills it."""
     use: Use = "patched"
-    side: ClusterKind = "platform"
+    cluster: ClusterKind = "platform"
 
 
 class PatchVersion:
@@ -294,7 +294,7 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         overrides=tuple(map(str, value.get("overrides", ()))),
         params={str(name): str(path) for name, path in value.get("params", {}).items()},
         use=value.get("mode", "patched"),
-        side=value.get("cluster", "platform"),
+        cluster=value.get("cluster", "platform"),
     )
 
 

@@ -38,7 +38,7 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
         index, choice = choices.get(name, (-1, PatchChoice(name)))
         if not choice.enabled:
             continue
-        if not _of_side(library.latest(name), stack):
+        if not _of_cluster(library.latest(name), stack):
             continue
         patch = _version(library, choice, index, stack, findings)
         if patch is None or patch.meta.use == "submitted":
@@ -68,9 +68,9 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
             yield stack.place(finding, "patches", index, "name")
 
 
-def _of_side(patch: PatchVersion, stack: Stack) -> bool:
+def _of_cluster(patch: PatchVersion, stack: Stack) -> bool:
     """Whether the patch is for the planned cluster; all versions of a patch are for one kind of cluster."""
-    return (patch.meta.side == "remote") == bool(stack.remote)
+    return (patch.meta.cluster == "remote") == bool(stack.remote)
 
 
 def select_for_job(
@@ -137,7 +137,7 @@ def left_out(
     for name, versions in library.patches.items():
         choice = choices.get(name, PatchChoice(name))
         patch = versions.get(choice.version or "") or library.latest(name)
-        if patch.meta.use == "submitted" or not _of_side(patch, stack):
+        if patch.meta.use == "submitted" or not _of_cluster(patch, stack):
             continue
         if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
             yield patch, _likely(patch, choice, known)

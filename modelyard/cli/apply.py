@@ -54,7 +54,7 @@ def run(args: Namespace) -> Exit:
         plan.stack,
         args,
         lambda report, stopping: apply(root, plan, report, stopping, drain=not args.no_drain),
-        (body for side in plan.sides for target in side.targets for body in (target.applied, target.before)),
+        (body for one in plan.clusters for target in one.targets for body in (target.applied, target.before)),
     )
 
 

@@ -36,13 +36,13 @@ def run(args: Namespace) -> Exit:
         need_engine()
         if not args.yes and not _agreed(args.stack):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
-        ways, lost = _look(root, args.stack, path)
+        contexts, lost = _look(root, args.stack, path)
         if lost and not args.yes and not agreed("Those jobs are lost.\n"):
             raise Stop(Exit.USAGE, "nothing was changed", "let the jobs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine import destroy
 
-    return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping, ways))
+    return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping, contexts))
 
 
 def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], bool]:
@@ -71,10 +71,10 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
         applied = applied_stack(root, name)
         if contexts:
             write_remote_credentials(root, stack)
-        sides = {"": (stack.context, applied)} | {
+        clusters = {"": (stack.context, applied)} | {
             far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
         }
-        for far, (context, one) in sides.items():
+        for far, (context, one) in clusters.items():
             forget = f"to forget a cluster that is gone for good: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
             try:
                 live, there = present(connect(context), one.forgotten)
@@ -90,7 +90,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
                 )
             left += [key.name for key, body in there.items() if ours(body)]
         if not left:
-            lost = tell_runs(stack, sides)
+            lost = tell_runs(stack, clusters)
             tell_scaled(stack, applied)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
@@ -100,17 +100,17 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
             f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",
             f"run modelyard apply {name}, which takes it up again, then destroy",
         )
-    return {far: context for far, (context, _) in sides.items()}, lost
+    return {far: context for far, (context, _) in clusters.items()}, lost
 
 
-def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
+def tell_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     """Reports which runs hold up the deletion of queues (the engine waits silently), and which go with their namespace.
 
     You may delete queues without the right to list jobs, so an unreadable list does not end the run.
 
     Args:
         stack: the stack to destroy.
-        sides: names of remote clusters with applied objects; empty for the platform's cluster.
+        clusters: names of remote clusters with applied objects; empty for the platform's cluster.
 
     Returns:
         Whether runs go with their namespace.
@@ -128,7 +128,7 @@ def tell_runs(stack: "Stack", sides: Collection[str]) -> bool:
     places += [
         (one.name, one.context, (one.cluster.namespace,), queued, one.cluster.create_namespace)
         for one in remote_clusters(stack.config)
-        if one.name in sides and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
+        if one.name in clusters and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
     told: dict[Fate, list[str]] = {"holds": [], "stays": [], "lost": []}
     for far, context, where, queued, goes in places:

@@ -77,7 +77,7 @@ def _chosen(root: Path, stack: Stack) -> list[Selected]:
     from modelyard.plan.cluster_parts import cluster_parts
     from modelyard.plan.project import library_of
 
-    return [one for side in cluster_parts(stack) for one in side.chosen(library_of(root))[0]]
+    return [one for part in cluster_parts(stack) for one in part.chosen(library_of(root))[0]]
 
 
 def _versions(chosen: Iterable[Selected]) -> dict[str, str]:

@@ -50,10 +50,10 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
         raise Stop(Exit.USAGE, f"{name} cannot be recorded", "", findings)
     said = []
     try:
-        for side, client, wanted in _sides(root, stack, context):
-            shown_as = recorded_name(name, side) if side else name
+        for remote, client, wanted in _clusters(root, stack, context):
+            shown_as = recorded_name(name, remote) if remote else name
             sys.stderr.write(f"recording {safe(shown_as)} …\n")
-            taken = snapshot(client, (*wanted, *_held(root, name, side)))
+            taken = snapshot(client, (*wanted, *_held(root, name, remote)))
             said.append(_write(root, stack, shown_as, taken))
             if taken.unread:
                 lists = " or ".join(taken.unread)
@@ -80,7 +80,7 @@ def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
             yield safe(f"{name}: nothing of {stack.name} is there any more; its recording is removed")
 
 
-def _sides(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":
+def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":
     """The clusters of a stack, with the platform's under an empty name, and the objects to record of each."""
     from modelyard.cluster.connection import connect
     from modelyard.plan.project import library_of, wanted_objects

@@ -36,10 +36,10 @@ def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, He
     Raises:
         StateError: there is no engine, or the state cannot be found or read.
     """
-    return held_sides(root, stack).get(remote, {})
+    return held_by_cluster(root, stack).get(remote, {})
 
 
-def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
+def held_by_cluster(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
     """The objects of a stack in the engine's state, by name of the remote cluster; the home cluster's name is empty.
 
     Raises:
@@ -56,12 +56,12 @@ def held_sides(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
     try:
         resources = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
-        return {side: held_in(resources, side) for side in ("", *sorted({*map(side_of, resources)} - {""}))}
+        return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"it is not what an apply writes: it lacks {error}") from error
 
 
-def side_of(resource: Mapping[str, Any]) -> str:
+def remote_of(resource: Mapping[str, Any]) -> str:
     """Name of the remote cluster that a resource of the state belongs to; empty: the home cluster."""
     kind, _, name = str(resource.get("parent", "")).rpartition("::")
     return name if kind.endswith(REMOTE) else ""
@@ -78,7 +78,7 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
     forgotten: dict[ObjectKey, Held] = {}
     for resource in resources:
         kind, outputs = resource["type"], resource.get("outputs") or {}
-        if resource.get("delete") or side_of(resource) != remote:
+        if resource.get("delete") or remote_of(resource) != remote:
             continue
         if kind.startswith("kubernetes:") and not kind.endswith("Patch"):
             found[key_of(resource["inputs"], "default")] = Held(managed=True)

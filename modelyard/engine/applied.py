@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.cluster.engine_state import RECORD, held_in, side_of
+from modelyard.cluster.engine_state import RECORD, held_in, remote_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.files import parse_json
@@ -37,7 +37,7 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
     with Run("apply", lambda _line: None) as run:
         run.select(root, stack, create=False)
     try:
-        names = {side_of(one) for one in run.state.get("resources") or ()}
+        names = {remote_of(one) for one in run.state.get("resources") or ()}
         far = {name: from_state(run.state, name) for name in sorted(names - {""})}
         return from_state(run.state)._replace(remotes=far)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -53,9 +53,9 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
         KeyError, TypeError, ValueError, AttributeError: modelyard's program did not write the state.
     """
     every = deployment.get("resources") or []
-    resources = [each for each in every if side_of(each) == remote]
+    resources = [each for each in every if remote_of(each) == remote]
     pending = [each["resource"] for each in deployment.get("pending_operations") or ()]
-    pending = [each for each in pending if side_of(each) == remote]
+    pending = [each for each in pending if remote_of(each) == remote]
     requests = {key_of(body, ""): body for body in _requests(resources)}
     begun = set(_objects(pending))
     # A refresh drops a deleted object from the state; the record of it stays.
@@ -74,7 +74,7 @@ def cluster_of(resources: Iterable[Mapping[str, Any]], remote: str = "") -> str 
     less reliable: the engine also keeps the outputs of a failed run.
     """
     outputs = {
-        each["type"].rpartition("/")[2]: each.get("outputs") or {} for each in resources if side_of(each) == remote
+        each["type"].rpartition("/")[2]: each.get("outputs") or {} for each in resources if remote_of(each) == remote
     }
     known = outputs.get(CLUSTER) or outputs.get("pulumi:pulumi:Stack") or {}
     return known.get("cluster")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.engine_state import side_of
+from modelyard.cluster.engine_state import remote_of
 from modelyard.cluster.kubeconfig import known_contexts, with_aliases
 from modelyard.engine.applied import cluster_of
 from modelyard.engine.failure import FORGET_REMOTE, EngineError
@@ -69,8 +69,8 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
                 if applied_to not in (None, far.cluster):
                     raise elsewhere(plan.stack, applied_to, far.cluster)
             # From here on, the contexts of the plan are known to lead to the clusters of the last apply.
-            ways = {side.remote: side.context for side in plan.sides}
-            run.add(stack, redirected_contexts(run.state.get("resources") or (), ways, folder))
+            contexts = {cluster.remote: cluster.context for cluster in plan.clusters}
+            run.add(stack, redirected_contexts(run.state.get("resources") or (), contexts, folder))
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
@@ -83,7 +83,7 @@ def destroy(
     stack: str,
     report: Report,
     stopping: Stopping | None = None,
-    ways: Mapping[str, str | None] | None = None,
+    contexts: Mapping[str, str | None] | None = None,
 ) -> Outcome:
     """Runs ``destroy`` of a stack.
 
@@ -92,16 +92,16 @@ def destroy(
         stack: the stack's name.
         report: receives the lines of progress.
         stopping: says when the run must end early.
-        ways: the context of each cluster of the stack file, known to lead to the cluster of the state; the home cluster
-            has an empty name. None: the engine uses the contexts of the last apply.
+        contexts: the context of each cluster of the stack file, known to lead to the cluster of the state; the home
+            cluster has an empty name. None: the engine uses the contexts of the last apply.
 
     Raises:
         EngineError: the state does not have the stack, or as for :func:`apply`.
     """
     with temporary_folder() as folder, Run("destroy", report, stopping) as run:
         selected = run.select(root, stack, create=False)
-        if ways is not None:
-            run.add(selected, redirected_contexts(run.state.get("resources") or (), ways, folder))
+        if contexts is not None:
+            run.add(selected, redirected_contexts(run.state.get("resources") or (), contexts, folder))
         done = run.follow(
             selected, lambda on_event: selected.destroy(on_event=on_event, suppress_progress=True, show_secrets=False)
         )
@@ -126,24 +126,24 @@ def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
         if one["type"] == _PROVIDER:
             kind, _, name = one["urn"].rpartition("::")
             # The home cluster's provider is the engine's default; a remote cluster's is a child named like it.
-            side, said = name if kind.endswith(f"${_PROVIDER}") else "", one.get("inputs")
+            cluster, said = name if kind.endswith(f"${_PROVIDER}") else "", one.get("inputs")
         elif one["type"].endswith(_CLUSTER):
-            side, said = side_of(one), one.get("outputs")
+            cluster, said = remote_of(one), one.get("outputs")
         else:
             continue
         if context := (said or {}).get("context"):
-            yield side, str(context)
+            yield cluster, str(context)
 
 
 def redirected_contexts(
-    resources: Iterable[Mapping[str, Any]], ways: Mapping[str, str | None], folder: Path
+    resources: Iterable[Mapping[str, Any]], contexts: Mapping[str, str | None], folder: Path
 ) -> dict[str, str]:
     """The engine's environment variables with which the contexts in its state lead where the stack file's contexts do.
 
     Args:
         resources: resources of the exported state.
-        ways: the context of each cluster of the stack file, known to lead to the cluster of the state; the home cluster
-            has an empty name. None: the current one.
+        contexts: the context of each cluster of the stack file, known to lead to the cluster of the state; the home
+            cluster has an empty name. None: the current one.
         folder: a folder that only this run uses, deleted with it.
 
     Raises:
@@ -151,17 +151,17 @@ def redirected_contexts(
     """
     found = tuple(contexts_of(resources))
     # A name that works today keeps its meaning.
-    taken = {*ways.values()} | {context for side, context in found if side not in ways}
+    taken = {*contexts.values()} | {context for cluster, context in found if cluster not in contexts}
     names = {
-        context: ways[side]
-        for side, context in found
-        if side in ways and ways[side] != context and context not in taken
+        context: contexts[cluster]
+        for cluster, context in found
+        if cluster in contexts and contexts[cluster] != context and context not in taken
     }
     known = known_contexts()
-    for side, context in found:
-        if side and side not in ways and known is not None and context not in known:
+    for cluster, context in found:
+        if cluster and cluster not in contexts and known is not None and context not in known:
             raise EngineError(
-                f"nothing was changed: remote cluster {side} has left the stack file, what it has is still to be "
+                f"nothing was changed: remote cluster {cluster} has left the stack file, what it has is still to be "
                 f"deleted there, and the kubeconfig has no context {context}, by which it was applied",
                 f"give the kubeconfig a context {context} that leads there, and run again; of a cluster that is gone "
                 f"for good: {FORGET_REMOTE}",

@@ -63,19 +63,19 @@ def make_plan(
     name do not exist.
     """
     config = stack.config
-    side = home_part(stack)
-    sized = side.workloads
-    findings = [*library.findings, *stack_findings(stack, state, side.sizes)]
-    chosen, problems = side.chosen(library)
+    part = home_part(stack)
+    sized = part.workloads
+    findings = [*library.findings, *stack_findings(stack, state, part.sizes)]
+    chosen, problems = part.chosen(library)
     findings.extend(problems)
 
     by_deployment = {workload.deployment: workload for workload in sized}
-    found = planned_objects(stack, library, state, side.known, chosen, by_deployment, findings, ask)
+    found = planned_objects(stack, library, state, part.known, chosen, by_deployment, findings, ask)
     everything = [*found.asked, *found.let_go]
     room = room_of(state)
     waits = drains(stack, everything, state.scalers)
     arranged = order(everything, sized, room, waits)
-    doubtful = unsettled(library, stack, side.known, chosen, findings)
+    doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))
     findings.extend(doubtful.without(object_findings(stack, found, state, room, by_deployment, chosen, findings)))

@@ -1,6 +1,6 @@
 """The parts of a stack: one in the home cluster, and one in each remote cluster.
 
-To look at all clusters of a stack, use ``cluster_parts``; if you have a plan, use ``Plan.sides``.
+To look at all clusters of a stack, use ``cluster_parts``; if you have a plan, use ``Plan.clusters``.
 """
 
 from collections.abc import Iterable, Iterator
@@ -75,8 +75,8 @@ def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
         priorities=(),
         worker_clusters=(),
     )
-    side = stack._replace(config=there, context=remote.context, remote=remote.name)
-    return ClusterPart(side, {**stack_facts(side, ()), **nested(REMOTE, remote)}, remote.path)
+    own = stack._replace(config=there, context=remote.context, remote=remote.name)
+    return ClusterPart(own, {**stack_facts(own, ()), **nested(REMOTE, remote)}, remote.path)
 
 
 def on_cluster(finding: Finding, cluster: str) -> Finding:

@@ -60,7 +60,7 @@ def order(
     # budget, because it has the pods.
     telling = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
     by_name = {target.name: target for target in telling}
-    sides = {workload.deployment: workload for workload in workloads if workload.role in WORKER_ROLES}
+    backends = {workload.deployment: workload for workload in workloads if workload.role in WORKER_ROLES}
     heads = [name for drain in drains for name in drain.targets if is_head(by_name[name].role)]
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
     last = sorted(name for name, one in by_name.items() if one.action == "delete" and one.key.kind != "Deployment")
@@ -80,7 +80,7 @@ def order(
     spare = True
     why = ""
     for name in ups:
-        if name in sides and downs:
+        if name in backends and downs:
             wanted = _new_pods(by_name[name])
             up = by_name[name]
             free = min(
@@ -101,7 +101,7 @@ def order(
     )
     steps = tuple(_steps([*dropped, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
     waiting = {name for drain in drains for name in drain.targets}
-    killed = _killed((target for target in by_name.values() if target.name not in waiting), sides)
+    killed = _killed((target for target in by_name.values() if target.name not in waiting), backends)
     rank = {name: index for index, name in enumerate(sequence)}
     return Order((*dropped, *sorted(others, key=lambda target: rank[target.name])), steps, tuple(killed))
 
@@ -149,8 +149,8 @@ def _with_heads(names: Sequence[str], heads: Sequence[str], drains: Sequence[Dra
     """The training targets with each waiting head right before its backend's first target."""
     if not heads:
         return tuple(names)
-    side = {name for drain in drains if set(heads) & set(drain.targets) for name in drain.targets}
-    at = next((index for index, name in enumerate(names) if name in side), len(names))
+    theirs = {name for drain in drains if set(heads) & set(drain.targets) for name in drain.targets}
+    at = next((index for index, name in enumerate(names) if name in theirs), len(names))
     return (*names[:at], *heads, *names[at:])
 
 
@@ -200,8 +200,8 @@ def _new_pods(target: TargetPlan) -> int:
 
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
     """Whether training moves from one backend to the other: the route's own field changes, and a backend with it."""
-    sides = any(by_name[name].action != "none" for name in (*ups, *downs))
-    return sides and moves_route(by_name.values())
+    changes = any(by_name[name].action != "none" for name in (*ups, *downs))
+    return changes and moves_route(by_name.values())
 
 
 def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
@@ -302,10 +302,10 @@ def _span(seconds: int) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def _killed(targets: Iterable[TargetPlan], sides: Mapping[str, Workload]) -> Iterator[Finding]:
+def _killed(targets: Iterable[TargetPlan], backends: Mapping[str, Workload]) -> Iterator[Finding]:
     """Running GPU pods that this change stops before the longest job could end."""
     for target in targets:
-        trains = target.role in WORKER_ROLES and (target.leaves or target.name in sides)
+        trains = target.role in WORKER_ROLES and (target.leaves or target.name in backends)
         if not trains or target.key.kind != "Deployment" or target.action in ("none", "create"):
             continue
         before, after = target.replicas

@@ -44,12 +44,12 @@ class Planned(NamedTuple):
     """The starting states of its remote clusters by name."""
 
     @property
-    def sides(self) -> tuple[tuple[Plan, ClusterState], ...]:
+    def clusters(self) -> tuple[tuple[Plan, ClusterState], ...]:
         """The plan of each cluster with its starting state, the home cluster's first; none without a plan."""
         if self.plan is None or self.state is None:
             return ()
         states = {"": self.state, **self.remotes}
-        return tuple((side, states[side.remote]) for side in self.plan.sides)
+        return tuple((plan, states[plan.remote]) for plan in self.plan.clusters)
 
 
 @lru_cache(maxsize=4)
@@ -177,7 +177,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     if stack is None:
         return Planned(None, None, findings)
     far = any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources)
-    with _reading_sides(root, stack) as sides:
+    with _reading_state(root, stack) as held:
         # Imports take as long as the engine's answer.
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.dryrun import dry_run
@@ -190,8 +190,8 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
             write_remote_credentials(root, stack)
         client = connect(stack.context)
         counter = Counter(transport(client))
-        state, notes = read_live(root, stack, client, lambda: sides().get("", {}))
-        known = sides() if state.held is not None else None
+        state, notes = read_live(root, stack, client, lambda: held().get("", {}))
+        known = held() if state.held is not None else None
     starts: tuple[RemoteStart, ...] = ()
     if far:
         from modelyard.plan.remote_live import live_remotes
@@ -232,19 +232,19 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
 @contextmanager
 def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
     """Starts to read a stack's objects from the engine's state; calling the result waits for the answer."""
-    with _reading_sides(root, stack) as sides:
-        yield lambda: sides().get("", {})
+    with _reading_state(root, stack) as held:
+        yield lambda: held().get("", {})
 
 
 @contextmanager
-def _reading_sides(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, Held]]]]":
+def _reading_state(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, Held]]]]":
     """Starts to read the engine's state for all clusters of a stack; calling the result waits for the answer."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from modelyard.cluster.engine_state import held_sides
+    from modelyard.cluster.engine_state import held_by_cluster
 
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(held_sides, root, stack.name).result
+        yield pool.submit(held_by_cluster, root, stack.name).result
 
 
 def read_live(
@@ -292,8 +292,8 @@ def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selecte
     Raises:
         StopIteration: the stack has no such cluster.
     """
-    side = next(one for one in cluster_parts(stack) if one.name == cluster)
-    return side.chosen(library_of(root))[0]
+    part = next(one for one in cluster_parts(stack) if one.name == cluster)
+    return part.chosen(library_of(root))[0]
 
 
 def shown(root: Path, file: Path) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def live_remotes(
-    stack: Stack, library: Library, own: ClusterState, sides: Mapping[str, Mapping[ObjectKey, Held]] | None
+    stack: Stack, library: Library, own: ClusterState, known: Mapping[str, Mapping[ObjectKey, Held]] | None
 ) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
     """The starting states of a stack's remote clusters, with findings about reaching them.
 
@@ -32,7 +32,7 @@ def live_remotes(
         stack: the stack of the remote clusters.
         library: the project's patches.
         own: the starting state of the home cluster; a remote cluster must be another one.
-        sides: what the engine's state has in each cluster; None where it cannot be read.
+        known: what the engine's state has in each cluster; None where it cannot be read.
 
     Raises:
         ClusterError: a remote cluster is unreachable.
@@ -48,8 +48,8 @@ def live_remotes(
             taken = snapshot(client, wanted_there(stack, library, remote))
             findings += unlisted(stack, taken.unread, remote.name)
             state = state_of(taken)._replace(held_error=own.held_error)
-            if sides is not None:
-                held = sides.get(remote.name, {})
+            if known is not None:
+                held = known.get(remote.name, {})
                 left = objects_of(client, [key for key in held if key not in state.objects])
                 state = state._replace(objects={**state.objects, **left}, held=held)
         except ClusterError as error:
@@ -109,6 +109,6 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
 
 def wanted_there(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
     """The objects that a plan of a remote cluster reads: those of its patches, and its namespace."""
-    side = remote_part(stack, remote)
-    about = objects_about(side.chosen(library)[0], side.stack.config.platform)
+    part = remote_part(stack, remote)
+    about = objects_about(part.chosen(library)[0], part.stack.config.platform)
     return tuple(sorted({ObjectKey(*NAMESPACE, "", remote.cluster.namespace), *about}))

@@ -34,12 +34,12 @@ class RemoteStart(NamedTuple):
 def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: list[Finding]) -> Plan:
     """The plan of one remote cluster; findings about it are added to ``findings``."""
     remote, state = start.remote, start.state
-    side = remote_part(stack, remote)
-    chosen, problems = side.chosen(library)
+    part = remote_part(stack, remote)
+    chosen, problems = part.chosen(library)
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
-    objects = planned_objects(side.stack, library, state, side.known, chosen, {}, found, ask)
-    found += check_deleted(side.stack, objects.let_go)
+    objects = planned_objects(part.stack, library, state, part.known, chosen, {}, found, ask)
+    found += check_deleted(part.stack, objects.let_go)
     findings.extend(_named(finding, remote) for finding in found)
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
     return Plan(

@@ -158,14 +158,14 @@ class Plan(NamedTuple):
         return tuple(target for target in self.everything if target.action != "none")
 
     @property
-    def sides(self) -> "tuple[Plan, ...]":
+    def clusters(self) -> "tuple[Plan, ...]":
         """The plan of each of its clusters, the home cluster's first."""
         return (self, *self.remotes)
 
     @property
     def everything(self) -> tuple[TargetPlan, ...]:
         """The targets of all its clusters, the home cluster's first."""
-        return tuple(target for side in self.sides for target in side.targets)
+        return tuple(target for one in self.clusters for target in one.targets)
 
     @property
     def pending(self) -> frozenset[str]:

@@ -41,17 +41,17 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         settings, wrong = policies.of_stack(stack_layer(stack))
         # Findings about the project's own file are already in its findings.
         wrong = tuple(finding for finding in wrong if finding.file == stack.file)
-    sides = {side.name: side for side in cluster_parts(stack)}
+    parts = {part.name: part for part in cluster_parts(stack)}
     judged: list[Finding] = []
     doubtful = False
-    for one in plan.sides:
-        side = sides[one.remote]
-        found = first_of_each(judge(settings, subjects_of(one, side.known)), "the stack")
-        doubt = _unsettled(root, side, plan.findings)
+    for one in plan.clusters:
+        part = parts[one.remote]
+        found = first_of_each(judge(settings, subjects_of(one, part.known)), "the stack")
+        doubt = _unsettled(root, part, plan.findings)
         doubtful = doubtful or bool(doubt)
         if found:
-            placed = _placed(doubt.without(found), side, one, library_of(root))
-            judged += (on_cluster(finding, side.name) for finding in placed)
+            placed = _placed(doubt.without(found), part, one, library_of(root))
+            judged += (on_cluster(finding, part.name) for finding in placed)
     own = apply_policy_waivers((*wrong, *judged), stack, today)
     if doubtful:
         # A waiver may be for a finding about an object that could not be judged.
@@ -61,12 +61,12 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))
 
 
-def _unsettled(root: Path, side: ClusterPart, findings: Iterable[Finding]) -> Unsettled:
+def _unsettled(root: Path, part: ClusterPart, findings: Iterable[Finding]) -> Unsettled:
     """The objects of a cluster whose patches could not be used."""
     if not any(finding.code.startswith("PAT") for finding in findings):
         return Unsettled()
     library = library_of(root)
-    return unsettled(library, side.stack, side.known, side.chosen(library)[0], of_cluster(findings, side.name))
+    return unsettled(library, part.stack, part.known, part.chosen(library)[0], of_cluster(findings, part.name))
 
 
 def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
@@ -92,9 +92,9 @@ def _sent(target: TargetPlan) -> dict[str, object]:
     return {**sent, "spec": {name: value for name, value in sent["spec"].items() if name != "replicas"}}
 
 
-def _placed(findings: Iterable[Finding], side: ClusterPart, plan: Plan, library: Library) -> Iterator[Finding]:
+def _placed(findings: Iterable[Finding], part: ClusterPart, plan: Plan, library: Library) -> Iterator[Finding]:
     """The findings about one cluster with their stack, and the file and line that give their field its value."""
-    stack = side.stack
+    stack = part.stack
     targets: dict[str, list[TargetPlan]] = {}
     for target in plan.targets:
         targets.setdefault(target.name_there, []).append(target)
@@ -106,11 +106,11 @@ def _placed(findings: Iterable[Finding], side: ClusterPart, plan: Plan, library:
             continue
         if finding.field == _NAMESPACE:
             # No patch sets it: the plan takes it from the stack file.
-            yield stack.place(finding, *side.path, "namespace")
+            yield stack.place(finding, *part.path, "namespace")
             continue
         traced = None
         if finding.target in targets and finding.field:
-            chosen = side.chosen(library)[0] if chosen is None else chosen
+            chosen = part.chosen(library)[0] if chosen is None else chosen
             traces = [_traced(finding.field, one, stack, chosen, renderings) for one in targets[finding.target]]
             # A Deployment and the objects that lead to it or scale it share a name: the one with the field is meant.
             traced = max((one for one in traces if one is not None), key=_says, default=None)

@@ -88,7 +88,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
         namespace=stack.config.platform.namespace,
         settings=settings,
         findings={code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
-        remotes={side.name: side.known for side in remotes},
+        remotes={part.name: part.known for part in remotes},
     )
 
 
@@ -253,20 +253,20 @@ class Pack:
         """The findings of rules that look at all objects at once."""
         if not any(one.rule.judge_all is not None for one in map(self._policies.settings.by_code.get, codes) if one):
             return
-        by_side: dict[tuple[str, str, str], list[tuple[str, Subject]]] = {}
+        by_cluster: dict[tuple[str, str, str], list[tuple[str, Subject]]] = {}
         for resource in resources:
             seen = _seen(resource, self._context(resource), self._sent.get(resource.urn))
             if seen is not None:
-                side = (resource.project, resource.stack, seen.cluster)
-                by_side.setdefault(side, []).append((resource.urn, seen))
-        for (project, stack, cluster), found in by_side.items():
+                where = (resource.project, resource.stack, seen.cluster)
+                by_cluster.setdefault(where, []).append((resource.urn, seen))
+        for (project, stack, cluster), found in by_cluster.items():
             context = self._contexts[project, stack]
             urns = {f"{cluster}/{one.name}" if cluster else one.name: urn for urn, one in found}
             for code in codes:
                 setting = self._setting(context, code)
                 if setting is not None and setting.rule.judge_all is not None:
-                    told = (on_cluster(one, cluster) for one in of_all(setting, [one for _, one in found]))
-                    for finding in self._standing(context, told):
+                    judged = (on_cluster(one, cluster) for one in of_all(setting, [one for _, one in found]))
+                    for finding in self._standing(context, judged):
                         yield urns.get(finding.target, ""), (code, finding)
 
     def _setting(self, context: Context, code: str) -> Setting | None:

@@ -178,7 +178,7 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
 
 
 def _version(base: StackAtCommit | None, head: StackAtCommit) -> str:
-    return next((side.version for side in (head, base) if side is not None and side.version), "")
+    return next((one.version for one in (head, base) if one is not None and one.version), "")
 
 
 def _left_of(target: TargetPlan, version: str) -> tuple[dict[str, Any], Mapping[merge.Path, tuple[merge.Owner, ...]]]:

@@ -44,7 +44,7 @@ def column(plan: Plan, version: str) -> Column:
     """
     fields: dict[Field, tuple[str, Any]] = {}
     schemas = merge.MergeSchema.kubernetes(version)
-    for target in (target for side in plan.sides for target in side.asked):
+    for target in (target for one in plan.clusters for target in one.asked):
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:

@@ -58,7 +58,7 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
     # Both plans start from the head's platform: the commits did not cause what a new recorded platform changes.
     before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
     after = _planned(head_root, job.head, today, head_root)
-    base, head = _side(earlier, before, today), _side(later, after, today)
+    base, head = _at_commit(earlier, before, today), _at_commit(later, after, today)
     if head is not None and later.judged and later.rules is not None and after is not None and after.stack is not None:
         # Findings that its waivers cover are shown as waived.
         found = weaker_in(later.policies, before.stack if before is not None else None, after.stack)
@@ -116,8 +116,8 @@ def _cost(
     if planned.plan is None:
         return None
 
-    def whole(side: Plan) -> Plan:
-        return side._replace(targets=(*side.asked, *(one for one in also if one.cluster == side.remote)))
+    def whole(part: Plan) -> Plan:
+        return part._replace(targets=(*part.asked, *(one for one in also if one.cluster == part.remote)))
 
     plan = whole(planned.plan._replace(remotes=tuple(map(whole, planned.plan.remotes))))
     found = priced(root, planned._replace(plan=plan), earlier)
@@ -170,7 +170,7 @@ def _judged_twice(
     if drafts is not None:
         others = (finding for finding in planned.plan.findings if finding.code != _DRAFT)
         earlier = planned._replace(plan=planned.plan._replace(findings=ordered((*others, *drafts))))
-    base, head = _side(at_base, earlier, today, head_root), _side(at_head, planned, today)
+    base, head = _at_commit(at_base, earlier, today, head_root), _at_commit(at_head, planned, today)
     assert base is not None
     applied = _applied(planned.plan)
     rules = Rules(base.findings, _Fate(at_head, planned.stack)) if job.rules else None
@@ -246,16 +246,18 @@ def _inputs(root: Path, file: Path) -> _Inputs | None:
     if stack is None:
         return None
     stack = with_project(root, stack)
-    sides = [side.chosen(library_of(root)) for side in cluster_parts(stack)]
-    problems = [finding for _, found in sides for finding in found]
+    parts = [part.chosen(library_of(root)) for part in cluster_parts(stack)]
+    problems = [finding for _, found in parts for finding in found]
     drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
     others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
-    patches = [(one.patch.id, one.patch.sha256) for chosen, _ in sides for one in chosen]
+    patches = [(one.patch.id, one.patch.sha256) for chosen, _ in parts for one in chosen]
     own = (stack.file, stack.sha256, stack.config.environments, submitted(stack, library_of(root)))
     return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 
 
-def _side(commit: Commit, planned: Planned | None, today: date, prices: Path | None = None) -> StackAtCommit | None:
+def _at_commit(
+    commit: Commit, planned: Planned | None, today: date, prices: Path | None = None
+) -> StackAtCommit | None:
     if planned is None:
         return None
     config = planned.stack.config if planned.stack is not None else None

@@ -102,16 +102,16 @@ class Topology(NamedTuple):
 
 def topology(base: Planned | None, head: Planned | None) -> Topology | None:
     """The picture of a stack at two commits; None if neither could be planned."""
-    state = next((side.state for side in (head, base) if side is not None and side.state is not None), None)
+    state = next((one.state for one in (head, base) if one is not None and one.state is not None), None)
     if state is None:
         return None
-    before, after = (_asked(side, state) for side in (base, head))
+    before, after = (_asked(planned, state) for planned in (base, head))
     names = {one.name for one in (*before, *after)}
     room = room_of(state)
     index = _index(room.nodes)
     scenes = [
-        None if side is None or side.plan is None else _scene(side, wanted, state, room, names, index)
-        for side, wanted in ((base, before), (head, after))
+        None if planned is None or planned.plan is None else _scene(planned, wanted, state, room, names, index)
+        for planned, wanted in ((base, before), (head, after))
     ]
     if scenes == [None, None]:
         return None
@@ -153,20 +153,23 @@ class _Wanted(NamedTuple):
     """Whether the running pods are replaced."""
 
 
-def _asked(side: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
+def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
     """The platform's Deployments and everything else that the plan's targets run, after the plan."""
-    if side is None or side.plan is None or side.stack is None:
+    if planned is None or planned.plan is None or planned.stack is None:
         return ()
-    targets = {target.name: target for target in side.plan.targets if pods_of(target.after).spec}
-    gone = {target.key for target in side.plan.targets if target.action == "delete"}
-    known = {workload.deployment: workload.role for workload in workloads(side.stack.config)}
+    targets = {target.name: target for target in planned.plan.targets if pods_of(target.after).spec}
+    gone = {target.key for target in planned.plan.targets if target.action == "delete"}
+    known = {workload.deployment: workload.role for workload in workloads(planned.stack.config)}
     found = {
         key.name: body
         for key, body in state.objects.items()
-        if key.kind == "Deployment" and key.namespace == side.plan.namespace and key.name in known and key not in gone
+        if key.kind == "Deployment"
+        and key.namespace == planned.plan.namespace
+        and key.name in known
+        and key not in gone
     }
     bodies = found | {name: target.after for name, target in targets.items()}
-    limits = {name: most for name, (_, most) in bounds(side.plan.targets).items()}
+    limits = {name: most for name, (_, most) in bounds(planned.plan.targets).items()}
     return tuple(
         _wanted(
             name,
@@ -203,14 +206,14 @@ def _most(target: TargetPlan | None) -> int | None:
 
 
 def _scene(
-    side: Planned,
+    planned: Planned,
     wanted: tuple[_Wanted, ...],
     state: ClusterState,
     room: Room,
     names: Collection[str],
     index: Mapping[tuple[str, str], int],
 ) -> Scene | None:
-    if side.stack is None:
+    if planned.stack is None:
         return None
     found = _placed(wanted, state, room, names)
     first: dict[str, int] = {}
@@ -240,7 +243,7 @@ def _scene(
                 unit=unit,
             )
         )
-    return Scene(tuple(_queues(side.stack.config)), tuple(running))
+    return Scene(tuple(_queues(planned.stack.config)), tuple(running))
 
 
 def _placed(

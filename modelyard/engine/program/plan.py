@@ -60,10 +60,10 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         raise pulumi.RunError(f"{name} cannot be planned: the engine's state cannot be read: {result.state.held_error}")
     if result.plan.blocked:
         raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
-    for side, state in result.sides:
+    for plan, state in result.clusters:
         if state.held is None:
-            raise pulumi.RunError(f"{name} cannot be planned: what was applied to {side.remote} cannot be read")
-        if lost := unplanned_objects(side, state):
+            raise pulumi.RunError(f"{name} cannot be planned: what was applied to {plan.remote} cannot be read")
+        if lost := unplanned_objects(plan, state):
             raise pulumi.RunError(
                 f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed"
             )

@@ -43,7 +43,7 @@ def check_placement(
     """
     targets = tuple(targets)
     limits = {name: most for name, (_, most) in bounds(targets).items()}
-    sides = tuple(name for name, workload in workloads.items() if workload.role in WORKER_ROLES)
+    backends = tuple(name for name, workload in workloads.items() if workload.role in WORKER_ROLES)
     for target in targets:
         workload = workloads.get(target.name)
         if target.key.kind != "Deployment":
@@ -53,7 +53,7 @@ def check_placement(
             # The stack does not decide the earlier state, but whether the rollout to it fits is checked.
             yield from _surge(target, pods, room)
             continue
-        rivals = sides if target.name in sides else (target.name,)
+        rivals = backends if target.name in backends else (target.name,)
         yield from _room(target, workload, pods, rivals, room, limits.get(target.name), growth, most or {})
         yield from _surge(target, pods, room)
         if workload is not None:

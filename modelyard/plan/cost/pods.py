@@ -162,8 +162,8 @@ def _target(
     """The cost of a target; nothing for an object without pods; ``limits`` are KEDA's, before and after."""
     if not pod_spec(target.after) and not pod_spec(target.before):
         return
-    now = _side(target.before, _count_before(target, limits[0]), before)
-    then = _side(target.after, _count_after(target, limits[1]), after)
+    now = _moment(target.before, _count_before(target, limits[0]), before)
+    then = _moment(target.after, _count_after(target, limits[1]), after)
     yield TargetCost(
         kind=target.key.kind,
         name=target.name,
@@ -215,7 +215,7 @@ def _times(count: Count | None, gpus: int) -> Count | None:
     return None if count is None else Count(count.low * gpus, count.high * gpus)
 
 
-class _Side(NamedTuple):
+class _Moment(NamedTuple):
     """A target before or after the plan."""
 
     load: Load
@@ -252,21 +252,21 @@ class _Offers:
         return self._offers[key]
 
 
-def _side(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers) -> _Side:
+def _moment(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers) -> _Moment:
     """The pods of an object, with what one of them costs by the node that it may land on."""
     if count == _NOBODY:
-        return _Side(Load(count, (), (), None), count)
+        return _Moment(Load(count, (), (), None), count)
     pods = pods_of(body)
     gpus = _times(count, pods.gpus)
     held = _held(pods)
     asks = (held,) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
     if not any(asks):
-        return _Side(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
+        return _Moment(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
     offer = offers.of(pods)
     why = offer.unknown
     if count is None and (offer.each or not offer.places):
         why = "nothing says how many pods may run"
-    return _Side(Load(count, asks, offer.places, offer.each), gpus, offer.used, why)
+    return _Moment(Load(count, asks, offer.places, offer.each), gpus, offer.used, why)
 
 
 def _offer(pods: Pods, places: Sequence[Node], prices: Prices) -> _Offer:

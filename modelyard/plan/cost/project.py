@@ -29,7 +29,7 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     prices, findings = prices_of(root, planned.stack)
     if prices is None:
         return planned._replace(plan=None, findings=findings)
-    costs = {side.remote: cost_of(side, state, prices, earlier).targets for side, state in planned.sides}
+    costs = {plan.remote: cost_of(plan, state, prices, earlier).targets for plan, state in planned.clusters}
     idle = _jobs_only(planned.stack, [name for name, targets in costs.items() if not targets])
     plan = planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle))
     return planned._replace(plan=plan._replace(findings=ordered((*plan.findings, *findings))) if findings else plan)

@@ -90,7 +90,7 @@ def _dated(what: str, prices: list[Price]) -> str:
     return f"{what} {span}" + (" and undated" if any(not price.date for price in prices) else "")
 
 
-def side(total: Total) -> str:
+def total_text(total: Total) -> str:
     """A sum and what it leaves out: ``USD 1.29/h plus 4 pods of unknown price``; ``unknown (9 pods)``."""
     lacks = _lacks(total)
     if total.usd is None:
@@ -124,7 +124,7 @@ def stack_cost(cost: StackCost) -> list[str]:
     """A whole plan in three lines: money before and after, the difference, GPU-hours; one more line for each
     remote cluster that is not in the sums.
     """
-    was, will, source = side(cost.before), side(cost.after), origin(cost.prices)
+    was, will, source = total_text(cost.before), total_text(cost.after), origin(cost.prices)
     hours = gpu_hours(cost.gpus[0]), gpu_hours(cost.gpus[1])
     return [
         (will if was == will else f"{was} → {will}") + (f", {source}" if source else ""),

@@ -244,9 +244,9 @@ def _reached(
     buckets = {one.name: one for one in stack.config.buckets}
     far = resource.name if remote.cluster is not None else remote.provider
     # An undefined provider reaches nothing; another finding reports it.
-    sides = {PLATFORM: "the platform"}
+    users = {PLATFORM: "the platform"}
     if far is not None and (far in providers or remote.cluster is not None):
-        sides[far] = far
+        users[far] = far
     way = data_of(resource)
     places: list[tuple[Place, Path, str]] = []
     if way is not None:
@@ -264,7 +264,7 @@ def _reached(
                 instead(place.bucket, buckets, "buckets"),
             )
             continue
-        absent = [who for who in sides if who not in bucket.reached_by]
+        absent = [who for who in users if who not in bucket.reached_by]
         if absent:
             shared = path[-1] == "shared" and far in absent
             other = f"; where {far} cannot reach it, use data.transfer" if shared else ""
@@ -273,7 +273,7 @@ def _reached(
                 Severity.ERROR,
                 (*path, "bucket"),
                 f"resource {resource.name} has {what} in bucket {bucket.name}, "
-                f"which {' and '.join(sides[who] for who in absent)} cannot reach",
+                f"which {' and '.join(users[who] for who in absent)} cannot reach",
                 f"name a bucket that both reach, or add {' and '.join(absent)} to its reachedBy{other}",
             )
 

@@ -73,11 +73,11 @@ def test_where_prices_are_from(price: Any) -> None:
 
 
 def test_a_sum_tells_what_it_lacks() -> None:
-    assert words.side(Total(money("1.29"), Count(0, 0))) == "USD 1.29/h"
-    assert words.side(Total(money("1.29"), Count(1, 1))) == "USD 1.29/h plus 1 pod of unknown price"
-    assert words.side(Total(money("1.29"), Count(0, 4))) == "USD 1.29/h plus 0–4 pods of unknown price"
-    assert words.side(Total(None, Count(9, 9))) == "unknown (9 pods)"
-    assert words.side(Total(None, None)) == "unknown (an unknown number of pods)"
+    assert words.total_text(Total(money("1.29"), Count(0, 0))) == "USD 1.29/h"
+    assert words.total_text(Total(money("1.29"), Count(1, 1))) == "USD 1.29/h plus 1 pod of unknown price"
+    assert words.total_text(Total(money("1.29"), Count(0, 4))) == "USD 1.29/h plus 0–4 pods of unknown price"
+    assert words.total_text(Total(None, Count(9, 9))) == "unknown (9 pods)"
+    assert words.total_text(Total(None, None)) == "unknown (an unknown number of pods)"
 
 
 def test_a_difference_tells_what_it_leaves_out() -> None:
