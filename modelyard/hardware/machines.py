@@ -37,5 +37,5 @@ def product_on(cloud: str, gpu: GpuModel) -> str | None:
     if len(names) == 1:
         return names[0]
     column = _NAMED.get(cloud)
-    told = {row[2] for row in rows("labels.csv") if row[0] == gpu.id and column is not None and row[column]}
-    return told.pop() if len(told) == 1 else None
+    marked = {row[2] for row in rows("labels.csv") if row[0] == gpu.id and column is not None and row[column]}
+    return marked.pop() if len(marked) == 1 else None

@@ -55,5 +55,5 @@ def never_placed(stack: Stack, names: Collection[str], nodes: Iterable[Node], to
     jobs = tuple(job if job.name in names else job._replace(command=()) for job in config.jobs)
     asked = config._replace(jobs=jobs)
     found = check_job_room(stack._replace(config=asked), sized(asked), nodes, possible_nodes(config.node_pools))
-    told = waive([one for one in found if one.code == "RES212"], stack, today)[0]
-    return tuple(one for one in told if not one.waived)
+    judged = waive([one for one in found if one.code == "RES212"], stack, today)[0]
+    return tuple(one for one in judged if not one.waived)

@@ -84,7 +84,7 @@ def make_plan(
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
     # Users who read a finding may not be allowed to read its object.
     targets = (*found.asked, *(target for other in others for target in other.targets))
-    told = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
+    reported = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
     return Plan(
         stack=stack.name,
         file=stack.file,
@@ -98,7 +98,7 @@ def make_plan(
         kubernetes=state.version,
         targets=arranged.targets,
         steps=arranged.steps,
-        findings=_without_echoes(apply_waivers(_placed(told, stack, library, found.asked), stack, today), doubtful),
+        findings=_without_echoes(apply_waivers(_placed(reported, stack, library, found.asked), stack, today), doubtful),
         inputs=_inputs(stack, chosen),
         drains=waits,
         remotes=others,
@@ -244,15 +244,15 @@ def object_findings(
     room: Room,
     by_deployment: Mapping[str, Workload],
     chosen: tuple[Selected, ...],
-    told: Sequence[Finding],
+    reported: Sequence[Finding],
 ) -> Iterator[Finding]:
     """The findings about the objects that the stack asks for, and about those that it no longer asks for.
 
-    ``told`` are the findings about the stack itself.
+    ``reported`` are the findings about the stack itself.
     """
     config = stack.config
     targets, everything = found.asked, [*found.asked, *found.let_go]
-    yield from check_sizes(stack, targets, by_deployment, chosen, told)
+    yield from check_sizes(stack, targets, by_deployment, chosen, reported)
     yield from check_placement(everything, by_deployment, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)

@@ -115,15 +115,15 @@ def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeS
 
 
 def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schema: merge.Type) -> Iterator[FieldDrift]:
-    told: set[Path] = set()
+    reported: set[Path] = set()
     returned = _returned(request)
     for leaf in merge.diff(None, request, schema):
         if has(returned, leaf.path):
             continue
         path = _gone(leaf.path, live, schema)
         if path is not None:
-            if path not in told:
-                told.add(path)
+            if path not in reported:
+                reported.add(path)
                 yield FieldDrift(path, hidden_field(key, path, merge.value_at(schema, request, path)), ABSENT, ())
             continue
         value = merge.value_at(schema, live, leaf.path)

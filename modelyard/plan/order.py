@@ -162,14 +162,14 @@ def _steps(
     scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
     """Each changed target's step, with the drain before the first target that waits for a backend."""
-    told: set[Drain] = set()
+    reported: set[Drain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
         if target.action == "none":
             continue
         drain = waits.get(target.name)
-        if drain is not None and drain not in told:
-            told.add(drain)
+        if drain is not None and drain not in reported:
+            reported.add(drain)
             yield Step(target.name, "drain", _why_drain(drain))
         scaling = scaled.get(target.key)
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)

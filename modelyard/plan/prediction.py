@@ -181,13 +181,13 @@ def _unforeseen(
             # A new object gets every default; that is expected.
             others.append(change)
     if others:
-        told = [f"{change.path}: {said(change.before)} → {said(change.after)}" for change in others]
+        differences = [f"{change.path}: {said(change.before)} → {said(change.after)}" for change in others]
         yield Finding(
             "OWN008",
             Severity.ADVICE,
             f"the API server changes {plural(len(others), 'field')} of {name} that no patch asks for",
             target=name,
-            detail=few(told, SHOWN, "; "),
+            detail=few(differences, SHOWN, "; "),
             remedy="nothing to do; defaults, admission policies and webhooks do that",
         )
 

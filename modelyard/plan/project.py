@@ -202,8 +202,8 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    told = (*findings, *compared, *notes, *dropped(stack, gone))
-    whole = _with(told, plan._replace(dropped_remotes=tuple(gone)), stack, today)
+    extra = (*findings, *compared, *notes, *dropped(stack, gone))
+    whole = _with(extra, plan._replace(dropped_remotes=tuple(gone)), stack, today)
     return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))
 
 
@@ -316,5 +316,5 @@ def _with(findings: Iterable[Finding], plan: Plan, stack: Stack, today: date) ->
     rest, used = waive((one for one in extra if one.severity is not Severity.ERROR), stack, today)
     # The plan has reported these waivers as unused.
     idle = {(codes.WAIVER_UNUSED, f"waivers[{index}]") for index in used}
-    told = (one for one in plan.findings if (one.code, one.field) not in idle)
-    return plan._replace(findings=ordered((*errors, *rest, *told)))
+    others = (one for one in plan.findings if (one.code, one.field) not in idle)
+    return plan._replace(findings=ordered((*errors, *rest, *others)))

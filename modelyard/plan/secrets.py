@@ -28,5 +28,8 @@ def hidden_change(key: ObjectKey | None, path: merge.Path, before: Any, after: A
 def findings_without(findings: Iterable[Finding], objects: Iterable[Any]) -> list[Finding]:
     """The findings without quoted secrets of their objects."""
     found = list(findings)
-    told = words_without(objects) if found else str
-    return [one._replace(summary=told(one.summary), detail=told(one.detail), remedy=told(one.remedy)) for one in found]
+    without = words_without(objects) if found else str
+    return [
+        one._replace(summary=without(one.summary), detail=without(one.detail), remedy=without(one.remedy))
+        for one in found
+    ]

@@ -52,8 +52,8 @@ def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
             yield f"{name} {'is' if key in is_now else 'was'} a target, and {'was' if key in is_now else 'is'} not"
             continue
         before, after = (relevant(was[key], target.before) for target in (was[key], is_now[key]))
-        if told := _moved(key, before, after):
-            yield f"{name} {told}"
+        if words := _moved(key, before, after):
+            yield f"{name} {words}"
 
 
 def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | None:
@@ -64,13 +64,13 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
     if live is None and target.managed:
         # An engine that replaces an object has already deleted it.
         return None
-    told = _moved(target.key, _read(target, target.before), _read(target, live))
-    if not told:
+    words = _moved(target.key, _read(target, target.before), _read(target, live))
+    if not words:
         return None
     return Finding(
         "OWN011",
         Severity.ERROR,
-        f"{target.name} was not changed, it {told}",
+        f"{target.name} was not changed, it {words}",
         target=target.name,
         detail="what an undo puts back is what the plan was made from, so nothing is sent where that has moved",
         remedy="plan again",
@@ -92,8 +92,8 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
         f"{change.path} {' → '.join(map(said, hidden_change(key, change.path, change.before, change.after)))}"
         for change in changes
     ]
-    told = few(shown, SHOWN, "; ")
-    return "is not what it was when the plan was made" + (f" ({told})" if told else "")
+    words = few(shown, SHOWN, "; ")
+    return "is not what it was when the plan was made" + (f" ({words})" if words else "")
 
 
 def moved_order(approved: Plan, now: Plan) -> Iterator[str]:

@@ -144,12 +144,12 @@ def _phase(wish: ObjectRequest, composed: Composed, changes: Iterable[FieldChang
 
 def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]:
     """The findings for the fields that a plan takes from others."""
-    told = set()
+    reported = set()
     for change in target.changes:
         if change.taken:
-            told.add(change.path.server_text)
+            reported.add(change.path.server_text)
             yield from take_over(target.name, change, installers)
-    rest = [claim for claim in target.conflicts if claim.field not in told]
+    rest = [claim for claim in target.conflicts if claim.field not in reported]
     yield from taken_unchanged(target.name, target.before or {}, rest, installers)
 
 

@@ -153,9 +153,9 @@ class Assertion(NamedTuple):
                         continue
                 elif condition.operator.holds(value, condition.value):
                     continue
-                yield subject.finding(self._told(subject, field, value), field=field, remedy=self.remedy)
+                yield subject.finding(self._summary(subject, field, value), field=field, remedy=self.remedy)
 
-    def _told(self, subject: Subject, field: str, value: Any) -> str:
+    def _summary(self, subject: Subject, field: str, value: Any) -> str:
         # A reader of findings may not have the right to read the secret.
         shown = "[secret]" if subject.kind == "Secret" and isinstance(value, str) else _shown(value)
         said = {"name": subject.name, "kind": subject.kind, "field": field, "value": shown}

@@ -83,9 +83,9 @@ def waived(before: Stack | None, stack: Stack) -> Iterator[Finding]:
         like = [old.expires for old in known if old.code == one.code and old.target in (None, one.target)]
         if like and max(like) >= one.expires:
             continue
-        told = f"{one.code} is waived until {one.expires}{f' for {one.target}' if one.target else ''}"
+        words = f"{one.code} is waived until {one.expires}{f' for {one.target}' if one.target else ''}"
         was = f"until {max(like)}" if like else "not at all"
-        yield _of_stack(f"{told}; the base waives it {was}", stack, "waivers", index)
+        yield _of_stack(f"{words}; the base waives it {was}", stack, "waivers", index)
 
 
 def _of_stack(summary: str, stack: Stack, *path: str | int) -> Finding:

@@ -53,17 +53,17 @@ def of_one(setting: Setting, subject: Subject) -> Iterable[Finding]:
     """The findings of one rule about one object."""
     judge_one = setting.rule.judge
     assert judge_one is not None
-    return _told(setting, subject.name, (subject,), lambda: judge_one(subject, setting.params))
+    return _judged(setting, subject.name, (subject,), lambda: judge_one(subject, setting.params))
 
 
 def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
     """The findings of one rule about all objects together."""
     judge_all = setting.rule.judge_all
     assert judge_all is not None
-    return _told(setting, "", subjects, lambda: judge_all(subjects, setting.params))
+    return _judged(setting, "", subjects, lambda: judge_all(subjects, setting.params))
 
 
-def _told(
+def _judged(
     setting: Setting, target: str, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
 ) -> list[Finding]:
     # A rule is a project's code and meets unexpected objects: a rule that fails must not hide the others.

@@ -122,7 +122,7 @@ _MORE = (
     Listed(LIVE_ERRORS, "Errors that only the whole objects show, as they are live", "mandatory", True),
     Listed(LIVE_WARNINGS, "Warnings that only the whole objects show, as they are live", "advisory", True),
 )
-_Told = tuple[str, Finding]
+_Reported = tuple[str, Finding]
 """The code of the policy that asked, and its finding."""
 
 
@@ -142,7 +142,7 @@ class Pack:
         self._seen: dict[str, Params] = {}
         """Policies that Pulumi has run, with the parameters of its own configuration: the four others must not report
         for a policy that Pulumi has disabled and therefore does not run."""
-        self._told: set[tuple[str, str, str]] = set()
+        self._reported: set[tuple[str, str, str]] = set()
         self._sent: dict[str, Mapping[str, Any]] = {}
 
     def policies(self) -> tuple[Listed, ...]:
@@ -170,9 +170,9 @@ class Pack:
         """
         self._seen[policy] = config
         self._sent[resource.urn] = resource.props
-        told = list(self._about(resource, self._codes(policy), self._sent[resource.urn]))
-        self._told.update((resource.urn, finding.code, finding.field) for _, finding in told)
-        mine = [finding for asked, finding in told if self._teller(asked, finding, False) == policy]
+        reported = list(self._about(resource, self._codes(policy), self._sent[resource.urn]))
+        self._reported.update((resource.urn, finding.code, finding.field) for _, finding in reported)
+        mine = [finding for asked, finding in reported if self._reporter(asked, finding, False) == policy]
         return [text(finding, finding.code != policy) for finding in mine]
 
     def of_stack(self, policy: str, resources: Sequence[Resource], config: Params = _NOTHING) -> list[tuple[str, str]]:
@@ -184,17 +184,17 @@ class Pack:
             config: the parameters that Pulumi's own configuration sets.
         """
         self._seen[policy] = config
-        found: list[tuple[str, _Told]] = []
+        found: list[tuple[str, _Reported]] = []
         if policy in (LIVE_ERRORS, LIVE_WARNINGS):
             for resource in resources:
                 if resource.is_live:
-                    told = self._about(resource, self._codes(policy), self._sent.get(resource.urn))
-                    found += [(resource.urn, one) for one in told if not self._was_told(resource.urn, one[1])]
+                    reported = self._about(resource, self._codes(policy), self._sent.get(resource.urn))
+                    found += [(resource.urn, one) for one in reported if not self._was_reported(resource.urn, one[1])]
         found += self._together(resources, self._codes(policy))
         return [
             (text(finding, finding.code != policy), urn)
             for urn, (asked, finding) in found
-            if self._teller(asked, finding, True) == policy
+            if self._reporter(asked, finding, True) == policy
         ]
 
     def _codes(self, policy: str) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class Pack:
         off = {code for code, one in settings.items() if one.level == "disabled"}
         return tuple(code for code in (*planner.CODES, *settings) if code in self._seen or code in off)
 
-    def _teller(self, asked: str, finding: Finding, at_end: bool) -> str:
+    def _reporter(self, asked: str, finding: Finding, at_end: bool) -> str:
         """The policy that reports a finding: its own if that has the finding's severity, else one of the four."""
         error = finding.severity is Severity.ERROR
         level = self._level(asked)
@@ -221,8 +221,8 @@ class Pack:
         setting = self._policies.settings.by_code.get(code)
         return setting.level if setting is not None else planner.CODES.get(code, "mandatory")
 
-    def _was_told(self, urn: str, finding: Finding) -> bool:
-        return (urn, finding.code, finding.field) in self._told
+    def _was_reported(self, urn: str, finding: Finding) -> bool:
+        return (urn, finding.code, finding.field) in self._reported
 
     def _context(self, resource: Resource) -> Context:
         key = (resource.project, resource.stack)
@@ -230,7 +230,7 @@ class Pack:
             self._contexts[key] = context_of(self._root, self._policies, *key, self._today)
         return self._contexts[key]
 
-    def _about(self, resource: Resource, codes: Sequence[str], sent: Mapping[str, Any] | None) -> Iterator[_Told]:
+    def _about(self, resource: Resource, codes: Sequence[str], sent: Mapping[str, Any] | None) -> Iterator[_Reported]:
         """The findings about one resource, for the requested codes."""
         context = self._context(resource)
         if resource.type == ROOT:
@@ -249,7 +249,7 @@ class Pack:
                 found = (on_cluster(one, seen.cluster) for one in of_one(setting, seen))
                 yield from ((code, one) for one in self._standing(context, found))
 
-    def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Told]]:
+    def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Reported]]:
         """The findings of rules that look at all objects at once."""
         if not any(one.rule.judge_all is not None for one in map(self._policies.settings.by_code.get, codes) if one):
             return
@@ -290,8 +290,8 @@ class Pack:
 
     def _standing(self, context: Context, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The findings that no waiver covers and that are more than advice."""
-        told = findings if context.stack is None else waive(findings, context.stack, self._today)[0]
-        return (one for one in told if not one.waived and one.severity is not Severity.ADVICE)
+        reported = findings if context.stack is None else waive(findings, context.stack, self._today)[0]
+        return (one for one in reported if not one.waived and one.severity is not Severity.ADVICE)
 
 
 def _seen(resource: Resource, context: Context, sent: Mapping[str, Any] | None) -> Subject | None:

@@ -39,7 +39,7 @@ class Row(NamedTuple):
     items: tuple[Item, ...]
 
 
-class _Told(NamedTuple):
+class _Shown(NamedTuple):
     """A change that readers see."""
 
     change: FieldChange
@@ -67,29 +67,30 @@ def rows_of(changes: Iterable[FieldChange], *, one_container: bool = False) -> t
 
     ``one_container`` leaves out the container's name, because the pod has only one.
     """
-    return _rows(_told(changes), one_container)
+    return _rows(_shown(changes), one_container)
 
 
 def rows_by(
     changes: Iterable[FieldChange], asker: Callable[[FieldChange], str], *, one_container: bool = False
 ) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """The changes in rows, grouped by what asks for them."""
-    told = _told(changes)
-    one_container = one_container and _one_container(told)
-    groups: dict[str, list[_Told]] = {}
-    for one in told:
+    shown = _shown(changes)
+    one_container = one_container and _one_container(shown)
+    groups: dict[str, list[_Shown]] = {}
+    for one in shown:
         groups.setdefault(asker(one.change), []).append(one)
     return tuple((name, _rows(some, one_container)) for name, some in sorted(groups.items()))
 
 
-def _one_container(told: Iterable[_Told]) -> bool:
+def _one_container(shown: Iterable[_Shown]) -> bool:
     """Whether the changes concern at most one container of a pod, besides its init containers."""
     return (
-        len({one.change.path[4] for one in told if one.change.path[:4] == _CONTAINERS and len(one.change.path) > 4}) < 2
+        len({one.change.path[4] for one in shown if one.change.path[:4] == _CONTAINERS and len(one.change.path) > 4})
+        < 2
     )
 
 
-def _told(changes: Iterable[FieldChange]) -> tuple[_Told, ...]:
+def _shown(changes: Iterable[FieldChange]) -> tuple[_Shown, ...]:
     """The changes without list item keys that the path of another change already shows.
 
     For a list item with only its key, one change stands for the item, preferably one that a patch asks for.
@@ -112,7 +113,7 @@ def _told(changes: Iterable[FieldChange]) -> tuple[_Told, ...]:
             stand[next((one for one in keys[item] if one.patch is not None), keys[item][0]).path] = True
         else:
             stand |= {one.path: False for one in keys[item]}
-    return tuple(_Told(one, stand.get(one.path, False)) for one in every if one.path in stand or not _is_key(one))
+    return tuple(_Shown(one, stand.get(one.path, False)) for one in every if one.path in stand or not _is_key(one))
 
 
 def _is_key(change: FieldChange) -> bool:
@@ -158,11 +159,11 @@ def _element(value: Any) -> merge.Key | merge.Value | None:
             return None
 
 
-def _rows(told: Iterable[_Told], one_container: bool) -> tuple[Row, ...]:
-    told = tuple(told)
-    one_container = one_container and _one_container(told)
-    found: dict[str, list[tuple[str, _Told]]] = {}
-    for one in told:
+def _rows(shown: Iterable[_Shown], one_container: bool) -> tuple[Row, ...]:
+    shown = tuple(shown)
+    one_container = one_container and _one_container(shown)
+    found: dict[str, list[tuple[str, _Shown]]] = {}
+    for one in shown:
         path = merge.Path(one.change.path[:-2]) if one.whole else one.change.path
         label, name = _place(path, one_container)
         if _orders(one.change):
@@ -193,41 +194,41 @@ def names_its_item(path: merge.Path, value: Any) -> bool:
     return isinstance(item, merge.Key) and (field, value) in item.fields
 
 
-def _row(label: str, named: list[tuple[str, _Told]]) -> Row:
+def _row(label: str, named: list[tuple[str, _Shown]]) -> Row:
     group = label.rpartition(": ")[2]
     if group in _RESOURCES and any(name for name, _ in named):
         return Row(label, _resources(named))
-    items = tuple(_item(name, told) for name, told in named)
+    items = tuple(_item(name, shown) for name, shown in named)
     if len(items) == 1 and items[0].name and group not in _TOGETHER:
         return Row(f"{label}.{items[0].name}", (items[0]._replace(name=""),))
     return Row(label, items)
 
 
-def _item(name: str, told: _Told) -> Item:
-    change = told.change
+def _item(name: str, shown: _Shown) -> Item:
+    change = shown.change
     before, after = change.before, change.after
-    if told.whole:
+    if shown.whole:
         before, after = (value if value is merge.ABSENT else _word(change.path[-2]) for value in (before, after))
     elif orders := _orders(change):
         before, after = orders
     return Item(name, before, after, distinct(before, after, writer(change.path)))
 
 
-def _resources(named: list[tuple[str, _Told]]) -> tuple[Item, ...]:
+def _resources(named: list[tuple[str, _Shown]]) -> tuple[Item, ...]:
     """The items of resources: one for a limit and request with equal changes, else each with its kind."""
-    values = {told.change.path: (told.change.before, told.change.after) for _, told in named}
+    values = {shown.change.path: (shown.change.before, shown.change.after) for _, shown in named}
     found: dict[Hashable, list[Item]] = {}
-    for name, told in named:
-        path = told.change.path
+    for name, shown in named:
+        path = shown.change.path
         kind, _, resource = name.partition(".")
         if kind not in _OTHER or not resource:
-            found.setdefault(path, []).append(_item(name, told))
+            found.setdefault(path, []).append(_item(name, shown))
             continue
         other = merge.Path((*path[:-2], _OTHER[kind], path[-1]))
         alike = values.get(other) == values[path]
         if not alike or kind == "limits":
             words = resource if alike else f"{resource} {kind.removesuffix('s')}"
-            found.setdefault((path[:-2], resource), []).append(_item(words, told))
+            found.setdefault((path[:-2], resource), []).append(_item(words, shown))
     return tuple(chain.from_iterable(found.values()))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from modelyard.findings import Finding, Severity
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
-from modelyard.report.takeovers import Told, gathered, together
+from modelyard.report.takeovers import ShownFinding, gathered, together
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
 
@@ -22,31 +22,31 @@ def findings_text(findings: Iterable[Finding], style: Style = PLAIN) -> list[str
     Findings about the owners of fields are combined per target and owner; the remedy appears below the last of several
     with the same remedy.
     """
-    return told_text(gathered(findings), style)
+    return shown_text(gathered(findings), style)
 
 
-def told_text(told: Sequence[Told], style: Style = PLAIN) -> list[str]:
+def shown_text(shown: Sequence[ShownFinding], style: Style = PLAIN) -> list[str]:
     """Findings that are already gathered, in a few lines each."""
     lines: list[str] = []
-    for at, one in enumerate(told):
-        again = one.fields and any(after.fields and _advice(after) == _advice(one) for after in told[at + 1 : at + 2])
+    for at, one in enumerate(shown):
+        again = one.fields and any(after.fields and _advice(after) == _advice(one) for after in shown[at + 1 : at + 2])
         lines.extend(_one(one, style, advise=not again))
     return lines
 
 
-def _advice(told: Told) -> tuple[object, ...]:
-    return told.finding.code, told.finding.severity, told.finding.waived, told.finding.detail, told.finding.remedy
+def _advice(shown: ShownFinding) -> tuple[object, ...]:
+    return shown.finding.code, shown.finding.severity, shown.finding.waived, shown.finding.detail, shown.finding.remedy
 
 
-def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
-    finding, columns = told.finding, style.columns
+def _one(shown: ShownFinding, style: Style, *, advise: bool) -> list[str]:
+    finding, columns = shown.finding, style.columns
     indent = _INDENT if columns >= _NARROW else 4
     word = "waived" if finding.waived else finding.severity.value
     head = f"{word:<8}{safe(finding.code):<8}"
-    first, *rest = _statement(told, head, indent, columns)
+    first, *rest = _statement(shown, head, indent, columns)
     paint = style.dim if finding.waived else _paint(finding.severity, style)
     lines = [first.replace(head, paint(head), 1), *rest]
-    where = "  ".join(part for part in _where(told) if part)
+    where = "  ".join(part for part in _where(shown) if part)
     if where:
         lines.extend(" " * indent + style.link(line.strip()) for line in wrapped(where, indent, columns))
     if finding.waived:
@@ -57,12 +57,12 @@ def _one(told: Told, style: Style, *, advise: bool) -> list[str]:
     return lines
 
 
-def _where(told: Told) -> tuple[str, ...]:
+def _where(shown: ShownFinding) -> tuple[str, ...]:
     """Place, target, and the stacks if there are several, each with its own place if these differ."""
-    finding = told.finding
-    if not told.places:
-        return finding.location, finding.target, f"in {few(told.stacks, NAMES)}" if told.stacks else ""
-    each = tuple(f"{name} ({at})" if at else name for name, at in zip(told.stacks, told.places, strict=True))
+    finding = shown.finding
+    if not shown.places:
+        return finding.location, finding.target, f"in {few(shown.stacks, NAMES)}" if shown.stacks else ""
+    each = tuple(f"{name} ({at})" if at else name for name, at in zip(shown.stacks, shown.places, strict=True))
     return finding.target, f"in {few(each, NAMES)}"
 
 
@@ -70,13 +70,13 @@ def _filled(text: str, indent: int, columns: int) -> list[str]:
     return wrapped(text, indent, columns) if text else []
 
 
-def _statement(told: Told, head: str, indent: int, columns: int) -> list[str]:
+def _statement(shown: ShownFinding, head: str, indent: int, columns: int) -> list[str]:
     """What is wrong, with as many of its fields as fit, and how many more there are."""
-    summary = f"  {head}" + " ".join(told.finding.summary.splitlines())
+    summary = f"  {head}" + " ".join(shown.finding.summary.splitlines())
     lines = hanging(summary, indent, columns)
-    for most in range(len(told.fields), 0, -1):
-        rest = sum(number for _, number in told.fields[most:])
-        names = [name for name, _ in told.fields[:most]]
+    for most in range(len(shown.fields), 0, -1):
+        rest = sum(number for _, number in shown.fields[most:])
+        names = [name for name, _ in shown.fields[:most]]
         lines = hanging(f"{summary}: {'; '.join([*names, *([f'… {rest} more'] if rest else [])])}", indent, columns)
         if len(lines) <= _FIELD_LINES:
             break

@@ -20,7 +20,7 @@ _MANY = {
 }
 
 
-class Told(NamedTuple):
+class ShownFinding(NamedTuple):
     """A finding as readers see it: a single finding, or one that stands for several."""
 
     finding: Finding
@@ -32,18 +32,18 @@ class Told(NamedTuple):
     """The place in each of these stacks, if they differ."""
 
 
-def gathered(findings: Iterable[Finding]) -> list[Told]:
+def gathered(findings: Iterable[Finding]) -> list[ShownFinding]:
     """The findings in their order; a combined finding takes the place of its first."""
-    return [_told(found) for found in together(findings)]
+    return [_shown(found) for found in together(findings)]
 
 
-def alike(findings: Iterable[Finding]) -> list[Told]:
+def alike(findings: Iterable[Finding]) -> list[ShownFinding]:
     """The findings, gravest first; a finding of several stacks appears once, even if each has it in its own file."""
-    found = sorted(gathered(findings), key=lambda told: _gravity(told.finding))
-    places: dict[object, list[Told]] = {}
-    for told in found:
-        like = told.finding._replace(stack="", file="", line=0, column=0), told.fields
-        places.setdefault(like if not told.stacks else told, []).append(told)
+    found = sorted(gathered(findings), key=lambda shown: _gravity(shown.finding))
+    places: dict[object, list[ShownFinding]] = {}
+    for shown in found:
+        like = shown.finding._replace(stack="", file="", line=0, column=0), shown.fields
+        places.setdefault(like if not shown.stacks else shown, []).append(shown)
     return [_of_several(those) if len(those) > 1 else those[0] for those in places.values()]
 
 
@@ -69,10 +69,10 @@ def taken_over(findings: Iterable[Finding]) -> dict[str, int]:
     return {owner: owners.count(owner) for owner in owners if owner}
 
 
-def _of_several(found: list[Told]) -> Told:
+def _of_several(found: list[ShownFinding]) -> ShownFinding:
     first = found[0].finding
     stacks = tuple(one.finding.stack for one in found)
-    return Told(first, found[0].fields, stacks, tuple(one.finding.location for one in found))
+    return ShownFinding(first, found[0].fields, stacks, tuple(one.finding.location for one in found))
 
 
 def _gravity(finding: Finding) -> tuple[object, ...]:
@@ -80,14 +80,14 @@ def _gravity(finding: Finding) -> tuple[object, ...]:
     return bool(finding.waived), rank, finding.code, finding.target, finding.field, finding.summary
 
 
-def _told(found: list[Finding]) -> Told:
+def _shown(found: list[Finding]) -> ShownFinding:
     first = found[0]
     if not _owner(first) or (len(found) == 1 and first.severity is not Severity.ADVICE):
         stacks = tuple(dict.fromkeys(one.stack for one in found))
-        return Told(first, (), stacks if len(stacks) > 1 else ())
+        return ShownFinding(first, (), stacks if len(stacks) > 1 else ())
     summary = _MANY[first.code].format(number=len(found), owner=_owner(first))
     summary = summary.replace("1 fields", "1 field", 1) if len(found) == 1 else summary
-    return Told(first._replace(summary=summary), tuple(field_names(Path.parse(one.field) for one in found)))
+    return ShownFinding(first._replace(summary=summary), tuple(field_names(Path.parse(one.field) for one in found)))
 
 
 def _owner(finding: Finding) -> str:

@@ -52,16 +52,16 @@ def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[F
 def _cohorts(stack: Stack) -> Iterator[Finding]:
     """Whether teams lend each other GPUs in clusters where the other team's jobs run."""
     first: dict[tuple[str, str], Team] = {}
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for index, team in enumerate(stack.config.teams):
         if team.cohort is None:
             continue
         for quota in team.quotas:
             other = first.setdefault((team.cohort, quota.flavor), team)
             pair = (other.name, team.name)
-            if frozenset(other.clusters) == frozenset(team.clusters) or pair in told:
+            if frozenset(other.clusters) == frozenset(team.clusters) or pair in reported:
                 continue
-            told.add(pair)
+            reported.add(pair)
             yield stack.finding(
                 "QUE012",
                 Severity.WARNING,

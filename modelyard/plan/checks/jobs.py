@@ -53,7 +53,7 @@ def check_job_room(
         ask = ask_of(config, job, one)
         if ask not in judged:
             judged[ask] = _verdict(config, ask, teams, quotas, kinds)
-        yield from _told(stack, ("jobs", index), f"job {job.name}", ask, judged[ask])
+        yield from _findings(stack, ("jobs", index), f"job {job.name}", ask, judged[ask])
 
 
 def check_pod_room(
@@ -75,7 +75,7 @@ def check_pod_room(
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     short = short_of(config, Quotas(config), ask, team) if team is not None else None
     found = unplaced(ask, kinds, None if flavor is None else (flavor,)) if kinds.there else None
-    yield from _told(stack, where, what, ask, _Verdict(short=short, unplaced=found))
+    yield from _findings(stack, where, what, ask, _Verdict(short=short, unplaced=found))
 
 
 class _Verdict(NamedTuple):
@@ -101,7 +101,7 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
 
 
-def _told(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:
+def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> Iterator[Finding]:
     """The finding about a run that never gets what it requests."""
     if why.level is not None:
         yield stack.finding(

@@ -160,7 +160,7 @@ def _whole(partition: Partition, node: Node, wanted: Mapping[str, int]) -> bool:
 def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
     """Whether the flavors of two partitions select the same node."""
     flavors = {flavor.name: flavor for flavor in stack.config.flavors}
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     named = [
         (index, one, flavors[one.flavor])
         for index, one in enumerate(stack.config.partitions)
@@ -170,8 +170,8 @@ def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
         here = [(index, one) for index, one, flavor in named if node_labels(flavor).items() <= node.labels.items()]
         for index, one in here[1:]:
             first = here[0][1]
-            if first.flavor != one.flavor and (first.name, one.name) not in told:
-                told.add((first.name, one.name))
+            if first.flavor != one.flavor and (first.name, one.name) not in reported:
+                reported.add((first.name, one.name))
                 yield stack.finding(
                     "PAR008",
                     Severity.ERROR,

@@ -37,7 +37,7 @@ def check_sizes(
     targets: Iterable[TargetPlan],
     workloads: Mapping[str, Workload],
     chosen: tuple[Selected, ...],
-    told: Collection[Finding],
+    reported: Collection[Finding],
 ) -> Iterator[Finding]:
     """Findings about pods that get something other than what the stack file says.
 
@@ -46,9 +46,9 @@ def check_sizes(
         targets: the plan's targets.
         workloads: by name of their Deployment.
         chosen: the stack's patches, to find the patch that set a value.
-        told: the findings about the stack's own values.
+        reported: the findings about the stack's own values.
     """
-    known = {(finding.code, finding.summary) for finding in told}
+    known = {(finding.code, finding.summary) for finding in reported}
     for target in targets:
         workload = workloads.get(target.name)
         if workload is None or workload.cpu is None or target.key.kind != "Deployment":

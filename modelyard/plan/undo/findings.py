@@ -104,11 +104,11 @@ def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     """Which owners get how many fields back, and what happens to the others."""
     back = [path for path in restorable_fields(ledger, ours(body), others(body), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
-    told = [
+    parts = [
         f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to what nobody set"
         for owner, number in sorted(owners.items())
     ]
-    return ", ".join(told) or "what others hold as well stays, the rest goes away"
+    return ", ".join(parts) or "what others hold as well stays, the rest goes away"
 
 
 def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.report.ci.checked import Checked, sentences
 from modelyard.report.finding import findings_text, tally
 from modelyard.report.style import safe
-from modelyard.report.takeovers import Told, gathered
+from modelyard.report.takeovers import ShownFinding, gathered
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
 
@@ -52,11 +52,11 @@ def _gathered(checked: Checked) -> Checked:
     return checked._replace(findings=tuple(_alone(one) for one in gathered(checked.findings)))
 
 
-def _alone(told: Told) -> Finding:
+def _alone(shown: ShownFinding) -> Finding:
     """One finding that replaces several."""
-    names = "; ".join(name for name, _ in told.fields)
-    summary = f"{told.finding.summary}: {names}" if names else told.finding.summary
-    return told.finding._replace(summary=summary, stack=few(told.stacks, NAMES) if told.stacks else told.finding.stack)
+    names = "; ".join(name for name, _ in shown.fields)
+    summary = f"{shown.finding.summary}: {names}" if names else shown.finding.summary
+    return shown.finding._replace(summary=summary, stack=few(shown.stacks, NAMES) if shown.stacks else shown.finding.stack)
 
 
 def _kind(finding: Finding) -> str:
@@ -68,8 +68,8 @@ def _command(finding: Finding, kind: str, checked: Checked) -> str:
     title = f"{finding.code} {finding.stack}".rstrip()
     properties = {"file": place.file, "line": str(place.line), "col": str(place.column or ""), "title": title}
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
-    told = [*sentences(finding), f"Waived: {finding.waived}" if finding.waived else ""]
-    return f"::{kind} {written}::" + "%0A".join(_data(sentence) for sentence in told if sentence)
+    shown = [*sentences(finding), f"Waived: {finding.waived}" if finding.waived else ""]
+    return f"::{kind} {written}::" + "%0A".join(_data(sentence) for sentence in shown if sentence)
 
 
 def _data(text: str) -> str:

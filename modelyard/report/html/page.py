@@ -167,7 +167,7 @@ _ESCAPES = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 
 def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequence[Cost | None]) -> dict[str, Any]:
     """Stacks with numbers instead of texts: texts of changes, findings, node lists and scenes are stored once."""
-    places, scenes = _Told(), _Told()
+    places, scenes = _Once(), _Once()
     items = [(part, item) for part in parts for family in part.families for item in family.items]
     found: list[list[list[Any]]] = [[] for _ in document["stacks"]]
     for _, item in items:
@@ -207,7 +207,7 @@ def script_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":")).translate(_ESCAPES)
 
 
-class _Told:
+class _Once:
     """Values, each stored once."""
 
     def __init__(self) -> None:
@@ -230,8 +230,8 @@ def _stack(
     found: list[list[Any]],
     submissions: list[int],
     cost: Cost | None,
-    places: _Told,
-    scenes: _Told,
+    places: _Once,
+    scenes: _Once,
 ) -> dict[str, Any]:
     picture, gpus = stack.get("topology"), stack["gpus"] or _NO_GPUS
     return {

@@ -35,7 +35,7 @@ from modelyard.report.preview.words import (
     version_words,
 )
 from modelyard.report.rows import apart
-from modelyard.report.takeovers import Told, alike
+from modelyard.report.takeovers import ShownFinding, alike
 from modelyard.report.values import NAMES, fitted
 from modelyard.stack.words import few, plural
 
@@ -322,31 +322,31 @@ def _findings(findings: Iterable[Finding], most: int, share: float, whole: Whole
     every = alike(findings)
     turns: list[tuple[int, int]] = []
     seen: dict[tuple[Severity, str], int] = {}
-    for told in every:
-        kind = told.finding.severity, told.finding.code
-        turns.append((0 if told.finding.blocks else 1, seen.get(kind, 0)))
+    for shown in every:
+        kind = shown.finding.severity, shown.finding.code
+        turns.append((0 if shown.finding.blocks else 1, seen.get(kind, 0)))
         seen[kind] = turns[-1][1] + 1
     first = sorted(sorted(range(len(every)), key=turns.__getitem__)[:most])
     items = [Item(_noted(every[at]) if noted else _forms(every[at]), turns[at]) for at in first]
     return Section(items, whole, share, len(every) - len(items))
 
 
-def _forms(told: Told) -> tuple[str, ...]:
-    line, remedy = _finding(told), prose(told.finding.remedy)
+def _forms(shown: ShownFinding) -> tuple[str, ...]:
+    line, remedy = _finding(shown), prose(shown.finding.remedy)
     return (f"{line}<br>{remedy}", line) if remedy else (line,)
 
 
-def _noted(told: Told) -> tuple[str, ...]:
+def _noted(shown: ShownFinding) -> tuple[str, ...]:
     """The finding with what became of it, which is the reason why it is shown."""
-    return (f"{_finding(told)}<br>{prose(told.finding.detail)}",)
+    return (f"{_finding(shown)}<br>{prose(shown.finding.detail)}",)
 
 
-def _finding(told: Told) -> str:
-    finding = told.finding
-    stacks = few(told.stacks, NAMES) if told.stacks else finding.stack
-    places = told.places or (finding.location,)
+def _finding(shown: ShownFinding) -> str:
+    finding = shown.finding
+    stacks = few(shown.stacks, NAMES) if shown.stacks else finding.stack
+    places = shown.places or (finding.location,)
     more = f" and {len(places) - NAMES} more" if len(places) > NAMES else ""
-    summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in told.fields))))
+    summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in shown.fields))))
     head = " ".join(filter(None, (f"- **{finding.severity.value} {text(finding.code)}**", text(stacks))))
     parts = [
         f"{head}: {prose(summary)}",

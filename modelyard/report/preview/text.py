@@ -2,7 +2,7 @@
 
 from modelyard.plan.cost.words import UNKNOWN, short_cost
 from modelyard.preview import Group, Preview, SubmissionGroup, grouped, grouped_submissions
-from modelyard.report.finding import tally, told_text
+from modelyard.report.finding import shown_text, tally
 from modelyard.report.preview.words import (
     MOVED,
     RELAXED,
@@ -79,7 +79,7 @@ def _findings(preview: Preview, style: Style) -> list[str]:
         ("Fixed", parts.fixed),
     ):
         if findings:
-            lines += [style.bold(title), *told_text(alike(findings), style), ""]
+            lines += [style.bold(title), *shown_text(alike(findings), style), ""]
     if parts.still:
         words = f"still there: {tally(parts.still)} (modelyard check tells them)"
         lines += [*map(style.dim, hanging(words, 2, style.columns)), ""]

@@ -72,7 +72,7 @@ def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
     return part.dispatched or bool(clusters_for(run, config))
 
 
-def tell_unreached(run: Run, told: DiagnosisBuilder, known: Evidence) -> bool:
+def tell_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> bool:
     """Adds the clusters for a run that Kueue does not reach, in Kueue's words; returns whether there is one."""
     found = False
     if "multikueueclusters" in known.objects.unread or not known.queues.there:
@@ -83,44 +83,44 @@ def tell_unreached(run: Run, told: DiagnosisBuilder, known: Evidence) -> bool:
         body = bodies.get(_PREFIX + name) or bodies.get(name)
         active = condition(body, "Active") if body is not None else NOTHING
         if body is None:
-            told.cause("queue", f"Kueue knows no worker cluster {name}")
-            told.helps.append(f"make it known: modelyard apply {run.stack}")
+            diagnosis.cause("queue", f"Kueue knows no worker cluster {name}")
+            diagnosis.helps.append(f"make it known: modelyard apply {run.stack}")
         elif active.get("status") == "False":
-            told.cause("queue", f"Kueue does not reach worker cluster {name}", active.get("message"))
-            told.helps.append(_what_to_correct(name, body, str(active.get("reason") or "")))
+            diagnosis.cause("queue", f"Kueue does not reach worker cluster {name}", active.get("message"))
+            diagnosis.helps.append(_what_to_correct(name, body, str(active.get("reason") or "")))
         else:
             continue
         found = True
     return found
 
 
-def tell_asked(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
+def tell_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that work has its quota here, and which clusters have been asked and have not taken it."""
     status = work.body.get("status") or NOTHING
     asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
     if not asked:
-        told.cause("queue", "it has its quota here, and Kueue has asked no other cluster yet", *words)
+        diagnosis.cause("queue", "it has its quota here, and Kueue has asked no other cluster yet", *words)
         return
     who = f"{asked[0]} has not" if len(asked) == 1 else f"none of {few(asked)} has"
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    told.cause("queue", f"it has its quota here, and {who} taken it yet", *words, *lines)
-    told.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
+    diagnosis.cause("queue", f"it has its quota here, and {who} taken it yet", *words, *lines)
+    diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 
-def tell_there(run: Run, told: DiagnosisBuilder) -> None:
+def tell_there(run: Run, diagnosis: DiagnosisBuilder) -> None:
     """Adds the clusters that a run is in, and what you find there."""
     if run.clusters and run.over:
-        told.cause(
+        diagnosis.cause(
             "pods",
             f"it ran in {few(run.clusters)}, where Kueue deletes a run's pods as soon as it has ended, "
             "and their logs with them",
         )
     elif run.clusters and run.stages:
-        told.cause("pods", f"stages of it run in {few(run.clusters)}: their pods and logs are there")
+        diagnosis.cause("pods", f"stages of it run in {few(run.clusters)}: their pods and logs are there")
     elif run.clusters:
-        told.cause("pods", f"it runs in {few(run.clusters)}: its pods and their logs are there")
+        diagnosis.cause("pods", f"it runs in {few(run.clusters)}: its pods and their logs are there")
 
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:

@@ -104,16 +104,16 @@ _DOMAINS: Final = 6
 """The number of label values that are shown one by one."""
 
 
-def tell_room(work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
+def tell_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds whether the nodes would have room if the work were admitted now."""
-    floor = floor_of(told, known)
+    floor = floor_of(diagnosis, known)
     for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
         spec, count = (part.get("template") or NOTHING).get("spec") or NOTHING, int(part.get("count", 1))
         if floor is not None and asks_for(spec):
             specs = with_flavors(spec, work, known.queues)
             level = (part.get("topologyRequest") or NOTHING).get("required")
-            if level is None or not _tell_together(floor, specs, count, str(level), told):
-                tell_places(_best(floor.places(one, count) for one in specs), count, told)
+            if level is None or not _tell_together(floor, specs, count, str(level), diagnosis):
+                tell_places(_best(floor.places(one, count) for one in specs), count, diagnosis)
 
 
 def _best(found: Iterable[Places]) -> Places:
@@ -121,7 +121,7 @@ def _best(found: Iterable[Places]) -> Places:
 
 
 def _tell_together(
-    floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, told: DiagnosisBuilder
+    floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, diagnosis: DiagnosisBuilder
 ) -> bool:
     """Adds and returns whether the nodes that share a value of the label ``level`` are too few for all workers."""
     found = {
@@ -135,32 +135,34 @@ def _tell_together(
         lines.append(f"{len(order) - _DOMAINS} others have no more")
     most = max(one.empty for one in found.values())
     workers = plural(count, "worker")
-    told.cause("nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines)
+    diagnosis.cause(
+        "nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines
+    )
     if most < count:
         held = f"nodes with one {level} hold {most} of {workers} even when empty"
-        told.helps.append(f"{held}: drop together, ask for fewer or smaller workers, or add nodes there")
+        diagnosis.helps.append(f"{held}: drop together, ask for fewer or smaller workers, or add nodes there")
     else:
-        told.helps.append(f"it starts when {workers} have room on nodes with one {level}, or without together")
+        diagnosis.helps.append(f"it starts when {workers} have room on nodes with one {level}, or without together")
     return True
 
 
-def floor_of(told: DiagnosisBuilder, known: Evidence) -> Floor | None:
+def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
     """The nodes and what runs there; None without the right to read them."""
     if hidden := [name for name in ("nodes", "pods") if name in known.objects.unread]:
-        told.cause(
+        diagnosis.cause(
             "nodes", f"these credentials may not list the cluster's {' and '.join(hidden)}, so room is not known"
         )
         return None
     return Floor(known.objects.nodes, known.objects.pods)
 
 
-def tell_places(found: Places, count: int, told: DiagnosisBuilder) -> None:
+def tell_places(found: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
     """Adds what is short if not all of ``count`` pods find a place."""
     lines = [f"{few(one.nodes)}: {one.reason}" for one in found.refuses]
     if found.room >= count:
         return
-    told.cause("nodes", f"the nodes have room for {found.room} of {plural(count, 'worker')} now", *lines)
+    diagnosis.cause("nodes", f"the nodes have room for {found.room} of {plural(count, 'worker')} now", *lines)
     if found.empty < count:
         held = f"the nodes hold {found.empty} of {plural(count, 'worker')} even when empty"
         open_up = f"uncordon {few(found.cordoned)}, " if found.cordoned else ""
-        told.helps.append(f"{held}: {open_up}add nodes, or ask for less")
+        diagnosis.helps.append(f"{held}: {open_up}add nodes, or ask for less")

@@ -22,62 +22,62 @@ from modelyard.stack.words import few, plural
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 
 
-def tell_waiting(run: Run, part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
+def tell_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds why a part has no quota yet."""
     queues = known.queues
     if "workloads" in known.objects.unread:
-        told.cause("queue", "these credentials may not read workloads of Kueue")
-        told.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
+        diagnosis.cause("queue", "these credentials may not read workloads of Kueue")
+        diagnosis.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
     elif not queues.there:
-        told.cause("queue", "it waits for Kueue, and the cluster has none")
-        told.helps.append("install Kueue 0.19 or later, which admits what waits in queues")
+        diagnosis.cause("queue", "it waits for Kueue, and the cluster has none")
+        diagnosis.helps.append("install Kueue 0.19 or later, which admits what waits in queues")
     elif (work := queues.by_uid.get(part.uid)) is None:
-        told.cause("queue", "Kueue has not taken notice of it yet")
-        told.helps.append(
+        diagnosis.cause("queue", "Kueue has not taken notice of it yet")
+        diagnosis.helps.append(
             "wait some seconds; where it stays so, see whether Kueue runs: kubectl -n kueue-system get pods"
         )
     else:
-        tell_evicted(part, told, known)
+        tell_evicted(part, diagnosis, known)
         elsewhere = goes_elsewhere(run, part, known.config)
-        unreached = elsewhere and tell_unreached(run, told, known)
+        unreached = elsewhere and tell_unreached(run, diagnosis, known)
         if elsewhere and work.reserved:
-            tell_asked(work, told, known)
+            tell_asked(work, diagnosis, known)
         else:
-            _in_queue(run, work, told, known, told_why_stopped=unreached)
+            _in_queue(run, work, diagnosis, known, explained=unreached)
         if not elsewhere:
-            tell_room(work, told, known)
+            tell_room(work, diagnosis, known)
 
 
-def _in_queue(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence, *, told_why_stopped: bool) -> None:
+def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence, *, explained: bool) -> None:
     queues = known.queues
     if work.queue is None:
-        told.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
+        diagnosis.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
         queues_of = "queues there" if run.remote else "team's queues"
-        told.helps.append(f"make the {queues_of}: modelyard apply {run.stack}")
+        diagnosis.helps.append(f"make the {queues_of}: modelyard apply {run.stack}")
         return
     if (work.body.get("spec") or NOTHING).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
-        told.cause("queue", "Kueue has set it aside and does not try it again", words)
-        told.helps.append(f"correct what kept it from starting, and submit it again: {run.again}")
+        diagnosis.cause("queue", "Kueue has set it aside and does not try it again", words)
+        diagnosis.helps.append(f"correct what kept it from starting, and submit it again: {run.again}")
         return
     if "clusterqueues" in known.objects.unread:
-        told.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
+        diagnosis.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
     elif stopped := queues.stopped(work.queue):
-        told.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
-        if not told_why_stopped:
-            told.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
+        diagnosis.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
+        if not explained:
+            diagnosis.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
     if work in waiting:
         place = waiting.index(work) + 1
         ahead = Counter(_named(one, queues) for one in waiting[: place - 1])
         names = [f"{name} ({many} workloads)" if many > 1 else name for name, many in ahead.items()]
         before = f", behind {few(names)}" if names else ""
-        told.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
+        diagnosis.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
     # Right after Kueue has taken quota away, this message says why, which is already reported.
     said = str(condition(work.body, "Evicted").get("message") or "")
-    told.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
-    _quota_helps(run, work, told, known)
+    diagnosis.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
+    _quota_helps(run, work, diagnosis, known)
 
 
 def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
             yield f"{quota.flavor}: {quota.used} used of {quota.nominal}{borrowed}; {more}"
 
 
-def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) -> None:
+def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     queues = known.queues
     for resource, least in least_gpus(work).items():
         limits = (_most(one, work, known) for one in queues.quotas(work.queue or "") if one.resource == resource)
@@ -100,7 +100,7 @@ def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) 
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
             less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
-            told.helps.append(f"{less}raise the quota of {whose}: it can never have {least}")
+            diagnosis.helps.append(f"{less}raise the quota of {whose}: it can never have {least}")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
@@ -115,14 +115,14 @@ def _quota_helps(run: Run, work: Work, told: DiagnosisBuilder, known: Evidence) 
         holders, key=lambda owner: (holders[owner][0].queue != work.queue, -_held(holders[owner]), owner.name)
     )
     if order:
-        told.helps.append(
+        diagnosis.helps.append(
             f"it starts when quota comes free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
             + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:
         those = "those in its queue" if run.remote else "the team's own"
-        told.helps.append(f"or end one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
+        diagnosis.helps.append(f"or end one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
 
 
 def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
@@ -191,7 +191,7 @@ def _counted(gpus: Mapping[str, int]) -> str:
     )
 
 
-def tell_evicted(part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
+def tell_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that Kueue took a part's quota away again, and for which work."""
     work = known.queues.by_uid.get(part.uid)
     evicted = condition(work.body, "Evicted") if work is not None else NOTHING
@@ -201,9 +201,11 @@ def tell_evicted(part: Part, told: DiagnosisBuilder, known: Evidence) -> None:
     found = _JOB_UID.search(words)
     other = known.queues.by_uid.get(found[1]) if found is not None else None
     if evicted.get("reason") == "Preempted" and other is not None:
-        told.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
+        diagnosis.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
     else:
-        told.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
+        diagnosis.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
     again = moment(next_try(work)) if work is not None else None
     if again is not None and again > known.now:
-        told.cause("queue", f"Kueue tries it again in {span(int((again - known.now).total_seconds()))}, and not before")
+        diagnosis.cause(
+            "queue", f"Kueue tries it again in {span(int((again - known.now).total_seconds()))}, and not before"
+        )

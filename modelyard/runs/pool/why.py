@@ -41,43 +41,43 @@ def why(
         now: the present, with a time zone.
         far: its objects on worker clusters, by the stack's names for them; only clusters that were read.
     """
-    told, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
+    diagnosis, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
     (run,) = located((run,), objects.workloads, config)
     ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods)]
     match run.state:
         case "succeeded":
-            return told.why(run, f"has succeeded{_lasted(run, now)}")
+            return diagnosis.why(run, f"has succeeded{_lasted(run, now)}")
         case "failed":
-            return _failed(run, ours, told, known)
+            return _failed(run, ours, diagnosis, known)
         case "cancelled":
             living = [pod for pod in ours if (pod.get("status") or NOTHING).get("phase") in ("Pending", "Running")]
-            return told.why(
+            return diagnosis.why(
                 run, f"was cancelled; {plural(len(living), 'pod')} of it still stop{'s' * (len(living) == 1)}"
             )
         case "held":
-            _given_up(run, told)
-            return told.why(run, "waits for ever")
+            _given_up(run, diagnosis)
+            return diagnosis.why(run, "waits for ever")
         case "suspended":
-            told.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
+            diagnosis.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
             first = "" if run.remote else "give its job or resource a team, and "
-            told.helps.append(f"{first}submit it again: {run.again}")
-            return told.why(run, "is suspended")
+            diagnosis.helps.append(f"{first}submit it again: {run.again}")
+            return diagnosis.why(run, "is suspended")
         case "queued":
             waiting = [part for part in run.parts if part.state == "queued"]
-            tell_waiting(run, waiting[0], told, known)
-            _given_up(run, told)
+            tell_waiting(run, waiting[0], diagnosis, known)
+            _given_up(run, diagnosis)
             more = f" ({plural(len(waiting), run.noun)})" if len(run.parts) > 1 else ""
-            return told.why(run, f"waits for its GPUs{_waited(waiting, known)}{more}")
+            return diagnosis.why(run, f"waits for its GPUs{_waited(waiting, known)}{more}")
         case _:
-            _started(run, ours, told, known)
+            _started(run, ours, diagnosis, known)
             queued = any(part.queue for part in run.parts if part.state == "starting")
             state = "runs" if run.state == "running" else f"{'has its quota and ' * queued}does not run yet"
             waiting = [part for part in run.parts if part.state == "queued"]
             if waiting:
-                tell_waiting(run, waiting[0], told, known)
+                tell_waiting(run, waiting[0], diagnosis, known)
                 state = f"runs in part: {run.count('running')} of {plural(len(run.work), run.noun)}"
-            _given_up(run, told)
-            return told.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
+            _given_up(run, diagnosis)
+            return diagnosis.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
 
 
 def _lasted(run: Run, now: datetime) -> str:
@@ -97,76 +97,76 @@ def _waits_since(part: Part, known: Evidence) -> str:
     return written_at(part.body, "metadata", "annotations", RELEASED) if part.stage else part.created
 
 
-def _given_up(run: Run, told: DiagnosisBuilder) -> None:
+def _given_up(run: Run, diagnosis: DiagnosisBuilder) -> None:
     """Adds that nothing starts the stages any more that wait for others."""
     leader, held = run.leader, run.count("held")
     if not held or (leader is not None and not leader.over):
         return
     end = "is gone" if leader is None else f"has {leader.state}"
     stages = "them" if held == len(run.stages) else plural(held, "stage")
-    told.cause(
+    diagnosis.cause(
         "queue", f"the Job that starts its stages {end}, so nothing starts {stages}", leader.message if leader else None
     )
-    told.helps.append(f"submit it again: {run.again}")
+    diagnosis.helps.append(f"submit it again: {run.again}")
 
 
-def _failed(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, known: Evidence) -> Diagnosis:
+def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder, known: Evidence) -> Diagnosis:
     for part in run.parts:
         if part.state == "failed":
             name = f"{part.name}: " if len(run.parts) > 1 else ""
-            told.cause("end", name + WORDS.get(part.reason, part.reason or "it failed"), part.message)
+            diagnosis.cause("end", name + WORDS.get(part.reason, part.reason or "it failed"), part.message)
     ends = failed_pods(pods)
     if ends:
         first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
-        told.cause("pods", first, *(str(end) for end in ends[1:5]))
+        diagnosis.cause("pods", first, *(str(end) for end in ends[1:5]))
     elif run.clusters:
-        tell_there(run, told)
-        told.helps.append(
+        tell_there(run, diagnosis)
+        diagnosis.helps.append(
             f"submit it again and read along while it runs: {run.again}, then modelyard job logs with --follow"
         )
     elif not pods and run.reason != "DeadlineExceeded":
-        told.cause("pods", "its pods are gone, and with them what they ended with")
+        diagnosis.cause("pods", "its pods are gone, and with them what they ended with")
     for part in run.parts:
-        tell_evicted(part, told, known)
-    told.helps += what_would_help(run, ends, logs=bool(pods))
-    return told.why(run, f"has failed{_lasted(run, known.now)}")
+        tell_evicted(part, diagnosis, known)
+    diagnosis.helps += what_would_help(run, ends, logs=bool(pods))
+    return diagnosis.why(run, f"has failed{_lasted(run, known.now)}")
 
 
-def _started(run: Run, pods: list[Mapping[str, Any]], told: DiagnosisBuilder, known: Evidence) -> None:
+def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds what keeps pods that may run from running."""
-    tell_there(run, told)
+    tell_there(run, diagnosis)
     # Its waiting parts report this too.
     if run.dispatched and not run.count("queued"):
-        tell_unreached(run, told, known)
+        tell_unreached(run, diagnosis, known)
     for part in run.parts:
         work = known.queues.by_uid.get(part.uid)
         admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else NOTHING
         if admitted.get("status") == "False":
-            told.cause("queue", "it has its quota and is not admitted yet", admitted.get("message"))
+            diagnosis.cause("queue", "it has its quota and is not admitted yet", admitted.get("message"))
     living = [pod for pod in pods if (pod.get("status") or NOTHING).get("phase") == "Pending"]
     homeless = [pod for pod in living if not pod["spec"].get("nodeName")]
     if homeless:
-        told.cause(
+        diagnosis.cause(
             "pods",
             f"{plural(len(homeless), 'pod')} of it {'has' if len(homeless) == 1 else 'have'} no node",
             str(condition(homeless[0], "PodScheduled").get("message") or ""),
         )
         # The nodes of other clusters are not known here.
-        floor = floor_of(told, known) if not run.clusters else None
+        floor = floor_of(diagnosis, known) if not run.clusters else None
         found = floor.places(homeless[0]["spec"], len(homeless)) if floor is not None else None
         if found is not None:
-            tell_places(found, len(homeless), told)
+            tell_places(found, len(homeless), diagnosis)
         if missing := _claims(homeless):
             where = f" of {few(run.clusters)}" if run.clusters else ""
-            told.helps.append(f"make the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}")
+            diagnosis.helps.append(f"make the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}")
         elif not (run.clusters or run.remote) and (found is None or found.room < len(homeless)):
-            told.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
+            diagnosis.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
-        _not_started(pod, told)
-    if run.state == "starting" and not (pods or told.causes):
+        _not_started(pod, diagnosis)
+    if run.state == "starting" and not (pods or diagnosis.causes):
         sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body)]
-        told.cause("pods", f"none of its {plural(sum(sets), 'pod')} has been made yet")
-        told.helps.append(
+        diagnosis.cause("pods", f"none of its {plural(sum(sets), 'pod')} has been made yet")
+        diagnosis.helps.append(
             "wait some seconds; where it stays so, its controller does not run or a quota of the namespace is full"
         )
 
@@ -177,12 +177,12 @@ def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
     return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
 
 
-def _not_started(pod: Mapping[str, Any], told: DiagnosisBuilder) -> None:
+def _not_started(pod: Mapping[str, Any], diagnosis: DiagnosisBuilder) -> None:
     """Adds the containers of a pod that cannot start."""
     for reason, message in held_up(pod):
-        told.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
+        diagnosis.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
         if "Image" in reason:
-            told.helps.append("correct the image's name, or the right to pull it")
+            diagnosis.helps.append("correct the image's name, or the right to pull it")
 
 
 # Why a run failed: what its objects say of their end, and what their pods' containers ended with.
