@@ -56,7 +56,8 @@ def _alone(shown: ShownFinding) -> Finding:
     """One finding that replaces several."""
     names = "; ".join(name for name, _ in shown.fields)
     summary = f"{shown.finding.summary}: {names}" if names else shown.finding.summary
-    return shown.finding._replace(summary=summary, stack=few(shown.stacks, NAMES) if shown.stacks else shown.finding.stack)
+    stacks = few(shown.stacks, NAMES) if shown.stacks else shown.finding.stack
+    return shown.finding._replace(summary=summary, stack=stacks)
 
 
 def _kind(finding: Finding) -> str:
