@@ -1,8 +1,8 @@
 """What the API server makes of zero values and of its defaults: a repeated apply changes nothing, offline as there.
 
 Each request of ``tests/conformance/requests.yaml`` is applied, applied again, and applied with one field after another
-at its zero value. Then every field that has a default somewhere is given its default and given up. Every answer must be
-the offline one.
+at its zero value. Then every field that has a default somewhere is given its default and given up. Then every field
+that the server always writes is left out, and null. Every answer must be the offline one.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,17 @@ pytestmark = pytest.mark.lab
 
 Object = dict[str, Any]
 ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
+LEAST = {"string": "a", "integer": 1, "number": 1, "boolean": True, "int-or-string": 1, "quantity": "1"}
+LEFT_OUT = "left out"
+DEEPEST = 12
 DECIDED_LATER = {
     "spec.clusterIP": "the registry of services keeps the address",
-    "spec.template.spec.containers.0.lifecycle.stopSignal": "a feature gate that is off drops the field",
+    "spec.dataSource": "the registry of claims drops a source of an unknown kind",
     "spec.updateStrategy.type": "a struct that was not there gets defaults",
 }
-"""What no merge can know, by path."""
+"""What no merge can know, by the path that it begins with."""
+GATED = {"clusterTrustBundle", "podCertificate", "stopSignal", "workloadRef"}
+"""Fields that the server drops because a feature gate is off."""
 REQUESTS: list[Object] = yaml.safe_load((HERE / "requests.yaml").read_text())
 
 
@@ -68,7 +73,7 @@ def test_a_default_holds_where_the_server_sets_it(server: Server, spec: Object) 
     assert server.request("PATCH", path, request, APPLY, fieldManager="one")[0] in (200, 201)
     try:
         for steps, default in _defaulted(schema, kind, request, ()):
-            if ".".join(map(str, steps)) in DECIDED_LATER:
+            if not _knowable(steps):
                 continue
             given = _with(request, steps, default)
             status, live = server.request("PATCH", path, given, APPLY, fieldManager="one", force="true")
@@ -76,6 +81,82 @@ def test_a_default_holds_where_the_server_sets_it(server: Server, spec: Object) 
                 _compare(server, path, kind, live, request, ".".join(map(str, steps)))
     finally:
         server.remove(path)
+
+
+@pytest.mark.parametrize("spec", REQUESTS, ids=lambda spec: spec["kind"])
+def test_a_field_that_the_server_always_writes_may_be_left_out(server: Server, spec: Object) -> None:
+    """Each field of the schema, those in parts that the request lacks too. What the server refuses has no answer."""
+    request = {**spec, "metadata": {**spec.get("metadata", {}), "name": "settles"}}
+    path = f"{server.collection(spec['apiVersion'], spec['kind'], NAMESPACE)}/settles"
+    kind = schema_of(spec["apiVersion"]).of_object(spec)
+    accepted = 0
+    server.remove(path)
+    for steps in _always_written(kind, request, ()):
+        if not _knowable(steps):
+            continue
+        for missing in (LEFT_OUT, None):
+            sent = _put(kind, request, steps, missing)
+            status, live = server.request("PATCH", path, sent, APPLY, fieldManager="one")
+            if status in (200, 201):
+                accepted += 1
+                _compare(server, path, kind, live, sent, f"{'.'.join(map(str, steps))} {missing}")
+                server.remove(path)
+    # Of pods there is enough to leave out.
+    assert accepted > 20 or "containers" not in str(request), accepted
+
+
+def _knowable(steps: tuple[Any, ...]) -> bool:
+    """Whether a merge can know what the server makes of a field."""
+    return (
+        steps[0] not in ("apiVersion", "kind", "metadata", "status")
+        and not GATED.intersection(steps)
+        and not ".".join(map(str, steps)).startswith(tuple(DECIDED_LATER))
+    )
+
+
+def _always_written(kind: Type, value: Object, above: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Where a field is that its Go struct writes even if nothing is in it, in the request or in what it could have."""
+    if len(above) > DEEPEST:
+        return
+    for name in kind.child.properties:
+        inner = kind.child[name]
+        assert inner is not None
+        here, there = (*above, name), value.get(name)
+        if name in kind.written or name in kind.zeros:
+            yield here
+        if inner.is_list and inner.item.is_map:
+            for index, item in enumerate(there or [{}]):
+                yield from _always_written(inner.item, item or {}, (*here, index))
+        elif inner.is_map:
+            yield from _always_written(inner, there or {}, here)
+
+
+def _put(kind: Type, value: Any, steps: tuple[Any, ...], leaf: Any) -> Any:
+    """The value with something else, or nothing, at a place; what is not there on the way has what it must have."""
+    step, *rest = steps
+    if isinstance(step, int):
+        items = list(value or [_least(kind.item)])
+        items[step] = _put(kind.item, items[step], tuple(rest), leaf)
+        return items
+    inner = kind.child[step]
+    assert inner is not None
+    out = dict(value or _least(kind))
+    if rest:
+        out[step] = _put(inner, out.get(step), tuple(rest), leaf)
+    elif leaf is LEFT_OUT:
+        out.pop(step, None)
+    else:
+        out[step] = leaf
+    return out
+
+
+def _least(kind: Type) -> Any:
+    """A value with no more than its type requires."""
+    if kind.scalar in LEAST:
+        return LEAST[kind.scalar]
+    if kind.is_list and not kind.is_map:
+        return [_least(kind.item)]
+    return {name: _least(kind.child[name] or kind) for name in kind.required}
 
 
 def _defaulted(
@@ -110,9 +191,8 @@ def _compare(server: Server, path: str, kind: Type, live: Object, request: Objec
 def _zeroed(kind: Type, request: Object) -> Iterator[tuple[str, Object]]:
     """The request with one scalar field at a time at its zero value, and the field's path."""
     for steps, zero in _scalars(kind, request, ()):
-        place = ".".join(map(str, steps))
-        if steps[0] not in ("apiVersion", "kind", "metadata", "status") and place not in DECIDED_LATER:
-            yield place, _with(request, steps, zero)
+        if _knowable(steps):
+            yield ".".join(map(str, steps)), _with(request, steps, zero)
 
 
 def _scalars(kind: Type, value: Object, above: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:

@@ -2,9 +2,10 @@
 
 Between what a client sends and what the server returns stand a decoder, defaults, and an encoder. What is done here of
 it: quantities in their canonical form, nulls dropped where null is no value, zero values and empty optional maps and
-lists of Go types dropped, defaults that the OpenAPI document declares. Defaults of the server's Go code are filled in
-where a request takes the earlier value away: in atomic values, for a zero value, and for a field that goes. Those of
-new objects and new structs (a new container's pull policy, a new probe's period) are not.
+lists of Go types dropped, or filled in where Go always writes them, defaults that the OpenAPI document declares.
+Defaults of the server's Go code are filled in where a request takes the earlier value away: in atomic values, for a
+zero value, and for a field that goes. Those of new objects and new structs (a new container's pull policy, a new
+probe's period) are not.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from modelyard.kube.merge.typed import same
 from modelyard.kube.merge.types import Type
 
 _ZEROS = {"string": "", "quantity": "0", "integer": 0, "number": 0, "boolean": False}
-"""What a null becomes in a typed map or list, which have no way to hold it."""
+"""What a null becomes where Go has no way to hold it: in a typed map or list."""
 
 
 @depth_checked
@@ -59,7 +60,7 @@ def _stored(kind: Type, value: Any, before: Any = None) -> Any:
 
 def _item(kind: Type, item: Any, before: Any) -> Any:
     if item is None and kind.native:
-        return {} if kind.is_map else _ZEROS.get(kind.scalar)
+        item = {} if kind.is_map else _ZEROS.get(kind.scalar)
     return _stored(kind, item, before)
 
 
@@ -74,7 +75,7 @@ def _unchanged(items: list[Any], *lists: Any) -> list[Any]:
 def _counterpart(kind: Type, item: Any, before: Any) -> Any:
     """The item of ``before`` that ``item`` is a later version of."""
     if type(before) is list and kind.keys and type(item) is dict:
-        keys = [(key, item.get(key)) for key in kind.keys]
+        keys = [(key, item.get(key, kind.key_default(key))) for key in kind.keys]
         for other in before:
             if type(other) is dict and all(other.get(key) == value for key, value in keys):
                 return other
@@ -97,14 +98,15 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
         after = _stored(type_, inner, earlier)
         if type_.scalar == "quantity" and type(after) is str and not kind.declares(name):
             after = canonical(after, whole_milli=True)
-        if after is None and type_.native and not kind.declares(name):
-            after = _ZEROS.get(type_.scalar)
+        if after is None and type_.native and not (kind.native and kind.declares(name)):
+            # Also the metadata of an object within a custom resource.
+            after = _item(type_, None, earlier)
         if after is not inner and type(after) is str and after == earlier:
             after = earlier
         if type_.native and name in kind.written and after == []:
             # Go prints null for an empty list that must be there.
             after = None
-        nothing = _is_nothing(kind, type_, name, after) and not (after is None and name in kind.written)
+        nothing = _is_nothing(kind, type_, name, after)
         if after is inner and not nothing:
             continue
         if out is None:
@@ -115,7 +117,7 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
             out[name] = after
     result = value if out is None else out
     missing = [name for name in kind.defaults if name not in result]
-    missing += [name for name in kind.zeros if name not in result and (name in before or not before)]
+    missing += [n for n in kind.zeros if n not in result and (n in before or n in value or not before)]
     missing += [name for name in kind.code_defaults if name not in result and (name in before or name in value)]
     if kind.native:
         # A list that must be there is null when nothing is in it.
@@ -124,7 +126,7 @@ def _map(kind: Type, value: dict[str, Any], before: dict[str, Any]) -> dict[str,
         result = dict(result)
         for name in missing:
             type_ = child[name] or kind
-            default = kind.code_defaults.get(name, kind.defaults.get(name, None if type_.is_list else {}))
+            default = kind.code_defaults.get(name, kind.defaults.get(name, kind.zeros.get(name)))
             result[name] = _stored(type_, _copied(default), before.get(name))
             if name in before and same(result[name], before[name]):
                 result[name] = before[name]
@@ -149,7 +151,9 @@ def _is_nothing(kind: Type, type_: Type, name: str, value: Any) -> bool:
     """Whether the server drops the field."""
     if value is None:
         # A custom resource keeps a null that no default replaces, and its validation refuses it.
-        if type_.native or (not type_.nullable and name in kind.defaults):
+        if type_.native:
+            return name not in kind.written or name in kind.zeros or name in kind.code_defaults
+        if not type_.nullable and name in kind.defaults:
             return True
         # A declared field of any type accepts a null, which is not stored.
         return type_.scalar == "any" and kind.declares(name) and not kind.child.properties[name].get("nullable")

@@ -130,7 +130,7 @@ class Type:
         self._item: Type | None = None
         self._item_schema: Schema = {}
         self._defaults: dict[str, Any] | None = None
-        self._zeros: tuple[str, ...] | None = None
+        self._zeros: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<Type {self.name or self.scalar or ('list' if self.is_list else 'map')}>"
@@ -159,12 +159,18 @@ class Type:
         return self._defaults
 
     @property
-    def zeros(self) -> tuple[str, ...]:
-        """Fields of a Go struct that are structs themselves: they are printed as ``{}`` when nothing is in them."""
+    def zeros(self) -> dict[str, Any]:
+        """Fields that a Go struct always writes, and what it writes there for nothing: ``{}``, ``""``, ``0``, false.
+
+        Those to which the API server's code gives a default are not among them.
+        """
         if self._zeros is None:
-            self._zeros = tuple(
-                name for name, schema in self.child.properties.items() if self.native and schema.get("default") == {}
-            )
+            hidden = {*self.drops_zero, *self.code_defaults}
+            self._zeros = {
+                name: schema["default"]
+                for name, schema in self.child.properties.items()
+                if self.native and not schema.get("default", True) and name not in hidden
+            }
         return self._zeros
 
     def key_default(self, key: str) -> Any:
@@ -257,6 +263,7 @@ class Reader:
         if left_out := schema.get(UNDEFAULTED_MARK):
             made.code_defaults = {name: value for name, value in target.code_defaults.items() if name not in left_out}
             made.derived = target.derived.difference(left_out)
+            made._zeros = None
         self._extensions(made, schema)
         return made
 
