@@ -23,9 +23,12 @@ SYSTEM = frozenset(
     )
 )
 """Fields that keep the value they have, whatever a client sends."""
+_KEPT = SYSTEM | {"namespace"}
+"""With a live object, also the namespace: an empty one stands for that of the request's address."""
 DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _TIMES = ("creationTimestamp", "deletionTimestamp")
-_NAMES = ("name", "namespace")
+_SAME: Mapping[str, tuple[Any, ...]] = {"name": (), "namespace": ("", None)}
+"""What names an object, and what else stands for the live object's."""
 _PRECONDITIONS = ("resourceVersion", "uid")
 _ANY_VERSION = ("resourceVersion", "0")
 _ONE_VERSION = frozenset(
@@ -94,8 +97,8 @@ def foreign(metadata: Mapping[str, Any], live: Any) -> list[SchemaError]:
     known = live if isinstance(live, Mapping) else {}
     errors = [
         SchemaError(Path(("metadata", name)), f"{metadata[name]} is applied to the object {known[name]}")
-        for name in _NAMES
-        if name in known and metadata.get(name, known[name]) != known[name]
+        for name in _SAME
+        if name in known and metadata.get(name, known[name]) not in (known[name], *_SAME[name])
     ]
     for name in _PRECONDITIONS:
         sent = metadata.get(name)
@@ -108,7 +111,7 @@ def foreign(metadata: Mapping[str, Any], live: Any) -> list[SchemaError]:
 
 
 def settled(new: dict[str, Any], live: Mapping[str, Any] | None, by_apply: bool = False) -> dict[str, Any]:
-    """``new`` with the system fields that ``live`` has; its parts are those of ``live`` where they are equal then.
+    """``new`` with the system fields and the namespace of ``live``; its parts are those of ``live`` where equal.
 
     An object that an apply creates keeps what the request says about its deletion; one that is created otherwise does
     not. ``live`` itself when nothing else differs.
@@ -118,9 +121,10 @@ def settled(new: dict[str, Any], live: Mapping[str, Any] | None, by_apply: bool 
         return new
     before = (live or {}).get("metadata")
     known = before if isinstance(before, Mapping) else {}
-    if all(known.get(name, known) is metadata.get(name, known) for name in SYSTEM):
+    kept = SYSTEM if live is None else _KEPT
+    if all(known.get(name, known) is metadata.get(name, known) for name in kept):
         return new
-    own = SYSTEM.difference(DELETION) if by_apply and live is None else SYSTEM
+    own = SYSTEM.difference(DELETION) if by_apply and live is None else kept
     after = {name: value for name, value in metadata.items() if name not in own}
     after |= {name: value for name, value in known.items() if name in own}
     if "deletionTimestamp" in after and not is_time(after["deletionTimestamp"]):
