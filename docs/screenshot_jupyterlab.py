@@ -14,9 +14,9 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.browser.conftest import FLAGS, chromium
-from tests.lab.jupyter import install, jupyter
-from tests.lab.notebooks import cell, write_notebook
+from tests.lab.support.jupyter_server import install, jupyter
+from tests.lab.support.notebook_files import cell, write_notebook
+from tests.support.report_pages import FLAGS, chromium
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGE = ROOT / "docs" / "images" / "jupyterlab-submit.png"

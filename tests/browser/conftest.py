@@ -2,32 +2,16 @@
 
 import copy
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from modelyard.plan.cost.document import cost_to_json
-from modelyard.plan.cost.values import Count, Money, TargetCost, stack_cost
-from modelyard.report.html import html_page
 from modelyard.report.preview.json import preview_document
-from tests.unit.preview.conftest import Repository
-
-Opened = Callable[..., Page]
-"""Opens a page: the file, what stands behind its #, and options of the browser context."""
-
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+from tests.support.git_repository import Repository
+from tests.support.report_pages import FLAGS, Opened, chromium, written
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,14 +19,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-
-
-def chromium() -> str:
-    """The browser's program. A machine without one fails these tests: they are not skipped over."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    assert found, "no Chromium on PATH: apt-get install chromium, or set CHROMIUM to its path"
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -63,19 +39,6 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     repository.patch_v2("model-service", "patch.yaml.j2", "cpu: {{ cpu }}", "cpu: {{ cpu }} ")
     made: Mapping[str, Any] = json.loads(json.dumps(preview_document(repository.preview())))
     return made
-
-
-def priced(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same preview with a cost in two stacks, one of them a range."""
-    found = copy.deepcopy(dict(document))
-    for stack, most in ((0, 0), (1, 5)):
-        amounts = [Money(Fraction(low), Fraction(low + most)) for low in (1, 3, 2)]
-        pods = Count(1, 1 + most)
-        target = TargetCost(
-            "Deployment", "worker", (pods, pods), (pods, pods), (amounts[0], amounts[1]), amounts[2], (), ""
-        )
-        found["stacks"][stack]["cost"] = cost_to_json(stack_cost([target]))
-    return found
 
 
 def crowd(document: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -104,12 +67,6 @@ def report(document: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory
 def large(document: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of 1,000 stacks that all change."""
     return written(crowd(document, 1000), tmp_path_factory.mktemp("large"))
-
-
-def written(document: Mapping[str, Any], folder: Path) -> Path:
-    file = folder / "report.html"
-    file.write_text(html_page(document, title="modelyard preview: working tree against main"), encoding="utf-8")
-    return file
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Opened, priced, written
+from tests.support.report_pages import Opened, priced, written
 
 UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true"
 TOO_WIDE = """() => {

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Opened, written
+from tests.support.report_pages import Opened, written
 
 
 def shown_stacks(page: Page) -> list[str]:

@@ -9,9 +9,8 @@ import pytest
 import yaml
 from jsonschema import Draft4Validator
 
-from tests.ci.machine import ROOT, Repository, machine
-from tests.ci.runner import WORKFLOWS, Runner
-from tests.ci.test_gitlab_pipeline import RULE
+from tests.ci.support.github_runner import WORKFLOWS, Runner
+from tests.ci.support.machine import ROOT, RULE, Repository, machine
 
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")

@@ -10,28 +10,11 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from tests.ci.machine import ROOT, Repository, machine
-from tests.ci.pipeline import FILE, jobs, run
+from tests.ci.support.gitlab_pipeline import FILE, jobs, run
+from tests.ci.support.machine import ROOT, RULE, Repository, machine
 
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")
-
-RULE = '''
-from modelyard.policy import rule
-
-
-@rule("POL901", kinds=["Deployment"], level="mandatory")
-def never(subject, params):
-    """No Deployment is right.
-
-    **Why.** A.
-
-    **Example.** B.
-
-    **Fix.** C.
-    """
-    yield subject.finding("not right", remedy="none")
-'''
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from tests.ci.loop import OWNER, Loop, begin, go_round
-from tests.ci.machine import Repository, machine
+from tests.ci.support.machine import Repository, machine
+from tests.ci.support.whole_loop import OWNER, Loop, begin, go_round
 
 WORKER = "deployment.ml-platform.deployment-ray-model-training-worker.json"
 

@@ -2,101 +2,20 @@
 
 import json
 import os
-import re
 import shutil
 import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 from modelyard.cli import main
 from modelyard.plan.project import library_of
-
-ROOT = Path(__file__).parents[2]
-PROGRAM = (sys.executable, "-c", "import sys; from modelyard.cli import main; sys.exit(main())")
-FINDING = re.compile(r"^  (error|warning|advice|waived) +([A-Z]{3}\d{3}) ", re.MULTILINE)
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def text(self) -> str:
-        return self.out + self.err
-
-    @property
-    def words(self) -> str:
-        """Everything on one line, so that no test depends on where a line was broken."""
-        return " ".join(self.text.split())
-
-    @property
-    def errors(self) -> list[str]:
-        """Codes of the findings that are errors."""
-        return [code for word, code in FINDING.findall(self.text) if word == "error"]
-
-
-Run = Callable[..., Result]
-
-
-def tree(folder: Path) -> Mapping[str, Any]:
-    """Everything below a folder: files with their content, folders with None."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
-        for path in sorted(folder.rglob("*"))
-    }
-
-
-class Project:
-    """A project's folder that a test may damage.
-
-    Its patches are those of all tests until a test asks for its own: a copy for each would be most of what the
-    tests write.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.shares_patches = True
-
-    def own_patches(self) -> Path:
-        """The folder of the patches, from now on this test's own."""
-        folder = self.root / "patches"
-        if self.shares_patches:
-            self.shares_patches = False
-            shutil.rmtree(folder)
-            shutil.copytree(ROOT / "patches", folder)
-        return folder
-
-    def stack_file(self, stack: str = "dev") -> Path:
-        return self.root / "stacks" / f"Pulumi.{stack}.yaml"
-
-    def edit(self, *changes: tuple[str, str], stack: str = "dev") -> None:
-        """Replaces texts of a stack file; each must be there."""
-        path = self.stack_file(stack)
-        text = path.read_text()
-        for old, new in changes:
-            assert old in text, old
-            text = text.replace(old, new)
-        path.write_text(text)
-
-    def add(self, lines: str, stack: str = "dev") -> None:
-        """More lines of config, indented by two."""
-        path = self.stack_file(stack)
-        path.write_text(path.read_text() + "".join(f"  {line}\n" for line in lines.splitlines()))
-
-    def patch(self, name: str, template: str, meta: str = "description: mine\n", schema: str = "{}") -> Path:
-        """A patch of one's own."""
-        folder = self.own_patches() / name / "v1"
-        folder.mkdir(parents=True)
-        (folder / "patch.yaml.j2").write_text(template)
-        (folder / "meta.yaml").write_text(meta)
-        (folder / "schema.json").write_text(schema)
-        return folder
+from tests.support.cli_project import PROGRAM, ROOT, SCHEMAS, Project, Result, Run, tree
 
 
 @pytest.fixture(scope="session")
@@ -197,3 +116,20 @@ def process(project: Project) -> Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def cli() -> SimpleNamespace:
     return SimpleNamespace(PROGRAM=PROGRAM, ROOT=ROOT, tree=tree)
+
+
+@pytest.fixture
+def valid(run: Any) -> Any:
+    """Checks a document against a published schema, or a part of it."""
+    schemas = {name: json.loads(run("schema", name).out) for name in SCHEMAS}
+    registry: Any = Registry().with_resources(
+        [(document["$id"], Resource.from_contents(document)) for document in schemas.values()]
+    )
+
+    def check(document: Any, name: str, part: str = "") -> list[str]:
+        reference = f"urn:modelyard:schema:{name}" + (f"#/$defs/{part}" if part else "")
+        validator = Draft202012Validator({"$ref": reference}, registry=registry)
+        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
+
+    check.schemas = schemas  # type: ignore[attr-defined]
+    return check

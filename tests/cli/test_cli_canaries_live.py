@@ -14,11 +14,10 @@ from modelyard.engine import AppliedStack
 from modelyard.kube.kinds import KINDS
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
-from tests.apiserver import ApiServer, api_server, status
-from tests.cli.test_cli_canaries import ENVIRONMENT, canary, checked, encoded, leaked, lines, repository
-from tests.cli.test_cli_runs import POOL
-from tests.pool import (
+from tests.support.api_server import ApiServer, api_server, status
+from tests.support.pool_objects import (
     LONG_AGO,
+    POOL,
     RECENTLY,
     cluster_queue,
     condition,
@@ -30,6 +29,7 @@ from tests.pool import (
     waits,
     workload,
 )
+from tests.support.secret_canaries import ENVIRONMENT, canary, checked, encoded, leaked, lines, repository
 
 RUN, LATE, FAILED = "train-abc12", "late-bcd23", "old-cde34"
 PATCH = """# target: deployment-ray-head

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.channels import HERE, Channel, rattler, served
-from tests.wheels import only_from, wheel
+from tests.support.conda_channel import HERE, Channel, rattler, served
+from tests.support.wheels import only_from, wheel
 
 pytestmark = pytest.mark.lab
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.cli_project import FILES, FOLDERS
+
 
 def _instead(make: Callable[[Path], Any]) -> Callable[[Path], Any]:
     def damage(path: Path) -> None:
@@ -51,19 +53,6 @@ WAYS: dict[str, Callable[[Path], Any]] = {
     "half": lambda path: path.write_text('{"a": "\\ud800"}'),
     "aliases": lambda path: path.write_text(ALIASES),
 }
-FILES = (
-    "Pulumi.yaml",
-    "stacks/Pulumi.dev.yaml",
-    "stacks/recorded/dev/cluster.json",
-    "stacks/recorded/dev/deployment.ml-platform.deployment-ray-model-training-worker.json",
-    "patches/patches.lock",
-    "patches/ray-worker/v1/schema.json",
-    "patches/ray-worker/v1/meta.yaml",
-    "patches/ray-worker/v1/patch.yaml.j2",
-    "policies/policy.yaml",
-    "policies/assertions/no-surge.yaml",
-)
-FOLDERS = ("patches", "patches/ray-worker", "policies", "policies/assertions", "policies/rules", "stacks/recorded/dev")
 
 
 @pytest.mark.parametrize("way", WAYS)

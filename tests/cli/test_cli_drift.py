@@ -13,12 +13,9 @@ from modelyard.engine import AppliedStack, EngineError, NothingAppliedError
 from modelyard.kube import merge
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
-from tests.cli.conftest import Project, Run
-from tests.cli.test_cli_hostile_text import EVIL, harmless
-from tests.cli.test_cli_schemas import valid
 from tests.conformance.steps import update
-
-__all__ = ["valid"]
+from tests.support.cli_project import Project, Run
+from tests.support.hostile_text import EVIL, harmless
 
 STACKS = ("dev", "prod", "staging")
 SERVICE, HEAD = "deployment-model-service", "deployment-ray-head"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.wheels import only_from, wheel
+from tests.support.wheels import only_from, wheel
 
 ENVIRONMENTS = """
   modelyard:environments:

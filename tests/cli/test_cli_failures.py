@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.exit import Exit, Stop
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 KUBECONFIG = """\
 apiVersion: v1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Project, Run
+from tests.support.cli_project import Project, Run
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 POOL = (GOLDEN / "pool.yaml").read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import pytest
 
 from modelyard.report.json import json_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, table, wrapped
+from tests.support.hostile_text import EVIL, harmless
 
 IGNORED = {
     *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)),
@@ -21,14 +22,6 @@ UNSEEN = "".join(
     for number in range(0x7F, 0x110000)
     if number in IGNORED or unicodedata.category(chr(number)) in ("Cc", "Cf", "Zl", "Zp", "Zs")
 )
-EVIL = "\x1b[31mred\x1b[0m\n::set-output name=a::b ##[error]x \u202egnp.exe\u2066 \x9b2J \u2028 \r bell\x07"
-FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-COMMAND = re.compile(r"^\s*::[A-Za-z]|##[a-z]*\[", re.MULTILINE)
-
-
-def harmless(text: str) -> None:
-    assert not FORBIDDEN.search(text), repr(FORBIDDEN.search(text))
-    assert not COMMAND.search(text), COMMAND.search(text)
 
 
 def test_every_kind_of_escape_is_visible() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver import api_server
-from tests.pool import node
+from tests.support.api_server import api_server
+from tests.support.pool_objects import node
 
 JOBS = """
   modelyard:runtime: {image: "images.example.com/jobs:1"}

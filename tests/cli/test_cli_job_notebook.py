@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver import ApiServer, api_server
-from tests.pool import node
+from tests.support.api_server import ApiServer, api_server
+from tests.support.pool_objects import node
 
 POOL = """
   modelyard:notebooks: {image: images.example.com/notebook:1}

@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.cli.patience import Patience
 from modelyard.cluster.connection import connect
-from tests.apiserver import api_server
+from tests.support.api_server import api_server
 
 JOB = {"metadata": {"name": "build", "namespace": "ml-platform"}}
 

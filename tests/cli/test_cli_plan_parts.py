@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.environments import ROOT
+from tests.support.project_copies import ROOT
 
 
 def test_plan_of_single_targets(project: Any, run: Any) -> None:

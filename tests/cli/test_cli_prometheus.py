@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 SECRET = "s3cret-w0rd"
 NOBODY = "127.0.0.1:9"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.policy.loading import policies_of
-from tests.cli.test_cli_damaged_files import FILES, FOLDERS
+from tests.support.cli_project import FILES, FOLDERS
 
 RULES = ("policies/rules/never.py", "policies/rules/_shared.py")
 VERBS = (("check", "dev"), ("plan", "dev"), ("render", "dev", "--print"))

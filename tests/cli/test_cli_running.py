@@ -19,7 +19,7 @@ from modelyard.cli.running import run_engine
 from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
 from modelyard.engine.progress import Progress
 from modelyard.report.style import PLAIN
-from tests.cli.test_cli_hostile_text import EVIL, harmless
+from tests.support.hostile_text import EVIL, harmless
 
 Report = Callable[[str], None]
 TEXT, JSON = Namespace(json=False), Namespace(json=True)

@@ -14,10 +14,11 @@ import yaml
 
 from modelyard.cli.destroy import tell_runs
 from modelyard.stack import load
-from tests.apiserver import ApiServer, api_server
-from tests.cli.test_cli_hostile_text import EVIL, harmless
-from tests.pool import (
+from tests.support.api_server import ApiServer, api_server
+from tests.support.hostile_text import EVIL, harmless
+from tests.support.pool_objects import (
     LONG_AGO,
+    POOL,
     RECENTLY,
     cluster_queue,
     condition,
@@ -31,12 +32,6 @@ from tests.pool import (
     workload,
 )
 
-POOL = """
-  modelyard:flavors: [{name: a10, gpu: A10}]
-  modelyard:teams:
-    - {name: vision, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 2}]}
-    - {name: speech, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}]}
-"""
 RUNNING, WAITING, TRIALS = "train-abc12", "late-bcd23", "sweep-xyz99"
 
 

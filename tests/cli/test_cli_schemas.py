@@ -8,30 +8,12 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
 
-NAMES = ("stack", "prices", "policy", "assertion", "plan", "preview", "drift", "findings", "outputs")
-
-
-@pytest.fixture
-def valid(run: Any) -> Any:
-    """Checks a document against a published schema, or a part of it."""
-    schemas = {name: json.loads(run("schema", name).out) for name in NAMES}
-    registry: Any = Registry().with_resources(
-        [(document["$id"], Resource.from_contents(document)) for document in schemas.values()]
-    )
-
-    def check(document: Any, name: str, part: str = "") -> list[str]:
-        reference = f"urn:modelyard:schema:{name}" + (f"#/$defs/{part}" if part else "")
-        validator = Draft202012Validator({"$ref": reference}, registry=registry)
-        return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
-
-    check.schemas = schemas  # type: ignore[attr-defined]
-    return check
+from tests.support.cli_project import SCHEMAS
 
 
 def test_the_schemas_are_schemas_and_every_part_says_what_it_is(valid: Any) -> None:
-    for name in NAMES:
+    for name in SCHEMAS:
         schema = valid.schemas[name]
         Draft202012Validator.check_schema(schema)
         assert schema["title"]
@@ -180,7 +162,7 @@ def test_a_schema_that_accepts_everything_would_be_found_out(run: Any, valid: An
         assert valid(broken, "plan") != []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_needs_no_other_one(run: Any, name: str) -> None:
     schema = json.loads(run("schema", name).out)
     parts = json.dumps({key: value for key, value in schema.items() if key != "$id"})

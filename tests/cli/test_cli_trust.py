@@ -11,7 +11,7 @@ import pytest
 
 from modelyard.cli.app import VERBS, verb_parser
 from modelyard.policy.loading import policies_of
-from tests.cli.conftest import PROGRAM
+from tests.support.cli_project import PROGRAM
 
 RULE = '''
 from modelyard.policy import rule

@@ -15,7 +15,7 @@ from modelyard.cluster import Claim
 from modelyard.engine.program.approved import Guard
 from modelyard.engine.program.live import Live
 from modelyard.plan import Plan, TargetPlan
-from tests.components.conftest import Build, existing, managed
+from tests.support.component_engine import Build, existing, managed
 
 SERVICE = "deployment-model-service"
 Answers = Callable[..., list[dict[str, Any]]]

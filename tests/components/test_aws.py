@@ -25,8 +25,9 @@ from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.workloads.remote.aws_reach import reach_rights
 from modelyard.workloads.remote.aws_rights import UNSCOPED
 from modelyard.workloads.remote.aws_script import user_data
-from tests.components.conftest import ROOT, Engine, Registered
-from tests.unit.remote.test_remote_aws_script import JOB
+from tests.support.aws_cloud import Cloud, of, statements
+from tests.support.component_engine import ROOT, Engine, Registered
+from tests.support.remote_stack import JOB
 
 AWS = Aws(
     name="vision",
@@ -69,27 +70,9 @@ MANAGED = {
 """AWS's own policies: each is of one role that AWS's documentation gives it to."""
 
 
-class _Cloud(pulumi.runtime.Mocks):
-    """Gives what only AWS knows; everything else is what was asked for."""
-
-    def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
-        known = {
-            "arn": f"arn:aws:mock::{args.name}",
-            "name": args.name,
-            "latestVersion": 3,
-            "endpoint": "https://cluster.example",
-            "certificateAuthority": {"data": "Q0E="},
-            "repositoryUrl": "registry.example/vision",
-        }
-        return f"{args.name}-id", {**known, **args.inputs}
-
-    def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
-        raise AssertionError(f"no component may ask AWS for {args.token}")
-
-
 def registered(declare: Callable[[], object]) -> Engine:
     engine = Engine()
-    engine.mocks = _Cloud()
+    engine.mocks = Cloud()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -111,16 +94,6 @@ def everything(engines: Mapping[str, Engine]) -> list[Registered]:
     found = [one for engine in engines.values() for one in engine.registered if one.type.startswith("aws:")]
     assert len(found) > 100
     return found
-
-
-def of(found: list[Registered], kind: str) -> list[Registered]:
-    there = [one for one in found if one.type.endswith(f":{kind}")]
-    assert there, f"no {kind} among {sorted({one.type for one in found})}"
-    return there
-
-
-def statements(policy: str) -> list[dict[str, Any]]:
-    return list(json.loads(policy)["Statement"])
 
 
 def listed(value: Any) -> list[str]:

@@ -11,22 +11,22 @@ from modelyard.plan.drift import kept
 from modelyard.plan.undo.ledger import ledger_text
 from modelyard.stack.config import RayHead
 from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
-from tests.components.conftest import Build, Engine, Registered, again, existing, managed
+from tests.support.component_engine import (
+    CELERY,
+    HEAD,
+    RAY,
+    ROUTE,
+    SERVICE,
+    Build,
+    again,
+    by_name,
+    existing,
+    managed,
+    objects,
+    waits_for,
+)
 
-ROUTE = "deployment-api-server"
-SERVICE = "deployment-model-service"
-HEAD = "deployment-ray-head"
-RAY = "deployment-ray-model-training-worker"
-CELERY = "deployment-model-training-tasks-gpu"
 APPLIED = "modelyard:index:Applied"
-
-
-def objects(engine: Engine) -> list[Registered]:
-    return [one for one in engine.registered if one.type.startswith("kubernetes:")]
-
-
-def by_name(engine: Engine) -> dict[str, Registered]:
-    return {one.name: one for one in objects(engine)}
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
@@ -55,12 +55,6 @@ def test_a_managed_target_is_the_whole_object(build: Build, name: str) -> None:
     assert [name for name, kind in expected.items() if kind.endswith("Patch")] == [ROUTE]
     requests = {target.name: target.applied for target in plan.targets}
     assert {one.name: one.inputs for one in found} == requests
-
-
-def waits_for(one: Registered) -> tuple[str, ...]:
-    """The targets that a target waits for, by their last resource; its own ledger and its cluster are none."""
-    names = (name.rpartition("/")[2] for name in one.depends_on)
-    return tuple(name for name in names if name not in (one.name, "cluster"))
 
 
 @pytest.mark.parametrize("make", [existing, managed])

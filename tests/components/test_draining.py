@@ -14,8 +14,7 @@ from modelyard.plan import Plan
 from modelyard.probes import Busy, JobSourceError
 from modelyard.probes.values import NO_DRAIN, STOP
 from modelyard.workloads.training.backend import Dashboard, Source
-from tests.components.conftest import Build, again, existing, managed
-from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, by_name, waits_for
+from tests.support.component_engine import CELERY, HEAD, RAY, ROUTE, Build, again, by_name, existing, managed, waits_for
 
 Asked = list[Source]
 

@@ -18,9 +18,9 @@ from modelyard.workloads.remote.aws_job import problems
 from modelyard.workloads.remote.aws_launch import job_from_json
 from modelyard.workloads.remote.aws_script import user_data
 from modelyard.workloads.remote.launch import launch_files, launches
-from tests.components.conftest import Engine, Registered
-from tests.components.test_aws import _Cloud, of, statements
-from tests.unit.remote.conftest import FAR
+from tests.support.aws_cloud import Cloud, of, statements
+from tests.support.component_engine import Engine, Registered
+from tests.support.remote_stack import FAR
 
 STACK = (
     """config:
@@ -76,7 +76,7 @@ def job_file(folder: Path) -> Path:
 
 def run(file: Path, config: Mapping[str, str]) -> _Seeing:
     engine = _Seeing()
-    engine.mocks = _Cloud()
+    engine.mocks = Cloud()
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:

@@ -13,15 +13,25 @@ from modelyard.kube.state import Held
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.project import Planned
 from modelyard.stack.config import PatchChoice
-from tests.components import conftest
-from tests.components.conftest import Build, Engine, again, existing, managed
+from tests.support.component_engine import (
+    IMAGES,
+    ROOT,
+    Build,
+    Engine,
+    Registered,
+    again,
+    existing,
+    managed,
+    plan_of,
+    site,
+)
 
 HEAD = "deployment-ray-head"
 DROPPED = (PatchChoice("ray-head", enabled=False),)
 RESTORE, REMOVAL = (f"pulumi-python:dynamic/modelyard:{name}" for name in ("Restore", "Removal"))
 
 
-def of_type(engine: Engine, kind: str) -> list[conftest.Registered]:
+def of_type(engine: Engine, kind: str) -> list[Registered]:
     return [one for one in engine.registered if one.type == kind]
 
 
@@ -60,17 +70,17 @@ def test_a_removal_is_chained_its_pods_before_its_service(build: Build) -> None:
 
 def managed_again() -> Plan:
     """A managed stack that has dropped its Ray head, after its first apply."""
-    stack, state = conftest._site("dev")
+    stack, state = site("dev")
     config = stack.config._replace(platform=stack.config.platform._replace(mode="managed"), patches=DROPPED)
-    for section in conftest.IMAGES:
+    for section in IMAGES:
         config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
     objects = {**state.objects, **{target.key: target.after for target in managed("dev").targets}}
-    return conftest._plan(stack._replace(config=config), state._replace(objects=objects))
+    return plan_of(stack._replace(config=config), state._replace(objects=objects))
 
 
 def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the engine would delete what no plan contains."""
-    stack, state = conftest._site("dev")
+    stack, state = site("dev")
     unread = state._replace(held_error="pulumi is not on PATH")
     planned = Planned(stack=stack, plan=existing("dev"), findings=(), state=unread)
 
@@ -79,14 +89,14 @@ def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.M
 
     monkeypatch.setattr(program, "plan_live", plan_live)
     monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
-    monkeypatch.chdir(conftest.ROOT)
+    monkeypatch.chdir(ROOT)
     with pytest.raises(pulumi.RunError, match="the engine's state cannot be read: pulumi is not on PATH"):
         program.plan_of_stack()
 
 
 def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> None:
     plan = again("dev", patches=DROPPED)
-    _, state = conftest._site("dev")
+    _, state = site("dev")
     objects = {target.key: target.after for target in existing("dev").targets}
     held = {key: Held(managed=False) for key in objects}
     there = state._replace(objects=objects, held=held)

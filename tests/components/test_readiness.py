@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard.engine.program.rollouts import rolled_out
-from tests.components.conftest import Build, again, ready
+from tests.support.component_engine import Build, again, ready
 
 HEAD = "deployment-ray-head"
 

@@ -14,7 +14,7 @@ from modelyard.stack import load
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Cluster, Remote, RemoteQuota
 from modelyard.workloads.facts.remote import remote_clusters
-from tests.components.conftest import Build, existing
+from tests.support.component_engine import Build, existing
 
 ROOT = Path(__file__).parents[2]
 OBJECTS = {"Namespace", "ServiceAccount", "ResourceFlavor", "ClusterQueue", "LocalQueue"}

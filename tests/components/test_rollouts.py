@@ -16,8 +16,19 @@ from modelyard.engine.program.rollouts import Rollouts
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import TargetPlan
 from modelyard.probes.values import STOP
-from tests.components.conftest import Build, again, existing, managed, ready
-from tests.components.test_components import CELERY, HEAD, RAY, ROUTE, SERVICE, by_name
+from tests.support.component_engine import (
+    CELERY,
+    HEAD,
+    RAY,
+    ROUTE,
+    SERVICE,
+    Build,
+    again,
+    by_name,
+    existing,
+    managed,
+    ready,
+)
 
 Seen = dict[str, Any] | ClusterError | None
 

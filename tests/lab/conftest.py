@@ -1,14 +1,12 @@
 """Real control planes for the tests that need one. Missing tools are built, never skipped over."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lab import Lab
-
-PlatformLab = Callable[[str], Lab]
-"""Gives the lab on which the platform of an environment is installed; its kubeconfig's context is the environment."""
+from tests.lab.support.environment import PlatformLab
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from tests.lab.between import Between, Meddle, Reply, Request, When, between
-from tests.lab.environment import ROOT, Environment, environment
+from tests.lab.support.environment import ROOT, Environment, environment
+from tests.lab.support.fault_proxy import FaultProxy, Meddle, Reply, Request, When, fault_proxy
 
 TEXT = (ROOT / "stacks" / "Pulumi.dev.yaml").read_text()
 TURNS = count()
@@ -27,16 +27,16 @@ EXPIRED = Reply(401, "Unauthorized", "Unauthorized")
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environment, Between]]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environment, FaultProxy]]:
     folder = tmp_path_factory.mktemp("answers")
-    with environment("dev", folder) as env, between(env.lab, folder) as proxy:
+    with environment("dev", folder) as env, fault_proxy(env.lab, folder) as proxy:
         env.env["KUBECONFIG"] = str(proxy.kubeconfig)
         env.modelyard("apply", "dev", "--yes")
         yield env, proxy
 
 
 @pytest.fixture
-def dev(shared: tuple[Environment, Between]) -> Iterator[tuple[Environment, Between]]:
+def dev(shared: tuple[Environment, FaultProxy]) -> Iterator[tuple[Environment, FaultProxy]]:
     """Two targets have something to change, something else in each test: the Ray head and the model service."""
     env, proxy = shared
     turn = next(TURNS)
@@ -80,7 +80,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def finishes(env: Environment, proxy: Between) -> None:
+def finishes(env: Environment, proxy: FaultProxy) -> None:
     """With a server that is well again, a further apply does the rest."""
     proxy.meddle = lambda _request, _when: None
     env.finish()
@@ -102,7 +102,7 @@ def finishes(env: Environment, proxy: Between) -> None:
     ],
 )
 def test_what_the_plan_is_answered(
-    dev: tuple[Environment, Between], verb: str, which: Callable[[Request], bool], reply: Reply, code: int, said: str
+    dev: tuple[Environment, FaultProxy], verb: str, which: Callable[[Request], bool], reply: Reply, code: int, said: str
 ) -> None:
     env, proxy = dev
     before = env.deployment(HEAD), env.deployment(SERVICE)
@@ -128,7 +128,7 @@ def test_what_the_plan_is_answered(
     ],
     ids=["429", "500", "409", "rights", "webhook", "quota", "credentials"],
 )
-def test_what_a_step_is_answered(dev: tuple[Environment, Between], reply: Reply, said: str) -> None:
+def test_what_a_step_is_answered(dev: tuple[Environment, FaultProxy], reply: Reply, said: str) -> None:
     """After the plan was right: nothing claims to be done, and the rest follows with the next run."""
     env, proxy = dev
     before = env.deployment(HEAD)
@@ -147,7 +147,7 @@ def test_what_a_step_is_answered(dev: tuple[Environment, Between], reply: Reply,
     ids=["429", "500", "409", "429 of reading"],
 )
 def test_a_server_that_is_busy_for_a_moment_is_asked_again(
-    dev: tuple[Environment, Between], which: Callable[[Request], bool], reply: Reply
+    dev: tuple[Environment, FaultProxy], which: Callable[[Request], bool], reply: Reply
 ) -> None:
     env, proxy = dev
     proxy.meddle = answering(which, reply, times=2)
@@ -155,7 +155,7 @@ def test_a_server_that_is_busy_for_a_moment_is_asked_again(
     finishes(env, proxy)
 
 
-def test_a_slow_server(dev: tuple[Environment, Between]) -> None:
+def test_a_slow_server(dev: tuple[Environment, FaultProxy]) -> None:
     env, proxy = dev
 
     def slow(_request: Request, when: When) -> None:
@@ -167,7 +167,7 @@ def test_a_slow_server(dev: tuple[Environment, Between]) -> None:
     finishes(env, proxy)
 
 
-def test_a_server_that_does_not_answer(dev: tuple[Environment, Between]) -> None:
+def test_a_server_that_does_not_answer(dev: tuple[Environment, FaultProxy]) -> None:
     env, proxy = dev
 
     def silent(request: Request, when: When) -> None:

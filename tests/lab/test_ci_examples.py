@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from lab.build import ready_toolset
-from tests.ci.machine import ROOT, Repository, machine
-from tests.ci.pipeline import run as run_gitlab
-from tests.ci.runner import WORKFLOWS, Runner
-from tests.lab.environment import Environment, ci_machine, environment
+from tests.ci.support.github_runner import WORKFLOWS, Runner
+from tests.ci.support.gitlab_pipeline import run as run_gitlab
+from tests.ci.support.machine import ROOT, Repository, machine
+from tests.lab.support.environment import Environment, ci_machine, environment
 
 PRE_COMMIT = "4.7.0"
 

@@ -12,8 +12,8 @@ from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, URL
 from modelyard.probes.waiting import GaveUp, wait
 from modelyard.workloads.training.backend import Broker, Dashboard, Source
-from tests.lab.rabbitmq import QUEUE, Running, rabbitmq
-from tests.lab.workers import Celery, Ray, Results, kill, ray_cluster, until
+from tests.lab.support.rabbitmq_broker import QUEUE, Running, rabbitmq
+from tests.lab.support.training_processes import Celery, Ray, Results, kill, ray_cluster, until
 
 
 @pytest.fixture(scope="module")

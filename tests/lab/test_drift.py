@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from modelyard.kube.state import annotations_of
-from tests.lab.environment import NAMESPACE, Environment, environment
-from tests.lab.test_interrupted import hold, release, started
-from tests.lab.test_pulumi_managed import manage
+from tests.lab.support.cli_process import cli_process
+from tests.lab.support.environment import NAMESPACE, Environment, environment
+from tests.lab.support.managed_mode import manage
+from tests.lab.support.stuck_rollout import hold, release
 
 SERVICE, HEAD = "deployment-model-service", "deployment-ray-head"
 CPU = "spec.template.spec.containers[name=model-service].resources.limits.cpu"
@@ -200,7 +201,7 @@ def test_among_all_stacks_those_that_were_never_applied_are_named(dev: Environme
 def test_an_apply_that_was_killed_is_told_and_the_next_one_ends_it(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         hold(env)
-        with started(env, "apply", "dev", "--yes") as run:
+        with cli_process(env, "apply", "dev", "--yes") as run:
             run.until(f"patching Deployment {HEAD}")
             # Until then the engine may not have noted that the step begins.
             env.lab.wait(

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from lab import Lab
-from tests.channels import rattler, served
-from tests.lab.environment import NAMESPACE, Environment
-from tests.lab.notebooks import cell, write_notebook
-from tests.wheels import only_from, wheel
+from tests.lab.support.environment import NAMESPACE, Environment
+from tests.lab.support.notebook_files import cell, write_notebook
+from tests.support.conda_channel import rattler, served
+from tests.support.wheels import only_from, wheel
 
 HERE = "{}.{}".format(*sys.version_info[:2])
 CONFIG: dict[str, Any] = {

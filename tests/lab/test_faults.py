@@ -1,16 +1,13 @@
 """Whatever dies at whichever step of an apply: the next run finishes, or a destroy restores, and nobody claims more."""
 
 import logging
-import signal
 from collections.abc import Iterator
-from threading import Event
-from typing import Literal, NamedTuple
 
 import pytest
 
-from tests.lab.between import Between, Lost, Reply, Request, When, between
-from tests.lab.environment import Environment, comparable, environment
-from tests.lab.started import Started, started, tell
+from tests.lab.support.environment import environment
+from tests.lab.support.fault_proxy import fault_proxy
+from tests.lab.support.interrupted_switch import Point, Switching, Victim
 
 ROUTE, RAY, CELERY = (
     "deployment-api-server",
@@ -18,28 +15,7 @@ ROUTE, RAY, CELERY = (
     "deployment-model-training-tasks-gpu",
 )
 HEAD, SERVICE = "deployment-ray-head", "deployment-model-service"
-Victim = Literal["modelyard", "the engine", "the provider", "the ledger's provider", "the API server"]
-COMMANDS = {
-    "the engine": "pulumi ",
-    "the provider": "pulumi-resource-kubernetes",
-    "the ledger's provider": "pulumi.dynamic",
-}
-"""What the command of a victim's process has in it."""
-OUTAGE = 30
-"""Seconds until a run that goes on without its API server gets another."""
 LOG = logging.getLogger(__name__)
-
-
-class Point(NamedTuple):
-    """A moment of an apply, told by the requests that the API server gets, and who dies then."""
-
-    victim: Victim
-    when: When
-    nth: int
-    request: str
-
-    def __str__(self) -> str:
-        return f"{self.victim} dies {self.when} {self.request} #{self.nth}"
 
 
 def points() -> list[Point]:
@@ -88,92 +64,10 @@ ENDS = (
 """Moments of a destroy, which puts values and owners back, and of the first apply after it."""
 
 
-class Switching:
-    """An environment whose flag is flipped to and fro, through a proxy."""
-
-    def __init__(self, env: Environment, proxy: Between) -> None:
-        self.env, self.proxy = env, proxy
-        self.side = "ray"
-        env.env["KUBECONFIG"] = str(proxy.kubeconfig)
-        self.before = self.targets()
-        env.modelyard("apply", env.name, "--yes")
-        env.settle()
-
-    def targets(self) -> dict[str, object]:
-        """Every target as it is now."""
-        found = {}
-        for target in self.env.plan().targets:
-            live = self.env.get(target.key)
-            assert live is not None
-            found[target.name] = comparable(live)
-        return found
-
-    def done(self) -> None:
-        """Every target is what the plan says, once it has rolled out."""
-        self.env.settle()
-        plan = self.env.plan()
-        assert plan.changed == ()
-        assert self.targets() == {target.name: comparable(target.after) for target in plan.targets}
-
-    def flip(self) -> None:
-        """Edits the flag."""
-        other = {"ray": "celery", "celery": "ray"}[self.side]
-        self.env.edit(f"modelyard:training: {self.side}", f"modelyard:training: {other}")
-        self.side = other
-
-    def interrupted(self, point: Point, verb: str = "apply") -> tuple[int, str]:
-        """Runs an apply, or a destroy, in which the victim dies at the point; its exit code and what it said."""
-        came = Event()
-        count = 0
-        with started(self.env, verb, self.env.name, "--yes") as run:
-
-            def meddle(request: Request, when: When) -> Reply | None:
-                nonlocal count
-                if request.name != point.request or when != point.when or came.is_set():
-                    return None
-                count += 1
-                if count < point.nth:
-                    return None
-                came.set()
-                self.kill(point.victim, run)
-                raise Lost
-
-            self.proxy.meddle = meddle
-            if point.victim == "the API server":
-                # A step that waits for its rollout goes on waiting, until there is an API server again.
-                run.over(OUTAGE)
-                if came.is_set():
-                    self.restart()
-            code, out, said = run.end()
-            self.proxy.meddle = lambda _request, _when: None
-            self.env.lab.wait("the end of all processes", lambda: run.running() == {})
-        assert came.is_set(), f"no such request came: {point}\n{said}"
-        return code, out + said
-
-    def restart(self) -> None:
-        """A new API server. After some deaths controllers wait up to a minute before they look again: new ones, too."""
-        self.env.lab.restart("kube-apiserver")
-        for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
-            self.env.lab.kill(name)
-            self.env.lab.restart(name)
-
-    def kill(self, victim: Victim, run: Started) -> None:
-        """Ends a victim as a crash would."""
-        if victim == "the API server":
-            self.env.lab.kill("kube-apiserver")
-            return
-        if victim == "modelyard":
-            pids = [run.process.pid]
-        else:
-            pids = [pid for pid, command in run.running().items() if COMMANDS[victim] in command]
-        assert pids, f"{victim} does not run"
-        tell(pids, signal.SIGKILL)
-
-
 @pytest.fixture(scope="module")
 def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
     folder = tmp_path_factory.mktemp("faults")
-    with environment("dev", folder) as env, between(env.lab, folder) as proxy:
+    with environment("dev", folder) as env, fault_proxy(env.lab, folder) as proxy:
         yield Switching(env, proxy)
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from modelyard.kube.merge import Path as Field
 from modelyard.kube.merge import owners
-from tests.lab.between import between
-from tests.lab.environment import environment
-from tests.lab.test_faults import Point, Switching
-from tests.lab.test_pulumi_undo import HEAD, write_patch
+from tests.lab.support.environment import environment
+from tests.lab.support.fault_proxy import fault_proxy
+from tests.lab.support.interrupted_switch import Point, Switching
+from tests.lab.support.platform_snapshot import HEAD, write_patch
 
 GRACE = Field(("spec", "template", "spec", "terminationGracePeriodSeconds"))
 WITH, WITHOUT = "config:\n", "config:\n  modelyard:patches: [{name: zz-mine, enabled: false}]\n"
@@ -38,7 +38,7 @@ class Giving(Switching):
 
 @pytest.mark.parametrize("fails", ["taking", "giving"])
 def test_what_a_run_did_not_hand_over_the_next_one_does(fails: str, tmp_path: Path) -> None:
-    with environment("dev", tmp_path) as env, between(env.lab, tmp_path) as proxy:
+    with environment("dev", tmp_path) as env, fault_proxy(env.lab, tmp_path) as proxy:
         write_patch(env, "v1", "{template: {spec: {terminationGracePeriodSeconds: 45}}}")
         giving = Giving(env, proxy)
         assert giving.holders == ["modelyard"]

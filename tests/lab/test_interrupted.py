@@ -10,13 +10,12 @@ from threading import Event
 
 import pytest
 
-from tests.lab.between import Reply, Request, When, between
-from tests.lab.environment import NAMESPACE, PATIENCE, Environment, environment
-from tests.lab.started import started, tell
+from tests.lab.support.cli_process import cli_process, locks, tell, words
+from tests.lab.support.environment import NAMESPACE, PATIENCE, Environment, environment
+from tests.lab.support.fault_proxy import Reply, Request, When, fault_proxy
+from tests.lab.support.stuck_rollout import HEAD, NEVER_READY, hold, release
 
-HEAD = "deployment-ray-head"
 PATCHING = f"patching Deployment {HEAD}"
-NEVER_READY = "lab.modelyard/never-ready"
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 
@@ -40,29 +39,6 @@ def dev(shared: Environment) -> Iterator[Environment]:
     shared.settle()
 
 
-def hold(env: Environment) -> None:
-    """New pods of the Ray head stay Pending."""
-    annotate(env, "true")
-
-
-def release(env: Environment) -> None:
-    """New pods of the Ray head get ready, and one is made."""
-    annotate(env, None)
-
-
-def annotate(env: Environment, value: str | None) -> None:
-    patch = {"spec": {"template": {"metadata": {"annotations": {NEVER_READY: value}}}}}
-    env.lab.kubectl("patch", "deployment", HEAD, "--namespace", NAMESPACE, "--patch", json.dumps(patch))
-
-
-def locks(env: Environment) -> list[Path]:
-    return list((env.folder / ".pulumi" / "locks").rglob("*.json"))
-
-
-def words(text: str) -> str:
-    return " ".join(text.split())
-
-
 def goes_on(env: Environment) -> None:
     """A further apply does what was left to do, and leaves nothing of it."""
     release(env)
@@ -74,7 +50,7 @@ def goes_on(env: Environment) -> None:
     [(signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "Ctrl-C", 130)],
 )
 def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals, name: str, code: int) -> None:
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         assert any("pulumi-resource-kubernetes" in command for command in run.running().values())
         assert locks(dev)
@@ -92,7 +68,7 @@ def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals
 
 
 def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         run.process.send_signal(signal.SIGTERM)
         run.until("stopping: ")
@@ -109,7 +85,7 @@ def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
 
 
 def test_a_run_that_is_killed_takes_the_engine_with_it(dev: Environment) -> None:
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         run.process.kill()
         run.process.wait()
@@ -119,7 +95,7 @@ def test_a_run_that_is_killed_takes_the_engine_with_it(dev: Environment) -> None
 
 
 def test_an_engine_that_is_killed_leaves_no_lock(dev: Environment) -> None:
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         (engine,) = (pid for pid, command in run.running().items() if command.startswith("pulumi "))
         os.kill(engine, signal.SIGKILL)
@@ -135,7 +111,7 @@ def test_an_engine_that_is_killed_leaves_no_lock(dev: Environment) -> None:
 
 def test_a_signal_to_everything_at_once_ends_the_run_in_order(dev: Environment) -> None:
     """As CI systems do that look for all processes of a job."""
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         tell(run.running(), signal.SIGTERM)
         ended, _, said = run.end()
@@ -146,7 +122,7 @@ def test_a_signal_to_everything_at_once_ends_the_run_in_order(dev: Environment) 
 
 
 def test_a_terminal_that_is_gone_does_not_stop_the_run_half_way(dev: Environment) -> None:
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         assert run.process.stderr is not None
         assert run.process.stdout is not None
@@ -161,13 +137,13 @@ def test_a_terminal_that_is_gone_does_not_stop_the_run_half_way(dev: Environment
 
 def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -> None:
     """The object is as the plan wants it, and its pods are not: no new patch, no new owner, no error."""
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         dev.lab.wait("the patch", lambda: dev.plan().changed == ())
         run.process.send_signal(signal.SIGTERM)
         run.end()
     before = dev.deployment(HEAD)["metadata"]["managedFields"]
-    with started(dev, "apply", "dev", "--yes") as run:
+    with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
 
         def gets_ready() -> bool:
@@ -196,12 +172,12 @@ def test_a_destroy_that_is_stopped_goes_on_too(
             stopping.wait(PATIENCE)
         return None
 
-    with between(dev.lab, tmp_path) as proxy, monkeypatch.context() as way:
+    with fault_proxy(dev.lab, tmp_path) as proxy, monkeypatch.context() as way:
         proxy.meddle = hold_back
         way.setitem(dev.env, "KUBECONFIG", str(proxy.kubeconfig))
         # One step at a time: the others have not begun when the signal comes.
         way.setitem(dev.env, "PULUMI_PARALLEL", "1")
-        with started(dev, "destroy", "dev", "--yes", "--json") as run:
+        with cli_process(dev, "destroy", "dev", "--yes", "--json") as run:
             run.until("putting back ")
             run.process.send_signal(signal.SIGTERM)
             run.until("stopping: ")

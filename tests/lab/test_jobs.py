@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.lab.environment import NAMESPACE, ROOT, Environment, comparable, environment
-from tests.lab.test_pool import config, volume
+from tests.lab.support.environment import NAMESPACE, ROOT, Environment, comparable, environment
+from tests.lab.support.pool_stack import config, volume
 
 JOBS: dict[str, Any] = {
     "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},

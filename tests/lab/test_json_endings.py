@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from tests.lab.between import Reply, Request, When, between
-from tests.lab.environment import NAMESPACE, Done, Environment, environment
+from tests.lab.support.environment import NAMESPACE, Done, Environment, environment
+from tests.lab.support.fault_proxy import Reply, Request, When, fault_proxy
 
 SCHEMAS = {
     name: json.loads((Path(__file__).parents[2] / "modelyard" / "report" / f"{name}.schema.json").read_text())
@@ -101,7 +101,7 @@ def test_an_error_of_the_engine(dev: Environment, tmp_path: Path) -> None:
             return None
         return Reply(403, "Forbidden", f'deployments.apps "{HEAD}" is forbidden: User "kubernetes-admin" cannot patch')
 
-    with between(dev.lab, tmp_path) as proxy:
+    with fault_proxy(dev.lab, tmp_path) as proxy:
         proxy.meddle = forbid
         found = document(apply(dev, KUBECONFIG=str(proxy.kubeconfig)), 3)
     assert "is forbidden" in found["error"]["summary"]

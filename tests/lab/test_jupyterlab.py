@@ -20,13 +20,13 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from modelyard.plan import make_plan
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
-from tests.browser.conftest import FLAGS, chromium
-from tests.lab.environment import Environment
-from tests.lab.jupyter import EXTENSION, Jupyter, install, jupyter
-from tests.lab.notebooks import cell, container, write_notebook
-from tests.lab.notebooks_project import notebook_project
-from tests.lab.programs import programs
-from tests.unit.environments import environments
+from tests.lab.support.environment import Environment
+from tests.lab.support.jupyter_server import EXTENSION, Jupyter, install, jupyter
+from tests.lab.support.notebook_files import cell, container, write_notebook
+from tests.lab.support.notebook_project import notebook_project
+from tests.lab.support.program_environments import programs
+from tests.support.example_stacks import environments
+from tests.support.report_pages import FLAGS, chromium
 
 MODELYARD = str(Path(sys.prefix) / "bin" / "modelyard")
 

@@ -11,8 +11,8 @@ import yaml
 
 from modelyard.kube.state import ObjectKey
 from modelyard.workloads.training import BACKENDS
-from tests.lab.environment import NAMESPACE, Environment, comparable, environment
-from tests.lab.prometheus import QUEUE, Running, prometheus
+from tests.lab.support.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.support.prometheus_server import QUEUE, Running, prometheus
 
 RAY, CELERY = (
     "deployment-ray-model-training-worker",

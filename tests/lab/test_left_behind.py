@@ -3,11 +3,10 @@
 import signal
 from pathlib import Path
 
-from tests.lab.rabbitmq import rabbitmq
-from tests.lab.started import started
-from tests.lab.test_interrupted import words
-from tests.lab.test_pulumi_drain import CELERY, RAY, dashboard, one_gpu, replicas, routed_to, to
-from tests.lab.workers import Celery, Results, until
+from tests.lab.support.cli_process import cli_process, words
+from tests.lab.support.rabbitmq_broker import rabbitmq
+from tests.lab.support.training_backends import CELERY, RAY, dashboard, one_gpu, replicas, routed_to, to
+from tests.lab.support.training_processes import Celery, Results, until
 
 
 def test_the_plan_of_the_way_back_says_what_waits_in_the_other_queue(tmp_path: Path) -> None:
@@ -20,7 +19,7 @@ def test_the_plan_of_the_way_back_says_what_waits_in_the_other_queue(tmp_path: P
         celery = Celery(tmp_path / "celery", broker.amqp, Results(tmp_path / "jobs"))
         said.busy()
         to(env, "celery")
-        with started(env, "apply", "dev", "--yes") as run:
+        with cli_process(env, "apply", "dev", "--yes") as run:
             run.until("draining Ray: 1 running job")
             for name in ("one", "two"):
                 celery.submit(name)

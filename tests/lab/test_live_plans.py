@@ -14,17 +14,17 @@ from modelyard.cluster import load_recorded
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.store import plan_to_json
-from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
-from tests.lab.test_pulumi_managed import manage
-from tests.lab.test_pulumi_refusals import refused
-from tests.lab.webhook import mutating
+from tests.lab.support.admission_policy import DEPLOYMENTS, apply, policy
+from tests.lab.support.admission_webhook import mutating
+from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment, scale
+from tests.lab.support.managed_mode import manage
+from tests.lab.support.refused_apply import refused
 
 SERVICE = "deployment-model-service"
 HEAD = "deployment-ray-head"
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
 SIX_HOURS = 21600
-DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,6 @@ def target_of(plan: Plan, name: str) -> TargetPlan:
 
 def findings(plan: Plan, code: str) -> list[Any]:
     return [finding for finding in plan.findings if finding.code == code]
-
-
-def apply(env: Environment, *objects: Object) -> None:
-    env.lab.kubectl("apply", "--filename", "-", stdin="\n---\n".join(map(json.dumps, objects)))
 
 
 def test_the_server_says_what_the_offline_rules_say(dev: Environment) -> None:
@@ -101,22 +97,6 @@ def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None
     assert "spec.replicas: 5 → 1" in finding.detail
     dev.modelyard("record", "dev")
     assert findings(dev.plan(), "OWN010") == []
-
-
-def policy(expression: str, message: str, *operations: str) -> tuple[Object, Object]:
-    """A validating policy for Deployments, with its binding."""
-    what = {**DEPLOYMENTS, "operations": operations} if operations else DEPLOYMENTS
-    rules = {"resourceRules": [{**what, "resources": ["deployments"]}]}
-    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "lab"}}
-    checks = [{"expression": expression, "message": message}]
-    return (
-        {**head, "kind": "ValidatingAdmissionPolicy", "spec": {"matchConstraints": rules, "validations": checks}},
-        {
-            **head,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "spec": {"policyName": "lab", "validationActions": ["Deny"]},
-        },
-    )
 
 
 def test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent(dev: Environment) -> None:
@@ -295,13 +275,6 @@ def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluste
             # What admission makes is no difference that would have to be sent again.
             assert env.plan().changed == ()
             assert env.up().changed == []
-
-
-def scale(env: Environment, name: str, replicas: int, manager: str) -> None:
-    """What an autoscaler does."""
-    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}/scale?fieldManager={manager}"
-    answer = env.lab.request("PATCH", path, {"spec": {"replicas": replicas}}, "application/merge-patch+json")
-    assert answer.status == 200, answer
 
 
 def test_replicas_that_a_controller_takes_after_the_plan_are_left_to_it(tmp_path: Path) -> None:

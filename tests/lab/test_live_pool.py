@@ -10,11 +10,11 @@ import pytest
 
 from lab import Lab
 from lab.install import PLATFORMS, nodes
-from tests.lab.environment import ROOT, Environment
-from tests.lab.kubelet import logs
-from tests.lab.notebooks import cell, write_notebook
-from tests.lab.started import started
-from tests.lab.test_pool import config, volume
+from tests.lab.support.cli_process import cli_process
+from tests.lab.support.environment import ROOT, Environment
+from tests.lab.support.notebook_files import cell, write_notebook
+from tests.lab.support.pod_logs import logs
+from tests.lab.support.pool_stack import config, volume
 
 SPARK = Path(__file__).parent / "crds" / "sparkoperator.k8s.io_sparkapplications.yaml"
 POOL: dict[str, Any] = {
@@ -148,7 +148,7 @@ def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, runni
             "[0] epoch 1\n[0] loss 0.25\n[0] größer\n[1] epoch 1\n"
         )
         assert env.modelyard("job", "logs", "dev", run, "--worker", "0", "--tail", "1").stdout == "größer\n"
-        with started(env, "job", "logs", "dev", run, "--worker", "1", "--follow") as following:
+        with cli_process(env, "job", "logs", "dev", run, "--worker", "1", "--follow") as following:
             assert following.process.stdout is not None
             assert following.process.stdout.readline() == "epoch 1\n"
             with (tmp_path / f"{ours[1]}.log").open("a") as file:

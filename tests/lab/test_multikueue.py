@@ -15,10 +15,9 @@ import pytest
 import yaml
 
 from lab import Lab, install
-from tests.lab.environment import NAMESPACE, ROOT, Environment
-from tests.lab.started import started
-from tests.lab.test_pool import config
-from tests.lab.test_sharing import node
+from tests.lab.support.cli_process import cli_process
+from tests.lab.support.environment import NAMESPACE, ROOT, Environment
+from tests.lab.support.pool_stack import config, node
 
 GUIDE = (ROOT / "docs" / "guides" / "teams.md").read_text(encoding="utf-8")
 SPACE = "language"
@@ -319,7 +318,7 @@ def test_as_long_as_a_run_is_there_a_destroy_leaves_what_ends_it(two: Two, runni
     config(two.env, workerClusters=[{"name": "cloud", "secret": "cloud-kubeconfig"}], teams=[OTHER])
     (found,) = [one for one in two.env.plan().findings if one.code == "QUE014"]
     assert found.summary == "cluster-farm is dropped, and 1 job of team-language may run there"
-    with started(two.env, "destroy", "dev", "--yes") as destroying:
+    with cli_process(two.env, "destroy", "dev", "--yes") as destroying:
         destroying.until(f"Still running: {run}")
         destroying.until("deleting ClusterQueue team-language")
         left = two.env.lab.request("GET", f"{KUEUE}/multikueueclusters").body["items"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.lab.environment import Environment
-from tests.lab.notebooks import cell, container, outputs, text_of, write_notebook
-from tests.lab.notebooks_project import notebook_project
+from tests.lab.support.environment import Environment
+from tests.lab.support.notebook_files import cell, container, outputs, text_of, write_notebook
+from tests.lab.support.notebook_project import notebook_project
 
 
 @pytest.fixture(scope="module")

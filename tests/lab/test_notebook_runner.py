@@ -14,7 +14,7 @@ from modelyard.plan.notebook import notebook_job
 from modelyard.plan.project import library_of
 from modelyard.runs.notebooks import Choice, Chosen, Place, choose, locate
 from modelyard.stack import load
-from tests.lab.notebooks import ROOT, cell, container, outputs, text_of, write_notebook
+from tests.lab.support.notebook_files import ROOT, cell, container, outputs, text_of, write_notebook
 
 PATIENCE = 180
 

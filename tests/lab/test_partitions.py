@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from modelyard.kube.state import ObjectKey
-from tests.lab.environment import NAMESPACE, Environment, comparable, environment
-from tests.lab.test_pool import config
+from tests.lab.support.environment import NAMESPACE, Environment, comparable, environment
+from tests.lab.support.pool_stack import config
 
 SPACE = "gpu-operator"
 LABELS = {"nvidia.com/device-plugin.config": "small", "nvidia.com/mig.config": "small"}

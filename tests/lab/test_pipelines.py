@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from lab import Lab, install
-from tests.lab.environment import PATIENCE, Environment
-from tests.lab.test_pool import config
+from tests.lab.support.environment import PATIENCE, Environment
+from tests.lab.support.pool_stack import config
 
 SPACE = "vision-ml"
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -1,15 +1,15 @@
 """The policy pack in the real engine: what it lets pass, what it stops, and what it says about saved state."""
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.environment import NAMESPACE, ROOT, Done, Environment, environment
-from tests.lab.test_pulumi_managed import manage
+from tests.lab.support.environment import NAMESPACE, ROOT, Done, Environment, environment, words
+from tests.lab.support.managed_mode import manage
+from tests.lab.support.policy_pack import preview, told, with_policies
 
 HEAD = "deployment-ray-head"
 OUTSIDE = "modelyard:policy: {rules: {POL112: {params: {allow: [other-*]}}}}"
@@ -39,26 +39,6 @@ def dev(shared: Environment) -> Iterator[Environment]:
 def _is_source(path: Path, root: Path) -> bool:
     inside = path.relative_to(root).parts
     return path.is_file() and inside[0] in ("stacks", "patches", "policies") and "__pycache__" not in inside
-
-
-def with_policies(env: Environment) -> None:
-    """Puts the policies into the project, and makes Python buffer its output as it does for everybody."""
-    env.env.pop("PYTHONUNBUFFERED", None)
-    shutil.copytree(ROOT / "policies", env.folder / "policies", ignore=shutil.ignore_patterns("__pycache__"))
-
-
-def preview(env: Environment, *more: str) -> Done:
-    return env.pulumi("preview", "--stack", env.name, "--policy-pack", "policies", *more, check=False)
-
-
-def told(done: Done) -> list[tuple[str, str]]:
-    """Level and name of each violation in the output."""
-    lines = [line.split() for line in done.stdout.splitlines() if line.lstrip().startswith("- [")]
-    return sorted({(words[1].strip("[]"), words[2]) for words in lines})
-
-
-def words(done: Done) -> str:
-    return " ".join((done.stdout + done.stderr).split())
 
 
 def add(env: Environment, line: str) -> None:
@@ -225,7 +205,7 @@ def test_objects_that_somebody_adds_to_the_program_are_judged(dev: Environment) 
 def test_the_rules_for_autoscalers_queries_deadlines_and_gpus_stop_the_engine(dev: Environment) -> None:
     dev.lab.install_crds()
     program = dev.folder / "stacks" / "__main__.py"
-    program.write_text(program.read_text() + (Path(__file__).parent / "beside_the_plan.py").read_text())
+    program.write_text(program.read_text() + (ROOT / "tests/lab/support/extra_pulumi_objects.py").read_text())
     done = preview(dev)
     assert done.returncode != 0
     assert {code for level, code in told(done) if level == "mandatory"} == {"POL103", "POL104", "POL111"}, words(done)

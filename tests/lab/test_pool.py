@@ -11,11 +11,11 @@ import yaml
 
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
-from tests.lab.environment import Environment, comparable, environment
-from tests.lab.notebooks import cell, write_notebook
+from tests.lab.support.environment import Environment, comparable, environment
+from tests.lab.support.notebook_files import cell, write_notebook
+from tests.lab.support.pool_stack import config, pool, volume
 
 KARPENTER = Path(__file__).parent / "crds" / "karpenter.sh_nodepools.yaml"
-GROUP = "kueue.x-k8s.io/v1beta2"
 POOL: dict[str, Any] = {
     "flavors": [
         {
@@ -57,39 +57,6 @@ OBJECTS = {
 }
 
 
-def config(env: Environment, **changes: Any) -> None:
-    """Writes sections of the stack file."""
-    document = yaml.safe_load(env.stack_file.read_text())
-    document["config"] |= {f"modelyard:{name}": value for name, value in changes.items()}
-    env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
-
-
-def volume(claim: str, space: str) -> list[dict[str, Any]]:
-    """A claim of a namespace and the volume that it gets."""
-    spec = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
-    return [
-        {
-            "path": "/api/v1/persistentvolumes",
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": f"{claim}-{space}"},
-            "spec": {
-                **spec,
-                "capacity": {"storage": "1Gi"},
-                "hostPath": {"path": "/nowhere"},
-                "claimRef": {"name": claim, "namespace": space},
-            },
-        },
-        {
-            "path": f"/api/v1/namespaces/{space}/persistentvolumeclaims",
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": claim},
-            "spec": {**spec, "resources": {"requests": {"storage": "1Gi"}}, "volumeName": f"{claim}-{space}"},
-        },
-    ]
-
-
 def _as_server(env: Environment, folder: Path, space: str) -> dict[str, str]:
     """The variables of a server's command: the server's own kubeconfig, but for the places that only pods have."""
     made = env.get(ObjectKey("v1", "ConfigMap", space, f"notebook-config-{space}"))
@@ -108,11 +75,6 @@ def know_node_pools(env: Environment) -> None:
     """Gives the API server Karpenter's kind of node pools; no Karpenter runs."""
     env.lab.kubectl("apply", "--server-side", "--filename", str(KARPENTER))
     env.lab.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodepools.karpenter.sh")
-
-
-def pool(plan: Plan) -> dict[tuple[str, str, str], Any]:
-    """The targets that belong to the pool."""
-    return {target.key[1:]: target for target in plan.targets if target.key.api_version == GROUP}
 
 
 @pytest.fixture(scope="module")

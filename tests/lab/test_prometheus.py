@@ -23,8 +23,8 @@ from modelyard.promql.queries import Query
 from modelyard.promql.values import Shape
 from modelyard.runs.pool.usage import Known, Usage, busy_gpus
 from modelyard.workloads.training import BACKENDS
-from tests.lab.prometheus import QUEUE, Running, prometheus
-from tests.lab.promql_strategies import queries
+from tests.lab.support.prometheus_server import QUEUE, Running, prometheus
+from tests.lab.support.promql_strategies import queries
 
 ROOT = Path(__file__).resolve().parents[2]
 TODAY = date(2026, 11, 21)

@@ -11,9 +11,8 @@ from modelyard.engine import StaleError, apply
 from modelyard.engine.program.rollouts import rolled_out
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.store import seal
-from tests.lab.conftest import PlatformLab
-from tests.lab.environment import NAMESPACE, Environment, comparable, environment
-from tests.lab.started import started
+from tests.lab.support.cli_process import cli_process
+from tests.lab.support.environment import NAMESPACE, Environment, PlatformLab, comparable, environment
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
@@ -171,7 +170,7 @@ def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
     # A first run that finds the head unready says that it waits before it changes anything.
     dev.settle()
     dev.edit("cpu: 2\n", "cpu: 3\n")
-    with started(dev, "apply", "dev", "--yes") as first:
+    with cli_process(dev, "apply", "dev", "--yes") as first:
         first.until(f"{HEAD}: Waiting")
         second = dev.modelyard("apply", "dev", "--yes", check=False)
         code, _, said = first.end()

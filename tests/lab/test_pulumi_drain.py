@@ -4,70 +4,36 @@ import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.environment import NAMESPACE, Environment, environment
-from tests.lab.rabbitmq import rabbitmq
-from tests.lab.test_interrupted import locks, started, words
-from tests.lab.workers import Celery, Containers, Results, ray_cluster, until
-from tests.servers import Quiet, listening
-
-ROUTE, RAY, CELERY = (
-    "deployment-api-server",
-    "deployment-ray-model-training-worker",
-    "deployment-model-training-tasks-gpu",
+from tests.lab.support.cli_process import cli_process, locks, words
+from tests.lab.support.environment import NAMESPACE, Environment
+from tests.lab.support.rabbitmq_broker import rabbitmq
+from tests.lab.support.training_backends import (
+    APPS,
+    CELERY,
+    RAY,
+    ROUTE,
+    Dashboard,
+    comes_to_its_end,
+    dashboard,
+    one_gpu,
+    replicas,
+    routed_to,
+    to,
 )
-APPS = {RAY: "ray-model-training-worker", CELERY: "model-training-tasks-gpu"}
+from tests.lab.support.training_processes import Celery, Containers, Results, ray_cluster, until
+
 OTHER_MEMORY = "    cpu: 8\n    memory: 28Gi\n    image: images.example.com/ml-platform/ray"
-BROKER = "      management: http://broker.{}.example.com:15672\n"
-
-
-def ask(env: Environment, dashboard: str, management: str) -> None:
-    """Applies wait from now on, and ask both sides where a test says."""
-    env.edit(
-        BROKER.format(env.name), f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n"
-    )
-    env.edit("timeout: 6h30m", "timeout: 3m")
-    del env.env["MODELYARD_NO_DRAIN"]
-
-
-@contextmanager
-def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environment]:
-    """The platform ``dev`` with one GPU in the cluster; its sides are asked where the tests say."""
-    with environment("dev", folder) as env:
-        (node,) = env.nodes_of(APPS[RAY])
-        other = {"dev-gpu-1": "dev-gpu-2", "dev-gpu-2": "dev-gpu-1"}[node["metadata"]["name"]]
-        env.lab.kubectl("delete", "node", other)
-        ask(env, dashboard, management)
-        env.init()
-        env.up()
-        env.settle()
-        yield env
-
-
-def to(env: Environment, side: str) -> None:
-    other = {"ray": "celery", "celery": "ray"}[side]
-    env.edit(f"modelyard:training: {other}", f"modelyard:training: {side}")
 
 
 def memory(env: Environment, name: str) -> str:
     """What each pod of a Deployment may use."""
     (container, *_) = env.deployment(name)["spec"]["template"]["spec"]["containers"]
     return str(container["resources"]["limits"]["memory"])
-
-
-def routed_to(env: Environment) -> str:
-    variables = env.deployment(ROUTE)["spec"]["template"]["spec"]["containers"][0]["env"]
-    (value,) = [each["value"] for each in variables if each["name"] == "ENABLE_RAY_MODEL_TRAINING"]
-    return "ray" if value == "True" else "celery"
-
-
-def replicas(env: Environment) -> dict[str, int]:
-    return {name: env.deployment(name)["spec"]["replicas"] for name in (RAY, CELERY)}
 
 
 class Aside(threading.Thread):
@@ -129,7 +95,7 @@ def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path:
             until("the end of Ray's node", lambda: ray.nodes() == 1)
 
             to(env, "ray")
-            with started(env, "apply", "dev", "--yes") as back:
+            with cli_process(env, "apply", "dev", "--yes") as back:
                 back.until("draining Celery: 1 running and 1 waiting jobs")
                 assert routed_to(env) == "ray"
                 ray.submit("ray-3")
@@ -155,7 +121,7 @@ def test_a_worker_with_other_memory_comes_when_its_job_has_ended(tmp_path: Path)
         ray.submit("ray-1")
         until("a running job", lambda: results.of("ray-1") == "begin", 120)
         env.edit("    cpu: 8\n    memory: 32Gi\n    image: images.example.com/ml-platform/ray", OTHER_MEMORY)
-        with started(env, "apply", "dev", "--yes") as run:
+        with cli_process(env, "apply", "dev", "--yes") as run:
             run.until("draining Ray: 1 running job: ray-1 (")
             assert memory(env, RAY) == "32Gi"
             results.release("ray-1")
@@ -169,31 +135,6 @@ def test_a_worker_with_other_memory_comes_when_its_job_has_ended(tmp_path: Path)
         until("a job on the new worker", lambda: results.of("ray-2") == "begin end", 120)
         assert [stopped.app for stopped in pods.stopped] == [APPS[RAY]]
     assert results.all() == dict.fromkeys(("ray-1", "ray-2"), "begin end")
-
-
-class Dashboard:
-    """Answers as Ray's jobs API does, with the jobs and the status that a test sets."""
-
-    def __init__(self) -> None:
-        self.jobs: list[dict[str, Any]] = []
-        self.status = 200
-        self.asked = 0
-
-    def busy(self) -> None:
-        self.jobs = [{"submission_id": "long", "job_id": None, "status": "RUNNING", "entrypoint": "train"}]
-
-
-@contextmanager
-def dashboard() -> Iterator[tuple[Dashboard, str]]:
-    said = Dashboard()
-
-    class Handler(Quiet):
-        def do_GET(self) -> None:
-            said.asked += 1
-            self.answer(json.dumps(said.jobs).encode(), said.status)
-
-    with listening(Handler) as url:
-        yield said, url
 
 
 @pytest.fixture(scope="module")
@@ -216,15 +157,6 @@ def busy(shared: tuple[Environment, Dashboard]) -> Iterator[tuple[Environment, D
     said.busy()
     yield env, said
     env.stack_file.write_text(before)
-
-
-def comes_to_its_end(env: Environment, said: Dashboard) -> None:
-    """Once the job has ended, a further apply does what was left to do."""
-    said.jobs, said.status = [], 200
-    env.modelyard("apply", "dev", "--yes")
-    env.settle()
-    assert replicas(env) == {RAY: 0, CELERY: 1}
-    assert env.plan().changed == ()
 
 
 def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment, Dashboard]) -> None:
@@ -261,7 +193,7 @@ def test_a_side_is_idle_when_it_was_for_as_long_as_pods_that_send_requests_may_t
     env.lab.kubectl("patch", "deployment", ROUTE, "--namespace", NAMESPACE, "--patch", json.dumps(grace))
     env.settle()
     env.edit("    quiet: 1s\n", "")
-    with started(env, "apply", "dev", "--yes") as run:
+    with cli_process(env, "apply", "dev", "--yes") as run:
         run.until("draining Ray: 1 running job: long (train)")
         said.jobs = []
         run.until("draining Ray: no job for 7s: goes on")
@@ -319,7 +251,7 @@ def test_a_run_that_is_stopped_while_it_waits_can_be_run_again(
     busy: tuple[Environment, Dashboard], number: signal.Signals
 ) -> None:
     env, said = busy
-    with started(env, "apply", "dev", "--yes") as run:
+    with cli_process(env, "apply", "dev", "--yes") as run:
         run.until("draining Ray: 1 running job: long (train)")
         run.process.send_signal(number)
         ended, _, told = run.end()

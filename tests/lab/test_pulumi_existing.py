@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from modelyard.plan import FIELD_MANAGER, Plan
-from tests.lab.environment import GPUS, Environment, Object, Run, comparable, environment
+from tests.lab.support.environment import GPUS, Environment, Object, Run, comparable, environment
 
 TRAINS = {
     "dev": "ray-model-training-worker",

@@ -9,11 +9,11 @@ import yaml
 
 from lab.install import PLATFORMS
 from modelyard.plan.undo.ledger import ours
-from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
-from tests.lab.test_interrupted import words
-from tests.lab.test_live_plans import apply, policy
-from tests.lab.test_pulumi_drain import Dashboard, dashboard, one_gpu
-from tests.lab.test_pulumi_managed import manage
+from tests.lab.support.admission_policy import apply, policy
+from tests.lab.support.cli_process import words
+from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment
+from tests.lab.support.managed_mode import manage
+from tests.lab.support.training_backends import Dashboard, dashboard, one_gpu
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"

@@ -5,14 +5,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import yaml
 
-from lab import Lab
 from modelyard.plan import FIELD_MANAGER, Plan
-from tests.lab.environment import GPUS, NAMESPACE, Environment, Object, Run, comparable, environment
-
-WORKLOADS = ("model-service", "ray-head", "ray-model-training-worker", "model-training-tasks-gpu")
-SECTIONS = ("modelService", "rayHead", "rayWorker", "celery")
+from tests.lab.support.environment import GPUS, NAMESPACE, Environment, Object, Run, comparable, environment
+from tests.lab.support.managed_mode import WORKLOADS, manage
 
 ASSIGNED = {
     "Service": ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"),
@@ -27,26 +23,6 @@ class Applied(NamedTuple):
     plan: Plan
     preview: Run
     up: Run
-
-
-def manage(env: Environment) -> None:
-    """Takes the platform's workloads away and asks for them in the stack file."""
-    clear(env.lab)
-    env.settle()
-    document = yaml.safe_load(env.stack_file.read_text())
-    config = document["config"]
-    config["modelyard:platform"]["mode"] = "managed"
-    for section, app in zip(SECTIONS, WORKLOADS, strict=True):
-        config[f"modelyard:{section}"]["image"] = f"images.example.com/ml-platform/{app}:23.10.4"
-    env.stack_file.write_text(yaml.safe_dump(document, sort_keys=False))
-
-
-def clear(lab: Lab) -> None:
-    """Takes the platform's workloads away."""
-    for app in WORKLOADS:
-        for kind in ("deployment", "service"):
-            name = f"{kind}-{app}"
-            lab.kubectl("delete", kind, name, "--namespace", NAMESPACE, "--ignore-not-found", "--wait=true")
 
 
 @pytest.fixture(scope="module", params=["dev", "staging", "prod"])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.environment import NAMESPACE, Done, Environment, environment
+from tests.lab.support.environment import NAMESPACE, Done, Environment, environment, words
+from tests.lab.support.refused_apply import refused
 
 SERVICE = "deployment-model-service"
 WORKER = "deployment-ray-model-training-worker"
@@ -25,29 +26,6 @@ def dev(shared: Environment) -> Iterator[Environment]:
     text = shared.stack_file.read_text()
     yield shared
     shared.stack_file.write_text(text)
-
-
-def resource_versions(env: Environment) -> dict[str, str]:
-    items = env.found("apis/apps/v1/…/deployments")
-    return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
-
-
-def words(done: Done) -> str:
-    return " ".join((done.stdout + done.stderr).split())
-
-
-def refused(env: Environment, code: int, *said: str, variables: dict[str, str] | None = None) -> None:
-    """Both ways of applying stop, with these words, without a traceback, and before anything is written."""
-    before = resource_versions(env)
-    done = env.modelyard("apply", "dev", "--yes", check=False, env=variables)
-    assert done.returncode == code, words(done)
-    bare = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False, env=variables)
-    assert bare.returncode != 0
-    for text in said:
-        assert text in words(done)
-    assert "Traceback" not in words(done) + words(bare)
-    assert len(done.stderr.splitlines()) <= 20, done.stderr
-    assert resource_versions(env) == before
 
 
 def test_fields_of_an_installer_are_told(dev: Environment) -> None:

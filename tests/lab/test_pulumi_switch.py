@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.lab.environment import ROOT, Environment, Run, comparable, environment
+from tests.lab.support.environment import ROOT, Environment, Run, comparable, environment
 
 ROUTE, HEAD, RAY, CELERY = (
     "deployment-api-server",

@@ -11,29 +11,11 @@ from modelyard.kube.merge import Path as Field
 from modelyard.kube.merge import owners
 from modelyard.plan.project import library_of
 from modelyard.plan.undo.ledger import ledger_of, ours
-from tests.lab.conftest import PlatformLab
-from tests.lab.environment import NAMESPACE, Environment, Object, comparable, environment
+from tests.lab.support.environment import NAMESPACE, Environment, PlatformLab, comparable, environment
+from tests.lab.support.platform_snapshot import HEAD, as_it_was, snapshot, write_patch
 
-HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
 REPLICAS = Field(("spec", "replicas"))
-
-
-def times(body: Object) -> list[tuple[str, str]]:
-    """When each owner wrote last, but for controllers that keep a status."""
-    found = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]
-    return sorted((each["manager"], each.get("time") or "") for each in found)
-
-
-def as_it_was(env: Environment, before: dict[str, Object]) -> None:
-    for name, body in before.items():
-        live = env.deployment(name)
-        assert comparable(live) == comparable(body), name
-        assert times(live) == times(body), name
-
-
-def snapshot(env: Environment) -> dict[str, Object]:
-    return {target.name: env.deployment(target.name) for target in env.plan().targets}
 
 
 @pytest.fixture(params=["dev", "staging", "prod"])
@@ -83,17 +65,6 @@ def test_a_dropped_patch_goes_back_during_an_update(dev: Environment) -> None:
     dev.settle()
     dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     as_it_was(dev, before)
-
-
-def write_patch(env: Environment, version: str, spec: str) -> None:
-    """A patch of the project's own for the Ray head."""
-    folder = env.folder / "patches" / "zz-mine" / version
-    folder.mkdir(parents=True)
-    (folder / "meta.yaml").write_text("description: mine\n")
-    (folder / "schema.json").write_text("{}")
-    head = f"# target: {HEAD}\napiVersion: apps/v1\nkind: Deployment\n"
-    (folder / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
-    library_of.cache_clear()
 
 
 def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment) -> None:

@@ -19,7 +19,7 @@ from modelyard.kube import merge
 from modelyard.kube.state import essence
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.undo.ledger import without_ledger
-from tests.lab.conftest import PlatformLab
+from tests.lab.support.environment import PlatformLab
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = ["dev", "staging", "prod"]

@@ -13,9 +13,9 @@ from lab import Lab
 from modelyard.cluster.live import path_of
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.project import plan_live
-from tests.lab.environment import Environment, comparable, environment
-from tests.lab.test_policy_pack import preview, told, with_policies, words
-from tests.lab.test_pool import config
+from tests.lab.support.environment import Environment, comparable, environment, words
+from tests.lab.support.policy_pack import preview, told, with_policies
+from tests.lab.support.pool_stack import config
 
 SPACE = "far-jobs"
 ONLY = {

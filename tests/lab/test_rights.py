@@ -15,11 +15,11 @@ import yaml
 
 from lab import Lab
 from modelyard.plan import FIELD_MANAGER
-from tests.lab.environment import NAMESPACE, Done, Environment, environment
-from tests.lab.rights import Account, Right, rights
-from tests.lab.started import started, tell
-from tests.lab.test_pool import config
-from tests.lab.test_pulumi_managed import manage
+from tests.lab.support.account_rights import Account, Right, rights
+from tests.lab.support.cli_process import cli_process, tell
+from tests.lab.support.environment import NAMESPACE, Done, Environment, environment
+from tests.lab.support.managed_mode import manage
+from tests.lab.support.pool_stack import config
 
 POOL: dict[str, Any] = {
     "autoscaling": {"mode": "keda", "prometheus": "http://prometheus.example.com", "maxReplicas": 1},
@@ -378,7 +378,7 @@ def test_a_step_does_not_end_without_the_right_to_list(applying: Applying, resou
     usual = applying.passes("apply", "dev", "--yes")
     applying.change(f"without {resource}", LISTED[resource])
     began = account.now()
-    with account.without(right), started(env, "apply", "dev", "--yes") as run:
+    with account.without(right), cli_process(env, "apply", "dev", "--yes") as run:
         env.lab.wait(f"without {right}", lambda: account.asked(began)["forbid", right[3:]] > 0, within=300)
         assert not run.over(usual)
         tell([run.process.pid], signal.SIGINT)

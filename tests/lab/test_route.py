@@ -14,7 +14,7 @@ import yaml
 
 from lab import Lab
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 NOWHERE = "api.example.invalid:6443"
 

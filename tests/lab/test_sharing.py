@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 
 from lab import Lab, install
-from tests.lab.environment import Environment, comparable, environment
-from tests.lab.started import started
-from tests.lab.test_pool import config, pool
-from tests.lab.workers import Names, Results, names, ray_cluster
+from tests.lab.support.cli_process import cli_process
+from tests.lab.support.environment import Environment, comparable, environment
+from tests.lab.support.pool_stack import HOST, RACK, config, node, pool
+from tests.lab.support.training_processes import Names, Results, names, ray_cluster
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-RACK = "example.com/rack"
-HOST = "kubernetes.io/hostname"
 TAINT = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 STAYS = {"env": {"LAB_COMPLETE_AFTER": "1h"}, "type": "training"}
 ROOM = {"flavor": "any", "cpu": 16, "memory": "64Gi"}
@@ -68,18 +66,6 @@ STACK: dict[str, Any] = {
         }.items()
     ],
 }
-
-
-def node(name: str, rack: str) -> dict[str, Any]:
-    """A node with one A30."""
-    amounts = {"cpu": "16", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "1"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {HOST: name, RACK: rack, "nvidia.com/gpu.product": "NVIDIA-A30"}},
-        "spec": {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]},
-        "status": {"allocatable": amounts, "capacity": amounts},
-    }
 
 
 @pytest.fixture(scope="module")
@@ -405,7 +391,7 @@ def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, ru
     config(env, teams=teams, jobs=[job for job in STACK["jobs"] if job["team"] != "robots"])
     (told,) = [one for one in env.plan().findings if one.code == "QUE013"]
     assert told.summary == "team-robots is deleted, and 1 job holds its quota"
-    with started(env, "apply", "dev", "--yes") as apply:
+    with cli_process(env, "apply", "dev", "--yes") as apply:
         env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in found()["metadata"])
         assert not apply.over(3)
         env.modelyard("job", "cancel", "dev", run, "--yes")
@@ -445,7 +431,7 @@ def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: En
         found: dict[str, Any] = env.lab.request("GET", f"{KUEUE}/clusterqueues/team-vision").body["metadata"]
         return found
 
-    with started(env, "destroy", "dev", "--yes") as destroy:
+    with cli_process(env, "destroy", "dev", "--yes") as destroy:
         env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in queue())
         # Kueue keeps it for the run, which nothing stops, and the engine waits for both.
         assert "kueue.x-k8s.io/resource-in-use" in queue()["finalizers"]

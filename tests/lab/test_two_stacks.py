@@ -3,8 +3,8 @@
 from datetime import date, timedelta
 from pathlib import Path
 
-from tests.lab.environment import Environment, environment
-from tests.lab.test_pulumi_undo import as_it_was, snapshot
+from tests.lab.support.environment import Environment, environment
+from tests.lab.support.platform_snapshot import as_it_was, snapshot
 
 WAIVER = (
     "config:\n  modelyard:waivers: [{code: OWN015, reason: the stack was renamed, by: somebody, expires: "

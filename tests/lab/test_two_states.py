@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from lab import Lab
-from tests.lab.environment import Done, Environment, environment
-from tests.lab.test_pulumi_managed import clear, manage
+from tests.lab.support.environment import Done, Environment, environment
+from tests.lab.support.managed_mode import clear, manage
 
 
 def pulumi_in(env: Environment, folder: str, *arguments: str) -> Done:

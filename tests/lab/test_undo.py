@@ -14,8 +14,8 @@ from modelyard.kube.merge import Path
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.undo.ledger import ledger_text, ours
 from modelyard.stack.config import Config, PatchChoice
-from tests.lab.environment import NAMESPACE
-from tests.lab.undoing import HEAD, NAMES, SERVICE, Bench, Twin, project
+from tests.lab.support.environment import NAMESPACE
+from tests.lab.support.undo_bench import HEAD, NAMES, SERVICE, Bench, Twin, project
 
 WAYS = st.fixed_dictionaries({name: st.sampled_from(["client-side", "server-side", "scaled"]) for name in NAMES})
 FIELDS: dict[Path, Any] = {

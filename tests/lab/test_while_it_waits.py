@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.lab.environment import Environment, environment
-from tests.lab.test_interrupted import started, words
-from tests.lab.test_live_plans import HEAD, scale
-from tests.lab.test_pulumi_drain import APPS, RAY, ask, comes_to_its_end, dashboard, replicas, to
-from tests.lab.workers import until
+from tests.lab.support.cli_process import cli_process, words
+from tests.lab.support.environment import Environment, environment, scale
+from tests.lab.support.training_backends import APPS, RAY, ask, comes_to_its_end, dashboard, replicas, to
+from tests.lab.support.training_processes import until
 
+HEAD = "deployment-ray-head"
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -33,7 +33,7 @@ def test_a_value_that_the_installer_changes_meanwhile_stops_the_step_and_is_what
         assert before != "13Gi"
         to(env, "celery")
         said.busy()
-        with started(env, "apply", "dev", "--yes") as run:
+        with cli_process(env, "apply", "dev", "--yes") as run:
             run.until("draining Ray: 1 running job")
             install_with(env, "13Gi")
             said.jobs = []
@@ -71,7 +71,7 @@ def test_a_side_that_slept_when_the_plan_was_made_and_is_woken_before_its_step_k
         env.edit("    cpu: 4\n", "    cpu: 3\n")
         # The job waits at the head until the autoscaler has started a worker for it.
         said.busy()
-        with started(env, "apply", "staging", "--yes") as run:
+        with cli_process(env, "apply", "staging", "--yes") as run:
             run.until("draining Ray: 1 running job")
             scale(env, RAY, 1, "platform-autoscaler")
             env.lab.wait("a worker", lambda: len(env.pods(APPS[RAY])) == 1)

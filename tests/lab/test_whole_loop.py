@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from tests.ci.loop import OWNER, Loop, begin, go_round
-from tests.ci.machine import Repository
-from tests.lab.environment import NAMESPACE, Environment, ci_machine, environment
+from tests.ci.support.machine import Repository
+from tests.ci.support.whole_loop import OWNER, Loop, begin, go_round
+from tests.lab.support.environment import NAMESPACE, Environment, ci_machine, environment
 
 WORKER = "deployment-ray-model-training-worker"
 

@@ -26,8 +26,8 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 from modelyard.policy.loading import policies_of
 from modelyard.policy.pack import Pack
 from policies.__main__ import policies
-from tests.policies.conftest import ROOT
-from tests.unit.projects import copied
+from tests.support.policy_subjects import ROOT
+from tests.support.project_copies import copied
 
 HEAD = "deployment-ray-head"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"

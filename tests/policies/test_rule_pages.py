@@ -11,7 +11,7 @@ from modelyard.policy.loading import policies_of
 from modelyard.policy.pages import explained
 from modelyard.policy.rules import PARTS
 from modelyard.policy.settings import Policies, Setting, Settings
-from tests.policies.conftest import ROOT, subjects
+from tests.support.policy_subjects import ROOT, subjects
 
 CODES = tuple(policies_of(ROOT).rules)
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)

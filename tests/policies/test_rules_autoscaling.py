@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.findings import Severity
-from tests.policies.conftest import Found
+from tests.support.policy_subjects import Found
 
 WORKER = "deployment-ray-model-training-worker"
 TASKS = "deployment-model-training-tasks-gpu"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.policies.conftest import Found
+from tests.support.policy_subjects import Found
 
 DEPLOYMENT = """
 apiVersion: apps/v1

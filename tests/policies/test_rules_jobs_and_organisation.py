@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.findings import Severity
-from tests.policies.conftest import Found
+from tests.support.policy_subjects import Found
 
 RAY_JOB = """
 apiVersion: ray.io/v1

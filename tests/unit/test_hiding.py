@@ -23,7 +23,7 @@ from modelyard.hiding import (
     is_secret,
     secrets_in,
 )
-from tests.unit.plan.conftest import ROOT
+from tests.support.example_stacks import ROOT
 
 SECRETS = (
     "DB_PASSWORD",

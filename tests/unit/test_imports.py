@@ -1,4 +1,4 @@
-"""No circle of imports, also none that an import inside a function hides."""
+"""No circle of imports, also none that an import inside a function hides; and no test is a library of another."""
 
 import ast
 from collections.abc import Iterator
@@ -46,3 +46,21 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         raise AssertionError(" → ".join(error.args[1])) from None
+
+
+def test_what_tests_share_is_in_support_folders() -> None:
+    """A test module or conftest that another module imports is split: what is shared moves to ``support/``."""
+    folders = [ROOT / folder for folder in ("tests", "docs", "benchmarks", "lab")]
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    tests = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files if _is_test(path)}
+    assert len(tests) > 200
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path in files
+        if (found := tests & {part for name in imported(path) for part in (name, name.rpartition(".")[0])})
+    }
+    assert not wrong
+
+
+def _is_test(path: Path) -> bool:
+    return path.name.startswith("test_") or path.name == "conftest.py"

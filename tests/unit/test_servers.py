@@ -12,7 +12,7 @@ from modelyard.probes.prometheus import Server
 from modelyard.probes.values import JobSourceError
 from modelyard.servers import ALLOW_HTTP, Credential, Unusable, Variables, basic, bearer, origin_of, secret_for
 from modelyard.workloads.training.backend import Broker, Dashboard, Numbers, Source
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 SECRET = "s3cret-w0rd"
 SOURCES: dict[str, tuple[Callable[[str], Source], tuple[str, ...]]] = {

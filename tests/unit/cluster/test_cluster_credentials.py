@@ -13,7 +13,7 @@ import yaml
 from lightkube import KubeConfig
 
 from modelyard.cluster.connection import ClusterError, connect, transport
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 PLUGIN = """\
 #!{python}

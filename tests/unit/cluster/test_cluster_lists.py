@@ -7,7 +7,7 @@ import pytest
 
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.lists import PAGE, paged, pool_objects, run_objects
-from tests.unit.cluster.test_cluster_live import client_of
+from tests.support.mock_cluster import client_of
 
 
 def page(names: range, more: str = "") -> httpx2.Response:

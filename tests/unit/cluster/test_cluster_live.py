@@ -1,6 +1,5 @@
 """Reading a cluster: all at once, what is not there is left out, and what cannot be read is told in words."""
 
-from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -11,19 +10,9 @@ from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
 from modelyard.cluster.present import NAMED_BY_PODS, absent
 from modelyard.kube.state import ObjectKey, Scaler, key_of
+from tests.support.mock_cluster import client_of
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
-
-
-def client_of(handler: Callable[[httpx2.Request], httpx2.Response]) -> Client:
-    config = {
-        "clusters": [{"name": "c", "cluster": {"server": "http://cluster.example", "insecure-skip-tls-verify": True}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "users": [{"name": "u", "user": {"token": "t"}}],
-        "current-context": "c",
-    }
-    transport = httpx2.MockTransport(handler)
-    return Client(config=KubeConfig.from_dict(config).get(), transport=transport, trust_env=False)
 
 
 def key(name: str, kind: str = "Deployment", api_version: str = "apps/v1") -> ObjectKey:

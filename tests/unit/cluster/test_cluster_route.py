@@ -10,7 +10,7 @@ from lightkube import KubeConfig
 
 from modelyard.cluster.connection import ClusterError, connect, transport
 from modelyard.cluster.kubeconfig import Route, route
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy")
 

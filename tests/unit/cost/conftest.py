@@ -15,7 +15,7 @@ from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.cost.prices import LIST, Prices
 from modelyard.plan.cost.values import Price, StackCost, TargetCost
 from modelyard.stack import Stack
-from tests.unit.environments import environments
+from tests.support.example_stacks import environments
 
 TODAY = date(2026, 11, 21)
 WORKER = "deployment-ray-model-training-worker"

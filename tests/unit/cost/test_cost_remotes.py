@@ -18,7 +18,7 @@ from modelyard.plan.cost.values import Count, JobsOnly, Money, StackCost
 from modelyard.plan.project import library_of, plan_recorded
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.report.part import part_of
-from tests.unit.projects import ROOT, copied, serving
+from tests.support.project_copies import ROOT, copied, serving
 
 SCHEMA = json.loads((ROOT / "modelyard/plan/plan.schema.json").read_text(encoding="utf-8"))
 

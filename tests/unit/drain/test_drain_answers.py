@@ -15,7 +15,7 @@ from modelyard.probes.asking import ask
 from modelyard.probes.celery import PASSWORD, PASSWORD_FILE, USER
 from modelyard.probes.ray import TOKEN, TOKEN_FILE
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
 QUEUE = "celery-model-training-tasks-gpu"

@@ -13,8 +13,7 @@ from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import FIELD_MANAGER, TargetPlan
 from modelyard.plan.undo.ledger import Ledger, write_ledger
-from tests.unit.environments import environments
-from tests.unit.plan.conftest import Site
+from tests.support.example_stacks import Site, environments
 
 HEAD = "deployment-ray-head"
 RECORD = Record(ObjectKey("apps/v1", "Deployment", "ml", "worker"), "dev", "1234", "{}")

@@ -10,7 +10,7 @@ from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Pipeline, Runtime, Stage
 from modelyard.stack.remote import Cluster, Place, Remote
 from modelyard.workloads.sizing import sized
-from tests.unit.pipelines.made import (
+from tests.support.pipeline_stacks import (
     ASSISTANT,
     CHAT,
     DEEP,

@@ -16,7 +16,7 @@ from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Pipeline, Runtime, Spark, Stage
 from modelyard.stack.pool import Partition
 from modelyard.workloads.sizing import sized
-from tests.unit.pipelines.made import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
+from tests.support.pipeline_stacks import ASSISTANT, CHAT, DEEP, LOAD, NIGHTLY, TRAIN, stack, with_stages
 
 ROOT = Path(__file__).parents[3]
 RUN = "nightly-x7k2p"

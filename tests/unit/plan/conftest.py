@@ -1,75 +1,10 @@
 """Plans of the project's own stacks against their recorded platforms, and what becomes of them when applied."""
 
-from collections.abc import Callable, Mapping
-from datetime import date
-from pathlib import Path
-from shutil import copytree
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 import pytest
 
-from modelyard.catalog import Library, load_library
-from modelyard.cluster import Ask
-from modelyard.kube.state import ClusterState, Pod, amounts
-from modelyard.plan import Plan, make_plan
-from modelyard.stack import Stack
-from tests.unit.environments import ROOT, environments
-
-TODAY = date(2026, 11, 21)
-
-
-class Site(NamedTuple):
-    """One environment: what it asks for, and what is there."""
-
-    stack: Stack
-    state: ClusterState
-    library: Library
-
-    def plan(self, ask: Ask | None = None) -> Plan:
-        return make_plan(self.stack, self.library, self.state, TODAY, ask)
-
-    def asking(self, **changes: Any) -> "Site":
-        """With other sections of the stack file."""
-        return self._replace(stack=self.stack._replace(config=self.stack.config._replace(**changes)))
-
-    def having(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "Site":
-        """With every object of the platform changed."""
-        objects = {key: change(dict(body)) for key, body in self.state.objects.items()}
-        return self._replace(state=self.state._replace(objects=objects))
-
-    def patched(
-        self, folder: Path, spec: str, meta: str = "description: mine\n", target: str = "deployment-ray-head"
-    ) -> "Site":
-        """With one more patch of one Deployment, in a copy of the project's patches."""
-        copytree(ROOT / "patches", folder / "patches")
-        mine = folder / "patches" / "zz-mine" / "v1"
-        mine.mkdir(parents=True)
-        (mine / "meta.yaml").write_text(meta)
-        (mine / "schema.json").write_text("{}")
-        head = f"# target: {target}\napiVersion: apps/v1\nkind: Deployment\n"
-        (mine / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
-        return self._replace(library=load_library(folder))
-
-    def on_nodes(self, *names: str) -> "Site":
-        """With only these nodes and what runs on them."""
-        nodes = tuple(node for node in self.state.nodes if node.name in names)
-        pods = tuple(pod for pod in self.state.pods if pod.node in names)
-        return self._replace(state=self.state._replace(nodes=nodes, pods=pods))
-
-    def applied(self) -> "Site":
-        """After the plan: its objects, and for every GPU target as many pods as it asks for, on the first nodes."""
-        plan = self.plan()
-        objects = {**self.state.objects, **{target.key: target.after for target in plan.targets}}
-        deployments = [target for target in plan.targets if target.key.kind == "Deployment"]
-        sides = {target.name: target for target in deployments if target.role in ("rayWorker", "celery")}
-        pods = [pod for pod in self.state.pods if pod.owner not in sides]
-        free = [node for node in self.state.nodes if "nvidia.com/gpu.product" in node.labels]
-        running = [name for name, target in sides.items() for _ in range(target.after["spec"].get("replicas", 1))]
-        pods += [
-            Pod(free[number % len(free)].name, name, amounts({"nvidia.com/gpu": "1"}))
-            for number, name in enumerate(running)
-        ]
-        return self._replace(state=self.state._replace(objects=objects, pods=tuple(pods)))
+from tests.support.example_stacks import Site, environments
 
 
 @pytest.fixture(scope="session")

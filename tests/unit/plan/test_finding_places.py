@@ -8,7 +8,7 @@ import pytest
 from modelyard.catalog import load_library
 from modelyard.findings import Severity
 from modelyard.stack import load
-from tests.unit.environments import ROOT
+from tests.support.example_stacks import ROOT
 
 TEMPLATE = "patches/zz-mine/v1/patch.yaml.j2"
 META = "patches/zz-mine/v1/meta.yaml"

@@ -13,7 +13,7 @@ from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack.config import PatchChoice
 from modelyard.workloads.training.backend import HeadService
-from tests.unit.plan.conftest import Site
+from tests.support.example_stacks import Site
 
 HEAD, WORKER, SERVICE = "deployment-ray-head", "deployment-ray-model-training-worker", "deployment-model-service"
 LEDGER = "modelyard.dev/ledger"

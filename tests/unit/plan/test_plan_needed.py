@@ -9,7 +9,7 @@ from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
-from tests.unit.plan.conftest import TODAY, Site
+from tests.support.example_stacks import TODAY, Site
 
 SERVERS = Notebooks(
     image="images.example.com/notebook:1",

@@ -9,7 +9,7 @@ import pytest
 from modelyard.catalog import load_library
 from modelyard.findings import Severity
 from modelyard.stack.config import PatchChoice
-from tests.unit.environments import ROOT
+from tests.support.example_stacks import ROOT
 
 RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"

@@ -8,7 +8,7 @@ import pytest
 from modelyard.findings import Severity
 from modelyard.policy import judging, loading
 from modelyard.timelimit import TimeBudget
-from tests.unit.policy.conftest import Project
+from tests.support.policy_project import Project
 
 NAMESPACE = "modelyard:policy: {rules: {POL112: {params: {allow: [other]}}}}"
 HEAD = "deployment-ray-head"

@@ -6,7 +6,7 @@ import pytest
 
 from modelyard.explanations import explanations
 from modelyard.policy.rules import PARTS
-from tests.unit.policy.conftest import Project
+from tests.support.policy_project import Project
 
 PAGES = {code: page.body for code, page in explanations().items() if code.startswith("POL")}
 

@@ -10,7 +10,7 @@ import pytest
 
 from modelyard.policy import judging, loading
 from modelyard.timelimit import TimeBudget
-from tests.unit.policy.conftest import RULE, Project
+from tests.support.policy_project import RULE, Project
 
 PASS = "return ()"
 

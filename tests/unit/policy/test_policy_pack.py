@@ -6,24 +6,12 @@ from typing import Any
 
 import pytest
 
-from modelyard.policy.loading import policies_of
-from modelyard.policy.pack import Pack
-from modelyard.policy.resources import ROOT as STACK
 from modelyard.policy.resources import Resource
-from tests.unit.policy.conftest import TODAY, Project
+from tests.support.policy_project import Project
+from tests.support.policy_resources import Run, resource, root
 
 HEAD = "deployment-ray-head"
 DEPLOYMENT, PATCH = "kubernetes:apps/v1:Deployment", "kubernetes:apps/v1:DeploymentPatch"
-
-
-def resource(
-    kind: str, name: str, props: Mapping[str, Any], stack: str = "dev", project: str = "modelyard"
-) -> Resource:
-    return Resource(f"urn:pulumi:{stack}::{project}::{kind}::{name}", kind, name, props, True)
-
-
-def root(stack: str = "dev", project: str = "modelyard") -> Resource:
-    return resource(STACK, f"{project}-{stack}", {}, stack, project)
 
 
 SIZED = {"resources": {"limits": {"cpu": "2", "memory": "16Gi"}}}
@@ -39,34 +27,6 @@ def head(
     if labels is not None:
         metadata["labels"] = labels
     return resource(kind, HEAD, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
-
-
-class Run:
-    """One run of an engine: every policy sees every resource, as Pulumi does it."""
-
-    def __init__(
-        self, project: Project, config: Mapping[str, Mapping[str, Any]] | None = None, today: date = TODAY
-    ) -> None:
-        policies_of.cache_clear()
-        self.pack = Pack(project.root, today)
-        self.config = config or {}
-        self.off = {name for name, value in self.config.items() if value.get("enforcementLevel") == "disabled"}
-        self.levels = {listed.name: listed.level for listed in self.pack.policies()}
-
-    def __call__(self, *sent: Resource, live: tuple[Resource, ...] = ()) -> dict[str, list[str]]:
-        """The messages by policy; nothing is live where nothing is said."""
-        found: dict[str, list[str]] = {}
-        running = [one for one in self.pack.policies() if one.level != "disabled" and one.name not in self.off]
-        for one in sent:
-            for listed in running:
-                if not listed.of_stack:
-                    said = self.pack.of_resource(listed.name, one, self.config.get(listed.name, {}))
-                    found.setdefault(listed.name, []).extend(said)
-        for listed in running:
-            if listed.of_stack:
-                told = self.pack.of_stack(listed.name, live or sent, self.config.get(listed.name, {}))
-                found.setdefault(listed.name, []).extend(message for message, _ in told)
-        return {name: said for name, said in found.items() if said}
 
 
 @pytest.fixture

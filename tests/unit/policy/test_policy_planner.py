@@ -14,7 +14,7 @@ from modelyard.policy.resources import Resource, subject
 from modelyard.promql.queries import _CODES as QUERIES
 from modelyard.stack import Stack, load, load_text
 from modelyard.workloads import facts, workloads
-from tests.unit.policy.conftest import ROOT
+from tests.support.project_copies import ROOT
 
 BASE = {"modelyard:platform": {"release": "23.10"}, "modelyard:gpu": {"model": "A10"}}
 NOT_REACHABLE = {"GPU006", "CEL007"}

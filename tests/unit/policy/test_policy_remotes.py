@@ -6,9 +6,9 @@ import pytest
 
 from modelyard.findings import Finding
 from modelyard.policy.resources import Resource
-from tests.unit.policy.conftest import Project
-from tests.unit.policy.test_policy_pack import Run, resource, root
-from tests.unit.projects import SERVICE, SERVING, serving
+from tests.support.policy_project import Project
+from tests.support.policy_resources import Run, resource, root
+from tests.support.project_copies import SERVICE, SERVING, serving
 
 CLUSTER = '{controller: "https://10.8.0.5:6443", context: farm}'
 FAR = f"modelyard:resources: [{{name: far, type: runtime, remote: {{cluster: {CLUSTER}}}}}]"

@@ -7,7 +7,7 @@ import pytest
 from modelyard.cluster.pool_objects import RunObjects
 from modelyard.runs.pool.logs import of_part, sources
 from modelyard.runs.pool.runs import Run, near_runs, runs_of
-from tests.pool import LONG_AGO, RECENTLY, condition, job, pod, spec
+from tests.support.pool_objects import DONE, FAILED, LONG_AGO, RECENTLY, UP, condition, job, pod, spark, spec, stage
 
 LATE = {"reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline"}
 
@@ -23,19 +23,6 @@ def ray(name: str, suspend: bool = False, **status: Any) -> dict[str, Any]:
         "spec": {"suspend": suspend, "rayClusterSpec": {**head, **workers}},
     }
     return body | {"status": status}
-
-
-def spark(name: str, suspend: bool = False, state: str = "", message: str = "", **status: Any) -> dict[str, Any]:
-    """A SparkApplication with three executors of two GPUs."""
-    body = job(name, suspend=suspend)
-    gpu = {"name": "nvidia.com/gpu", "quantity": 2}
-    application = {"state": state, **({"errorMessage": message} if message else {})}
-    return body | {
-        "apiVersion": "sparkoperator.k8s.io/v1beta2",
-        "kind": "SparkApplication",
-        "spec": {"suspend": suspend, "driver": {"cores": 1}, "executor": {"instances": 3, "gpu": gpu}},
-        "status": {**({"applicationState": application} if state else {}), **status},
-    }
 
 
 def runs(*bodies: dict[str, Any]) -> tuple[Run, ...]:
@@ -140,29 +127,6 @@ def test_a_notebooks_run_is_called_as_its_job() -> None:
     assert runs(body)[0].name == "train-abc12"
 
 
-def stage(name: str, *, state: str = "", **more: Any) -> dict[str, Any]:
-    """A part of the run ``nightly-1`` of a pipeline; without a state it is what starts the stages."""
-    body = job(
-        f"nightly-1-{name}" if state else "nightly-1", queue="modelyard-held" if state == "held" else "vision", **more
-    )
-    body["metadata"]["labels"] |= {"modelyard.dev/pipeline": "nightly", "modelyard.dev/pipeline-run": "nightly-1"}
-    if state:
-        body["metadata"]["labels"]["modelyard.dev/stage"] = name
-    else:
-        for label in ("job", "run"):
-            del body["metadata"]["labels"][f"modelyard.dev/{label}"]
-        del body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
-        body["spec"]["template"]["spec"] = spec(0)
-    if state:
-        body["metadata"]["annotations"] = {"modelyard.dev/queue": "vision"}
-    if state == "queued":
-        body["metadata"]["annotations"]["modelyard.dev/released"] = "nightly-1"
-    return body
-
-
-DONE = {"conditions": [condition("Complete")]}
-FAILED = {"conditions": [condition("Failed", reason="PodFailurePolicy")]}
-UP = {"active": 1, "ready": 1, "startTime": LONG_AGO}
 BEGINS = {"active": 1, "ready": 0, "startTime": LONG_AGO}
 
 

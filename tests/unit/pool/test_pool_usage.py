@@ -10,7 +10,7 @@ import pytest
 from modelyard.probes.prometheus import server
 from modelyard.promql.parse import parse
 from modelyard.runs.pool.usage import Known, busy_gpus, queries
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 
 class Metrics:

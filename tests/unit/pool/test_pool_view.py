@@ -11,7 +11,8 @@ from modelyard.runs.pool.usage import Known
 from modelyard.runs.pool.values import Idle
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
-from tests.pool import (
+from tests.support.example_stacks import environments
+from tests.support.pool_objects import (
     LONG_AGO,
     NOW,
     RECENTLY,
@@ -26,7 +27,6 @@ from tests.pool import (
     waits,
     workload,
 )
-from tests.unit.environments import environments
 
 TEAMS = (Team("vision", ()), Team("speech", (), namespace="speech-ml"))
 

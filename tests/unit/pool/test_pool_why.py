@@ -10,10 +10,14 @@ from modelyard.runs.pool import Diagnosis, runs_of, why
 from modelyard.runs.pool.diagnosis import Cause
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
-from tests.pool import (
+from tests.support.example_stacks import environments
+from tests.support.pool_objects import (
+    DONE,
+    FAILED,
     LONG_AGO,
     NOW,
     RECENTLY,
+    UP,
     cluster_queue,
     condition,
     flavor,
@@ -21,12 +25,12 @@ from tests.pool import (
     local_queue,
     node,
     pod,
+    spark,
     spec,
+    stage,
     waits,
     workload,
 )
-from tests.unit.environments import environments
-from tests.unit.pool.test_pool_runs import DONE, FAILED, UP, spark, stage
 
 SHORT = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a10, 1 more needed"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.preview.revisions import RevisionError
-from tests.unit.preview.conftest import Repository
+from tests.support.git_repository import Repository
 
 INSIDE = (
     ".", "./", "stacks/..", "stacks", "stacks/", "./stacks", "stacks/../stacks", "stacks/./../stacks//", "patches/..",

@@ -14,7 +14,7 @@ import pytest
 from modelyard.preview import git as reading
 from modelyard.preview.git import tree
 from modelyard.preview.revisions import RevisionError, between, laid_out
-from tests.unit.preview.conftest import Repository
+from tests.support.git_repository import Repository
 
 CHANGE = ("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
 

@@ -10,8 +10,7 @@ from modelyard.report.html import html_page
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.text import preview_text
-from tests.unit.preview.test_preview_submitted import FAR
-from tests.unit.projects import ROOT, serving
+from tests.support.project_copies import FAR, ROOT, serving
 
 FILE = "stacks/Pulumi.dev.yaml"
 

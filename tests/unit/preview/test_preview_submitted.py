@@ -10,6 +10,7 @@ from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import LEAST, preview_markdown
 from modelyard.report.preview.text import preview_text
 from modelyard.workloads.environments.locks import locked, made_of
+from tests.support.project_copies import FAR
 
 WORK = """config:
   modelyard:runtime: {image: "images.example.com/jobs:1"}
@@ -154,13 +155,6 @@ def test_of_a_new_stack_its_jobs_are_told_and_not_how_it_is_applied(work: Any) -
     assert [one.status for one in stack.submissions] == ["added"] * len(stack.submissions)
     assert "job fit" in {f"{one.kind} {one.name}" for one in stack.submissions}
     assert "apply" not in {one.kind for one in stack.submissions}
-
-
-FAR = """  modelyard:resources:
-    - name: far
-      type: training
-      remote: {cluster: {controller: "https://10.8.0.5:6443", context: far, quota: {cpu: 8, memory: 32Gi, gpus: 1}}}
-"""
 
 
 def test_the_objects_of_a_remote_cluster_are_told_as_such(repository: Any) -> None:

@@ -11,8 +11,8 @@ import pytest
 from modelyard.kube.state import ClusterState, Node, Pod
 from modelyard.plan.project import Planned, plan_recorded
 from modelyard.preview.topology import MANY_NODES, Running, Scene, Topology, topology, topology_to_json
-from tests.unit.preview.conftest import Repository
-from tests.unit.projects import ROOT
+from tests.support.git_repository import Repository
+from tests.support.project_copies import ROOT
 
 CELERY = "deployment-model-training-tasks-gpu"
 RAY = "deployment-ray-model-training-worker"

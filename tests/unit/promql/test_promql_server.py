@@ -28,7 +28,7 @@ from modelyard.probes.prometheus import (
     server,
 )
 from modelyard.promql.queries import Query
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
 SECRET = "s3cret-w0rd"

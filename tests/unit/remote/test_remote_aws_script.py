@@ -5,7 +5,7 @@ import json
 import shlex
 import shutil
 import subprocess
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -15,21 +15,7 @@ import pytest
 from modelyard.workloads.remote.aws_job import Place, RemoteJob, problems
 from modelyard.workloads.remote.aws_script import MOST, user_data
 from modelyard.workloads.remote.script import checksums
-
-JOB = RemoteJob(
-    name="train-7",
-    account="123456789012",
-    region="eu-west-1",
-    instance_type="g5.2xlarge",
-    subnet="subnet-0a1b",
-    vpc="vpc-0a1b",
-    image="210987654321.dkr.ecr.eu-central-1.amazonaws.com/team/train:7",
-    command=("train", "--name", "it's $HOME; `id`\n*", ""),
-    read=Place("ml-data", "sets/7/"),
-    write=Place("ml-models", "jobs/train-7/"),
-    launched=datetime(2026, 11, 22, 9, 30, tzinfo=UTC),
-    limit=3601,
-)
+from tests.support.remote_stack import JOB
 
 # The programs of a pipe run at the same time, and bash writes line by line.
 FAKE = """#!/bin/bash

@@ -14,7 +14,7 @@ from modelyard.stack import Stack, load_text
 from modelyard.workloads.remote import check_remote
 from modelyard.workloads.remote.copies import copy_jobs
 from modelyard.workloads.remote.launch import launch_files, launches
-from tests.unit.remote.test_remote_scripts import AWS, tree
+from tests.support.remote_storage import AWS, tree
 
 EXPORT = "exportFrom: {claim: datasets, path: raw/churn, secret: pond-write}"
 IMPORT = "importTo: {claim: models, path: remote, secret: pond-read, image: registry.example/copier:2}"

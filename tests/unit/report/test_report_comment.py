@@ -12,7 +12,7 @@ from modelyard.preview import FieldDiff, StackDiff
 from modelyard.preview.values import Relaxed, Revision, Waived
 from modelyard.report.preview.markdown import LEAST, LIMIT, least, preview_markdown
 from modelyard.report.preview.text import preview_text
-from tests.unit.report.test_report_preview import finding, preview, stack, target
+from tests.support.preview_values import finding, preview, stack, target
 
 CODES = tuple(f"RES{number:03}" for number in range(1, 61))
 

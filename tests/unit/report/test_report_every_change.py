@@ -18,7 +18,7 @@ from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.text import preview_text
 from modelyard.report.style import Style
 from modelyard.report.terminal import plan_text
-from tests.unit.report.test_report_preview import preview, stack, target
+from tests.support.preview_values import preview, stack, target
 
 SCHEMA = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
 OWN = {PATCHES_ANNOTATION, MODE_ANNOTATION, *ENGINE_ANNOTATIONS}

@@ -1,40 +1,17 @@
 """Previews as text and as comments: everything told once, nothing too long, nothing that steers its reader."""
 
 import re
-from typing import Any
 
 import pytest
 
-from modelyard.findings import Finding, Severity
+from modelyard.findings import Severity
 from modelyard.kube import merge
-from modelyard.preview import FieldDiff, Preview, StackDiff, TargetDiff, VersionDiff
-from modelyard.preview.values import Revision
+from modelyard.preview import FieldDiff, VersionDiff
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import LIMIT, MARK, preview_markdown
 from modelyard.report.preview.text import preview_text
 from modelyard.report.style import Style
-
-MEMORY = merge.Path.parse("spec.template.spec.containers[name=worker].resources.limits.memory")
-
-
-def target(name: str = "deployment-worker", after: Any = "48Gi", **changes: Any) -> TargetDiff:
-    fields = (FieldDiff(MEMORY, "32Gi", after, "ray-worker@v1"),)
-    return TargetDiff(name, "Deployment", "changed", fields, (), 1, (1, 1), (1, 1))._replace(**changes)
-
-
-def stack(name: str, *targets: TargetDiff, **changes: Any) -> StackDiff:
-    made = StackDiff(name, f"stacks/Pulumi.{name}.yaml", "changed", "Ray", targets, (), (), (), False, False)
-    return made._replace(**changes)
-
-
-def preview(*stacks: StackDiff, unchanged: tuple[str, ...] = ()) -> Preview:
-    return Preview(Revision("main", "a" * 40), Revision("working tree", "b" * 40), stacks, unchanged)
-
-
-def finding(summary: str = "too little", **changes: Any) -> Finding:
-    return Finding("RES001", Severity.ERROR, summary, stack="dev", file="stacks/Pulumi.dev.yaml", line=3)._replace(
-        **changes
-    )
+from tests.support.preview_values import finding, preview, stack, target
 
 
 def test_alike_changes_of_many_stacks_are_one_section() -> None:

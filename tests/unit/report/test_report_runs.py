@@ -4,7 +4,7 @@ from modelyard.cluster.pool_objects import RunObjects
 from modelyard.report.runs import runs_text
 from modelyard.report.style import Style
 from modelyard.runs.pool.runs import runs_of
-from tests.pool import LONG_AGO, NOW, job
+from tests.support.pool_objects import LONG_AGO, NOW, job
 
 
 def test_the_state_is_painted_and_no_name_that_has_it() -> None:

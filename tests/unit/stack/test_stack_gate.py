@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from modelyard.stack.checks import check
 from modelyard.stack.explain import explain
 from modelyard.stack.schema import is_valid
-from tests.unit.stack.mistakes import CASES
+from tests.support.invalid_stack_cases import CASES
 
 VALUES = st.one_of(
     st.none(),

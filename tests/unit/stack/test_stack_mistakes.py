@@ -6,7 +6,7 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.stack import codes, load_text
-from tests.unit.stack.mistakes import CASES, FILES
+from tests.support.invalid_stack_cases import CASES, FILES
 
 BASE_LINES = 3
 

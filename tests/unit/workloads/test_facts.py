@@ -16,7 +16,7 @@ from modelyard.stack.schema import schema_text
 from modelyard.workloads import FACTS, fact_at, facts, source_of, stack_facts, workloads
 from modelyard.workloads.facts.fact import Fact, nested
 from modelyard.workloads.facts.remote import REMOTE
-from tests.unit.projects import ROOT
+from tests.support.project_copies import ROOT
 
 STACKS = ("dev", "staging", "prod")
 ROLES = ("apiServer.", "modelService.", "rayHead.", "rayWorker.", "celery.")

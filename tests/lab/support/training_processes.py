@@ -1,0 +1,379 @@
+"""What trains: Celery and Ray in an environment of their own, and the processes that run in the lab's simulated pods.
+
+A pod of the lab runs nothing. Here each running pod of a training backend has a process, as its container would be, and
+a pod that is told to stop loses it at once: whatever it did is lost then.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from lab import Lab
+from tests.lab.support.environment import NAMESPACE
+from tests.lab.support.program_environments import programs
+from tests.lab.support.prometheus_server import free_port
+from tests.lab.support.rabbitmq_broker import QUEUE
+from tests.support.web_servers import Quiet, listening
+
+START = 120
+"""Seconds until a program answers."""
+TASKS = """\
+import os, time
+from celery import Celery
+
+app = Celery("training", broker=os.environ["BROKER"])
+# As the platform's: a job is acknowledged when it is done, and a worker takes one at a time.
+app.conf.update(
+    task_acks_late=True,
+    worker_prefetch_multiplier=1,
+    task_default_queue=os.environ["QUEUE"],
+    broker_connection_retry_on_startup=True,
+    task_ignore_result=True,
+)
+
+
+def write(name, word):
+    with open(os.path.join(os.environ["JOBS"], name), "a") as stream:
+        stream.write(word + "\\n")
+
+
+def until_released(name):
+    for _ in range(3000):
+        if os.path.exists(os.path.join(os.environ["JOBS"], "..", "release-" + name)):
+            return
+        time.sleep(0.1)
+
+
+@app.task(name="train")
+def train(name):
+    write(name, "begin")
+    until_released(name)
+    write(name, "end")
+"""
+TRAIN = """\
+import os, sys, time
+folder, name = sys.argv[1:]
+
+def write(word):
+    with open(os.path.join(folder, name), "a") as stream:
+        stream.write(word + "\\n")
+
+write("begin")
+for _ in range(3000):
+    if os.path.exists(os.path.join(folder, "..", "release-" + name)):
+        break
+    time.sleep(0.1)
+write("end")
+"""
+
+
+class Results:
+    """What jobs wrote down: each begins in a file of its own, and ends there once it is released."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def release(self, *names: str) -> None:
+        """Lets jobs come to their end."""
+        for name in names:
+            (self.folder.parent / f"release-{name}").touch()
+
+    def of(self, name: str) -> str:
+        """``begin end`` for a job that ran once."""
+        path = self.folder / name
+        return " ".join(path.read_text().split()) if path.exists() else ""
+
+    def all(self) -> dict[str, str]:
+        """By name."""
+        return {path.name: self.of(path.name) for path in sorted(self.folder.iterdir())}
+
+
+class Celery:
+    """The programs of Celery at a broker."""
+
+    def __init__(self, folder: Path, broker: str, results: Results) -> None:
+        self._bin = programs("jobs")
+        self._folder = folder
+        folder.mkdir()
+        (folder / "tasks.py").write_text(TASKS)
+        self._env = os.environ | {"BROKER": broker, "QUEUE": QUEUE, "JOBS": str(results.folder)}
+
+    def submit(self, name: str) -> None:
+        """A training request."""
+        code = f"from tasks import train; train.delay({name!r})"
+        subprocess.run([self._bin / "python", "-c", code], cwd=self._folder, env=self._env, check=True, timeout=60)
+
+    def work(self, name: str) -> "subprocess.Popen[bytes]":
+        """A worker."""
+        options = ("--concurrency=1", "--pool=solo", "--without-gossip", "--without-mingle", f"--hostname={name}@lab")
+        command = [str(self._bin / "celery"), "--app=tasks", "worker", *options]
+        return _spawn(command, self._folder / f"{name}.log", self._folder, self._env)
+
+
+class Ray:
+    """The head of a Ray cluster with its dashboard, and nodes with one GPU each."""
+
+    def __init__(self, folder: Path, results: Results) -> None:
+        self._bin = programs("jobs")
+        self._folder, self._results = folder, results
+        folder.mkdir()
+        (folder / "train.py").write_text(TRAIN)
+        self._gcs = free_port()
+        self.dashboard = f"http://127.0.0.1:{(port := free_port())}"
+        # The sockets of a session lie below it, and their paths have to be short.
+        self.session = Path(tempfile.mkdtemp(prefix="ray-"))
+        # On a busy machine its own helpers take longer than it waits for.
+        self._env = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_agent_register_timeout_ms": "300000"}
+        options = (f"--port={self._gcs}", "--dashboard-host=127.0.0.1", f"--dashboard-port={port}")
+        place = f"--temp-dir={self.session}"
+        self.head = self._start("head", "--head", *options, place, "--num-cpus=0", "--num-gpus=0")
+
+    def _start(self, name: str, *options: str) -> "subprocess.Popen[bytes]":
+        # Ports that it chooses itself it waits for, and not for long.
+        ports = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
+        chosen = [f"--{each}-port={free_port()}" for each in ports]
+        command = [str(self._bin / "ray"), "start", "--block", "--disable-usage-stats", *chosen, *options]
+        return _spawn(command, self._log(name), self._folder, self._env)
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+    def work(self, name: str) -> "subprocess.Popen[bytes]":
+        """A node with a GPU."""
+        return self._start(name, f"--address=127.0.0.1:{self._gcs}", "--num-cpus=2", "--num-gpus=1")
+
+    def api(self, method: str = "GET", body: Any = None) -> Any:
+        """The jobs API."""
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{self.dashboard}/api/jobs/", data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with build_opener(ProxyHandler({})).open(request, timeout=30) as said:
+                return json.load(said)
+        except HTTPError as error:
+            raise AssertionError(f"HTTP {error.code}: {error.read().decode()}") from error
+
+    def submit(self, name: str) -> None:
+        """A training request that needs a GPU."""
+        train = f"{self._bin / 'python'} {self._folder / 'train.py'} {self._results.folder} {name}"
+        self.run(name, train, 1)
+
+    def run(self, name: str, entrypoint: str, gpus: int = 0) -> None:
+        """A job with its command; without GPUs the head runs it."""
+        body = {"entrypoint": entrypoint, "entrypoint_num_gpus": gpus, "submission_id": name}
+
+        def taken() -> bool:
+            # Until the head's agent is up nobody takes jobs, and the answer is an error of the server's.
+            try:
+                self.api("POST", body)
+            except AssertionError as error:
+                assert str(error).startswith("HTTP 500"), error
+                return name in self.states()
+            return True
+
+        until(f"a place for {name}", taken)
+
+    def drive(self, folder: Path) -> "subprocess.Popen[bytes]":
+        """A driver of its own, which stays connected without work."""
+        code = f"import ray, time; ray.init(address='127.0.0.1:{self._gcs}', log_to_driver=False); time.sleep(600)"
+        return _spawn([str(self._bin / "python"), "-c", code], self._log("driver"), folder, self._env)
+
+    def nodes(self, state: str = "ALIVE") -> int:
+        """Nodes in a state by the head. One that is killed counts as alive for some 15 seconds more."""
+        with build_opener(ProxyHandler({})).open(f"{self.dashboard}/api/v0/nodes", timeout=30) as said:
+            found = json.load(said)["data"]["result"]["result"]
+        return sum(node["state"] == state for node in found)
+
+    def states(self) -> dict[str, str]:
+        """State of each submitted job."""
+        return {job["submission_id"]: job["status"] for job in self.api() if job["submission_id"]}
+
+    def wait(self) -> None:
+        """Waits until the jobs API answers."""
+        until("the dashboard of Ray", self._answers, START)
+
+    def _answers(self) -> bool:
+        assert self.head.poll() is None, self._log("head").read_text()
+        try:
+            return isinstance(self.api(), list)
+        except (OSError, AssertionError):
+            return False
+
+
+def _spawn(command: list[str], log: Path, folder: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    with log.open("ab") as stream:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd=folder,
+            env=dict(env),
+            start_new_session=True,
+        )
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    """Ends a process and all that it started, at once."""
+    family = _below(process.pid)
+    for pid in family:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    process.wait()
+
+
+def _below(pid: int) -> list[int]:
+    """A process and its children, and theirs."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            parents.setdefault(parent, []).append(int(folder.name))
+    found = [pid]
+    for each in found:
+        found.extend(parents.get(each, ()))
+    return found
+
+
+def until(what: str, ready: Callable[[], bool], within: float = 60) -> None:
+    """Waits until something is so."""
+    end = time.monotonic() + within
+    while not ready():
+        assert time.monotonic() < end, f"waited {within} s in vain for {what}"
+        time.sleep(0.1)
+
+
+class Stopped(NamedTuple):
+    """A pod that lost its process."""
+
+    app: str
+    at: float
+    """Seconds of the monotonic clock."""
+
+
+class Containers:
+    """Runs a process for each running pod of the training backends; ``stopped`` has those that ended."""
+
+    def __init__(self, lab: Lab, sides: Mapping[str, Callable[[str], "subprocess.Popen[bytes]"]]) -> None:
+        self._lab, self._sides = lab, sides
+        self._running: dict[str, tuple[str, subprocess.Popen[bytes]]] = {}
+        self._over = threading.Event()
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._watch)
+        self.stopped: list[Stopped] = []
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.2):
+            try:
+                self._look()
+            except Exception as error:  # shown where the test ends
+                self._error = error
+                return
+
+    def _look(self) -> None:
+        found = self._lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods").body["items"]
+        wanted = {}
+        for pod in found:
+            app = pod["metadata"]["labels"].get("app.kubernetes.io/name")
+            runs = pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+            if app in self._sides and runs:
+                wanted[pod["metadata"]["name"]] = app
+        for name in self._running.keys() - wanted.keys():
+            app, process = self._running.pop(name)
+            kill(process)
+            self.stopped.append(Stopped(app, time.monotonic()))
+        # A container that ended by itself starts again.
+        ended = {name for name, (_, process) in self._running.items() if process.poll() is not None}
+        for name in (wanted.keys() - self._running.keys()) | ended:
+            self._running[name] = (wanted[name], self._sides[wanted[name]](name))
+
+    def count(self, app: str) -> int:
+        """Processes of a side."""
+        return sum(side == app for side, _ in list(self._running.values()))
+
+    def __enter__(self) -> "Containers":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        for _, process in self._running.values():
+            kill(process)
+        if self._error is not None:
+            raise self._error
+
+
+class Names:
+    """An HTTP proxy that leads whatever it is asked for to one address, as the names of Services would."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        """Of the proxy."""
+        self.lead_to = ""
+        """URL without a path; empty: nothing answers."""
+
+
+class _Leading(Quiet):
+    names: Names
+
+    def do_GET(self) -> None:
+        self._lead()
+
+    def do_POST(self) -> None:
+        self._lead()
+
+    def _lead(self) -> None:
+        asked = urlsplit(self.path)
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length) if length else None
+        kept = {name: text for name, text in self.headers.items() if name in ("Content-Type", "Accept")}
+        address = f"{self.names.lead_to}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+        status, said = 502, b""
+        with suppress(OSError, ValueError):
+            try:
+                with build_opener(ProxyHandler({})).open(
+                    Request(address, body, kept, method=self.command), timeout=30
+                ) as answer:
+                    status, said = answer.status, answer.read()
+            except HTTPError as error:
+                status, said = error.code, error.read()
+        with suppress(ConnectionError):
+            self.answer(said, status)
+
+
+@contextmanager
+def names() -> Iterator[Names]:
+    """A proxy in the place of the names of Services, until the end."""
+    made = Names()
+    with listening(type("Leading", (_Leading,), {"names": made})) as made.url:
+        yield made
+
+
+@contextmanager
+def ray_cluster(folder: Path, results: Results) -> Iterator[Ray]:
+    """A Ray cluster that answers, without nodes that could train."""
+    ray = Ray(folder, results)
+    try:
+        ray.wait()
+        yield ray
+    finally:
+        kill(ray.head)
+        shutil.rmtree(ray.session, ignore_errors=True)
