@@ -8,7 +8,7 @@ LOCK ?= dev
 BIN := .venv/bin
 READY := .venv/.$(LOCK)
 
-.PHONY: help setup demo test golden test-browser lint lab up down test-lab bench docs lock clean
+.PHONY: help setup demo bytecode test golden test-browser lint lab up down test-lab bench docs lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,12 @@ lint: $(READY) ## ruff, mypy --strict, the import contracts, and the words of th
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python docs/prose.py
 
-test: lint ## lint, then the fast tests
+# Tests start the command line thousands of times. Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each start
+# would compile what was edited since the setup: a third of the time of a plan, an eighth of that of an apply.
+bytecode: $(READY)
+	@$(BIN)/python -m compileall -q modelyard components policies lab
+
+test: lint bytecode ## lint, then the fast tests
 	@$(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
 
 golden: $(READY) ## write what verbs print into tests/golden again; read the difference in review
@@ -47,7 +52,7 @@ golden: $(READY) ## write what verbs print into tests/golden again; read the dif
 test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser
 
-lab: $(READY) ## build the lab's tools that are missing (20 minutes once, then a moment)
+lab: bytecode ## build the lab's tools that are missing (20 minutes once, then a moment)
 	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
 	@$(BIN)/modelyard-lab build
 
