@@ -68,6 +68,7 @@ def kubectl(env: Environment, *words: str, stdin: str | None = None) -> None:
     env.lab.kubectl(*words, "--namespace", NAMESPACE, stdin=stdin)
 
 
+@pytest.mark.quick
 def test_an_edit_is_told_with_who_and_when(dev: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = dev.deployment(SERVICE)["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"]
     monkeypatch.setenv("KUBE_EDITOR", f'sed -i \'s/^            cpu: "{limit}"$/            cpu: "7"/\'')

@@ -80,6 +80,7 @@ def test_a_dry_run_makes_nothing(env: Environment) -> None:
     assert runs(env, "jobs", document["run"]) == []
 
 
+@pytest.mark.quick
 def test_a_run_runs_to_its_end_and_takes_its_names_with_it(env: Environment) -> None:
     said = env.modelyard("job", "submit", "dev", "train").stdout
     run = said.split()[0]

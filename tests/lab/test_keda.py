@@ -21,9 +21,9 @@ RAY, CELERY = (
 SCALERS = [ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, f"{side}-training") for side in ("celery", "ray")]
 AUTOSCALERS = "apis/autoscaling/v2/…/horizontalpodautoscalers"
 COOLDOWN = 3
+"""Seconds."""
 LONG = 30
 """Seconds: a cooldown that lasts until the fallback begins."""
-"""Seconds."""
 WINDOW = "3s:1s"
 """In place of half an hour."""
 
@@ -141,6 +141,7 @@ def celery(site: Site) -> None:
     site.wait_for(CELERY, 1)
 
 
+@pytest.mark.quick
 def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -> None:
     env = site.env
     plan = env.plan()

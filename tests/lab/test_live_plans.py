@@ -57,6 +57,7 @@ def findings(plan: Plan, code: str) -> list[Any]:
     return [finding for finding in plan.findings if finding.code == code]
 
 
+@pytest.mark.quick
 def test_the_server_says_what_the_offline_rules_say(dev: Environment) -> None:
     """Against the recorded platform and against the server, the plan is the same to the last owner."""
     live = dev.plan()
@@ -99,6 +100,7 @@ def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None
     assert findings(dev.plan(), "OWN010") == []
 
 
+@pytest.mark.quick
 def test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent(dev: Environment) -> None:
     apply(dev, *policy("object.spec.replicas <= 1", "at most one replica"))
     try:

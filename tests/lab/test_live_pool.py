@@ -96,6 +96,7 @@ def running(env: Environment) -> str:
     return run
 
 
+@pytest.mark.quick
 def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env: Environment) -> None:
     first = submit(env)
     env.lab.wait("the first run", lambda: state(env, first) == "running")

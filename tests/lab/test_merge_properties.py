@@ -25,6 +25,7 @@ def server(lab: Lab) -> Iterator[Server]:
         yield started
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_writes(server: Server, seed: str) -> None:
     """What fails here is printed as a case, ready for a file of tests/conformance/cases."""

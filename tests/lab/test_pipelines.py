@@ -168,6 +168,7 @@ def test_a_dry_run_makes_nothing(env: Environment) -> None:
     assert found(env, "jobs", submitted(env, "nightly", "--dry-run")) == {}
 
 
+@pytest.mark.quick
 def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Environment) -> None:
     run = submitted(env, "nightly")
     jobs = found(env, "jobs", run)

@@ -81,6 +81,7 @@ def test_a_rule_stops_a_preview(dev: Environment) -> None:
     assert "Traceback" not in words(done)
 
 
+@pytest.mark.quick
 def test_a_rule_stops_an_update_before_anything_is_sent(dev: Environment) -> None:
     versions = {body["metadata"]["name"]: body["metadata"]["resourceVersion"] for body in deployments(dev)}
     add(dev, OUTSIDE)

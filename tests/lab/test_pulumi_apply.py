@@ -34,6 +34,7 @@ def versions(env: Environment) -> dict[str, str]:
     return {target.name: env.deployment(target.name)["metadata"]["resourceVersion"] for target in env.plan().targets}
 
 
+@pytest.mark.quick
 def test_an_approved_plan_is_applied_as_it_is(dev: Environment) -> None:
     plan = dev.plan()
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
@@ -71,6 +72,7 @@ def test_the_bare_engine_and_apply_share_one_state(dev: Environment) -> None:
     assert "5 same" in done.stdout
 
 
+@pytest.mark.quick
 def test_a_plan_is_stale_when_the_cluster_moved(dev: Environment) -> None:
     dev.edit("replicas: 2", "replicas: 3")
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
@@ -182,6 +184,7 @@ def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
     assert dev.plan().changed == ()
 
 
+@pytest.mark.quick
 def test_destroy_gives_every_field_up(dev: Environment) -> None:
     targets = dev.plan().targets
     done = dev.modelyard("destroy", "dev", "--yes", "--json")

@@ -159,6 +159,7 @@ def busy(shared: tuple[Environment, Dashboard]) -> Iterator[tuple[Environment, D
     env.stack_file.write_text(before)
 
 
+@pytest.mark.quick
 def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     env.edit("timeout: 3m", "timeout: 4s")

@@ -79,6 +79,7 @@ def one_after_the_other(*names: str) -> list[tuple[str, str, str]]:
     return [(event, "update", name) for name in names for event in ("begin", "end")]
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("side", "turn"), [("celery", by_hand), ("ray", by_config_set)])
 def test_with_gpus_for_both_sides_the_new_one_comes_up_first(dev: Flip, side: str, turn: Any) -> None:
     order = [ROUTE, CELERY, RAY] if side == "celery" else [ROUTE, RAY, CELERY]

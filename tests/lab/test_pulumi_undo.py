@@ -49,6 +49,7 @@ def test_a_bare_destroy_puts_every_target_back(env: Environment) -> None:
     )
 
 
+@pytest.mark.quick
 def test_a_dropped_patch_goes_back_during_an_update(dev: Environment) -> None:
     before = snapshot(dev)
     dev.up()

@@ -150,6 +150,7 @@ LIVE = ("check", "diff", "render", "blame", "ledger")
 """What else plans against the cluster."""
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("verb", LIVE)
 def test_the_account_for_live_plans_is_enough_for_every_verb_that_makes_one(
     verb: str, platform: Environment, tmp_path: Path

@@ -316,6 +316,7 @@ def test_a_flavor_with_a_topology_takes_only_who_asks_for_a_place(env: Environme
     env.lab.wait("a reason to wait", lambda: "only TopologyAwareScheduling" in waiting(env.lab, "bare"))
 
 
+@pytest.mark.quick
 def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, runs: Runs) -> None:
     lab = env.lab
     run = runs.submit("ray")

@@ -134,6 +134,7 @@ def memory(body: dict[str, Any]) -> Any:
     return body["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"].get("memory")
 
 
+@pytest.mark.quick
 def test_there_is_no_moment_at_a_default(bench: Bench) -> None:
     """Replicas would be 1 and the memory without a limit, if a field were dropped before it is given back."""
     bench.install(dict.fromkeys(NAMES, "scaled"))
