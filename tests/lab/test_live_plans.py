@@ -14,8 +14,7 @@ from modelyard.cluster import load_recorded
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.store import plan_to_json
-from tests.lab.support.admission_policy import DEPLOYMENTS, apply, policy
-from tests.lab.support.admission_webhook import mutating
+from tests.lab.support.admission import DEPLOYMENTS, apply, mutating, policy
 from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment, scale
 from tests.lab.support.managed_mode import manage
 from tests.lab.support.refused_apply import refused

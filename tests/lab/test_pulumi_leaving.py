@@ -9,7 +9,7 @@ import yaml
 
 from lab.install import PLATFORMS
 from modelyard.plan.undo.ledger import ours
-from tests.lab.support.admission_policy import apply, policy
+from tests.lab.support.admission import apply, policy
 from tests.lab.support.cli_process import words
 from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment
 from tests.lab.support.managed_mode import manage

@@ -1,4 +1,4 @@
-"""An admission webhook: a small HTTPS server that changes or refuses what the API server shows it."""
+"""Admission to a lab: policies that refuse Deployments, and a webhook that changes or refuses what it is shown."""
 
 import base64
 import json
@@ -10,8 +10,9 @@ from threading import Thread
 from typing import Any
 
 from lab import Lab
+from tests.lab.support.environment import Environment, Object
 
-Object = dict[str, Any]
+DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
 Mutate = Callable[[Object], list[Object]]
 """Gets the object on its way in and returns JSON Patch operations."""
 
@@ -86,3 +87,24 @@ def mutating(lab: Lab, mutate: Mutate, resources: tuple[str, ...] = ("deployment
         lab.kubectl("delete", "mutatingwebhookconfiguration", "changes")
         server.shutdown()
         server.server_close()
+
+
+def apply(env: Environment, *objects: Object) -> None:
+    """Sends objects to the lab by kubectl."""
+    env.lab.kubectl("apply", "--filename", "-", stdin="\n---\n".join(map(json.dumps, objects)))
+
+
+def policy(expression: str, message: str, *operations: str) -> tuple[Object, Object]:
+    """A validating policy for Deployments, with its binding."""
+    what = {**DEPLOYMENTS, "operations": operations} if operations else DEPLOYMENTS
+    rules = {"resourceRules": [{**what, "resources": ["deployments"]}]}
+    head = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "lab"}}
+    checks = [{"expression": expression, "message": message}]
+    return (
+        {**head, "kind": "ValidatingAdmissionPolicy", "spec": {"matchConstraints": rules, "validations": checks}},
+        {
+            **head,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {"policyName": "lab", "validationActions": ["Deny"]},
+        },
+    )
