@@ -25,13 +25,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     with environment("dev", tmp_path_factory.mktemp("drift")) as env:
         env.modelyard("apply", "dev", "--yes")
         env.settle()
+        assert drift(env, 0)["drifted"] is False
         yield env
 
 
 @pytest.fixture
 def dev(shared: Environment) -> Iterator[Environment]:
     """The shared environment, as applied; an apply at the end must have set everything back."""
-    assert drift(shared, 0)["drifted"] is False
     yield shared
     applied = shared.modelyard("apply", "dev", "--yes", check=False)
     assert applied.returncode == 0, applied.stdout + applied.stderr
@@ -110,10 +110,10 @@ def test_a_forced_apply_of_another_manager_is_told(dev: Environment) -> None:
     assert just_now(field["owners"][0])
 
 
-def test_a_field_that_is_not_ours_is_none_of_our_business(dev: Environment) -> None:
+def test_a_field_that_is_not_ours_is_none_of_our_business(shared: Environment) -> None:
     patch = {"metadata": {"labels": {"team": "search"}}, "spec": {"progressDeadlineSeconds": 99}}
-    kubectl(dev, "patch", "deployment", SERVICE, "--patch", json.dumps(patch))
-    assert targets(drift(dev, 0)) == {}
+    kubectl(shared, "patch", "deployment", SERVICE, "--patch", json.dumps(patch))
+    assert targets(drift(shared, 0)) == {}
 
 
 def test_a_refresh_of_the_engines_state_hides_nothing(dev: Environment) -> None:
@@ -179,16 +179,16 @@ def test_the_right_to_read_is_enough(dev: Environment) -> None:
     assert only_field(drift(dev, 1, variables=viewer))["live"] == 5
 
 
-def test_what_is_out_of_reach(dev: Environment, tmp_path: Path) -> None:
+def test_what_is_out_of_reach(shared: Environment, tmp_path: Path) -> None:
     dead = tmp_path / "kubeconfig"
-    dead.write_text(dev.lab.kubeconfig.read_text().replace(dev.lab.server, "https://127.0.0.1:1"))
-    (stack,) = drift(dev, 3, variables={"KUBECONFIG": str(dead)})["stacks"]
+    dead.write_text(shared.lab.kubeconfig.read_text().replace(shared.lab.server, "https://127.0.0.1:1"))
+    (stack,) = drift(shared, 3, variables={"KUBECONFIG": str(dead)})["stacks"]
     assert (stack["state"], stack["targets"]) == ("unknown", [])
     assert "cannot be reached" in stack["reason"]
-    expired = {"KUBECONFIG": str(dev.lab.kubeconfig_of("expired"))}
-    assert drift(dev, 3, variables=expired)["stacks"][0]["remedy"] == "log in to the cluster again"
+    expired = {"KUBECONFIG": str(shared.lab.kubeconfig_of("expired"))}
+    assert drift(shared, 3, variables=expired)["stacks"][0]["remedy"] == "log in to the cluster again"
     elsewhere = {"PULUMI_BACKEND_URL": tmp_path.as_uri()}
-    (stack,) = drift(dev, 3, variables=elsewhere)["stacks"]
+    (stack,) = drift(shared, 3, variables=elsewhere)["stacks"]
     assert (stack["state"], stack["reason"]) == ("nothing", "nothing was ever applied for dev in this state")
     assert "PULUMI_BACKEND_URL" in stack["remedy"]
 
