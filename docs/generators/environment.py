@@ -38,9 +38,13 @@ PROGRAM = {
 PULUMI = {
     "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program has to keep to. `apply --plan` sets it.",
     "MODELYARD_STOP": "`PID:PATH`: waits for jobs end once the file is there or the process is not. `apply` sets it.",
+    "PULUMI_API": "Address of Pulumi Cloud where nothing else names a backend; `https://api.pulumi.com` without it.",
     "PULUMI_BACKEND_URL": "Where Pulumi keeps its state, instead of the `backend` of `Pulumi.yaml`.",
     "PULUMI_CONFIG_PASSPHRASE": "Passphrase of the stack's secrets; where there is none, an empty one is tried.",
     "PULUMI_CONFIG_PASSPHRASE_FILE": "File that holds that passphrase.",
+    "PULUMI_CREDENTIALS_PATH": "Folder of `credentials.json`, with the addresses that you logged in to, instead of "
+    "`PULUMI_HOME`.",
+    "PULUMI_HOME": "Folder of Pulumi; `~/.pulumi` without it.",
 }
 LAB = {
     "MODELYARD_LAB": "Name of the lab that `modelyard-lab` is about, without `--lab`; otherwise `dev`.",

@@ -153,7 +153,7 @@ def _ended(words: list[str]) -> int:
         sys.stderr.write("\ninterrupted\n")
         return 130
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = getattr(error, "reason", "") or (error.strerror or str(error)).lower()
         if error.filename is None:
             _drop_output()
             return _stopped(Stop(Exit.USAGE, f"the output cannot be written: {reason}", "write it elsewhere"), ())

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from modelyard.cluster.backend import backend_variables
 from modelyard.files import parse_json
 from modelyard.kube.state import Held, ObjectKey, key_of
 
@@ -113,8 +114,10 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
 
     Raises:
         EngineError: the program is missing, cannot be started, or takes too long.
+        BackendError: credentials would reach an address that the operator did not name.
     """
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
+    variables |= backend_variables(root)
     try:
         return subprocess.run(
             ("pulumi", *arguments),

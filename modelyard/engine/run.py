@@ -16,6 +16,7 @@ from pulumi import automation
 from pulumi.automation import CommandResult, OnOutput, PulumiCommand, events
 from pulumi.automation.errors import create_command_error
 
+from modelyard.cluster.backend import backend_variables
 from modelyard.engine import keeper
 from modelyard.engine.failure import EngineError, Lock, NothingAppliedError, failure, killed, stopped
 from modelyard.engine.progress import Progress, Report
@@ -61,16 +62,18 @@ class Run:
 
         Raises:
             EngineError: there is no engine or no such stack, or the state cannot be found.
+            BackendError: credentials would reach an address that the operator did not name.
         """
         if shutil.which("pulumi") is None:
             raise EngineError(
                 "the Pulumi engine (pulumi) is not on PATH", "install the Pulumi CLI, or in this repository: make lab"
             )
+        given = {**_environment(), **backend_variables(root), **(variables or {})}
         choose = automation.Stack.create_or_select if create else automation.Stack.select
         command: Command | None = None
         try:
             command = Command(self._stopping, self._report)
-            workspace = Workspace(str(root), {**_environment(), **(variables or {})}, command)
+            workspace = Workspace(str(root), given, command)
             selected = choose(stack, workspace)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(

@@ -52,6 +52,13 @@ def test_a_place_that_the_user_names_counts(root: Path, monkeypatch: pytest.Monk
     check_state(root, "dev")
 
 
+def test_an_apply_repeats_the_projects_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state(root, "stacks", "dev")
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "file://.")
+    with pytest.raises(pulumi.RunError):
+        check_state(root, "dev")
+
+
 @pytest.mark.parametrize("text", ["", "name: it\n", "name: it\nbackend:\n"])
 def test_a_project_without_a_place(root: Path, text: str) -> None:
     state(root, "stacks", "dev")

@@ -107,7 +107,9 @@ def check_state(root: Path, stack: str) -> None:
     Raises:
         pulumi.RunError: there is a second state.
     """
-    if os.environ.get("PULUMI_BACKEND_URL") or not _relative(root):
+    place = _place(root)
+    # An apply repeats the project's own address in the variable.
+    if (os.environ.get("PULUMI_BACKEND_URL") or place) != place or not _is_relative(place):
         return
     for found in sorted(root.glob("*/.pulumi/stacks/*/*.json")):
         if found.stem == stack:
@@ -118,8 +120,11 @@ def check_state(root: Path, stack: str) -> None:
             )
 
 
-def _relative(root: Path) -> bool:
+def _place(root: Path) -> str:
     project, _ = parse_plain(read_file(root / "Pulumi.yaml", within=root))
     backend = project.get("backend") if isinstance(project, dict) else None
-    place = str(backend.get("url") or "") if isinstance(backend, dict) else ""
+    return str(backend.get("url") or "") if isinstance(backend, dict) else ""
+
+
+def _is_relative(place: str) -> bool:
     return place.startswith("file://") and not place.startswith(("file:///", "file://~"))

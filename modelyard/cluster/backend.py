@@ -1,0 +1,141 @@
+"""Where Pulumi keeps the state, judged before Pulumi runs.
+
+Pulumi.yaml may name any address, and Pulumi sends the operator's token and cloud credentials there. So an address that
+could read them must be one that the operator named outside the project.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from modelyard.files import ReadError, parse_json, read_file
+from modelyard.hiding import hidden_words
+from modelyard.stack.project import PROJECT_FILES
+from modelyard.stack.words import plain
+from modelyard.stack.yaml.document import parse
+from modelyard.stack.yaml.source import MAX_BYTES
+
+BACKEND: Final = "PULUMI_BACKEND_URL"
+SERVICE: Final = "https://api.pulumi.com"
+"""Pulumi's own service, its default."""
+_BUCKETS: Final = {
+    "s3": ("region", "awssdk", "profile", "dualstack", "fips", "accelerate", "use_path_style", "s3ForcePathStyle"),
+    "gs": (),
+    "azblob": ("storage_account",),
+}
+"""Buckets of clouds, and the parameters that lead to no other server than the cloud's."""
+_BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_WORD: Final = re.compile(r"[A-Za-z0-9_-]*")
+
+
+class BackendError(OSError):
+    """Pulumi is not run with this address.
+
+    ``filename`` says who names the address, with the line in Pulumi.yaml; ``reason`` continues "FILE cannot be used:".
+    """
+
+    def __init__(self, place: str, reason: str, remedy: str) -> None:
+        super().__init__(errno.EPERM, reason, place)
+        self.reason = reason
+        self.remedy = remedy
+
+
+def backend_variables(root: Path) -> dict[str, str]:
+    """The environment variable that makes Pulumi keep to the address that was judged.
+
+    Pulumi takes the address from ``PULUMI_BACKEND_URL``, from Pulumi.yaml, or from the last ``pulumi login``, in that
+    order. The variable repeats the result, so Pulumi cannot read Pulumi.yaml otherwise than modelyard does.
+
+    Args:
+        root: the project's folder.
+
+    Raises:
+        BackendError: only Pulumi.yaml names the address, and credentials would reach it; or they would go there
+            without TLS.
+    """
+    place, url = BACKEND, os.environ.get(BACKEND, "")
+    current, logins = _logins()
+    if not url:
+        place, url = _of_project(root)
+        if url and not _is_named(url, logins) and not _is_safe(url):
+            shown = plain(hidden_words(url), 200)
+            raise BackendError(
+                place,
+                f"backend.url is {shown}, and only this file names that address: your credentials are not sent there",
+                f"if it is yours, set {BACKEND}={shown} or run pulumi login {shown}; otherwise correct backend.url",
+            )
+    if not url:
+        place, url = "Pulumi's login", current or ""
+    if not url and current is not None:
+        place, url = "PULUMI_API", os.environ.get("PULUMI_API", "") or SERVICE
+    if not url:
+        return {}
+    if url.casefold().startswith("http:"):
+        from modelyard.servers import Unusable, permit
+
+        try:
+            permit(url, "Pulumi's token", os.environ, named=True)
+        except Unusable as error:
+            raise BackendError(place, hidden_words(error.summary), error.remedy) from None
+    return {BACKEND: url}
+
+
+def _of_project(root: Path) -> tuple[str, str]:
+    """File and line of ``backend.url``, and its value; empty if there is none."""
+    for name in PROJECT_FILES:
+        try:
+            document, _ = parse(read_file(root / name, limit=MAX_BYTES, within=root))
+        except ReadError:
+            continue
+        backend = document.value.get("backend") if document and isinstance(document.value, dict) else None
+        url = backend.get("url") if isinstance(backend, dict) else None
+        if document is None or not isinstance(url, str):
+            return name, ""
+        line, column = document.values.get(("backend", "url"), (1, 1))
+        return f"{name}:{line}:{column}", url
+    return PROJECT_FILES[0], ""
+
+
+def _logins() -> tuple[str | None, tuple[str, ...]]:
+    """The address of the last ``pulumi login`` and those of all; None and nothing if they are encrypted or damaged."""
+    home = os.environ.get("PULUMI_CREDENTIALS_PATH") or os.environ.get("PULUMI_HOME") or "~/.pulumi"
+    try:
+        found = parse_json(read_file(Path(os.path.expanduser(home)) / "credentials.json"))  # noqa: PTH111 (no home)
+    except ReadError as error:
+        return ("" if error.missing else None), ()
+    except ValueError:
+        return None, ()
+    if not isinstance(found, dict) or not {"current", "accounts", "accessTokens"} & found.keys():
+        return ("" if found == {} else None), ()
+    current = found.get("current")
+    return (current if isinstance(current, str) else ""), tuple(_addresses(found))
+
+
+def _addresses(found: dict[str, object]) -> Iterator[str]:
+    for part in (found.get("accounts"), found.get("accessTokens"), found.get("current")):
+        yield from (part,) if isinstance(part, str) else part if isinstance(part, dict) else ()
+
+
+def _is_named(url: str, logins: tuple[str, ...]) -> bool:
+    return url.rstrip("/") in (SERVICE, *(one.rstrip("/") for one in logins))
+
+
+def _is_safe(url: str) -> bool:
+    """Whether no address of the project's choice can read a credential: a folder, or a bucket at the cloud itself."""
+    if not (url.isascii() and url.isprintable()):
+        return False
+    try:
+        parts = urlsplit(url)
+        given = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return False
+    known = _BUCKETS.get(parts.scheme)
+    if known is None:
+        return parts.scheme == "file"
+    return bool(_BUCKET.fullmatch(parts.netloc)) and all(
+        name in known and _WORD.fullmatch(value) for name, value in given
+    )
