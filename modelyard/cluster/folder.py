@@ -1,15 +1,21 @@
 """Replaces all JSON files of a folder together."""
 
+import errno
+import json
+import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from hashlib import file_digest, sha256
 from pathlib import Path
 
-from modelyard.files import write_atomically
+from modelyard.files import parse_json, read_file, write_atomically
 from modelyard.temporary import token, undone
 
-_STAGE = re.compile(r"\.[0-9a-f]{16}\.replacing")
+_STAGE = re.compile(r"[0-9a-f]{16}\.replacing")
+_MANIFEST = "manifest.json"
+"""Digests of the files that a stage folder may hold: those that the run replaces, and those that it writes."""
 
 
 def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path], bool]) -> None:
@@ -17,7 +23,8 @@ def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path]
 
     All of that happens or nothing. The new folder is built beside the old one and moved into place when it is complete.
     A run that is killed leaves the old folder or the new one. Between two renames there is briefly no folder, which
-    every reader notices; the next run then moves the new one into place.
+    every reader notices; the next run then moves the new one into place. It leaves alone what ``stages`` finds and a
+    manifest does not prove to be of such a run.
 
     Args:
         folder: the folder to replace.
@@ -34,6 +41,8 @@ def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path]
     old, new = stage / "old", stage / "new"
     with undone(partial(_put_back, stage, place)):
         stage.mkdir(mode=0o700)
+        digests = {sha256(text.encode()).hexdigest() for text in texts.values()} | set(_digests(place))
+        write_atomically(stage / _MANIFEST, json.dumps(sorted(digests)))
         if place.exists():
             shutil.copytree(place, new, symlinks=True, ignore=partial(_left_out, place, texts, is_own))
         else:
@@ -52,14 +61,55 @@ def _put_back(stage: Path, place: Path) -> None:
     shutil.rmtree(stage, ignore_errors=True)
 
 
+def stages(folder: Path) -> list[Path]:
+    """The folders beside a folder that have the name of an unfinished replacement of it, sorted."""
+    place = folder.resolve()
+    before = f".{place.name}."
+    return sorted(
+        path
+        for path in place.parent.iterdir()
+        if path.name.startswith(before) and _STAGE.fullmatch(path.name.removeprefix(before)) and not path.is_symlink()
+    )
+
+
 def _take_up(place: Path) -> None:
     """Finishes what a killed run began: moves a complete folder into place if none is there, and deletes the rest."""
-    for stage in list(place.parent.iterdir()):
-        if not _STAGE.fullmatch(stage.name.removeprefix(f".{place.name}")) or stage.is_symlink():
+    for stage in stages(place):
+        if not _is_own_stage(stage):
             continue
         if (stage / "old").exists() and (stage / "new").exists() and not place.exists():
             (stage / "new").rename(place)
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _is_own_stage(stage: Path) -> bool:
+    """Whether every file in a folder is one that a run noted before it began; an empty folder loses nothing."""
+    try:
+        names = {path.name for path in stage.iterdir()}
+        known = parse_json(read_file(stage / _MANIFEST)) if names else []
+        held = [digest for name in ("old", "new") for digest in _digests(stage / name)]
+    except (OSError, ValueError):
+        return False
+    return names <= {_MANIFEST, "old", "new"} and isinstance(known, list) and all(one in known for one in held)
+
+
+def _digests(folder: Path) -> Iterator[str]:
+    """The digests of all files below a folder, and of where its links lead."""
+    for base, folders, files in os.walk(folder, onerror=_raise):
+        for path in (Path(base, name) for name in (*folders, *files)):
+            if path.is_symlink():
+                yield sha256(os.fsencode(path.readlink())).hexdigest()
+            elif path.is_file():
+                with path.open("rb") as stream:
+                    yield file_digest(stream, "sha256").hexdigest()
+            elif not path.is_dir():
+                raise OSError(errno.EINVAL, "it is no regular file", str(path))
+
+
+def _raise(error: OSError) -> None:
+    """Keeps a folder that cannot be listed from counting as empty; no folder is empty."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _left_out(

@@ -1,5 +1,6 @@
 """A folder's JSON files are replaced all together, whatever happens meanwhile."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.cluster.folder import replace_json
+from modelyard.cluster.folder import replace_json, stages
 
 
 def is_own(path: Path) -> bool:
@@ -84,6 +85,49 @@ def test_what_somebody_else_put_there_stays(folder: Path) -> None:
     assert (folder / "link").is_symlink()
 
 
+FOREIGN = {
+    "a file": ("mine.txt",),
+    "a file beside the folders": ("old/a.json", "new/b.json", "mine.txt"),
+    "a file in the old folder": ("old/mine.txt", "new/b.json"),
+    "a file in the new folder": ("old/a.json", "new/more/mine.txt"),
+    "folders of another maker": ("old/a.json", "new/b.json"),
+}
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["", "of a killed run"])
+@pytest.mark.parametrize("there", [True, False], ids=["recorded", "not recorded"])
+@pytest.mark.parametrize("files", FOREIGN.values(), ids=FOREIGN)
+def test_a_folder_that_only_has_the_name_of_an_unfinished_one_stays(
+    folder: Path, files: tuple[str, ...], there: bool, killed: bool
+) -> None:
+    stage = folder.parent / ".dev.0123456789abcdef.replacing"
+    if killed:
+        assert killed_at(folder, "rename", 2)
+        (stage,) = folder.parent.iterdir()
+        replace_json(folder.parent / "apart", OLD, is_own)
+        (folder.parent / "apart").rename(folder)
+    for name in files:
+        (stage / name).parent.mkdir(parents=True, exist_ok=True)
+        (stage / name).write_text("mine")
+    (stage / "old").mkdir(exist_ok=True)
+    (stage / "old/link").symlink_to("mine.txt")
+    if not there:
+        shutil.rmtree(folder)
+    before = {path: path.read_bytes() for path in stage.rglob("*") if path.is_file()}
+    replace_json(folder, NEW, is_own)
+    assert content(folder) == NEW
+    assert {path: path.read_bytes() for path in stage.rglob("*") if path.is_file()} == before
+    assert stages(folder) == [stage]
+
+
+@pytest.mark.parametrize("name", [".0123456789abcdef.replacing", ".other.0123456789abcdef.replacing", ".dev.x"])
+def test_a_folder_of_another_name_stays(folder: Path, name: str) -> None:
+    (folder.parent / name).mkdir()
+    replace_json(folder, NEW, is_own)
+    assert beside(folder) == [name]
+    assert stages(folder) == []
+
+
 def test_a_link_to_a_folder_stays_a_link(folder: Path) -> None:
     link = folder.parent / "other"
     link.symlink_to("dev")
@@ -122,7 +166,7 @@ def test_a_failing_last_step_puts_the_old_folder_back(folder: Path, monkeypatch:
     assert beside(folder) == []
 
 
-@pytest.mark.parametrize(("step", "number"), [("write_atomically", 1), ("write_atomically", 2), ("rename", 1)])
+@pytest.mark.parametrize(("step", "number"), [*(("write_atomically", number) for number in (1, 2, 3)), ("rename", 1)])
 def test_a_run_that_is_killed_leaves_the_old_folder_and_the_next_one_tidies_up(
     folder: Path, step: str, number: int
 ) -> None:
