@@ -63,7 +63,7 @@ def test_no_verb_reads_stack_files_outside_the_project(project: Any, refused: An
         # Nobody knows the name of a project whose file was not read to its end.
         ("[" * 20_000, "CFG003", "Pulumi.yaml:1:65", "nested deeper than 64 levels"),
         ('{"a":' * 200, "CFG003", "Pulumi.yaml:1:321", "nested deeper than 64 levels"),
-        ("name: x\nruntime: !mine python\n", "CFG005", "Pulumi.yaml:2:10", "the value has the tag !mine"),
+        ("name: x\nruntime: !mine python\n", "CFG005", "Pulumi.yaml:2:10", "the value has a tag"),
         ("name: x\nruntime: python\n---\nname: y\n", "CFG005", "Pulumi.yaml:3:1", "a second document"),
         ("name: x\nruntime: *none\n", "CFG005", "Pulumi.yaml:2:10", "has no anchor before it"),
     ],

@@ -4,7 +4,7 @@ It reads the C parser's events one by one, so nothing recurses and every limit i
 rejects text that two parsers could read differently: duplicate keys, several documents, tags.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from yaml._yaml import CParser
 from yaml.error import YAMLError
@@ -22,7 +22,7 @@ from yaml.events import (
 from modelyard.findings import MOST_COUNTED
 from modelyard.stack import codes
 from modelyard.stack.config import Path
-from modelyard.stack.words import plain, quoted
+from modelyard.stack.words import quoted
 from modelyard.stack.yaml.scalars import resolve
 from modelyard.stack.yaml.source import Place, Problem, Refused, checked, syntax
 
@@ -33,7 +33,12 @@ MAX_ALIASED = 50_000
 """Maximum number of values that aliases stand for; each use of an alias counts."""
 
 
-_TEXT_TAG = "tag:yaml.org,2002:str"
+_TAGS = "tag:yaml.org,2002:"
+_TEXT_TAG = f"{_TAGS}str"
+_OWN_TAGS: Final = frozenset(
+    ("binary", "bool", "float", "int", "map", "merge", "null", "omap", "pairs", "seq", "set", "str", "timestamp")
+)
+"""YAML's own tags, which messages name. Anything else behind ``!`` may be a password without quotes."""
 
 
 class Document(NamedTuple):
@@ -237,8 +242,9 @@ class _Builder:
     def _alias(self, event: Any, path: Path) -> Any:
         anchored = self._anchors.get(event.anchor or "")
         if anchored is None:
-            what = f"the alias *{plain(event.anchor or '')} has no anchor before it, or stands inside it"
-            raise _at(event, codes.FEATURE, what, "anchor the value first, or write it out")
+            # Its name may be a password without quotes.
+            what = "the value is an alias that has no anchor before it, or stands inside it"
+            raise _at(event, codes.FEATURE, what, "anchor the value first, or write it out; for text, use quotes")
         self._nodes += anchored.nodes
         self._aliased += anchored.nodes
         if self._aliased > MAX_ALIASED:
@@ -299,5 +305,6 @@ def _is_secret(value: Any) -> bool:
 
 
 def _tagged(event: Any) -> Refused:
-    tag = plain(getattr(event, "tag", ""))
-    return _at(event, codes.FEATURE, f"the value has the tag {tag}", "remove the tag; for text, use quotes")
+    name = (event.tag or "").removeprefix(_TAGS)
+    what = f"the value has the tag !!{name}" if name in _OWN_TAGS else "the value has a tag"
+    return _at(event, codes.FEATURE, what, "remove the tag; for text, use quotes")
