@@ -316,13 +316,13 @@ def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for key in meta:
         if key not in META_KEYS:
             remedy = did_you_mean(str(key), META_KEYS) or "the keys are " + ", ".join(META_KEYS)
-            yield key, f"unknown key {key!r} in meta.yaml", remedy
+            yield key, f"unknown key {plain(str(key))!r} in meta.yaml", remedy
     for key, (shape, word) in _SHAPES.items():
         if key in meta and not isinstance(meta[key], shape):
             yield key, f"{key} is not a {word}", f"write {key} as a {word}"
     for key, (choices, remedy) in _CHOICES.items():
         if key in meta and meta[key] not in choices:
-            yield key, f"unknown {key} {meta[key]!r}", remedy
+            yield key, f"unknown {key} {plain(repr(meta[key]))}", remedy
     if meta.get("cluster") == "remote" and meta.get("mode") != "managed":
         yield "cluster", "a patch for remote clusters has to own its objects", "add mode: managed"
     when = meta.get("when", {})

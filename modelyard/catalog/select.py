@@ -59,7 +59,7 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
         if choice.name not in library.patches:
             wrong = f"there is no patch {plain(choice.name)!r}", library.near(choice.name)
         elif choice.name in choices:
-            wrong = f"patch {choice.name!r} is listed twice", "merge the two entries"
+            wrong = f"patch {plain(choice.name)!r} is listed twice", "merge the two entries"
         else:
             choices[choice.name] = (index, choice)
         # Reported once, for the home cluster.
@@ -268,7 +268,7 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
     return Finding(
         "PAT012",
         Severity.ERROR,
-        f"{key} of patch {patch.id} asks for {path!r}, which no stack has",
+        f"{key} of patch {patch.id} asks for {plain(path)!r}, which no stack has",
         field=key,
         file=f"{patch.file}/meta.yaml",
         remedy="use a dotted path of the stack file, such as rayWorker.memory (modelyard explain PAT012 lists them)",

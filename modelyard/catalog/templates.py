@@ -16,6 +16,7 @@ from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phas
 from modelyard.catalog.places import Origins, line_of
 from modelyard.catalog.sandbox import MAX_MADE, environment
 from modelyard.findings import Finding, Severity, first
+from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
@@ -155,7 +156,7 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file:
         return _Wrong("has no `# target: NAME` line before its YAML")
     phase = headers.get("phase", patch.meta.phase)
     if phase not in PHASES:
-        return _Wrong(f"has the unknown phase {phase!r}; the phases are {', '.join(PHASES)}")
+        return _Wrong(f"has the unknown phase {plain(phase)!r}; the phases are {', '.join(PHASES)}")
     metadata = body.get("metadata")
     name = metadata.get("name", headers["target"]) if isinstance(metadata, dict) else headers["target"]
     if name != headers["target"]:

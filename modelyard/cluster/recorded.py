@@ -15,6 +15,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube.merge.fieldset import is_set
 from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
+from modelyard.stack.words import plain
 
 FORMAT_VERSION = 1
 RECORDED = "stacks/recorded"
@@ -116,7 +117,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", remedy),)
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
-        words = f"formatVersion is {cluster.get('formatVersion')!r}, this modelyard reads {FORMAT_VERSION}"
+        words = f"formatVersion is {plain(repr(cluster.get('formatVersion')))}, this modelyard reads {FORMAT_VERSION}"
         return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", words, remedy),)
     objects: dict[ObjectKey, dict[str, Any]] = {}
     for file, body in parsed.items():

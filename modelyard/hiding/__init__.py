@@ -29,6 +29,7 @@ __all__ = [
     "hidden_file",
     "hidden_lines",
     "hidden_pair",
+    "hidden_paths",
     "hidden_text",
     "hidden_words",
     "is_secret",
@@ -273,6 +274,19 @@ def marked(before: Any, after: Any, was: Any, now: Any) -> Any:
 def secrets_in(value: Any) -> frozenset[str]:
     """Returns the texts of a document that ``hidden`` hides whole, for callers that show the document's own lines."""
     return frozenset(_differing(value, hidden(value)))
+
+
+def hidden_paths(document: Any) -> Iterator[tuple[str | int, ...]]:
+    """Yields the paths of the values in a document that ``hidden`` hides whole."""
+    waiting: list[tuple[tuple[str | int, ...], Any, Any]] = [((), document, hidden(document))]
+    while waiting:
+        path, value, shown = waiting.pop()
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            if shown is not value:
+                waiting += [((*path, key), inner, HIDDEN if shown == HIDDEN else shown[key]) for key, inner in items]
+        elif shown == HIDDEN:
+            yield path
 
 
 def _differing(value: Any, shown: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ from modelyard.catalog import Document, PatchVersion, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.kube.scheduling.pods import pod_spec
 from modelyard.kube.state import ClusterState, ObjectKey
-from modelyard.stack.words import did_you_mean, nearest
+from modelyard.stack.words import did_you_mean, nearest, plain
 from modelyard.workloads import Workload
 
 
@@ -66,7 +66,7 @@ def _missing(
         yield Finding(
             "PAT014",
             Severity.ERROR,
-            f"{key.name} has no {'init ' if kind == 'initContainers' else ''}container {name!r}",
+            f"{key.name} has no {'init ' if kind == 'initContainers' else ''}container {plain(name)!r}",
             target=key.name,
             field=f"targets.{workload.role}.container" if ours and workload else f"spec.template.spec.{kind}",
             file="" if ours else f"{patch.file}/patch.yaml.j2",

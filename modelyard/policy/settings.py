@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.policy.rules import Level, Params, Rule
 from modelyard.policy.shapes import misfits
-from modelyard.stack.config import Path, RuleChoice, Stack
+from modelyard.stack.config import Path, RuleChoice, Stack, dotted
 from modelyard.stack.words import listed, nearest, plain
 
 PLAIN: Mapping[str, RuleChoice] = {}
@@ -109,7 +109,7 @@ def settings_of(
 def stack_layer(stack: Stack) -> tuple[Mapping[str, RuleChoice], Place]:
     """The settings in a stack file."""
     return stack.config.policy.rules, lambda finding, path: stack.place(
-        finding._replace(field=_dotted(("policy", "rules", *path))), "policy", "rules", *path
+        finding._replace(field=dotted(("policy", "rules", *path))), "policy", "rules", *path
     )
 
 
@@ -155,10 +155,6 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
 
 def _error(code: str, summary: str, remedy: str) -> Finding:
     return Finding(code, Severity.ERROR, summary, remedy=remedy)
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(str(part) for part in path)
 
 
 class Policies(NamedTuple):

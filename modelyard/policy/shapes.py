@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from modelyard.findings import MOST_COUNTED
-from modelyard.stack.config import Path
+from modelyard.stack.config import Path, dotted
 from modelyard.untrusted import compiled, pattern_problem, searcher
 
 RULES_SCHEMA = FilePath(__file__).with_name("policy.schema.json")
@@ -47,7 +47,7 @@ def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:
     formats.checks("regex")(_is_regex)
     explainer = kind(json.loads(schema), format_checker=formats, registry=Registry())
     errors = explainer.iter_errors(value)
-    explained = (misfit for error in errors for misfit in _explained(error, name))
+    explained = (misfit for error in errors for misfit in _explained(error, (name,) if name else ()))
     return sorted(set(islice(explained, MOST_COUNTED + 1)), key=lambda one: [str(part) for part in one.path])
 
 
@@ -67,24 +67,24 @@ def _is_regex(text: Any) -> bool:
     return not pattern_problem(text)
 
 
-def _explained(error: Any, name: str) -> Iterator[Misfit]:
+def _explained(error: Any, here: Path) -> Iterator[Misfit]:
     from modelyard.stack.mistakes import given
     from modelyard.stack.words import did_you_mean, listed, nearest, plain
 
     path: Path = tuple(error.absolute_path)
-    said, schema = _called(name, path), error.schema if isinstance(error.schema, Mapping) else {}
+    said, schema = dotted((*here, *path)) or "the file", error.schema if isinstance(error.schema, Mapping) else {}
     match error.validator:
         case "additionalProperties":
             known = list(schema.get("properties", {}))
             for key in error.instance:
                 if key not in known:
-                    full = _called(name, (*path, key))
+                    full = dotted((*here, *path, key))
                     remedy = did_you_mean(str(key), known) or f"the keys are {listed(known or ['none'], 'and')}"
                     yield Misfit((*path, key), f"unknown key {plain(full, 120)}", remedy)
         case "required":
             for key in error.validator_value:
                 if key not in error.instance:
-                    full = _called(name, (*path, key))
+                    full = dotted((*here, *path, key))
                     yield Misfit((*path, key), f"{full} is missing", f"add {key}: {_meaning(schema, key)}".rstrip(": "))
         case "enum":
             words = [str(word) for word in error.validator_value]
@@ -127,10 +127,3 @@ def _why(error: Any) -> str:
 
 def _meaning(schema: Mapping[str, Any], key: str) -> str:
     return str(schema.get("properties", {}).get(key, {}).get("description", ""))
-
-
-def _called(name: str, path: Path) -> str:
-    text = name
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text or "the file"

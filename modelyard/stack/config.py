@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import hidden
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, Notebooks, Pipeline, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Priority, Team, WorkerCluster
@@ -24,8 +25,8 @@ Path = tuple[str | int, ...]
 
 
 def dotted(path: Path) -> str:
-    """Returns a path as people write it: ``rayWorker.memory``, ``patches[0].name``."""
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
+    """Returns a path as people write it, without secrets in its keys: ``rayWorker.memory``, ``patches[0].name``."""
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{hidden(part)}" for part in path).removeprefix(".")
 
 
 class Platform(NamedTuple):

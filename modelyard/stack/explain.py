@@ -18,6 +18,7 @@ from jsonschema.validators import extend
 
 from modelyard import quantity
 from modelyard.findings import MOST_COUNTED
+from modelyard.hiding import HIDDEN, hidden_paths
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
@@ -28,7 +29,14 @@ from modelyard.stack.yaml.scalars import resolve
 _TELLING = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
 """Keywords in the order in which their failures are most useful."""
 
-_KINDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number", "number": "a number"}
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+}
 
 _FORMS: dict[str, tuple[str, str]] = {
     "release": ("a platform release", 'write year and month in quotes, such as "23.10"'),
@@ -112,6 +120,7 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
         below: number of leading path parts that the mistakes leave out.
     """
     best: dict[Path, tuple[int, Mistake]] = {}
+    texts = {**texts, **dict.fromkeys((path[below:] for path in hidden_paths(document)), HIDDEN)}
     for error in _validator(schema).iter_errors(document):
         rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
         for mistake in _mistakes(error, texts, below):
@@ -217,10 +226,11 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
 
 def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> Mistake:
     full = name(path)
-    summary = f"{full} is {given(value, path, texts)} without quotes"
-    if isinstance(value, float) and str(value) != texts.get(path):
+    said = given(value, path, texts)
+    summary = f"{full} is {said} without quotes"
+    if isinstance(value, float) and said not in (HIDDEN, str(value)):
         summary += f", which YAML reads as the number {value}"
-    return Mistake(path, codes.UNQUOTED, summary, f'write it in quotes: "{plain(text)}"')
+    return Mistake(path, codes.UNQUOTED, summary, f'write it in quotes: "{HIDDEN if said == HIDDEN else plain(text)}"')
 
 
 def _of_format(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.stack.config import Path, dotted
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
@@ -27,7 +28,13 @@ def name(path: Path) -> str:
 
 
 def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:
-    """Describes a wrong value. Containers are not printed: they may hold secrets."""
+    """Describes a wrong value. Containers and values under a secret's name are not printed.
+
+    Args:
+        value: the value.
+        path: its path.
+        texts: source text of numbers, and ``HIDDEN`` for further secrets, by path.
+    """
     if value is None:
         return "empty"
     if isinstance(value, bool):
@@ -36,4 +43,7 @@ def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return quoted(value) if isinstance(value, str) else plain(texts.get(path, str(value)))
+    text = value if isinstance(value, str) else texts.get(path, str(value))
+    if HIDDEN in (texts.get(path), hidden_at(str(path[-1]), text) if path else text):
+        return HIDDEN
+    return quoted(text) if isinstance(value, str) else plain(text)

@@ -3,16 +3,24 @@
 from collections.abc import Iterable
 from functools import lru_cache
 
+from modelyard.hiding import hidden
+
 _LONGEST = 60
+_LOOKED_AT = 4096
+"""Characters of a text that are searched for secrets, before it is cut."""
 _NAMES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:
-    """Returns one line that is safe on a terminal: escapes unprintable characters and cuts long text."""
-    start = text[:longest]
+    """Returns text from a file for a message: one line, without secrets, safe on a terminal.
+
+    Escapes unprintable characters and cuts long text.
+    """
+    shown: str = hidden(text[:_LOOKED_AT])
+    start = shown[:longest]
     if not start.isprintable():
         start = "".join(c if c.isprintable() else _NAMES.get(c) or f"\\u{{{ord(c):x}}}" for c in start)
-    return start + "…" if len(text) > longest else start
+    return start + "…" if len(shown) > longest else start
 
 
 def cut(text: str, longest: int) -> str:
@@ -21,7 +29,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns the text in double quotes, safe on a terminal."""
+    """Returns text from a file in double quotes, as ``plain`` does."""
     escaped = plain(text).replace('"', '\\"')
     return f'"{escaped}"'
 

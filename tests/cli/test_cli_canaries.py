@@ -167,6 +167,37 @@ def test_no_verb_shows_or_writes_a_secret(
         assert written == own, words
 
 
+MISTAKES: Mapping[str, str] = {
+    "a tag": f"other:password: !{canary(100)}",
+    "an alias": f"other:password: *{canary(101)}",
+    "values and keys of the wrong form": f"""modelyard:runtime: "image --token {canary(102)}"
+modelyard:environments:
+  - {{name: e, pip: "pkg --token {canary(103)}", "DB_PASSWORD={canary(104)}": 1}}
+modelyard:jobs:
+  - name: train
+    type: training
+    command: "run --token {canary(105)} DB_PASSWORD={canary(106)}"
+    env: {{"DB_PASSWORD={canary(107)}": , HF_TOKEN: [{canary(108)}]}}
+  - {{name: late, type: training, command: [run, --token, "{canary(109)}\\u202e"], env: "DB_PASSWORD={canary(110)}"}}
+""",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES.values(), ids=MISTAKES)
+def test_a_finding_about_a_stack_file_quotes_no_secret(project: Any, run: Any, tmp_path: Path, text: str) -> None:
+    project.own_patches()
+    repository(project.root)
+    project.add(text)
+    told = set()
+    for verb in VERBS:
+        for words in lines(verb, tmp_path):
+            result = run(*words)
+            if verb != "fmt" or "--diff" in words:
+                told |= {verb} if "CFG0" in result.text else set()
+            checked(result, words)
+    assert {"check", "plan", "show", "size", "preview", "remote"} <= told
+
+
 def test_the_diff_of_the_layout_has_lines_with_secrets_and_none_of_the_secrets(run: Any, planted: Path) -> None:
     result = run("fmt", "--diff")
     assert '+    "apiToken": {"type": "string", "default": (hidden)}' in result.out

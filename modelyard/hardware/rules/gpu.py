@@ -4,6 +4,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus
 from modelyard.hardware.verdict import verdict
 from modelyard.stack.config import Stack
+from modelyard.stack.words import plain
 
 _MODEL = ("gpu", "model")
 
@@ -24,7 +25,7 @@ def _unknown(stack: Stack, name: str) -> Finding:
         "GPU002",
         Severity.ERROR,
         _MODEL,
-        f"unknown GPU {name!r}",
+        f"unknown GPU {plain(name)!r}",
         detail="Names are compared exactly, letter case aside, so that an A10G is never taken for an A10.",
         remedy=near_gpus(name),
     )
@@ -36,7 +37,7 @@ def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
         "GPU003",
         Severity.ERROR,
         _MODEL,
-        f"{name!r} is the name of {len(gpus)} GPUs: {ids}",
+        f"{plain(name)!r} is the name of {len(gpus)} GPUs: {ids}",
         detail="They differ in throughput, memory or NVLink, and so do the rules.",
         remedy=near_gpus(name),
     )
