@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from modelyard.catalog import Library, PatchVersion
+from modelyard.hiding import hidden_file
 from modelyard.kube import merge
 from modelyard.plan.secrets import hidden_change
 from modelyard.preview.values import FieldDiff, SubmissionDiff, SubmissionKind
@@ -112,7 +113,7 @@ def _environment(stack: Stack, library: Library, environment: Environment) -> di
     files = environment.files
     said = _named(environment._replace(files=None, image=environment.image or stack.config.runtime.image))
     if files is not None:
-        said["pip"] = list(files.requirements)
+        said["pip"] = hidden_file("\n".join(files.requirements))
         said["locked"] = {one.name: one.version for one in (files.lock.packages if files.lock is not None else ())}
         said["build"] = files.digest[:12]
     return {**said, "template": _template(stack, library, "environment-build")}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from modelyard.hiding import hidden_file
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.stack.config import Config
 from modelyard.stack.environments import Environment, Lock
@@ -36,13 +37,14 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
 def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[str]:
     """A Python environment, and every package of its lock."""
     files = one.files
+    lists = _lists(one)
     image = one.image or config.runtime.image or "none"
     facts = (
         ("python", one.python),
         ("image", image),
-        ("conda", ", ".join(one.conda)),
-        ("channels", ", ".join(channels_of(one))),
-        ("list", ", ".join(files.requirements) if files is not None else ""),
+        ("conda", ", ".join(lists["conda"])),
+        ("channels", ", ".join(lists["channels"])),
+        ("list", ", ".join(lists["requirements"])),
         ("index", f"pip.conf of Secret {one.index_secret}" if one.index_secret else "PyPI"),
         ("claim", one.claim),
         ("lock", f"{files.lock_file}: {_locked(one)}" if files is not None else ""),
@@ -143,15 +145,23 @@ def _document(config: Config, one: Environment) -> dict[str, Any]:
         "name": one.name,
         "python": one.python,
         "image": one.image or config.runtime.image,
-        "conda": list(one.conda),
-        "channels": list(channels_of(one)),
-        "requirements": list(one.files.requirements) if one.files is not None else [],
+        **_lists(one),
         "lock": one.files.lock_file if one.files is not None else "",
         "locked": _locked(one),
         "digest": digest or None,
         "job": build_name(one.name, digest) if digest else None,
         "usedBy": _users(config, one),
     }
+
+
+def _lists(one: Environment) -> dict[str, list[str]]:
+    """What the environment asks for, without secrets: its list is a file that may hold anything."""
+    lists = {
+        "conda": one.conda,
+        "channels": channels_of(one),
+        "requirements": one.files.requirements if one.files is not None else (),
+    }
+    return {name: hidden_file("\n".join(lines)) for name, lines in lists.items()}
 
 
 def _digest(one: Environment) -> str:

@@ -270,3 +270,32 @@ def test_a_file_that_holds_something_else_is_not_quoted(project: Any, run: Any, 
     ):
         checked(run(*words), words)
         checked(run(*words, "--json") if words[0] != "fmt" else run(*words), words)
+
+
+LISTED = (
+    f"machine example.com login ada password {canary(120)}",
+    f"--token {canary(121)}",
+    f"DB_PASSWORD={canary(122)}",
+    f"password: {canary(123)}",
+    f"https://ada:{canary(124)}@example.com/a.whl",
+    f"run --api-key {canary(125)}",
+    f"-----BEGIN PRIVATE KEY-----\n{canary(126)}/+\n-----END PRIVATE KEY-----",
+)
+"""Lines of a list of Python packages, which can be any file."""
+
+
+@pytest.mark.parametrize("verb", ["check", "environment", "plan", "preview", "show"])
+def test_a_list_of_packages_that_holds_something_else_is_not_quoted(
+    project: Any, run: Any, tmp_path: Path, verb: str
+) -> None:
+    project.own_patches()
+    project.add("modelyard:environments: [{name: train, python: '3.11', requirements: list.txt}]")
+    (project.root / "list.txt").write_text("pandas==2.2.0\n")
+    repository(project.root)
+    (project.root / "list.txt").write_text("pandas==2.2.0\n" + "".join(f"{line}\n" for line in LISTED))
+    told = ""
+    for words in lines(verb, tmp_path):
+        result = run(*words)
+        checked(result, words)
+        told += result.text
+    assert "pandas==2.2.0" in told or "list.txt" in told or verb == "show"

@@ -5,10 +5,10 @@ tomorrow. Options are rejected too: every reader of the stack file would see an 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from modelyard.hiding import hidden
+from modelyard.hiding import hidden, hidden_file
 from modelyard.stack.environments import Fault
 
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -56,10 +56,12 @@ def lines_of(text: str) -> Iterator[Line]:
 def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
     """Yields the lines that cannot be locked, each with what it is and what to do."""
     seen: dict[tuple[str, str], Line] = {}
-    for line in lines:
+    every, shown = tuple(lines), list[str]()
+    for index, line in enumerate(every):
         found = _REQUIREMENT.fullmatch(line.text.strip())
         if line.text.lstrip().startswith("-"):
-            option = line.text.split("=")[0].split()[0]
+            word = line.text.split("=")[0].split()[0]
+            option = word if word.startswith("--") else word[:2]
             yield (
                 line,
                 f"option {option[:40]}",
@@ -73,12 +75,19 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
             yield line, "a requirement that is an address or a file", remedy
         elif found is None:
             remedy = 'write a name with versions, such as "pandas>=2,<3"'
-            yield line, f'"{hidden(line.text)[:60]}", which is no requirement', remedy
+            shown = shown or _shown(every)
+            yield line, f'"{shown[index][:60]}", which is no requirement', remedy
         else:
             key = canonical(found["name"]), (found["marker"] or "").strip()
             if key in seen:
                 yield line, f"{found['name']} twice", "make them one requirement"
             seen[key] = line
+
+
+def _shown(lines: Sequence[Line]) -> list[str]:
+    """Returns the text of each line without secrets. One secret may have several lines, such as a private key."""
+    shown = hidden_file("\n".join(line.text for line in lines))
+    return shown if len(shown) == len(lines) else [hidden(line.text) for line in lines]
 
 
 def faults_of(lines: Iterable[Line], key: str, file: str = "") -> Iterator[Fault]:
