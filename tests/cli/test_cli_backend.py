@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver import api_server
+from tests.support.api_server import api_server
 
 PLACE = re.compile(r"Pulumi\.yaml:\d+:\d+ cannot be used: backend\.url is https://example\.com/it, and only this file")
 VERBS = [

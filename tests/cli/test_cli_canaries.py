@@ -1,6 +1,7 @@
 """Secrets planted wherever they can stand: no verb prints or writes one, in any format, or in a crash."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 

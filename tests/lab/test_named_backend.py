@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.build import ready_toolset
-from tests.servers import Quiet, listening
+from tests.support.web_servers import Quiet, listening
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "pul-s3cret"
