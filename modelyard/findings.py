@@ -94,7 +94,32 @@ def loud(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings without repeats, the gravest first, then by place and code: the same order on every run.
+    """The findings as a report shows them: in order, and of one code about one file the first and how many there are.
+
+    Of each severity, and of waived findings, as many stay as it takes for the same exit code. Calling it again changes
+    nothing.
+    """
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    found = in_order(findings)
+    for finding in found:
+        if finding.file and finding.remedy != MORE_REMEDY:
+            groups.setdefault(_kind(finding), []).append(finding)
+    many = {kind: group for kind, group in groups.items() if len(group) > MOST_SHOWN}
+    if not many:
+        return found
+    dropped = {finding for group in many.values() for finding in group[MOST_SHOWN:]}
+    counted = {_kind(finding) for finding in found if finding.remedy == MORE_REMEDY}
+    counts = [first(group)[-1] for kind, group in many.items() if kind not in counted]
+    return in_order((*(finding for finding in found if finding not in dropped), *counts))
+
+
+def _kind(finding: Finding) -> tuple[object, ...]:
+    """What the findings have in common of which a report shows the first."""
+    return finding.code, finding.severity, finding.stack, finding.file, finding.waived != ""
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """All findings without repeats, the gravest first, then by place and code: the same order on every run.
 
     Errors in patches come before other errors: those may come from them.
     """
@@ -130,7 +155,8 @@ def first(findings: Iterable[Finding], *, whole: bool = True, what: str = "the f
     if len(found) <= MOST_SHOWN:
         return found
     counted = f"{len(found):,}" if whole and len(found) <= MOST_COUNTED else f"more than {len(found) - whole:,}"
-    summary = f"{what} has {counted} mistakes, of which these are the first {MOST_SHOWN}"
+    kind = "notes" if found[0].severity is Severity.ADVICE else "mistakes"
+    summary = f"{what} has {counted} {kind}, of which these are the first {MOST_SHOWN}"
     last = found[0]._replace(summary=summary, remedy=MORE_REMEDY, target="", field="", detail="", line=0, column=0)
     return [*found[:MOST_SHOWN], last]
 

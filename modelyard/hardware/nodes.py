@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Literal, NamedTuple, Protocol
 
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.gpu_models import GpuModel, by_id, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA
@@ -115,7 +115,7 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> 
         training: the pods of the active training backend.
     """
     known = tuple(nodes)
-    return ordered(
+    return in_order(
         [*_driver_findings(stack, known), *_memory_findings(stack, known, training), *_disk_findings(stack, known)]
     )
 

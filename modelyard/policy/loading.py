@@ -59,13 +59,15 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
             changed = changed_rules(base, root, findings) if base is not None else ()
     except TimeUp:
         late = (_late(at[-1]),)
+    twice = []
     for rule in (*python, *assertions):
         if rule.code in rules:
-            first = rules[rule.code]
-            remedy = f"give one of them another code; the other stands in {first.file}:{first.line}"
-            findings.append(_error(f"two rules have the code {rule.code}", remedy, rule.file, rule.line))
+            other = rules[rule.code]
+            remedy = f"give one of them another code; the other stands in {other.file}:{other.line}"
+            twice.append(_error(f"two rules have the code {rule.code}", remedy, rule.file, rule.line))
         else:
             rules[rule.code] = rule
+    findings += first(twice, what=f"the folder {FOLDER}")
     rules = dict(sorted(rules.items()))
     unlisted = any(finding.file == FOLDER for finding in findings)
     choices, place = _choices(None if unlisted else folder / POLICY, f"{FOLDER}/{POLICY}", findings)

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from modelyard.files import ReadError, read_file
-from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.stack import codes
 from modelyard.stack.checks import check
 from modelyard.stack.config import Config, Path, Stack
@@ -70,11 +70,11 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     document, problems = parse(content)
     findings = [of_problem(problem, shown, stack) for problem in problems[:_CUT]]
     if document is None:
-        return None, tuple(first(ordered(findings)))
+        return None, tuple(first(in_order(findings)))
     findings += [of_problem(problem, shown, stack) for problem in islice(_shape(document), _CUT)]
     config = document.value.get("config") if isinstance(document.value, dict) else None
     if not isinstance(config, dict):
-        return None, tuple(first(ordered(findings)))
+        return None, tuple(first(in_order(findings)))
 
     texts = {path[1:]: text for path, text in document.texts.items() if path[0] == "config"}
     encrypted = [path[1:] for path in document.secrets if str(path[1]).startswith(PREFIX) or path[1] == CONTEXT]
@@ -94,7 +94,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
     findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
     if any(finding.severity is Severity.ERROR for finding in findings):
-        return None, tuple(first(ordered(findings)))
+        return None, tuple(first(in_order(findings)))
     made = Stack(
         name=stack,
         file=shown,
@@ -103,7 +103,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         context=config.get(CONTEXT),
         positions=_positions(document),
     )
-    return made, tuple(first(ordered(findings)))
+    return made, tuple(first(in_order(findings)))
 
 
 def _below(path: Path, others: Iterable[Path]) -> bool:

@@ -4,7 +4,7 @@ Rules are pure functions from a stack, and the sizes of a workload's pods, to fi
 pods, but a switch would start them: what would then be an error is reported as advice that says so.
 """
 
-from modelyard.findings import Finding, Severity, ordered
+from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware.rules.gpu import gpu_findings
 from modelyard.hardware.rules.partitions import partition_findings
 from modelyard.hardware.rules.pods import Applied, PodSizes, sizes_of
@@ -27,7 +27,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
             findings += backend.head.rules(stack, backend.head.pods(config))
     if config.partitions:
         findings += partition_findings(stack)
-    return ordered(findings)
+    return in_order(findings)
 
 
 def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, ...]:

@@ -155,3 +155,14 @@ def test_a_finding_stands_on_the_line_of_a_patch(project: Project, run: Run) -> 
     project.patch("mine", "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replica: 1\n")
     out = run("check", "dev", "--format", "github").out
     assert "::error file=patches/mine/v1/patch.yaml.j2,line=5,title=PAT008 dev::" in out
+
+
+@pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])
+def test_a_file_with_very_many_mistakes_of_one_kind_has_a_short_report(project: Project, run: Run, form: str) -> None:
+    jobs = "".join(f"  - {{name: j{number}, type: training, resource: none}}\n" for number in range(300))
+    project.add(f"modelyard:jobs:\n{jobs}")
+    result = run("check", "dev", *(() if form == "text" else ("--format", form)))
+    assert result.code == 1
+    assert "has 300 mistakes, of which these are the first 100" in result.words
+    assert "job j99 uses resource none" in result.words
+    assert "job j100 uses resource none" not in result.words

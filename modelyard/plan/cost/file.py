@@ -12,7 +12,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from modelyard.files import ReadError, read_file
-from modelyard.findings import MOST_COUNTED, Finding, Severity, first, ordered
+from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order, ordered
 from modelyard.hardware import near_gpus, resolve
 from modelyard.hardware.gpu_models import by_id
 from modelyard.plan.cost.prices import NO_GPU, Prices
@@ -80,7 +80,7 @@ def load_text(content: bytes, shown: str) -> Loaded:
         shape = Problem(codes.SHAPE, f"the price file is {what}", 1, 1, remedy="start with `machines:` or `cards:`")
         findings.append(of_problem(shape, shown))
     if document is None or any(finding.severity is Severity.ERROR for finding in findings):
-        return None, tuple(first(ordered(findings)))
+        return None, tuple(first(in_order(findings)))
     return Prices(_machines(document), _gpus(document)), ordered(findings)
 
 

@@ -1,20 +1,24 @@
 """Files with very many mistakes: the first hundred are shown, and nobody works on the others."""
 
+import shutil
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from modelyard.catalog import load_library, render, select
-from modelyard.findings import MOST_COUNTED, MOST_SHOWN, Finding, Severity
+from modelyard.findings import MOST_COUNTED, MOST_SHOWN, Finding, Severity, ordered
 from modelyard.plan.cost.file import load_text as load_prices
+from modelyard.plan.project import plan_recorded
 from modelyard.policy.loading import policies_of
-from modelyard.stack import words
+from modelyard.stack import check_project, words
 from modelyard.stack.loader import load_text
 from modelyard.workloads import facts, workloads
 
+ROOT = Path(__file__).parents[3]
 MANY = 1000
 PATCH_FILES = {"meta": "meta.yaml", "schema": "schema.json", "patch": "patch.yaml.j2"}
 BASE = 'config:\n  modelyard:platform: {release: "23.10"}\n  modelyard:gpu: {model: A10}\n'
@@ -91,6 +95,39 @@ def policy_file(text: str) -> Callable[[Path], tuple[Finding, ...]]:
     return load
 
 
+def assertions_of_one_code(folder: Path) -> tuple[Finding, ...]:
+    assertion_file()(folder)
+    made = folder / "policies/assertions/a.yaml"
+    for number in range(MANY):
+        made.with_name(f"a{number}.yaml").write_text(made.read_text())
+    policies_of.cache_clear()
+    return policies_of(folder).findings
+
+
+def project_file(text: str) -> Callable[[Path], tuple[Finding, ...]]:
+    def load(folder: Path) -> tuple[Finding, ...]:
+        (folder / "Pulumi.yaml").write_text(text)
+        (folder / "stacks").mkdir()
+        return check_project(folder)
+
+    return load
+
+
+def planned(code: str, text: str) -> Callable[[Path], tuple[Finding, ...]]:
+    """The findings of one code in the plan of a stack."""
+
+    def load(folder: Path) -> tuple[Finding, ...]:
+        shutil.copytree(ROOT / "stacks", folder / "stacks")
+        shutil.copytree(ROOT / "patches", folder / "patches")
+        file = folder / "stacks/Pulumi.dev.yaml"
+        file.write_text(file.read_text() + text)
+        plan = plan_recorded(folder, file, date(2026, 1, 1)).plan
+        assert plan is not None
+        return tuple(finding for finding in plan.findings if finding.code == code)
+
+    return load
+
+
 def lines(form: str) -> str:
     return "".join(form.format(number) for number in range(MANY))
 
@@ -123,6 +160,17 @@ FILES: dict[str, Callable[[Path], tuple[Finding, ...]]] = {
     "facts of an assertion": assertion_file(match="\n  when:\n" + lines("    nofact{}: 1\n")),
     "lines of the lock": lock_file(lines("x {}\n")),
     "patches of the lock that are gone": lock_file(lines(f"gone{{}}/v1 {'a' * 64}\n")),
+    "keys of Pulumi.yaml": project_file("runtime: python\n" + MANY * 2 * "name: it\n"),
+    "assertions of one code": assertions_of_one_code,
+    "jobs on unknown resources": planned(
+        "RES201", "  modelyard:jobs:\n" + lines("    - {{name: j{}, type: training, rows: 5, resource: none}}\n")
+    ),
+    "jobs without a resource": planned(
+        "RES203", "  modelyard:jobs:\n" + lines("    - {{name: j{}, type: dataset, rows: 5}}\n")
+    ),
+    "resources of one name": planned(
+        "RES207", "  modelyard:resources:\n" + MANY * 2 * "    - {name: features, type: dataset}\n"
+    ),
     "unknown rules of policy.yaml": policy_file("rules:\n" + lines("  POL1{}: {{level: advisory}}\n")),
 }
 
@@ -142,8 +190,24 @@ def test_the_first_hundred_mistakes_are_shown_and_what_is_behind_a_thousand_cost
     assert (MOST_SHOWN, MOST_COUNTED) == (100, 1000)
     found = load(tmp_path)
     assert MOST_SHOWN <= len(found) <= MOST_SHOWN + 1
-    assert any(f"mistakes, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
+    kind = "notes" if {finding.severity for finding in found} == {Severity.ADVICE} else "mistakes"
+    assert any(f"{kind}, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
     assert len(asked) <= 3 * (MOST_COUNTED + 1)
+
+
+def test_a_report_keeps_its_exit_code_and_counts_once() -> None:
+    made = [Finding("RES201", Severity.ERROR, f"it {n}", file="a.yaml", line=n, waived="known") for n in range(1, 301)]
+    made += [one._replace(severity=Severity.WARNING, waived="") for one in made]
+    made.append(made[0]._replace(line=999, waived=""))
+    made += [one._replace(file="", target=f"t{number}") for number, one in enumerate(made[:150])]
+    found = ordered(made)
+    assert [finding.line for finding in found if finding.blocks] == [999]
+    assert [len([one for one in found if one.severity is severity]) for severity in Severity] == [1 + 101 + 150, 101, 0]
+    counts = [one for one in found if "of which these are the first" in one.summary]
+    assert [(one.severity, one.waived) for one in counts] == [(Severity.WARNING, ""), (Severity.ERROR, "known")]
+    assert all("300 mistakes" in one.summary for one in counts)
+    assert ordered(found) == found
+    assert ordered((*found, *made)) == found
 
 
 @pytest.mark.parametrize("error", ["modelyard:gpu: {model: A10}", "aws:region: eu"])
