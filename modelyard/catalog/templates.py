@@ -206,7 +206,7 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
     except (TooLarge, MemoryError):
         # If one operation is too large, the template is at fault, however small its input is.
         given = _long(params) if environment().left < 0 or size > MAX_MADE else ""
-        most = f"renders more than {MAX_MADE:,} characters" + (given or f", or {MAX_TEXT:,} at once")
+        most = f"makes more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
         return _error("PAT006", patch, file, most, 0, _FEWER if given else "look for a loop that grows")
     except jinja2.TemplateSyntaxError as error:
         return _error(

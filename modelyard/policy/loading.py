@@ -4,6 +4,7 @@ A rule's file is Python and runs as such: its author may do what ``modelyard`` m
 So the Python may come from another commit than the data: from a reviewed one.
 """
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -199,9 +200,7 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
 
 def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: list[str]) -> None:
     """Adds the project's assertions; appends the path of each to ``at`` before it is read."""
-    for path in _files(folder, ASSERTIONS, ".yml", findings):
-        summary = f"{path.name} judges nothing: assertions end in .yaml"
-        findings.append(_error(summary, f"rename it to {path.stem}.yaml", f"{FOLDER}/{ASSERTIONS}/{path.name}"))
+    _misnamed(folder, findings)
     for path in _files(folder, ASSERTIONS, ".yaml", findings):
         shown = f"{FOLDER}/{ASSERTIONS}/{path.name}"
         at.append(shown)
@@ -212,6 +211,28 @@ def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: li
         findings.extend(wrong)
         if rule is not None:
             found.append(rule)
+
+
+def _misnamed(folder: Path, findings: list[Finding]) -> None:
+    """Adds an error for each file that looks like a policy and that nothing reads under its name."""
+    for name, ending, endings in ((ASSERTIONS, ".yaml", (".yaml", ".yml")), (RULES, ".py", (".py",))):
+        for path in entries(folder, name, findings):
+            shown = f"{FOLDER}/{name}/{path.name}"
+            if path.suffix != ending and path.name.casefold().endswith(endings):
+                summary = f"{path.name} judges nothing: {name} end in {ending}"
+                findings.append(_error(summary, f"rename it to {path.stem}{ending}", shown))
+            elif name == ASSERTIONS and path.is_dir() and (path.is_symlink() or _has(path, endings)):
+                summary = f"{path.name} is a folder, and assertions in it judge nothing"
+                findings.append(_error(summary, f"move its files to {FOLDER}/{name}", shown))
+    findings += [
+        _error(f"{path.name} sets nothing", f"rename it to {POLICY}", f"{FOLDER}/{path.name}")
+        for path in entries(folder, "", findings)
+        if path.name != POLICY and path.name.casefold() in (POLICY, "policy.yml")
+    ]
+
+
+def _has(folder: Path, endings: tuple[str, ...]) -> bool:
+    return any(name.casefold().endswith(endings) for _, _, names in os.walk(folder) for name in names)
 
 
 def _late(shown: str) -> Finding:

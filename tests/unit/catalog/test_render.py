@@ -77,6 +77,12 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         ),
         (GOOD + "{% for a in range(99999) %}{{ 'x' * 100 }}{% endfor %}", "PAT006", "characters", 0),
         (GOOD + "{{ 'x' * 10000000 }}", "PAT006", "characters", 0),
+        (
+            GOOD + "{% for a in range(99999) %}{% set b = 'x' * 1000 %}{% endfor %}",
+            "PAT006",
+            "makes more than 16,777,216 characters, printed or not",
+            0,
+        ),
         (GOOD + "{{ 10 ** 10 ** 10 }}", "PAT006", "characters", 0),
         (GOOD + "{{ 'a'|center(9999999999)|length }}", "PAT006", "characters", 0),
         (GOOD + "{{ 'a'|center(width=9999999999)|length }}", "PAT006", "characters", 0),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.findings import Severity
 from modelyard.policy import judging, loading
 from modelyard.timelimit import TimeBudget
 from tests.support.policy_project import RULE, Project
@@ -212,6 +213,30 @@ def test_binary_in_the_place_of_a_file(project: Project) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     (one,) = project.policies().findings
     assert (one.code, one.summary) == ("POL004", "the text is UTF-16, not UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "remedy"),
+    [
+        ("assertions/mine.yml", "assertions/mine.yml", "rename it to mine.yaml"),
+        ("assertions/mine.YAML", "assertions/mine.YAML", "rename it to mine.yaml"),
+        ("assertions/more/mine.yaml", "assertions/more", "move its files to policies/assertions"),
+        ("assertions/more/deep/mine.YML", "assertions/more", "move its files to policies/assertions"),
+        ("rules/mine.PY", "rules/mine.PY", "rename it to mine.py"),
+        ("policy.yml", "policy.yml", "rename it to policy.yaml"),
+        ("Policy.yaml", "Policy.yaml", "rename it to policy.yaml"),
+    ],
+)
+def test_a_policy_that_nothing_reads_is_an_error(project: Project, name: str, shown: str, remedy: str) -> None:
+    project.write(name, "")
+    (one,) = project.policies().findings
+    assert (one.code, one.severity, one.file, one.remedy) == ("POL003", Severity.ERROR, f"policies/{shown}", remedy)
+
+
+@pytest.mark.parametrize("name", ["assertions/README.md", "assertions/more/README.md", "rules/more/shared.py", "NOTES"])
+def test_files_that_do_not_look_like_policies_are_left_alone(project: Project, name: str) -> None:
+    project.write(name, "")
+    assert project.policies().findings == ()
 
 
 def a_folder(path: Path) -> None:
