@@ -191,12 +191,10 @@ _NAMES = 2
 
 def _document(text: str) -> Any:
     """The parsed file, to find its secrets; None for a template, which is not a document."""
-    import yaml
+    from modelyard.stack.yaml.document import parse
 
-    try:
-        return yaml.load(text, Loader=yaml.CSafeLoader)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
+    document, _ = parse(text.encode(errors="surrogatepass"))
+    return None if document is None else document.value
 
 
 def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -> Iterator[str]:

@@ -16,6 +16,7 @@ from modelyard.hiding import HIDDEN, hidden, hidden_lines
 from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
 from modelyard.stack.config import Stack
 from modelyard.stack.words import did_you_mean
+from modelyard.stack.yaml.document import parse
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -104,12 +105,11 @@ def _known(names: list[str]) -> None:
 def _print(
     args: Namespace, found: Promotion, before: str, after: str, secrets: frozenset[str], stacks: tuple[Stack, Stack]
 ) -> None:
-    import yaml
-
     source, target = stacks
     was, now = (hidden(text).splitlines() for text in (before, after))
     lines = unified_diff(was, now, target.file, f"{target.file}, promoted", lineterm="")
-    diff = hidden_lines(lines, *(yaml.load(text, Loader=yaml.CSafeLoader) for text in (before, after)), texts=secrets)
+    parsed = [parse(text.encode())[0] for text in (before, after)]
+    diff = hidden_lines(lines, *(one.value for one in parsed if one is not None), texts=secrets)
     if args.json:
         from modelyard.report.json import json_text
 

@@ -23,7 +23,7 @@ from lightkube.core.exceptions import ConfigError
 from yaml import MarkedYAMLError, YAMLError
 
 from modelyard.cluster.kubeconfig import MAX_BYTES, kubeconfig_paths, read_kubeconfig, route
-from modelyard.files import ReadError, read_file
+from modelyard.files import ReadError, parse_json, read_file
 from modelyard.findings import Failure
 from modelyard.hiding import hidden_text
 from modelyard.servers import Unusable, permit
@@ -276,7 +276,7 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
 def message(answer: httpx2.Response) -> str:
     """The API server's message; empty if something else answered."""
     try:
-        found = answer.json()
+        found = parse_json(answer.content)
     except ValueError:
         return ""
     return str(found.get("message", "")) if isinstance(found, dict) and found.get("kind") == "Status" else ""

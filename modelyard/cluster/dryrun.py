@@ -18,6 +18,7 @@ from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of, unknown_kind
 from modelyard.cluster.retries import busy, patiently, status
 from modelyard.cluster.writing import delete_options
+from modelyard.files import parse_json
 from modelyard.kube.state import ObjectKey, key_of
 
 AT_ONCE = 16
@@ -137,8 +138,8 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
     found = _HOLDER.match(message)
     if found is None:
         return Claim(field, message, "")
-    subresource = json.loads(found["subresource"]) if found["subresource"] else ""
-    return Claim(field, json.loads(found["manager"]), "Update" if found["update"] else "Apply", subresource)
+    subresource = parse_json(found["subresource"]) if found["subresource"] else ""
+    return Claim(field, parse_json(found["manager"]), "Update" if found["update"] else "Apply", subresource)
 
 
 def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | Refusal:
@@ -146,7 +147,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
     if unknown_kind(answer, key_of(body, "")):
         kind = f"{body['kind']} in {body['apiVersion']}"
         return Refusal("missing", f"the cluster has no {kind}: its operator, or the operator's CRDs, are not there")
-    return dict(answer.json()) if answer.is_success else refusal(answer)
+    return dict(parse_json(answer.content)) if answer.is_success else refusal(answer)
 
 
 def refusal(answer: httpx2.Response) -> Refusal:

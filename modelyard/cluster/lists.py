@@ -10,6 +10,7 @@ from lightkube import Client
 from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
 from modelyard.cluster.pool_objects import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
 from modelyard.cluster.retries import busy, patiently
+from modelyard.files import parse_json
 from modelyard.kube.kinds import KUEUE, RAY, SPARK
 from modelyard.kube.state import Node, node_of
 
@@ -154,7 +155,7 @@ def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str
             params = dict(query)
             continue
         answer.raise_for_status()
-        body = answer.json()
+        body = parse_json(answer.content)
         found += body["items"] or ()
         more = (body.get("metadata") or {}).get("continue")
         if not more:

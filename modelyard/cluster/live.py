@@ -13,6 +13,7 @@ from lightkube import Client
 from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.retries import busy, patiently
+from modelyard.files import parse_json
 from modelyard.kube.kinds import KINDS, SPARK
 from modelyard.kube.state import (
     PAUSED,
@@ -248,7 +249,7 @@ def path_of(key: ObjectKey) -> str:
 def _got(client: Client, path: str) -> dict[str, Any]:
     answer = patiently(lambda: transport(client).get(path), busy)
     answer.raise_for_status()
-    return dict(answer.json())
+    return dict(parse_json(answer.content))
 
 
 # The objects that say what autoscalers scale, and the few fields of them that are kept.

@@ -19,6 +19,7 @@ from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
 from modelyard.cluster.engine_state import EngineError, ask_engine
+from modelyard.files import parse_json
 from modelyard.servers import origin_of
 from modelyard.stack.config import Stack, dotted
 from modelyard.temporary import temporary_folder, write_private
@@ -75,7 +76,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
             given = _of_kubeconfig(_decrypted(root, stack, (*remote.path, "credentials")))
         else:
             raise ValueError("the stack file names none")
-    except (ValueError, LookupError, TypeError, AttributeError, YAMLError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, YAMLError) as error:
         # The parser's message may quote a part of a key.
         why = str(error) if type(error) is ValueError else "they are no kubeconfig with a token or a certificate"
         raise ClusterError(
@@ -126,7 +127,7 @@ def _secret(stack: Stack, name: str) -> Mapping[str, str]:
         if answer.status_code == 404:
             raise ClusterError(f"namespace {namespace} has no Secret {name}", "make it, or correct credentialsSecret")
         answer.raise_for_status()
-        return dict(answer.json().get("data") or {})
+        return dict(parse_json(answer.content).get("data") or {})
 
     try:
         return {key: b64decode(value).decode() for key, value in ask_server(get, f"Secret {name}").items()}

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 
 from modelyard.cluster.connection import sent
+from modelyard.files import parse_json
 
 PAUSES = (0.1, 0.3, 0.9, 2.0)
 """Seconds before each further attempt; the server may ask for a longer one."""
@@ -36,7 +37,7 @@ def busy(answer: httpx2.Response) -> bool:
 def status(answer: httpx2.Response) -> dict[str, Any]:
     """The answer's JSON object, a ``Status`` after an error; empty if the answer is not a JSON object."""
     try:
-        found = answer.json()
+        found = parse_json(answer.content)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

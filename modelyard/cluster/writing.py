@@ -13,6 +13,7 @@ from lightkube import Client
 
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of
+from modelyard.files import parse_json
 from modelyard.kube.state import ObjectKey, annotations_of, key_of
 
 _BUSY = (429, 500, 502, 503, 504)
@@ -112,11 +113,11 @@ def _sent(
         ask_server(answer.raise_for_status, key.name)
     if not answer.is_success:
         raise RefusedError(_message(answer))
-    return {**answer.json(), "apiVersion": key.api_version, "kind": key.kind}
+    return {**parse_json(answer.content), "apiVersion": key.api_version, "kind": key.kind}
 
 
 def _message(answer: httpx2.Response) -> str:
     try:
-        return str(answer.json().get("message") or f"the API server answered {answer.status_code}")
+        return str(parse_json(answer.content).get("message") or f"the API server answered {answer.status_code}")
     except ValueError:
         return f"the API server answered {answer.status_code}"

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+from modelyard.files import read_file
 from modelyard.preview.git import Entry, Objects, RevisionError, git, known, objects, tree, tried
 from modelyard.preview.links import Wanted, reach
 from modelyard.preview.values import Revision
@@ -228,8 +229,9 @@ def differs(file: Path, entry: Entry | None) -> bool:
     if entry is None or entry.link or entry.submodule or not stat.S_ISREG(facts.st_mode):
         return True
     try:
-        content = file.read_bytes()
+        content = read_file(file)
     except OSError:
+        # It cannot be read, or is larger than any file that is read.
         return True
     # Git may have converted the line endings to another system's.
     return entry.object not in (_name(entry, content), _name(entry, content.replace(b"\r\n", b"\n")))

@@ -1,9 +1,9 @@
 """Reads one JSON document from a server that knows about jobs."""
 
-import json
 from typing import Any, Final
 
 from modelyard import servers
+from modelyard.files import parse_json
 from modelyard.probes.values import JobSourceError
 
 MOST_BYTES: Final = 16 * 2**20
@@ -39,8 +39,8 @@ def parsed(body: bytes, url: str, what: str) -> Any:
         Unanswered: the body is not JSON.
     """
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return parse_json(body)
+    except ValueError:
         raise JobSourceError(f"{url} does not answer as {what} does", "check the address and its path") from None
 
 

@@ -5,11 +5,11 @@ from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. They go into one h
 an address from the command line or from ``MODELYARD_PROMETHEUS_URL``.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
+from modelyard.files import parse_json
 from modelyard.findings import Failure
 from modelyard.servers import (
     NO_CREDENTIAL,
@@ -175,17 +175,17 @@ def _fetch(server: Server, path: str, parameters: Mapping[str, str], optional: b
     if len(reply.body) > MOST_BYTES:
         raise _TooMuch
     try:
-        return json.loads(reply.body)["data"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return parse_json(reply.body)["data"]
+    except (ValueError, KeyError, TypeError):
         raise _strange(server) from None
 
 
 def _refused(reply: Reply) -> Refused | None:
     """The server's objection to a query; None if the answer is not from the API."""
     try:
-        document = json.loads(reply.body)
+        document = parse_json(reply.body)
         words = document["error"] if document["status"] == "error" else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return None
     return Refused(clean(words)) if isinstance(words, str) and reply.status in (400, 422, 500, 503) else None
 

@@ -1,5 +1,6 @@
 """Each file of a project, damaged in each way: no crash, no waiting, and a message that names the file."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -82,3 +83,28 @@ def test_what_stands_where_a_folder_belongs_is_not_the_same_as_an_empty_folder(
     result = run("check", "dev")
     assert result.code in (1, 2), result.text
     assert folder in result.text
+
+
+OWNERS = {
+    "key": "k:" + "[" * 20_000 + "]" * 20_000,
+    "key that is not closed": "k:" + "[" * 20_000,
+    "value": "v:" + '{"a":' * 990 + "1" + "}" * 990,
+    "levels": "v:" + "[" * 300 + "]" * 300,
+    "number": "v:" + "9" * 10_000,
+    "half": 'k:{"name":"\\ud800"}',
+    "infinite": "v:1e999",
+    "list": "k:[1]",
+}
+"""Path elements of ``managedFields`` that are none."""
+
+
+@pytest.mark.parametrize("element", OWNERS.values(), ids=OWNERS)
+def test_damaged_owners_of_fields_are_a_finding(project: Any, run: Any, element: str) -> None:
+    file = project.root / "stacks/recorded/dev/deployment.ml-platform.deployment-ray-head.json"
+    body = json.loads(file.read_text())
+    body["metadata"]["managedFields"][0]["fieldsV1"] = {"f:spec": {element: {}}}
+    file.write_text(json.dumps(body))
+    for words in (("check", "dev"), ("plan", "dev"), ("diff", "dev"), ("ledger", "dev")):
+        result = run(*words)
+        assert result.code in (1, 2), result.text
+        assert "CFG102" in result.text

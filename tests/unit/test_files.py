@@ -1,5 +1,6 @@
 """A file is written as a whole or not at all."""
 
+import ast
 import os
 import stat
 import subprocess
@@ -129,3 +130,56 @@ def test_an_error_names_the_path_that_was_asked_for(
     with pytest.raises(OSError, match="too long") as caught:
         write_atomically(path, "new")
     assert caught.value.filename == str(path)
+
+
+PARSERS = {
+    "json": ("load", "loads", "JSONDecoder"),
+    "yaml": (
+        *("load", "load_all", "safe_load", "safe_load_all", "full_load", "unsafe_load", "compose", "compose_all"),
+        *("parse", "scan", "CParser", "CBaseLoader", "CSafeLoader", "CLoader", "Loader", "BaseLoader"),
+    ),
+    "tomllib": ("load", "loads"),
+}
+DOORS = {
+    "modelyard/files.py": "parse_json, the door for JSON",
+    "modelyard/stack/yaml/document.py": "parse, the door for YAML",
+    "modelyard/hiding/documents.py": "reads any text to find its secrets, with limits of its own",
+    "modelyard/stack/yaml/edit.py": "needs marks; the text has passed the door",
+    "modelyard/stack/yaml/layout.py": "needs marks; the text has passed the door",
+    "modelyard/cluster/kubeconfig.py": "the user's own kubeconfig, which has YAML that the door refuses",
+    "modelyard/cluster/remote_credentials.py": "a kubeconfig from a Secret",
+    "modelyard/stack/yaml/formatting.py": "modelyard's own schema",
+    "modelyard/stack/explain.py": "modelyard's own schemas",
+    "modelyard/policy/shapes.py": "schemas that modelyard writes",
+    "modelyard/cli/schema.py": "modelyard's own schemas",
+    "modelyard/kube/merge/schema.py": "the types that modelyard ships",
+    "modelyard/kube/merge/path.py": "one text in quotes, as a part of a path",
+    "modelyard/workloads/environments/solver.py": "a program of its own, asked by modelyard",
+}
+"""Modules that parse without the doors, and why they may."""
+
+
+def test_everything_else_parses_what_it_reads_through_the_doors() -> None:
+    root = Path(__file__).parents[2]
+    found = {
+        path.relative_to(root).as_posix()
+        for folder in ("modelyard", "components", "policies", "stacks")
+        for path in (root / folder).rglob("*.py")
+        if "merge/data" not in path.as_posix() and _parses(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found == set(DOORS)
+
+
+def _parses(tree: ast.AST) -> bool:
+    """Whether a module uses a parser by its package, imports it by its name, or asks an HTTP answer for its JSON."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=package), attr=name) if name in PARSERS.get(package, ()):
+                return True
+            case ast.ImportFrom(module=str(module), names=names) if any(
+                one.name in PARSERS.get(module.partition(".")[0], ()) for one in names
+            ):
+                return True
+            case ast.Call(func=ast.Attribute(attr="json"), args=[]):
+                return True
+    return False

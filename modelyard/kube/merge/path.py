@@ -16,6 +16,8 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
+from modelyard.files import parse_json
+
 Scalar = str | int | float | bool | None
 
 
@@ -190,7 +192,7 @@ class _Reader:
         if word in _LITERAL:
             return _LITERAL[word]
         if _NUMBER.fullmatch(word):
-            number: int | float = json.loads(word)
+            number: int | float = parse_json(word)
             return number
         return word
 
@@ -253,9 +255,9 @@ def from_wire(text: str) -> Element:
         case "f:":
             return text[2:]
         case "k:":
-            return Key(tuple(sorted(json.loads(text[2:]).items())))
+            return Key(tuple(sorted(parse_json(text[2:]).items())))
         case "v:":
-            return Value(json.loads(text[2:]))
+            return Value(parse_json(text[2:]))
         case "i:":
             return int(text[2:])
     raise ValueError(f"{text!r} is not a path element of managedFields")

@@ -28,7 +28,9 @@ def with_value(text: str, path: Path, value: Any) -> str:
         # The pure Python loader: only its marks count characters, which slicing needs.
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise EditError(f"the file is not YAML: {error}") from error
+        # The error quotes the file.
+        mark = getattr(error, "problem_mark", None)
+        raise EditError(f"line {mark.line + 1} is not YAML" if mark else "the file is not YAML") from None
     if root is None:
         return _block(path, value, 0)
     node, depth = root, 0

@@ -7,7 +7,6 @@ of GPU nodes, whatever machine makes the lock; but pip evaluates markers such as
 Python that runs it, so that must be the environment's Python.
 """
 
-import json
 import os
 import platform
 import re
@@ -17,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from shutil import which
 from typing import Any, Final
 
+from modelyard.files import parse_json, read_file
 from modelyard.findings import Failure
 from modelyard.hiding import hidden_text
 from modelyard.stack.environments import Environment, Files
@@ -119,7 +119,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
                 raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
             raise LockingError(summary, "correct its list")
-        return _files(json.loads(report.read_text(encoding="utf-8")))
+        return _files(parse_json(read_file(report)))
 
 
 def _interpreter(version: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from modelyard.files import parse_json
 from modelyard.findings import Failure
 from modelyard.workloads.environments.conda import SOLVER_VERSION, Solved, pinned, spelled
 
@@ -95,5 +96,5 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         remedy = f"install py-rattler {SOLVER_VERSION} again"
         raise SolvingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = parse_json(done.stdout)
     return answer
