@@ -25,6 +25,10 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--diff", action="store_true", help="change nothing; show what would change")
 
 
+_ENDS = (".yaml", ".yml", ".json", ".j2")
+"""Ends of the names of a patch's files."""
+
+
 class File(NamedTuple):
     """A file that can be formatted."""
 
@@ -109,18 +113,18 @@ def _all(root: Path) -> Iterator[File]:
     for version in (path for patch in patches for path in list_folder(patch, root) if path.name[0] == "v"):
         name = f"{version.parent.name}/{version.name}"
         for path in _below(version, root) if version.is_dir() else ():
-            if path.suffix in (".yaml", ".yml", ".json", ".j2") and path.name[0] != ".":
+            if path.suffix in _ENDS and path.name[0] != ".":
                 yield File(path, path.relative_to(root).as_posix(), released=name in released)
 
 
 def _below(folder: Path, root: Path) -> Iterator[Path]:
-    """The files in a folder and its subfolders."""
+    """The files in a folder and its subfolders, and what stands where a file belongs."""
     from modelyard.files import list_folder
 
     for path in list_folder(folder, root):
-        if path.is_dir() and not path.is_symlink():
+        if path.is_dir() and not path.is_symlink() and path.suffix not in _ENDS:
             yield from _below(path, root)
-        elif path.is_file():
+        else:
             yield path
 
 
@@ -132,14 +136,14 @@ def _formatted(root: Path, file: File) -> Result:
     from modelyard.stack.yaml.formatting import formatted, stack_order
     from modelyard.stack.yaml.source import MAX_BYTES, Problem
 
-    if _is_link(file):
-        return Result(file, "", Formatted("", Problem("", "it is a symbolic link", harmless=True)))
     try:
         content = read_file(file.path, limit=MAX_BYTES, within=root)
     except ReadError as error:
         code = codes.UNREADABLE if file.stack else "PAT009"
         summary = f"{file.path.name} cannot be read: {error.reason}"
         return Result(file, "", Formatted("", Problem(code, summary, remedy=error.remedy)))
+    if _is_link(file):
+        return Result(file, "", Formatted("", Problem("", "it is a symbolic link", harmless=True)))
     try:
         before = content.decode()
     except UnicodeDecodeError:

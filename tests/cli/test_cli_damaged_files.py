@@ -69,6 +69,23 @@ def test_a_damaged_file_is_named(project: Any, run: Any, cli: Any, file: str, wa
     assert "root:" not in result.text
 
 
+NO_TEXT = ("folder", "circle", "pipe", "endless", "outside", "huge", "binary", "dangling", "utf16")
+"""Ways in which nothing is left that a layout could be given."""
+
+
+@pytest.mark.parametrize("way", NO_TEXT)
+@pytest.mark.parametrize("file", [name for name in FILES if name.startswith(("stacks/Pulumi.", "patches/ray-worker"))])
+def test_a_check_of_the_layout_names_a_damaged_file(project: Any, run: Any, file: str, way: str) -> None:
+    project.own_patches()
+    (project.root / "patches/patches.lock").unlink()
+    WAYS[way](project.root / file)
+    for words in (("fmt", "--check"), ("fmt", "--diff"), ("fmt",)):
+        result = run(*words)
+        assert result.code == 2, result.text
+        assert file in result.text
+        assert "root:" not in result.text
+
+
 @pytest.mark.parametrize("way", [_a_file, *(WAYS[name] for name in ("circle", "pipe", "dangling")), _to_elsewhere])
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_what_stands_where_a_folder_belongs_is_not_the_same_as_an_empty_folder(
