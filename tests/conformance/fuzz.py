@@ -83,13 +83,13 @@ class Found(NamedTuple):
 
 
 def seeds() -> list[Seed]:
-    """Every kind that random objects are made of: those of ``seeds.yaml``, and each other one of ``requests.yaml``."""
+    """Every kind that random objects are made of: those of ``seeds.yaml``, and the requests of ``requests.yaml``."""
     found = [Seed(**spec) for spec in yaml.safe_load((HERE / "seeds.yaml").read_text())]
     # No finalizers: the server adds its own to those of a new volume.
     metadata = {name: value for name, value in found[0].fields["metadata"].items() if name != "finalizers"}
     for request in yaml.safe_load((HERE / "requests.yaml").read_text()):
         type_ = f"{request['apiVersion']} {request['kind']}"
-        if type_ not in _LEFT_OUT and not any(seed.type == type_ for seed in found):
+        if type_ not in _LEFT_OUT:
             always = {name: value for name, value in request.items() if name not in ("apiVersion", "kind", "metadata")}
             found.append(Seed(type_, always, {"metadata": metadata, **always}))
     return found
@@ -294,38 +294,68 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from _places(inner)
 
 
-def replay(server: Server, seed: Seed, steps: Steps) -> Found | None:
+class Replayed(NamedTuple):
+    """What came of some writes."""
+
+    found: Found | None
     """The first difference between the server's answers and the offline ones, None where there is none."""
+    unforeseen: tuple[str, ...]
+    """Why the server refused what is accepted offline, by its validation mostly: the first words of each refusal."""
+
+
+def replay(server: Server, seed: Seed, steps: Steps) -> Replayed:
+    """Sends the writes, up to the first difference. An apply is also repeated, and all of the answer compared then."""
     case = seed.case(steps)
     path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
     server.remove(path)
     live: Object | None = None
+    unforeseen: list[str] = []
     for at, step in enumerate(steps):
         if live is None and not {"create", "apply"} & step.keys():
             continue
         if live is not None and "create" in step:
             continue
-        try:
-            ours = play(case, step, live)
-        except Exception as error:
-            return Found(seed, steps[: at + 1], f"crash: {type(error).__name__}: {str(error)[:200]}")
-        try:
-            status, theirs = send(server, path, case, step)
-        except RemoteDisconnected:
-            # The server's own crash, which ends the request and not the server.
-            return None
-        differs = "" if "forget" in step else difference(case, step, live, ours, status, theirs)
+        differs, after, refusal = _compared(server, path, case, step, live)
+        unforeseen += [refusal] if refusal else []
         if differs:
-            return Found(seed, steps[: at + 1], differs)
-        if status < 300 and not step.get("dry"):
-            live = theirs
-            if "deletionTimestamp" in live["metadata"] and not live["metadata"].get("finalizers"):
-                # The server may delete it with the next write.
-                return None
-            if any(error.message.startswith(KEYLESS[0]) for error in misfits(live, case.type)):
-                # A write has stored an item without the key of its list: every apply is refused from now on.
-                return None
-    return None
+            return Replayed(Found(seed, steps[: at + 1], differs), tuple(unforeseen))
+        if after is None or step.get("dry"):
+            continue
+        live = after
+        if "deletionTimestamp" in live["metadata"] and not live["metadata"].get("finalizers"):
+            # The server may delete it with the next write.
+            break
+        if any(error.message.startswith(KEYLESS[0]) for error in misfits(live, case.type)):
+            # A write has stored an item without the key of its list: every apply is refused from now on.
+            break
+        if "apply" in step:
+            whole = case._replace(spec={**case.spec, "server adds": False})
+            differs, after, _ = _compared(server, path, whole, {**step, "force": True}, live)
+            # Some nulls of a custom resource's metadata are a change of nothing but the time.
+            if differs and not differs.startswith("order of owners"):
+                return Replayed(Found(seed, steps[: at + 1], f"repeated: {differs}"), tuple(unforeseen))
+            live = after or live
+    return Replayed(None, tuple(unforeseen))
+
+
+def _compared(
+    server: Server, path: str, case: Case, step: Object, live: Object | None
+) -> tuple[str, Object | None, str]:
+    """How one step differs, the object after it where it was accepted, and why the server alone refused it."""
+    try:
+        ours = play(case, step, live)
+    except Exception as error:
+        return f"crash: {type(error).__name__}: {str(error)[:200]}", None, ""
+    try:
+        status, theirs = send(server, path, case, step)
+    except RemoteDisconnected:
+        # The server's own crash, which ends the request and not the server.
+        return "", None, ""
+    differs = "" if "forget" in step else difference(case, step, live, ours, status, theirs)
+    if status < 300:
+        return differs, theirs, ""
+    alone = not (differs or ours.error or ours.conflicts)
+    return differs, None, f"{status} {theirs.get('reason', '')}" if alone else ""
 
 
 def smallest(server: Server, found: Found, tries: int = 300) -> Found:
@@ -335,7 +365,7 @@ def smallest(server: Server, found: Found, tries: int = 300) -> Found:
         progress = False
         for smaller in _smaller(found.steps):
             tries -= 1
-            again = replay(server, found.seed, smaller)
+            again = replay(server, found.seed, smaller).found
             if again is not None and again.sort == found.sort:
                 found, progress = again, True
                 break
