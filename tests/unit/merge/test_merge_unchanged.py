@@ -59,6 +59,31 @@ def test_an_empty_map_that_is_owned_already() -> None:
 
 
 @pytest.mark.parametrize(
+    "fields",
+    [
+        {"metadata": {"ownerReferences": [{"kind": "Pod", "name": "a"}]}},
+        {"spec": {"securityContext": {"sysctls": [{"name": "a"}, {"name": "b", "value": None}]}}},
+        {"spec": {"containers": [{"name": "a", "lifecycle": {"preStop": {"sleep": {"seconds": None}}}}]}},
+    ],
+)
+def test_what_go_always_writes_may_be_left_out_or_null(fields: Object) -> None:
+    schema = schema_of("apps/v1").of("apps/v1", "Deployment")
+    request = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": fields}}
+    live = server_side(None, request, "one", schema).object
+    assert server_side(live, request, "one", schema).object is live
+
+
+def test_an_empty_namespace_is_that_of_the_object() -> None:
+    schema, request, live = requested("v1 ConfigMap")
+    live = {**live, "metadata": {**live["metadata"], "namespace": "b"}}
+    for empty in ("", None):
+        sent = {**request, "metadata": {"name": "a", "namespace": empty}}
+        assert server_side(live, sent, "two", schema).object is live
+    with pytest.raises(MergeError):
+        server_side(live, {**request, "metadata": {"name": "a", "namespace": "c"}}, "two", schema)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *(TIME, "2024-02-29T23:59:59Z", "2026-01-31T12:00:00.5Z", "2026-01-31T12:00:00,5Z", "2026-01-31T1:00:00Z"),
