@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from modelyard.files import parse_json
-from modelyard.hiding.forms import TELLS, hidden_arguments, hidden_assignments, hidden_text, secret_places
+from modelyard.hiding.arguments import hidden_arguments, hidden_for_any_program
+from modelyard.hiding.forms import TELLS, hidden_assignments, hidden_settings, hidden_text, secret_places
 from modelyard.hiding.names import CHANGED, HIDDEN, is_beside, is_hidden_or_plain, is_plain, is_secret
 from modelyard.names import LEDGER_NOTE
 
@@ -47,6 +48,7 @@ _LONGEST: Final = 1024 * 1024
 """Length of the longest text that is parsed as a document."""
 _APPLIED: Final = ("last-applied-configuration", "/last-applied", "cattle.io/applied")
 """Suffixes of annotation names whose value is a copy of the whole object."""
+_NOTHING: Final[Mapping[str, Any]] = {}
 _STEP = re.compile(
     r"""(?P<name>[^.\[\]]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<key>\w+)="?(?P<item>[^\]"]*)"?[^\]]*\]|\[[^\]]*\]"""
 )
@@ -59,6 +61,11 @@ _NAMED: Final = frozenset(
 """Fields of an item that hold the value that another field names."""
 _TLS: Final = frozenset({"tls", "ssl", "mtls", "pki", "x509"})
 """Fields whose ``key`` is a private key, unless they say where else it is."""
+_SCRIPTS: Final = frozenset({"script", "before_script", "after_script", "commands", "run", "steps"})
+"""Fields whose lists are lines of shell; so may be the only item of ``args``."""
+_ROUTING: Final = ("routingkey", "routing_key", "routing-key")
+_INTEGRATION = re.compile(r"[0-9a-zA-Z]{32}")
+"""A key of PagerDuty; a routing key of a broker is the name of a queue."""
 _REFERS: Final = frozenset({"name", "secretName", "secretRef", "secret", "existingSecret", "operator"})
 """Fields next to which a value is that of a label, or the name of a key elsewhere."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){3,}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{2}(?:==)?)")
@@ -95,11 +102,32 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
         # A schema has a mapping there.
         inside = inside or (isinstance(kind, str) and is_secret_kind(kind))
         own = kind == "Secret"
+        if isinstance(kind, str) and is_secret_kind(kind):
+            value = _with_hidden_value(value)
         parts = {key: _part(str(key), inner, named and key in _NAMED, inside, own) for key, inner in value.items()}
+        if "command" in value and "args" in value:
+            parts |= _command_line(value, parts)
         return parts if any(parts[key] is not inner for key, inner in value.items()) else value
     if isinstance(value, list) or type(value) is tuple:
         return _items(value, [hidden(item, inside=inside) for item in value])
     return value
+
+
+def _command_line(value: Mapping[Any, Any], parts: Mapping[Any, Any]) -> dict[str, Any]:
+    """Hides in a container's arguments what its command makes a secret."""
+    command, args = parts["command"], value["args"]
+    if not isinstance(command, list | tuple) or not isinstance(args, list | tuple):
+        return {}
+    shown = _items(type(args)((*command, *args)), [*command, *map(hidden, args)])[len(command) :]
+    return {"args": _same(args, list(shown))}
+
+
+def _with_hidden_value(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """Hides ``spec.value`` of a kind whose objects are secrets."""
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping) or "value" not in spec:
+        return value
+    return _with(value, "spec", _with(spec, "value", hidden_at("secret", spec["value"], True)))
 
 
 def _is_named(value: Mapping[Any, Any]) -> bool:
@@ -113,16 +141,23 @@ def _part(name: str, value: Any, secret: bool, inside: bool, own: bool) -> Any:
     # Other kinds than Secret have lists of references under that name.
     if name == "stringData" or (inside and name in DATA and (own or isinstance(value, Mapping))):
         return _hidden_data(value)
+    # Text of a template that becomes data of a Secret.
+    if inside and name == "literal" and not is_plain(name, value):
+        return _hidden_data(value)
     return hidden_at(name, value, secret, inside=inside)
 
 
 def _items(value: Any, items: list[Any]) -> Any:
     """Returns a list with other items, its command line without secrets; the list itself if nothing differs."""
-    if any(isinstance(item, str) and item.startswith(_COMMANDS) for item in items):
+    if any(isinstance(item, str) and _ARGUMENT.search(item) for item in items):
         words = [str(item) if isinstance(item, str | int | float) else None for item in items]
         items = [
             item if one is word else one for item, word, one in zip(items, words, hidden_arguments(words), strict=True)
         ]
+    return _same(value, items)
+
+
+def _same(value: Any, items: list[Any]) -> Any:
     same = all(one is other or one == other for one, other in zip(items, value, strict=True))
     return value if same else type(value)(items)
 
@@ -134,6 +169,7 @@ def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = Fal
             return _noted(value)
         if name == LEDGER_NOTE:
             return _held(value)
+        secret = secret or (name.lower().endswith(_ROUTING) and _INTEGRATION.fullmatch(value) is not None)
     if secret or is_secret(name):
         if is_plain(name, value):
             return value
@@ -146,9 +182,15 @@ def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = Fal
             return _credentials(name, value)
         if isinstance(value, Mapping) and _is_schema(value):
             return _described(name, value)
+    if isinstance(value, list | tuple) and _is_script(name, value):
+        return _same(value, [hidden(item, inside=inside) for item in value])
     if name in _TLS and isinstance(value, Mapping) and "key" in value and _REFERS.isdisjoint(value):
         value = _with(value, "key", hidden_at("tlsKey", value["key"], True))
     return hidden(value, inside=inside)
+
+
+def _is_script(name: str, value: Sequence[Any]) -> bool:
+    return name in _SCRIPTS or (name == "args" and len(value) == 1 and not str(value[0]).startswith("-"))
 
 
 def _with(value: Mapping[Any, Any], key: str, inner: Any) -> Mapping[Any, Any]:
@@ -201,16 +243,19 @@ def _says(name: str, key: str, value: Any) -> Any:
     return hidden(value)
 
 
-def hidden_below(steps: Sequence[str | Mapping[str, Any]], value: Any, kind: str = "") -> Any:
+def hidden_below(
+    steps: Sequence[str | Mapping[str, Any]], value: Any, kind: str = "", beside: Mapping[str, Any] = _NOTHING
+) -> Any:
     """Returns the value of an object's field, hidden as in the whole object.
 
     Args:
         steps: from the object to the field: names, and for an item of a list what identifies it.
         value: the field's value.
         kind: the object's kind.
+        beside: fields next to this one, which may make it a secret.
     """
-    whole = value
-    for step in reversed(steps):
+    whole = {**beside, steps[-1]: value} if beside and isinstance(steps[-1], str) else value
+    for step in reversed(steps[:-1] if whole is not value else steps):
         whole = {step: whole} if isinstance(step, str) else [{**step, **whole} if isinstance(whole, Mapping) else whole]
     shown: Any = hidden({"kind": kind, **whole} if kind and isinstance(whole, Mapping) else whole)
     for step in steps:
@@ -416,12 +461,14 @@ def _text(text: str) -> str:
             shown = hidden(document)
             return text if shown is document else json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     documents = ":" in text and ("\n" in text.strip() or "{" in text or ": [" in text)
-    shown = hidden_assignments(_document(text) if documents else text)
+    # To YAML, some settings are texts that end early.
+    shown = hidden_assignments(_document(hidden_settings(text)) if documents else text)
     return text if shown == text else shown
 
 
-_COMMANDS: Final = ("-", "set", "login")
-"""Beginnings of an item in a list that may be a command line."""
+_ARGUMENT = re.compile(r"\A(?:-|set|login)|[=/]")
+"""An item of a list that may be a command line."""
+_COMMAND: Final = ".command"
 _ENCODED: Final = 16
 """Length of the shortest text that is checked for base64."""
 
@@ -455,23 +502,29 @@ def _places(text: str) -> list[tuple[int, int]]:
 
     with suppress(ValueError, RecursionError):
         documents = placed(text)
-        return sorted(set(_hidden_places(documents, hidden(documents))), reverse=True)
+        return sorted(set(_hidden_places(text, documents, hidden(documents))), reverse=True)
     return []
 
 
-def _hidden_places(value: Any, shown: Any) -> Iterator[tuple[int, int]]:
-    """Yields the positions of the documents' texts that are hidden whole."""
+def _hidden_places(text: str, value: Any, shown: Any) -> Iterator[tuple[int, int]]:
+    """Yields the positions of the documents' texts that are hidden, whole or in one part."""
     if shown is value:
         return
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _hidden_places(inner, shown if shown == HIDDEN else shown[key])
+            yield from _hidden_places(text, inner, shown if shown == HIDDEN else shown[key])
     elif isinstance(value, list):
         for inner, other in zip(value, [HIDDEN] * len(value) if shown == HIDDEN else shown, strict=True):
-            yield from _hidden_places(inner, other)
-    elif shown == HIDDEN and isinstance(value, str):
+            yield from _hidden_places(text, inner, other)
+    elif isinstance(value, str):
         # Every text of such documents knows its position.
-        yield value.start, value.end  # type: ignore[attr-defined]
+        start, end = value.start, value.end  # type: ignore[attr-defined]
+        lead, _, rest = shown.partition(HIDDEN)
+        secret = value[len(lead) : len(value) - len(rest)]
+        if not lead and not rest:
+            yield start, end
+        elif value == f"{lead}{secret}{rest}" and (at := text.rfind(f"{secret}{rest}", start, end)) > start:
+            yield at, at + len(secret)
 
 
 def _noted(text: str) -> str:
@@ -488,7 +541,8 @@ def _held(text: str) -> str:
     """Hides secrets in a ledger of earlier fields: ``[path, value]`` each."""
     try:
         ledger = parse_json(text)
-        held = [[path, _field(path, value)] for path, value in ledger["held"]]
+        commands = {path: value for path, value in ledger["held"] if path.endswith(_COMMAND)}
+        held = [[path, _field(path, value, commands)] for path, value in ledger["held"]]
     except (ValueError, TypeError, KeyError, AttributeError):
         return HIDDEN
     if held == ledger["held"]:
@@ -496,13 +550,19 @@ def _held(text: str) -> str:
     return json.dumps({**ledger, "held": held}, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def _field(path: str, value: Any) -> Any:
+def _field(path: str, value: Any, commands: Mapping[str, Any]) -> Any:
+    """Hides a field of a ledger, which has a container's command only if that is held too."""
     steps: list[str | Mapping[str, Any]] = [
         {found["key"]: found["item"]} if found["key"] else found["name"] or found["quoted"] or {}
         for found in _STEP.finditer(path)
     ]
+    command = commands.get(f"{path.removesuffix('.args')}{_COMMAND}") if path.endswith(".args") else None
     # A ledger does not record the kind of its object: data may be that of a Secret.
-    return hidden_below(steps, value, "Secret")
+    shown = hidden_below(steps, value, "Secret", {} if command is None else {"command": command})
+    if path.endswith(".args") and command is None and isinstance(shown, list):
+        words = hidden_for_any_program([item if isinstance(item, str) else None for item in shown])
+        return [item if word is None else word for item, word in zip(shown, words, strict=True)]
+    return shown
 
 
 def _identity(item: Any, index: int) -> Any:

@@ -59,7 +59,7 @@ class _Builder:
         for key, inner in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else "?"
             # A sentence, or a line of a program.
-            if name.count(" ") > _SPACES or "(" in name:
+            if name.count(" ") > _SPACES or "(" in name or " '" in name or ' "' in name:
                 name = "?"
             value = self.value(inner)
             if name == "<<":

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_plain, is_secret
+from modelyard.hiding.settings import setting_places
 
 _BEGINNINGS: Final = (
     r"-----B|LS0t|gh[opusr]_|_pat_|gl[a-z]+-|AKIA|ASIA|AIza|eyJ|xox|xapp-|hf_|sk-|k_live|k_test|whsec_|ya29|GOCSPX|SG\."
@@ -17,8 +18,10 @@ _BEGINNINGS: Final = (
 """How the forms of secrets begin."""
 TELLS: Final = re.compile(
     # Each begins with a different letter, to search for all of them at once.
-    r"=|\?|&|\{|\[|:[ \t]|://|\":|':|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|--|-[apPuUbwkK]|bearer |Bearer |BEARER |</"
-    r"|password\s|:\n|setenv |set[ -]|_header |login |pass:|/(?i:pass|pwd|pw|token|secret|api|auth|cred)\w*:|:oracle:"
+    r"=|\?|&|\{|\[|:[ \t]|://|\":|':|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|:(?<=[A-Za-z]:)[^\s/:]|--|-[apPuUbwkK]"
+    r"|-(?<![\w-]-)[A-Za-z]{2}|bearer |Bearer |BEARER |</|/>|%(?:3[aAdD]|2[025]|40)|[ \t](?:BY|by)\s|PASSWORD[\s(]"
+    r"|\n|masterauth\s|requirepass\s|rootpw\s|bindpw\s|auth[-_]pass\s|password\s|setenv |set[ -]|_header |login |pass:"
+    r"|/(?i:pass|pwd|pw|token|secret|api|auth|cred)\w*:|:oracle:|\.[\w-]{1,80}[ \t]+\S+\Z"
     rf"|sqlplus |<<<|hooks\.|webhook|echo|\(\"|\('|{_BEGINNINGS}"
 )
 """A text without any of these contains nothing that the patterns find."""
@@ -59,7 +62,8 @@ _WEBHOOK = (
 )
 _BEARER = r"(?P<lead>\b(?i:bearer)\s+)(?=[^\s\"']*\d|[^\s\"']{20})(?P<value>[^\s\"',;]{6,})"
 _LOGIN = (
-    r"(?P<lead>(?i:\b(?:proxy-)?authorization)[\"']?[ \t]*[:=][ \t]*[\"']?)"
+    r"(?P<lead>(?:(?i:\b(?:proxy-)?authorization)(?:[\"']?[ \t]*=|[\"']?:(?=[ \t\"'])|[\"'][ \t]*:|[ \t]+:)"
+    r"|\b(?:Proxy-)?A(?:uthorization|UTHORIZATION):)[ \t]*[\"']?)"
     r"(?:(?P<kind>(?i:digest|aws4-hmac-sha256|hawk)[ \t]+)(?P<all>[^\n]+)"
     r"|(?P<value>(?:[A-Za-z][\w-]*[ \t]+(?=\S*\d|\S{20})|(?i:basic|bearer|token|apikey|negotiate)[ \t]+)?[^\s\"',;]+))"
 )
@@ -82,16 +86,35 @@ _WITHIN = {
 """The value behind ``=`` within quotes, which end it."""
 _ALONE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n\"']*\]|{_QUOTED}|{_BARE})"
 """The value behind ``=`` if quotes open right before the name."""
+_HEADER_VALUE = {quote: rf"(?P<value>(?:(?!,[ \t]*[\w-]+:)[^{quote}\n])+)" for quote in ("'", '"')}
+"""The value of a header within quotes, which end it."""
+_TO_THE_QUOTE = {
+    quote: rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n{quote}]*\]|(?:(?![ \t;&,]+[A-Za-z_][\w.-]*=)[^{quote}\n])+)"
+    for quote in ("'", '"')
+}
+"""The value behind ``=`` in an argument within quotes, up to its end or the next parameter."""
+_OPENED = re.compile(
+    r"(?P<before>(?:\b(?:env|export|declare|local|readonly)|(?<![\w-])--?[A-Za-z][\w-]*)[ \t=]+)?"
+    r"(?P<mark>[\"'])(?P<option>--?[A-Za-z][\w-]*=)?\Z"
+)
+"""What opens an argument right before the name in it."""
+_SCRIPT = re.compile(r"-[a-z]{0,5}c[a-z]{0,3}[ \t]+\Z|-Command|-(?:command|eval|execute)")
+_NEAR_OPTION: Final = 60
 _CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
 _NEAR: Final = 400
 """Characters before a value in which a bracket that ends it may have been opened."""
 _NAME = (
     r"(?<![\w$.-])(?<!\$[({])(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?"
-    r"(?:[ \t]*(?P<equals>=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*)(?P<escaped>\\[\"'])?"
+    r"(?:[ \t]*(?P<equals>=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*"
+    r"|(?P<tight>:)(?=\"[^\"\n]+\"|'[^'\n]+'))"
+    r"(?P<escaped>\\[\"'])?"
 )
 _ESCAPED = r"(?P<value>(?:(?!\\[\"']).)*)"
 """A value in escaped quotes: JSON in a text of JSON."""
-_OPTION = rf"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*)[ \t]+)(?!-){_VALUE}"
+_OPTION = (
+    rf"(?P<lead>(?P<name>(?<![\w-])--[A-Za-z][\w-]*|(?<![^\s\"'`(\[,])-[A-Za-z][\w-]{{2,}})"
+    rf"(?:[ \t]+|[\"'],\s*(?=[\"'])))(?![\"']?-){_VALUE}"
+)
 _SET = (
     rf"(?P<lead>\b(?:setenv|set-header|(?:proxy_set|fastcgi_set|grpc_set|add|more_set)_header|config:set|set[ \t]+-\w+"
     rf"|(?i:config(?:ure)?|header|requestheader)[ \t]+set(?:[ \t]+-\S+)*)[ \t]+"
@@ -111,7 +134,31 @@ _HERE = (
     r"(?P<value>[^\s\"';|]+)"
 )
 _ORACLE = r"(?P<lead>(?i:\bjdbc:oracle:\w+:|\bsqlplus[ \t]+(?:-\w+[ \t]+)*)[\w.#-]+/)(?P<value>[^\s@/\"']+)(?=@)"
-_CALL = r"(?P<lead>env(?:iron)?(?:\.setdefault)?\([\"'](?P<name>\w+)[\"'],\s*[\"'])(?P<value>[^\"'\n]+)"
+_CALL = (
+    r"(?P<lead>(?:env|environ|(?:\b|[._])(?i:define|setdefault|set_?property|(?:set_?|add_?)?(?:request_?)?header|set|put"
+    r"|option|config))\([\"'](?P<name>[\w.-]+)[\"'],\s*[\"'])(?P<value>[^\"'\n]+)"
+)
+"""A call that gives a name a value: ``define('DB_PASSWORD', 'x')``."""
+_ODBC = (
+    r"(?P<lead>(?:(?<=;)|(?<![^\s\"'?=])(?=[^;{}]{1,20}\{(?:[^{}\n]|\}\})*\};))"
+    r"(?P<name>(?i:pwd|password))[ \t]*=[ \t]*\{)"
+    r"(?P<value>(?:[^{}\n]|\}\})+)(?=\})"
+)
+"""A password in the braces of ODBC, in a list of parameters."""
+_HEADER_OPTION = (
+    r"(?P<lead>(?<![\w-])(?:-H|--[a-z-]{0,20}headers?)[\s=,\"'\\]{0,6}(?P<name>[A-Za-z][\w-]*):)"
+    r"(?P<value>(?!:)[^\s\"'\\]+)"
+)
+_HEADER = (
+    r"(?P<lead>(?<![\w.:/@$%{-])(?P<name>(?=[\w-]*-)(?=[\w-]*[A-Z])[A-Za-z][\w-]*|x-[\w-]+):)"
+    r"(?P<value>(?![\s:/$\"'])[^\s\"'`,;]+)"
+)
+"""A header without a space, as no image and no volume is written."""
+_ENCODED = re.compile(r"[^\s\"'<>&?#;]+")
+"""A part of an address that may be percent-encoded."""
+_UNIT = re.compile(r"%[0-9A-Fa-f]{2}|.", re.DOTALL)
+_LEVELS: Final = 3
+"""How often one text is percent-encoded at most, to be looked into."""
 _TAG = r"(?P<lead><(?:\w+:)?(?P<name>[A-Za-z][\w.-]*)[^<>]*>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
 _TAGS = r"(?P<lead><name>\s*(?P<name>[^<>]+?)\s*</name>\s*<value>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
 _NETRC = (
@@ -120,47 +167,48 @@ _NETRC = (
 )
 _PGPASS = r"(?m:^(?P<lead>[^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)(?P<value>\S+)$)"
 _PARTS_OF_PGPASS: Final = 4
-_LITERAL = r"(?P<lead>--from-literal[= ][\"']?[^\s=\"']+=)(?P<value>[^\s]+)"
+_LITERAL = (
+    r"(?P<lead>--from-literal[= ](?P<open>[\"'])?[^\s=\"']+=)"
+    r"(?P<value>(?(open)[^\"'\n]+|(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"']+)))"
+)
 _PIPED = (
     r"(?P<lead>\b(?:echo[ \t]+(?:-n[ \t]+)?|printf[ \t]+(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?))(?P<value>[^\s|]+)"
     r"(?=[^|;\n]*\|[^|;\n]*(?:--password-stdin|--with-token|--token-stdin|passwd\b|\b(?:vault|wandb)[ \t]+login\b))"
 )
 
-_PROGRAMS: Final = {
+LDAP: Final = ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami")
+PROGRAMS: Final = {
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "mongo", "mongosh", "7z"), ("-p",)),
     **dict.fromkeys(("docker", "podman", "helm", "oras", "crane", "skopeo", "buildah", "rabbitmqadmin"), ("-p",)),
     **dict.fromkeys(("mongodump", "mongorestore", "az", "oc"), ("-p",)),
-    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami"), ("-w",)),
+    **dict.fromkeys(LDAP, ("-w",)),
     "redis-cli": ("-a",),
     "sqlcmd": ("-P",),
     "openssl": ("-k", "-K"),
     "curl": ("-u", "--user", "-U", "--proxy-user", "-b", "--cookie"),
 }
 """Short options that take a password, by program; those of curl take ``USER:PASSWORD``."""
-_JOINED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z"})
-"""Programs in which the password follows its option without a space."""
+JOINED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z", *LDAP, "sqlcmd"})
+"""Programs in which the password may follow its option without a space."""
+GROUPED: Final = {"curl": r"-[fgikLnNqsSvV#\d]*[uU]"}
+"""Short options that take a password and may follow others, or be followed by it, without a space."""
 _BY_OPTION: Final = {
-    options: [name for name, own in _PROGRAMS.items() if own == options] for options in _PROGRAMS.values()
+    options: [name for name, own in PROGRAMS.items() if own == options] for options in PROGRAMS.values()
 }
 
 
 def _command_pattern(options: Iterable[str], programs: Iterable[str]) -> str:
+    options = [*options, *(GROUPED[program] for program in programs if program in GROUPED)]
     return (
-        rf"(?P<lead>(?<![\w.-])(?P<program>{'|'.join(programs)})[ \t](?:[^|;&\n]*?[ \t])??(?:{'|'.join(options)})"
-        rf"(?P<space>[ \t=]{'*' if _JOINED.intersection(programs) or '-u' in options else '+'}))(?!-){_VALUE}"
+        rf"(?P<lead>(?<![\w.-])(?P<program>{'|'.join(programs)})[ \t](?:[^|;&\n]*?[ \t])??"
+        rf"(?P<option>{'|'.join(options)})"
+        rf"(?P<space>[ \t=]{'*' if JOINED.intersection(programs) or '-u' in options else '+'}))(?!-){_VALUE}"
     )
 
 
-_WORDS_BEFORE: Final = {
-    "set": ("aws", "configure", "config", "git", "gcloud", "pulumi", "npm", "pip", "az", "wandb"),
-    "login": ("vault", "bao", "wandb", "comet", "clearml", "railway", "infisical"),
-}
-"""Words of a command line that precede a name and a value, or a token; and the words that lead there."""
-_FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
 _PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
+_PORT = re.compile(r"\d{2,5}(?:/\w+)?")
 """The argument of ``docker run -p``."""
-_GUESSED = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/.:=,-]{8,}")
-"""A possible password behind ``-p`` of an unknown program: letters and digits, no path, port or name."""
 
 
 def hidden_text(text: str) -> str:
@@ -169,8 +217,12 @@ def hidden_text(text: str) -> str:
     These are users and passwords in URLs, secret parameters of queries, headers that log in, private keys, and tokens
     with a known prefix.
     """
-    if not TELLS.search(text):
-        return text
+    return _formed(text, _LEVELS) if TELLS.search(text) else text
+
+
+def _formed(text: str, levels: int) -> str:
+    if levels and re.search(r"%(?:3[aAdD]|2[025]|40)", text):
+        text = _ENCODED.sub(lambda found: _percent_encoded(found[0], levels - 1), text)
     if "@" in text:
         text = re.sub(_USER, _address, text) if "://" in text else text
         text = re.sub(_BARE_USER, _lead, text)
@@ -184,16 +236,56 @@ def hidden_text(text: str) -> str:
     return re.sub(_SHAPES, HIDDEN, text, flags=re.DOTALL) if re.search(_BEGINNINGS, text) else text
 
 
+def _percent_encoded(text: str, levels: int) -> str:
+    """Hides secrets in a part of an address that is percent-encoded, and leaves the rest of it encoded as it is."""
+    if "%" not in text:
+        return text
+    # A space is part of a password, or ends it: both are looked for.
+    for space in ("_", " "):
+        units = _UNIT.findall(text)
+        plain = "".join(_letter(unit, space) for unit in units)
+        first, *rest = _assignments(plain, levels).split(HIDDEN)
+        out, at = units[: len(first)], len(first)
+        for number, piece in enumerate(rest, 1):
+            end = len(plain) - len(piece) if number == len(rest) else plain.find(piece, at) if piece else at
+            if end < at or not plain.startswith(piece, end):
+                return HIDDEN
+            out += [HIDDEN, *units[end : end + len(piece)]]
+            at = end + len(piece)
+        text = "".join(out)
+    return text
+
+
+def _letter(unit: str, space: str) -> str:
+    """Returns one letter for a unit of an encoded text: itself, what it encodes, or any for a part of a letter."""
+    if len(unit) == 1:
+        return unit
+    letter = chr(int(unit[1:], 16))
+    return letter if "!" <= letter <= "~" else space if letter <= " " else "x"
+
+
 def secret_places(text: str) -> list[tuple[int, int]]:
-    """Returns the positions of keys and tokens in a text that may have several lines."""
-    if not re.search(_BEGINNINGS, text):
-        return []
-    return [found.span() for found in re.finditer(_SHAPES, text, flags=re.DOTALL)]
+    """Returns the positions of keys, tokens and values of settings in a text that may have several lines."""
+    places = setting_places(text)
+    if re.search(_BEGINNINGS, text):
+        places += (found.span() for found in re.finditer(_SHAPES, text, flags=re.DOTALL))
+    return places
 
 
 def hidden_assignments(text: str) -> str:
     """Hides named secrets in a text that may be a line of shell, a program or the content of a file."""
-    shown = hidden_text(text)
+    return _assignments(text, _LEVELS)
+
+
+def hidden_settings(text: str) -> str:
+    """Hides the secrets that a text has as a file of settings."""
+    for start, end in reversed(setting_places(text)):
+        text = f"{text[:start]}{HIDDEN}{text[end:]}"
+    return text
+
+
+def _assignments(text: str, levels: int) -> str:
+    shown = _formed(hidden_settings(text), levels)
     if "=" in text or ":" in text:
         shown = _assigned(shown)
     for tells, pattern, how in _NAMED:
@@ -202,76 +294,12 @@ def hidden_assignments(text: str) -> str:
     return re.sub(_PGPASS, _lead, shown) if text.count(":") >= _PARTS_OF_PGPASS else shown
 
 
-def hidden_arguments(items: list[str | None]) -> list[str | None]:
-    """Hides secret option values in a command line: ``--password=x``, ``--password x``, ``-p x``.
-
-    Args:
-        items: texts; None for an item that is not text.
-    """
-    out: list[str | None] = []
-    verb = ""
-    program = next((name for item in items if (name := (item or "").rpartition("/")[2]) in _PROGRAMS), "")
-    following, many = "", False
-    for item in items:
-        flag = _FLAG.fullmatch(item) if item is not None else None
-        if item is None:
-            out.append(item)
-            following = ""
-        elif item.startswith("pass:") and out and (out[-1] or "").startswith("-pass"):
-            out.append(f"pass:{HIDDEN}" if not is_hidden_or_plain("", item[5:]) else item)
-        elif verb and not item.startswith("-"):
-            following = item if verb == "set" and is_secret(item) else ""
-            out.append(item if verb == "set" or "=" in item or is_hidden_or_plain("token", item) else HIDDEN)
-            verb = ""
-        elif item in _WORDS_BEFORE and out and (out[-1] or "").rpartition("/")[2] in _WORDS_BEFORE[item]:
-            out.append(item)
-            verb = item
-        elif flag is not None and is_secret(flag[1]):
-            out.append(f"{flag[1]}{flag[2]}{HIDDEN}" if flag[2] and not is_hidden_or_plain(flag[1], flag[3]) else item)
-            following, many = ("" if flag[2] else flag[1]), flag[1].endswith("s")
-        elif (option := _short(program, item)) is not None:
-            out.append(option)
-            following, many = (item if option == item and item in _PROGRAMS.get(program, ("-p",)) else ""), False
-        elif following:
-            out.append(_following(following, program, item))
-            following = following if many and not item.startswith("-") else ""
-        else:
-            out.append(item)
-    return out
-
-
-def _short(program: str, item: str) -> str | None:
-    """Returns an argument that is an option of ``_PROGRAMS``, without its password; None if it is none of them."""
-    options = _PROGRAMS.get(program, ("-p",))
-    if item in options:
-        return item
-    for option in options:
-        value = item.removeprefix(option)
-        if value == item or value.startswith("(hidden"):
-            continue
-        if option.startswith("--") and value.startswith("="):
-            return f"{option}={_credential(program, value[1:])}"
-        if not option.startswith("--") and (program in _JOINED or (program == "curl" and option == "-u")):
-            return f"{option}{_credential(program, value)}"
-    return None
-
-
-def _following(name: str, program: str, value: str) -> str:
-    if is_hidden_or_plain(name, value):
-        return value
-    if is_secret(name):
-        return HIDDEN
-    if program:
-        return _credential(program, value)
-    return HIDDEN if _GUESSED.fullmatch(value) else value
-
-
-def _credential(program: str, value: str) -> str:
+def hidden_credential(program: str, value: str) -> str:
     """Hides a password; the user of ``USER:PASSWORD`` stays."""
     if is_hidden_or_plain("", value) or _PORTS.fullmatch(value):
         return value
     if program != "curl":
-        return HIDDEN
+        return value if program in ("docker", "podman") and _PORT.fullmatch(value) else HIDDEN
     user, colon, password = value.partition(":")
     if not colon:
         # A cookie, or a user whose password curl asks for.
@@ -281,10 +309,12 @@ def _credential(program: str, value: str) -> str:
 
 def _command(found: re.Match[str]) -> str:
     program, value = found["program"], found["value"]
-    if not found["space"] and program not in _JOINED:
-        return found[0]
+    if not found["space"] and program not in JOINED:
+        grouped = program in GROUPED and re.fullmatch(GROUPED[program], found["option"])
+        if not grouped or ":" not in value:
+            return found[0]
     bare = value.strip("\"'")
-    shown = _credential(program, bare)
+    shown = hidden_credential(program, bare)
     return found[0] if shown == bare else f"{found['lead']}{value.replace(bare, shown)}"
 
 
@@ -315,7 +345,12 @@ def _parameter(found: re.Match[str]) -> str:
 def _shown(name: str, value: str) -> str | None:
     """Returns the replacement of a secret's value in a text, in its quotes; None if the value is not a secret."""
     bare = value.removeprefix("$").strip("\"'") if value[:2] in ("$'", '$"') else value.strip("\"'")
-    if bare == "[" or is_plain(name, bare) or bare.startswith(("(hidden", "{", "$(", "`", "|", ">", "<<")):
+    if (
+        bare == "["
+        or is_plain(name, bare)
+        or bare.lstrip("[\"' ").startswith("(hidden")
+        or bare.startswith(("(hidden", "{", "$(", "`", "|", ">", "<<"))
+    ):
         return None
     quote = value[0] if value[0] in "\"'" else ""
     return f"{quote}{HIDDEN}{quote}"
@@ -357,11 +392,24 @@ def _assigned(text: str) -> str:
         # The login scheme of a header stays.
         if not is_secret(name) or name.lower().endswith(("authorization", "set-cookie")) or name.lower() == "cookie":
             continue
+        first = found.start()
+        before = text[first - 1 : first]
+        if found["tight"] and quotes.within(at) == text[at]:
+            # The quotes end here.
+            continue
         if found["escaped"]:
             pattern = _ESCAPED
         elif found["equals"]:
-            first = found.start()
-            pattern = _ALONE if text[first - 1 : first] in ("'", '"') else _WITHIN.get(quotes.within(at), _WORD)
+            quote = _argument_quote(text, first, name)
+            pattern = (
+                _TO_THE_QUOTE[quote]
+                if quote
+                else _ALONE
+                if before in ("'", '"')
+                else _WITHIN.get(quotes.within(at), _WORD)
+            )
+        elif "-" in name and not found["quote"] and (quote := _argument_quote(text, first, name)):
+            pattern = _HEADER_VALUE[quote]
         else:
             pattern = _VALUE
         value = re.compile(pattern).match(text, at)
@@ -372,6 +420,18 @@ def _assigned(text: str) -> str:
             parts += [text[start:at], shown]
             start = at = at + len(whole)
     return "".join((*parts, text[start:])) if parts else text
+
+
+def _argument_quote(text: str, first: int, name: str) -> str:
+    """Returns the quote that opens an argument with a name at a position, and ends it; none in a script."""
+    opened = _OPENED.search(text, max(first - _NEAR_OPTION, 0), first)
+    if opened is None:
+        return ""
+    # A script may begin with a variable, not with an option or a header.
+    whole = (
+        opened["option"] or name[0] == "-" or "-" in name or (opened["before"] and not _SCRIPT.search(opened["before"]))
+    )
+    return opened["mark"] if whole else ""
 
 
 def _ended(text: str, at: int, value: str) -> str:
@@ -393,6 +453,12 @@ def _lead(found: re.Match[str]) -> str:
     return found[0] if value.startswith(("$", "(hidden", "{{", "<")) else f"{found['lead']}{HIDDEN}"
 
 
+def _braced(found: re.Match[str]) -> str:
+    # The name of a variable, in a text that a program formats.
+    name = re.fullmatch(r"[A-Za-z_.]+", found["value"])
+    return found[0] if name is not None and is_secret(found["value"]) else _parameter(found)
+
+
 def _login(found: re.Match[str]) -> str:
     if found["all"] is not None:
         return found[0] if found["all"].startswith("(hidden") else f"{found['lead']}{found['kind']}{HIDDEN}"
@@ -412,14 +478,17 @@ _HEADERS: Final[_Rules] = (
 )
 _NAMED: Final[_Rules] = (
     (("setenv", "set ", "set-header", "_header", "config:set"), _SET, _parameter),
-    (("--",), _OPTION, _parameter),
+    (("-",), _OPTION, _parameter),
     *((tuple(own), _command_pattern(options, own), _command) for options, own in _BY_OPTION.items()),
     (("/",), _SLASHED, _parameter),
     (("--",), _COLON, _parameter),
     (("-pass",), _PASS, _lead),
     (("login",), _LOGGED_IN, _lead),
     (("<<<",), _HERE, _lead),
-    (("env(", "environ"), _CALL, _parameter),
+    (("('", '("'), _CALL, _parameter),
+    (("={", "= {"), _ODBC, _braced),
+    (("-H", "header"), _HEADER_OPTION, _parameter),
+    ((":",), _HEADER, _parameter),
     (("</",), _TAG, _parameter),
     (("</name>",), _TAGS, _parameter),
     (("login", "machine"), _NETRC, _lead),

@@ -24,7 +24,23 @@ _ENDING = (
     *("privkey", "connectionstring", "passwordhash"),
 )
 """Endings that count like such a word: ``PGPASSWORD``."""
-_LAST = frozenset({"requirepass", "auth", "authorization", "cookie", "bearer", "pat", "sig", "signature"})
+_LAST = frozenset(
+    {
+        "requirepass",
+        "masterauth",
+        "auth",
+        "authorization",
+        "cookie",
+        "bearer",
+        "pat",
+        "sig",
+        "signature",
+        "otp",
+        "salt",
+        "pepper",
+        "hmac",
+    }
+)
 """Words that mark a secret only at the end: ``BASIC_AUTH``, not ``AUTH_MODE``."""
 _JOINED_LAST = ("cookie", "authorization", "basicauth", "bearer")
 """Endings that count like such a last word: ``SESSIONCOOKIE``."""
@@ -85,6 +101,8 @@ _PAIRS = frozenset(
     }
 )
 """Pairs of words that together name a secret."""
+_KEY_FILES = ("tls.key", "ca.key")
+"""Files of private keys, which are names of items in a ConfigMap."""
 _ELSEWHERE = frozenset(
     {
         *("file", "files", "path", "paths", "dir", "name", "names", "ref", "refs", "url", "uri", "ttl", "seconds"),
@@ -115,6 +133,7 @@ _PLACE = re.compile(
 """A container path: where a secret is, not what it is."""
 _FILE = re.compile(r"[\w.-]+\.(?:key|pem|crt|cer|p12|pfx|jks|json|ya?ml|txt)")
 """A file name, or the name of a Secret's key that looks like one."""
+_ALGORITHM = re.compile(r"(?:hmac[-_]?)?(?:sha|md)[-_]?\d[\w-]{0,8}")
 _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 
 
@@ -126,6 +145,8 @@ def is_secret(name: str) -> bool:
         words.pop()
     if not words or words[-1] in _ELSEWHERE:
         return False
+    if name.lower().endswith(_KEY_FILES):
+        return True
     last = words[-1]
     if _is_counted(words):
         return False
@@ -180,7 +201,12 @@ def is_plain(name: str, value: Any) -> bool:
     if isinstance(value, bool) or value is None:
         return True
     text = str(value)
-    if text.lower() in _HARMLESS or _REFERENCE.fullmatch(text) or _PLACE.fullmatch(text):
+    if (
+        text.lower() in _HARMLESS
+        or _REFERENCE.fullmatch(text)
+        or _PLACE.fullmatch(text)
+        or _ALGORITHM.fullmatch(text.lower())
+    ):
         return True
     if "key" in name.lower() and _FILE.fullmatch(text):
         return True

@@ -124,12 +124,13 @@ def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schem
         if path is not None:
             if path not in reported:
                 reported.add(path)
-                yield FieldDrift(path, hidden_field(key, path, merge.value_at(schema, request, path)), ABSENT, ())
+                value = hidden_field(key, path, merge.value_at(schema, request, path), request)
+                yield FieldDrift(path, value, ABSENT, ())
             continue
         value = merge.value_at(schema, live, leaf.path)
         holders = merge.owners(live, leaf.path, schema)
         if value != leaf.after and not any(map(_ours, holders)):
-            was, is_now = hidden_change(key, leaf.path, leaf.after, value)
+            was, is_now = hidden_change(key, leaf.path, leaf.after, value, (request, live))
             yield FieldDrift(leaf.path, was, is_now, holders)
 
 

@@ -7,21 +7,48 @@ from modelyard.findings import Finding
 from modelyard.hiding import hidden_below, marked, words_without
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
+from modelyard.plan.undo.restore import at
 
 
-def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any) -> Any:
-    """The value of one field of an object, hidden if it is a secret; ``key`` is None for what is no object yet."""
+def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any, body: Any = None) -> Any:
+    """The value of one field of an object, hidden if it is a secret.
+
+    Args:
+        key: the object's key; None for what is no object yet.
+        path: the field's path.
+        value: the field's value.
+        body: the object, whose command decides which of its arguments are secrets.
+    """
     if value is merge.ABSENT:
         return value
     steps: list[str | Mapping[str, Any]] = [
         one if isinstance(one, str) else dict(one.fields) if isinstance(one, merge.Key) else {} for one in path
     ]
-    return hidden_below(steps, value, key.kind if key is not None else "")
+    kind = key.kind if key is not None else ""
+    command = _command(body, path) if steps and steps[-1] == "args" else None
+    return hidden_below(steps, value, kind, {} if command is None else {"command": command})
 
 
-def hidden_change(key: ObjectKey | None, path: merge.Path, before: Any, after: Any) -> tuple[Any, Any]:
-    """Both values of a field, hidden; the later value shows whether it hides another value than the earlier."""
-    was, now = (hidden_field(key, path, value) for value in (before, after))
+def _command(body: Any, path: merge.Path) -> Any:
+    """The command next to a container's arguments; None if there is none."""
+    container = at(body, merge.Path(path[:-1]))
+    return container.get("command") if isinstance(container, dict) else None
+
+
+def hidden_change(
+    key: ObjectKey | None, path: merge.Path, before: Any, after: Any, bodies: tuple[Any, Any] = (None, None)
+) -> tuple[Any, Any]:
+    """Both values of a field, hidden; the later value shows whether it hides another value than the earlier.
+
+    Args:
+        key: the object's key; None for what is no object yet.
+        path: the field's path.
+        before: the earlier value.
+        after: the later value.
+        bodies: the earlier and the later object.
+    """
+    was = hidden_field(key, path, before, bodies[0])
+    now = hidden_field(key, path, after, bodies[1])
     return was, marked(before, after, was, now)
 
 

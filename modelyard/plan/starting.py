@@ -88,10 +88,8 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
         changes = merge.diff(before, after, schemas.of(key.api_version, key.kind))
     except LookupError:
         changes = ()
-    shown = [
-        f"{change.path} {' → '.join(map(said, hidden_change(key, change.path, change.before, change.after)))}"
-        for change in changes
-    ]
+    values = [hidden_change(key, one.path, one.before, one.after, (before, after)) for one in changes]
+    shown = [f"{one.path} {' → '.join(map(said, both))}" for one, both in zip(changes, values, strict=True)]
     words = few(shown, SHOWN, "; ")
     return "is not what it was when the plan was made" + (f" ({words})" if words else "")
 

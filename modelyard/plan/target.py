@@ -262,7 +262,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
             origin = base[0].id
         is_taken = change.path.server_text in taken
         back = None if prepared.kept is None or origin is not None else prepared.kept.given_back.get(change.path)
-        was, now = hidden_change(prepared.wish.key, change.path, change.before, change.after)
+        was, now = hidden_change(prepared.wish.key, change.path, change.before, change.after, (live, after))
         changes.append(
             FieldChange(
                 path=change.path,

@@ -10,7 +10,6 @@ from modelyard.findings import Finding
 from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
-from modelyard.kube.state import ObjectKey
 from modelyard.plan.secrets import hidden_change, hidden_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path as ConfigPath
@@ -126,15 +125,16 @@ def trace(
     settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
     if bases and not settings and target.managed:
         settings = tuple(_settings(target, path, schema, stack, chosen, known, BASE))
-    values = (_value_at(body, path, schema) for body in (target.before, target.after))
-    before, after = hidden_change(target.key, path, *values)
+    bodies = (target.before, target.after)
+    was, now = (_value_at(body, path, schema) for body in bodies)
+    before, after = hidden_change(target.key, path, was, now, bodies)
     return Trace(
         target=target,
         path=path,
         before=before,
         after=after,
         owners=merge.owners(target.before, path) if target.before is not None else (),
-        settings=tuple(_without_secrets(target.key, path, setting) for setting in settings),
+        settings=tuple(_without_secrets(target, path, setting) for setting in settings),
     )
 
 
@@ -153,9 +153,9 @@ def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
     return 0
 
 
-def _without_secrets(key: ObjectKey, path: Path, setting: Setting) -> Setting:
+def _without_secrets(target: TargetPlan, path: Path, setting: Setting) -> Setting:
     """The setting without a secret, or the parameter that it came from."""
-    shown = hidden_field(key, path, setting.value)
+    shown = hidden_field(target.key, path, setting.value, target.after)
     if shown == setting.value:
         return setting
     return setting._replace(value=shown, sources=tuple(one._replace(value=HIDDEN) for one in setting.sources))

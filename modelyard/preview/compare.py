@@ -208,7 +208,7 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     fields = tuple(
         FieldDiff(
             change.path,
-            *hidden_change(target.key, change.path, change.before, change.after),
+            *hidden_change(target.key, change.path, change.before, change.after, (target.after, left)),
             None,
             _timeless(back.get(change.path)),
         )

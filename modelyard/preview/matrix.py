@@ -48,7 +48,7 @@ def column(plan: Plan, version: str) -> Column:
         schema = schemas.of(target.key.api_version, target.key.kind)
         for change in merge.diff(None, target.applied, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:
-                shown = hidden_field(target.key, change.path, change.after)
+                shown = hidden_field(target.key, change.path, change.after, target.applied)
                 fields[target.name, str(change.path)] = json.dumps(change.after, sort_keys=True), shown
     return Column(plan.stack, fields)
 

@@ -525,14 +525,21 @@ def test_what_a_ledger_notes_is_looked_through() -> None:
         [f'{container}.env[name="API KEY"].value', "hunter3"],
         [f"{container}.env[name=LEVEL].value", "info"],
         ["spec.replicas", 2],
+        [f"{container}.args", ["ping", "-uroot", "-phunter4"]],
+        [f"{container[:-1]}2].command", ["sqlplus"]],
+        [f"{container[:-1]}2].args", ["ada/hunter5@db", "-p", "8080"]],
+        [f"{container[:-1]}3].args", ["--level", "2"]],
     ]
     note = json.dumps({"formatVersion": 1, "held": held})
     shown = json.loads(hidden({"modelyard.dev/ledger": note})["modelyard.dev/ledger"])
-    assert [value for _, value in shown["held"]] == [HIDDEN, HIDDEN, "info", 2]
+    assert [value for _, value in shown["held"]] == [
+        *(HIDDEN, HIDDEN, "info", 2, ["ping", "-uroot", f"-p{HIDDEN}"]),
+        *(["sqlplus"], [f"ada/{HIDDEN}@db", "-p", "8080"], ["--level", "2"]),
+    ]
     assert hidden({"modelyard.dev/ledger": "{hunter2"}) == {"modelyard.dev/ledger": HIDDEN}
     for text in (f'{{"held": {"[" * 900}{"]" * 900}}}', r'{"held": [["a", "\ud800"]]}'):
         assert hidden({"modelyard.dev/ledger": text}) == {"modelyard.dev/ledger": HIDDEN}
-    harmless = {"modelyard.dev/ledger": json.dumps({"held": held[2:]})}
+    harmless = {"modelyard.dev/ledger": json.dumps({"held": [*held[2:4], held[-1]]})}
     assert hidden(harmless) is harmless
 
 

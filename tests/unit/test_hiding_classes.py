@@ -1,12 +1,18 @@
 """Whole classes of secrets, made from every word that is known: names, documents that are damaged, lines of files."""
 
 import json
+import shlex
+import textwrap
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+import yaml
 
-from modelyard.hiding import HIDDEN, hidden, hidden_file, is_secret
+from modelyard.hiding import HIDDEN, hidden, hidden_below, hidden_file, is_secret
 from modelyard.hiding.names import _ENDING, _KEYS, _LAST, _PAIRS, _SECRET
+from tests.secret_forms import ADDRESSES, ARGUMENTS, FILES, PLAIN_ADDRESSES, PLAIN_ARGUMENTS, PLAIN_FILES
 
 SECRET = "hunter2xQ9"
 JOINS: dict[str, Callable[[list[str]], str]] = {
@@ -215,3 +221,108 @@ def test_a_file_of_json_keeps_its_lines(indent: int | str | None) -> None:
     assert len(lines) == len(text.splitlines())
     assert SECRET not in "\n".join(lines)
     assert '"b": "c"' in "\n".join(lines)
+
+
+def shapes_of(words: tuple[str, ...]) -> dict[str, Any]:
+    """A command line in each way that it is written."""
+    line = shlex.join(words)
+    return {
+        "items": list(words),
+        "an object": {"containers": [{"name": "a", "command": list(words[:1]), "args": list(words[1:])}]},
+        "a tuple": tuple(words),
+        "text": line,
+        "shell": ["sh", "-c", line],
+        "shell of several lines": ["bash", "-ec", f"set -e\n{line}\necho end\n"],
+        "a file of shell": {"data": {"run.sh": f"#!/bin/sh\nset -e\n{line}\n"}},
+        "a file of YAML": {"data": {"a.yaml": yaml.safe_dump({"a": {"args": list(words)}}, width=1000)}},
+        "a flow of YAML": {"data": {"a.yaml": f"a: 1\nargs: {json.dumps(list(words))}\n"}},
+        "a file of JSON": {"data": {"a.json": json.dumps({"args": list(words)}, indent=1)}},
+    }
+
+
+def planted(form: Any, secret: str = SECRET) -> Any:
+    return form.replace("{}", secret) if isinstance(form, str) else tuple(word.replace("{}", secret) for word in form)
+
+
+@pytest.mark.parametrize("words", ARGUMENTS, ids=shlex.join)
+def test_an_argument_is_hidden_in_each_way_that_a_command_line_is_written(words: tuple[str, ...]) -> None:
+    for shape, value in shapes_of(planted(words)).items():
+        shown = hidden(value)
+        assert SECRET not in json.dumps(shown), (shape, shown)
+        assert HIDDEN in json.dumps(shown), (shape, shown)
+        assert hidden(shown) == shown, shape
+    shown = hidden(list(planted(words)))
+    assert [word for word, is_ in zip(shown, words, strict=True) if "{}" not in is_] == [
+        word for word in words if "{}" not in word
+    ]
+    assert "one" not in "".join(shown)
+    assert "two" not in "".join(shown)
+
+
+@pytest.mark.parametrize("words", PLAIN_ARGUMENTS, ids=shlex.join)
+def test_an_argument_that_is_no_secret_stays(words: tuple[str, ...]) -> None:
+    for shape, value in shapes_of(words).items():
+        assert hidden(value) == value, shape
+
+
+@pytest.mark.parametrize("form", [*FILES, *ADDRESSES])
+def test_a_secret_is_hidden_in_each_form_of_a_file(form: str) -> None:
+    text = planted(form)
+    patch = f"kind: ConfigMap\ndata:\n  file: |\n{textwrap.indent(text, '    ')}\n  other: 1\n"
+    for value in (text, {"data": {"file": text}}, ["a", text], f"LEVEL: 1\nfile: |\n{textwrap.indent(text, '  ')}"):
+        shown = hidden(value)
+        assert SECRET not in json.dumps(shown), shown
+        assert hidden(shown) == shown
+    for whole in (text, patch):
+        lines = hidden_file(whole)
+        assert len(lines) == len(whole.splitlines())
+        assert SECRET not in "\n".join(lines)
+    kept = [line for line in text.splitlines() if SECRET not in line and "one" not in line]
+    assert [line for line in kept if line not in hidden(text)] == []
+
+
+@pytest.mark.parametrize("text", [*PLAIN_FILES, *PLAIN_ADDRESSES])
+def test_a_file_without_a_secret_stays(text: str) -> None:
+    assert hidden(text) == text
+    assert hidden({"data": {"file": text}}) == {"data": {"file": text}}
+    assert hidden_file(text) == text.splitlines()
+
+
+@pytest.mark.parametrize("form", ["-H{}:{}", "curl -H {}:{} http://h", "curl --header '{}:{}'", '["-H", "{}:{}"]'])
+@pytest.mark.parametrize("spelling", [JOINS["X-Header"], JOINS["kebab-case"]], ids=["X-Header", "kebab-case"])
+def test_every_known_word_is_a_header_without_a_space(spelling: Callable[[list[str]], str], form: str) -> None:
+    names = [spelling([*before, *word]) for word in (*ANYWHERE, *AT_THE_END) for before in BEFORE]
+    texts = [form.format(name, SECRET) for name in names]
+    assert [text for text in texts if SECRET in hidden(text)] == []
+    items = [["curl", "-H", f"{name}:{SECRET}"] for name in names]
+    assert [words for words in items if SECRET in json.dumps(hidden(words))] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a%3D", "%25", "token%3D", "'%40", "<a name='b' ", "password \\\n", "x = [\n'a',", "a.b "]
+)
+def test_no_form_of_a_file_takes_long(text: str) -> None:
+    began = time.process_time()
+    hidden(text * (200_000 // len(text)))
+    assert time.process_time() - began < 10  # by the square, some minutes
+
+
+@pytest.mark.parametrize("kind", ["ApiKey", "WidgetSecret", "AccessToken"])
+def test_the_value_of_a_kind_of_secrets_is_one(kind: str) -> None:
+    body = {"kind": kind, "spec": {"value": SECRET, "level": "x", "template": {"literal": f"a {SECRET}"}}}
+    assert hidden(body)["spec"] == {"value": HIDDEN, "level": "x", "template": {"literal": HIDDEN}}
+    assert hidden_below(("spec", "value"), SECRET, kind) == HIDDEN
+
+
+def test_a_value_of_another_kind_and_the_name_of_a_queue_stay() -> None:
+    plain: list[Any] = [
+        {"kind": "Widget", "spec": {"value": "x", "literal": "y"}},
+        {"routingKey": "team-vision", "routing_key": "gpu.high"},
+        {"algorithm": "hmac-sha256", "hmac": "sha256", "PIN": "x", "pinned": True},
+        {"items": [{"key": "tls.key", "path": "tls.key"}], "tls.key": "/etc/tls/tls.key"},
+        {"kind": "ExternalSecret", "spec": {"value": "{{ .token }}", "literal": "{{ .x }}"}},
+    ]
+    assert [value for value in plain if hidden(value) is not value] == []
+    assert hidden({"routingKey": "0123456789abcdef" * 2}) == {"routingKey": HIDDEN}
+    for name in ("OTP", "USER_OTP", "SALT", "PEPPER", "WEBHOOK_HMAC", "tls.key", "ca.key"):
+        assert hidden({name: SECRET}) == {name: HIDDEN}

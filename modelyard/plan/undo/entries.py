@@ -66,7 +66,7 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
             state = "returning" if has(ledger.returning, path) else "held"
         elif path in strange or (before is merge.ABSENT) != (at(body, path) is merge.ABSENT):
             state = "changed"
-        was, now = hidden_change(key, path, before, at(body, path))
+        was, now = hidden_change(key, path, before, at(body, path), (body, body))
         found.append(
             Entry(
                 path=path,

@@ -195,7 +195,7 @@ def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldC
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
             continue
         owners = merge.owners(one.live, change.path, one.schema)
-        was, now = hidden_change(one.key, change.path, change.before, change.after)
+        was, now = hidden_change(one.key, change.path, change.before, change.after, (one.live, after))
         yield FieldChange(
             path=change.path,
             before=was,
