@@ -1,6 +1,7 @@
 """Secrets planted wherever they can stand: no verb prints or writes one, in any format, or in a crash."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,33 @@ import pytest
 
 from modelyard.cli.app import VERBS
 from tests.support.secret_canaries import ENVIRONMENT, canary, checked, encoded, leaked, lines, repository
+from tests.support.secret_forms import ADDRESSES, FILES, ONE_WORD, WORDS
+
+COMMAND_LINES = (*ONE_WORD, *(tuple(word.replace("{}", "one {} two") for word in form) for form in WORDS))
+
+
+def containers_of(first: int) -> list[dict[str, Any]]:
+    """A container for each form of a command line: as a list, as one with a command, and as a line of shell."""
+    containers = []
+    for number, form in enumerate(COMMAND_LINES):
+        words = [word.replace("{}", canary(first + number)) for word in form]
+        for shape, fields in (
+            ("items", {"command": words}),
+            ("args", {"command": words[:1], "args": words[1:]}),
+            ("text", {"command": ["sh", "-c"], "args": [shlex.join(words)]}),
+        ):
+            containers.append({"name": f"{shape}-{number}", "image": "images.example.com/a:1", **fields})
+    return containers
+
+
+def files_of(first: int) -> dict[str, str]:
+    """A file for each of their forms, and one with a document around all command lines."""
+    files = {
+        f"file-{number}": form.replace("{}", canary(first + number)) for number, form in enumerate((*FILES, *ADDRESSES))
+    }
+    lists = [[word.replace("{}", canary(first)) for word in form] for form in COMMAND_LINES]
+    return {**files, "lists.json": json.dumps(lists, indent=1), "lists.yaml": "".join(f"- {one}\n" for one in lists)}
+
 
 PATCH = """# target: deployment-ray-head
 apiVersion: apps/v1
@@ -16,6 +44,7 @@ kind: Deployment
 spec:
   template:
     spec:
+      initContainers: CONTAINERS
       containers:
         - name: ray-head
           args: [--password, {{ phrase }}, "--header=Authorization: Bearer {{ phrase }}"]
@@ -29,6 +58,11 @@ apiVersion: v1
 kind: Secret
 data: {plain: "{{ encoded }}"}
 stringData: {other: "{{ phrase }}"}
+---
+# target: ml-forms
+apiVersion: v1
+kind: ConfigMap
+data: FORMS
 ---
 # target: ml-files
 apiVersion: v1
@@ -84,13 +118,16 @@ def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     repository(project.root)
     properties: dict[str, Any] = {key: {"type": "string", "default": ""} for key in ("phrase", "encoded")}
     schema = {"type": "object", "properties": {**properties, "apiToken": {"type": "string", "default": canary(30)}}}
-    project.patch("zz-mine", PATCH, "description: mine\noverrides: [ray-head]\n", json.dumps(schema))
+    forms = f"{{% raw %}}{json.dumps(files_of(400))}{{% endraw %}}"
+    patch = PATCH.replace("FORMS", forms).replace("CONTAINERS", json.dumps(containers_of(200)))
+    project.patch("zz-mine", patch, "description: mine\noverrides: [ray-head]\n", json.dumps(schema))
     project.add(SECRETS_OF_A_STACK)
     folder = project.root / "stacks/recorded/dev"
     head = folder / "deployment.ml-platform.deployment-ray-head.json"
     body = json.loads(head.read_text())
     (container,) = body["spec"]["template"]["spec"]["containers"]
     container["args"] = ["--password", canary(40), f"--url=redis://:{canary(41)}@cache"]
+    body["spec"]["template"]["spec"]["initContainers"] = containers_of(600)
     container.setdefault("env", []).append({"name": "API_KEYS", "value": canary(42)})
     note = {"kind": "Deployment", "spec": {"env": [{"name": "DB_PASSWORD", "value": canary(43)}]}}
     path = "spec.template.spec.containers[name=ray-head].env[name=DB_PASSWORD].value"
@@ -130,6 +167,8 @@ def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: P
         "data": {".netrc": f"machine a login b password {canary(49)}", "old": encoded(f"TOKEN={canary(50)}")},
     }
     (folder / "configmap.ml-platform.ml-files.json").write_text(json.dumps(files))
+    there = {**files, "metadata": {"name": "ml-forms", "namespace": "ml-platform"}, "data": files_of(800)}
+    (folder / "configmap.ml-platform.ml-forms.json").write_text(json.dumps(there))
     # Of a stack that cannot be planned, most verbs would show nothing.
     planned = run("plan", "dev", "--notes")
     assert planned.code == 0, planned.text
@@ -157,10 +196,13 @@ def test_no_verb_shows_or_writes_a_secret(
 ) -> None:
     before = cli.tree(project.root)
     for words in lines(verb, planted):
-        # What is rendered has what is applied, as the docs say.
+        result = run(*words)
+        # What is rendered has what is applied, as the docs say; what is said about it has no secret.
         if "render" in words[:2]:
+            printed = words[0] != "render" or not {"--print", "--json"}.isdisjoint(words)
+            checked(result._replace(out="") if printed else result, words)
             continue
-        checked(run(*words), words)
+        checked(result, words)
         files = {name: text for name, text in cli.tree(project.root).items() if text and before.get(name) != text}
         files |= {name: text for name, text in cli.tree(planted).items() if text}
         written = [name for name, text in files.items() if leaked(text.decode(errors="replace"))]

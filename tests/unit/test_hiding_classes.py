@@ -12,7 +12,7 @@ import yaml
 
 from modelyard.hiding import HIDDEN, hidden, hidden_below, hidden_file, is_secret
 from modelyard.hiding.names import _ENDING, _KEYS, _LAST, _PAIRS, _SECRET
-from tests.secret_forms import ADDRESSES, ARGUMENTS, FILES, PLAIN_ADDRESSES, PLAIN_ARGUMENTS, PLAIN_FILES
+from tests.support.secret_forms import ADDRESSES, ARGUMENTS, FILES, PLAIN_ADDRESSES, PLAIN_ARGUMENTS, PLAIN_FILES
 
 SECRET = "hunter2xQ9"
 JOINS: dict[str, Callable[[list[str]], str]] = {
