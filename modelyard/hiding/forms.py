@@ -173,7 +173,8 @@ _LITERAL = (
 )
 _PIPED = (
     r"(?P<lead>\b(?:echo[ \t]+(?:-n[ \t]+)?|printf[ \t]+(?:[\"']?%s(?:\\n)?[\"']?[ \t]+)?))(?P<value>[^\s|]+)"
-    r"(?=[^|;\n]*\|[^|;\n]*(?:--password-stdin|--with-token|--token-stdin|passwd\b|\b(?:vault|wandb)[ \t]+login\b))"
+    r"(?=[^|;\n]{0,500}\|[^|;\n]{0,200}"
+    r"(?:--password-stdin|--with-token|--token-stdin|passwd\b|\b(?:vault|wandb)[ \t]+login\b))"
 )
 
 LDAP: Final = ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami")
