@@ -3,7 +3,8 @@
 Three things mark a value as a secret: the kind of its object (the data of a Secret), the name of its field, variable,
 option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known prefix, a
 password inside a URL). Texts that are documents themselves, as in a ConfigMap, are parsed as documents. Plans work on
-the real values; code that shows or writes them calls ``hidden`` first.
+the real values; code that shows or writes them calls ``hidden`` first. Text and keys of a file reach a message through
+``stack.words.plain`` and ``stack.config.dotted``, which call it.
 """
 
 import json
