@@ -139,6 +139,8 @@ def parse_json(content: bytes | str) -> Any:
         raise ValueError("it has a number that is too long" if "digits" in str(error) else str(error)) from None
     level = [value] if text.count("[") + text.count("{") > MAX_DEPTH else []
     for _ in range(MAX_DEPTH + 1):
+        if not level:
+            break
         level = [
             inner
             for outer in level
