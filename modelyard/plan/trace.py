@@ -187,8 +187,13 @@ def _settings(
             gone = file == BASE and isinstance(given, list) and given != []
             if gone if other is None else _value_at(other, path, schema) != value:
                 where = one.sources.get(param, ())
-                sources.append(Source(param, known.shown(one, param), where, stack.position(where)[0]))
+                sources.append(Source(param, known.shown(one, param), where, _line(stack, where)))
         yield Setting(one.patch.id, f"{one.patch.file}/{file}", value, tuple(sources))
+
+
+def _line(stack: Stack, where: ConfigPath) -> int:
+    """The line of the nearest section that the stack file has; 0 if it has none."""
+    return stack.position(where)[0] if where and where[:1] in stack.positions else 0
 
 
 def _patched(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:

@@ -79,7 +79,8 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
         settings=settings,
         choices=choices,
         place=place,
-        findings=(*findings, *late, *wrong),
+        # A folder that cannot be listed is found by each look at it.
+        findings=(*dict.fromkeys(findings), *late, *wrong),
         pending=pending,
         late=late,
     )
