@@ -162,9 +162,9 @@ def _below(root: Path, findings: list[Finding]) -> Iterator[str]:
         inside = Path(folder).relative_to(root).as_posix()
         yield from (f"{inside}/{name}" for name in (*files, *links) if not name.endswith(".pyc"))
     for error in unlisted:
-        # If a folder cannot be listed, its content gets no separate finding.
-        if not isinstance(error, FileNotFoundError) and _FOLDER not in {finding.file for finding in findings}:
-            shown = os.path.relpath(error.filename, root)
+        # If a folder cannot be listed, its content gets no separate finding, nor the folder itself a second one.
+        shown = os.path.relpath(error.filename, root)
+        if not isinstance(error, FileNotFoundError) and not {_FOLDER, shown} & {finding.file for finding in findings}:
             why = (error.strerror or type(error).__name__).lower()
             remedy = "make it a folder that can be read"
             findings.append(

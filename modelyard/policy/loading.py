@@ -79,8 +79,7 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
         settings=settings,
         choices=choices,
         place=place,
-        # A folder that cannot be listed is found by each look at it.
-        findings=(*dict.fromkeys(findings), *late, *wrong),
+        findings=(*findings, *late, *wrong),
         pending=pending,
         late=late,
     )
