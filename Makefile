@@ -8,7 +8,7 @@ LOCK ?= dev
 BIN := .venv/bin
 READY := .venv/.$(LOCK)
 
-.PHONY: help setup demo bytecode test golden test-browser lint lab up down test-lab test-lab-quick bench docs lock clean
+.PHONY: help setup demo bytecode test golden test-browser mutants lint lab up down test-lab test-lab-quick bench docs lock clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,14 @@ golden: $(READY) ## write what verbs print into tests/golden again; read the dif
 
 test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser
+
+# In a folder of its own: what it needs would otherwise be in everybody's environment.
+build/mutants/tools: requirements/mutants.txt $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade --target $@ -r $<
+	@touch $@
+
+mutants: build/mutants/tools ## run 400 small faults of the code against the unit tests (about an hour; goes on where it stopped)
+	@PYTHONPATH="$(CURDIR)/$<" $(BIN)/python benchmarks/mutants.py $(AGAIN)
 
 lab: bytecode ## build the lab's tools that are missing (20 minutes once, then a moment)
 	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
@@ -103,6 +111,7 @@ lock: ## resolve the dependencies again, with hashes
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group build --constraint requirements/dev.txt --extra aws pyproject.toml -o requirements/aws.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:jobs -o requirements/jobs.txt
 	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --group pyproject.toml:notebooks -o requirements/notebooks.txt
+	@uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --constraint requirements/dev.txt --group pyproject.toml:mutants -o requirements/mutants.txt
 
 clean: ## remove what the targets made inside the repository
 	@rm -rf .venv out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
