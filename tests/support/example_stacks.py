@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Ask, load_recorded
+from modelyard.kube.merge import MergeSchema
 from modelyard.kube.state import ClusterState, Pod, amounts
 from modelyard.plan import Plan, make_plan
 from modelyard.stack import Stack, load
+from tests.conformance.steps import update
 
 ROOT = Path(__file__).parents[2]
 TODAY = date(2026, 11, 21)
@@ -81,3 +83,10 @@ class Site(NamedTuple):
             for number, name in enumerate(running)
         ]
         return self._replace(state=self.state._replace(objects=objects, pods=tuple(pods)))
+
+
+def overwritten(body: dict[str, Any]) -> dict[str, Any]:
+    """With a ledger that somebody wrote over, and owns now."""
+    kind = MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
+    notes = {**body["metadata"].get("annotations", {}), "modelyard.dev/ledger": "{"}
+    return update(body, {**body, "metadata": {**body["metadata"], "annotations": notes}}, "somebody", kind)

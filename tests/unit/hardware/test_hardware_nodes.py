@@ -95,6 +95,10 @@ def test_slices_are_listed_apart():
         ("515.105.01", "12.4", False, False),
         ("575.57.08", "13.0", False, False),
         ("570.26", "12.8", True, False),
+        ("520.61.05", "11.8", True, False),
+        ("520.61.04", "11.8", True, True),
+        ("560.28.03", "12.6", True, False),
+        ("560.28.02", "12.6", True, True),
         ("440.33", "10.2", None, False),
         ("", "11.7", None, False),
         ("beta", "11.7", None, False),
@@ -104,6 +108,14 @@ def test_driver_floor(driver, cuda, runs, minor_only):
     found = driver_verdict({"nvidia.com/cuda.driver-version.full": driver}, cuda)
     assert (found.runs, found.minor_only) == (runs, minor_only)
     assert found.reason
+
+
+@pytest.mark.parametrize(
+    ("cuda", "known"), [("11.4", True), ("12.0", True), ("12.6", True), ("13.0", True), ("12.8", False)]
+)
+def test_without_the_driver_of_a_toolkit_the_reason_says_so(cuda, known):
+    reason = driver_verdict({"nvidia.com/cuda.driver-version.full": "999.1"}, cuda).reason
+    assert reason.endswith(f"runs CUDA {cuda}" if known else "(by minor-version compatibility at least)")
 
 
 def test_old_driver_labels():

@@ -223,6 +223,13 @@ def test_a_finding_says_where_why_and_what_to_do(make_stack):
     assert found.remedy == "set rayWorker.memory to 23Gi (24G) or more"
 
 
+def test_the_remedy_of_a_short_broker_timeout_is_in_the_units_of_both_files(make_stack):
+    found = check(make_stack(CELERY, celery={"consumerTimeout": 60, "jobLimit": 7200}))
+    (remedy,) = [finding.remedy for finding in found if finding.code == "CEL004"]
+    assert "to 7200000 ms or more" in remedy
+    assert remedy.endswith("celery.consumerTimeout: 7200 or more")
+
+
 def test_the_remedies_of_memory_rules_are_enough(make_stack):
     changes = {
         "rayWorker": {"memory": "1Gi"},

@@ -98,6 +98,24 @@ def test_which_rule_decides(name, cuda, ptx, supported, rule, severity):
     assert (found.supported, found.rule, found.severity) == (supported, rule, severity)
 
 
+@pytest.mark.parametrize(
+    ("cuda", "card", "brief"),
+    [
+        ("11.7", "a10", "listed"),
+        ("11.7", "v100-pcie-32gb", "listed, though 112 < 125"),
+        ("11.7", "l40s", "362 >= 125, runs sm_86 code"),
+        ("11.7", "v100s-pcie-32gb", "130 >= 125, native code"),
+        ("11.7", "l4", "121 < 125 TFLOPS"),
+        ("11.7", "p40", "no tensor cores"),
+        ("11.7", "rtx-pro-4500-bw", "no code in CUDA 11.7, throughput unknown"),
+        ("13.0", "p40", "dropped by CUDA 13.0, no tensor cores"),
+    ],
+)
+def test_the_table_says_in_brief_what_decides(cuda, card, brief):
+    (row,) = [row for row in table(cuda, False) if row.id == card]
+    assert row.brief == brief
+
+
 @pytest.mark.parametrize(("tflops", "supported"), [(125.0, True), (124.9, False), (0.0, False), (None, None)])
 def test_the_floor_is_125(tflops, supported):
     gpu = gpu_models()["l40s"]._replace(tflops=tflops)

@@ -79,6 +79,14 @@ def test_a_conflict_names_the_path_the_owners_and_both_values() -> None:
     assert answer.object is LIVE
 
 
+def test_a_conflict_in_an_item_of_a_list_has_the_values_of_that_item() -> None:
+    containers = [{"name": "worker", "image": "x:2"}]
+    patch = {**PATCH, "spec": {"template": {"spec": {"containers": containers}}}}
+    (conflict,) = server_side(LIVE, patch, "planner", DEPLOYMENT).conflicts
+    assert str(conflict.path) == f"{WORKER}.image"
+    assert (conflict.live, conflict.applied) == ("registry.example/worker:23.10", "x:2")
+
+
 def test_force_says_what_it_took() -> None:
     answer = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True)
     assert answer.conflicts == ()
@@ -125,6 +133,7 @@ def test_what_did_not_change_is_shared() -> None:
         ({**PATCH, "metadata": {"labels": {1: "x"}}}, "metadata.labels: the key 1 is not a string; quote it"),
         ({**PATCH, "kind": "Pod"}, "kind: Pod is applied to an object of Deployment"),
         ({**PATCH, "metadata": {"name": "x"}}, "metadata.name: x is applied to the object case"),
+        ({**PATCH, "metadata": {"name": "a"}}, "metadata.name: a is applied to the object case"),
     ],
 )
 def test_what_cannot_be_applied_is_told(applied: dict[str, Any], message: str) -> None:

@@ -115,3 +115,15 @@ def test_nothing_is_copied_that_does_not_change() -> None:
 def test_fields_that_nobody_knows_are_dropped_when_they_are_new() -> None:
     assert stored(DEPLOYMENT, {"novel": 1, "kind": "Deployment"}, {"novel": 2}) == {"novel": 1, "kind": "Deployment"}
     assert "novel" not in stored(DEPLOYMENT, {"novel": 1, "kind": "Deployment"})
+
+
+def test_a_null_that_an_older_server_printed_is_no_change_of_a_list_replaced_as_a_whole() -> None:
+    kind = MergeSchema.kubernetes("1.35").of("apps/v1", "StatefulSet")
+    request = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": request}
+    first = stored(kind, {"spec": {"volumeClaimTemplates": [claim]}})
+    (filled,) = first["spec"]["volumeClaimTemplates"]
+    printed = {**filled, "metadata": {**filled["metadata"], "creationTimestamp": None}}
+    before = {"spec": {"volumeClaimTemplates": [printed]}}
+    after = stored(kind, {"spec": {"volumeClaimTemplates": [claim]}}, before)
+    assert after["spec"]["volumeClaimTemplates"] == [printed]

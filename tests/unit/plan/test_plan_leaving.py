@@ -13,7 +13,7 @@ from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack.config import PatchChoice
 from modelyard.workloads.training.backend import HeadService
-from tests.support.example_stacks import Site
+from tests.support.example_stacks import Site, overwritten
 
 HEAD, WORKER, SERVICE = "deployment-ray-head", "deployment-ray-model-training-worker", "deployment-model-service"
 LEDGER = "modelyard.dev/ledger"
@@ -50,6 +50,47 @@ def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
     assert ([owner.manager for owner in cpu.back or ()], cpu.patch) == (["kubectl-client-side-apply"], None)
     assert [(step.target, step.phase) for step in plan.steps] == [(HEAD, "drain"), (HEAD, "normal")]
     assert head not in plan.asked
+    assert not any(change.taken for change in head.changes)
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        ("ray-head", "it holds ray-head@v1; 6 fields back to kubectl-client-side-apply"),
+        ("training-route", "it holds training-route@v1; what others hold as well stays, the rest goes away"),
+    ],
+)
+def test_a_dropped_target_is_told_with_who_gets_its_fields_back(dev: Any, patch: str, words: str) -> None:
+    plan = dropping(dev.applied(), patch).plan()
+    assert [finding.detail for finding in plan.findings if finding.code == "OWN006"] == [words]
+
+
+@pytest.mark.parametrize(("patch", "name"), [("ray-head", HEAD), ("ray-worker", WORKER)])
+def test_the_gpus_of_a_dropped_target_are_those_of_its_pods(dev: Any, patch: str, name: str) -> None:
+    site = dev.applied()
+    gone = target(dropping(site, patch, "training-replicas").plan(), name)
+    assert gone.action == "restore"
+    assert gone.gpus[0] == target(site.plan(), name).gpus[0]
+    assert gone.gpus[1] == target(dev.plan(), name).gpus[0]
+
+
+def test_a_dropped_target_whose_ledger_somebody_wrote_over_still_loses_what_was_ours(dev: Any) -> None:
+    site = dropping(dev.applied(), "ray-head")
+    notes = {
+        key: body["metadata"]["annotations"][LEDGER] for key, body in site.state.objects.items() if key.name == HEAD
+    }
+    held = {key: Held(managed=False, ledger=text) for key, text in notes.items()}
+    site = site.having(lambda body: overwritten(body) if body["metadata"]["name"] == HEAD else body)
+    head = target(site._replace(state=site.state._replace(held=held)).plan(), HEAD)
+    assert head.after["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
+
+
+def test_without_the_note_of_its_mode_an_object_goes_back_and_is_not_deleted(dev: Any) -> None:
+    def bare(body: dict[str, Any]) -> dict[str, Any]:
+        kept = {name: text for name, text in body["metadata"]["annotations"].items() if name != "modelyard.dev/mode"}
+        return {**body, "metadata": {**body["metadata"], "annotations": kept}}
+
+    assert target(dropping(dev.applied().having(bare), "ray-head").plan(), HEAD).action == "restore"
 
 
 def test_it_is_judged_by_nothing_that_it_no_longer_has(dev: Any) -> None:
@@ -103,18 +144,37 @@ def _hasty(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def moved_away(dev: Any) -> Any:
+def moved_away(dev: Any, name: str = "new") -> Any:
     """The stack in another namespace than the one that it was applied to, where the platform is installed too."""
     site = dev.applied()
 
     def copied(body: dict[str, Any]) -> dict[str, Any]:
-        return {**body, "metadata": {**body["metadata"], "namespace": "new"}}
+        return {**body, "metadata": {**body["metadata"], "namespace": name}}
 
-    fresh = {key._replace(namespace="new"): copied(body) for key, body in dev.state.objects.items()}
+    fresh = {key._replace(namespace=name): copied(body) for key, body in dev.state.objects.items()}
     held = {key: Held(managed=False) for key in site.state.objects}
     state = site.state._replace(objects={**site.state.objects, **fresh}, held=held)
     config = site.stack.config
-    return site._replace(state=state).asking(platform=config.platform._replace(namespace="new"))
+    return site._replace(state=state).asking(platform=config.platform._replace(namespace=name))
+
+
+def with_patches(text: str) -> Any:
+    """With another note of the patches on each object that has one, ``{}`` for those that it has."""
+
+    def noted(body: dict[str, Any]) -> dict[str, Any]:
+        notes = dict(body["metadata"].get("annotations", {}))
+        if "modelyard.dev/patches" in notes:
+            notes["modelyard.dev/patches"] = text.format(notes["modelyard.dev/patches"])
+        return {**body, "metadata": {**body["metadata"], "annotations": notes}}
+
+    return noted
+
+
+@pytest.mark.parametrize("namespace", ["new", "early"])
+@pytest.mark.parametrize(("text", "role"), [("gone@v1", ""), ("gone@v1,{}", "rayHead")])
+def test_in_another_namespace_only_known_patches_tell_the_role(dev: Any, namespace: str, text: str, role: str) -> None:
+    plan = moved_away(dev, namespace).having(with_patches(text)).plan()
+    assert target(plan, f"ml-platform/{HEAD}").role == role
 
 
 def test_another_namespace_has_its_old_objects_told_apart(dev: Any) -> None:
@@ -158,6 +218,11 @@ def test_a_state_that_knows_nothing_of_what_the_stack_applied_is_told(dev: Any) 
     (most,) = told({})
     assert most.endswith(" and 2 more")
     assert "OWN016" not in {one.code for one in dev._replace(state=dev.state._replace(held={})).plan().findings}
+    # What it read is not what it wrote, but says the same.
+    site = site.having(lambda body: json.loads(json.dumps(body)))
+    assert told({}) == [most]
+    site = site.having(lambda body: json.loads(json.dumps(body).replace(f'"{dev.stack.full_name}"', '"another"')))
+    assert told({}) == []
 
 
 def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any) -> None:

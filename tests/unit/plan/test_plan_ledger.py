@@ -11,12 +11,14 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path, fieldset
 from modelyard.kube.state import Held, essence
 from modelyard.plan.store import plan_from_json, plan_to_json
-from modelyard.plan.undo.entries import noted_in
+from modelyard.plan.undo.entries import entries_of, noted_in
 from modelyard.plan.undo.ledger import (
     Ledger,
     LedgerError,
     filled,
     has,
+    in_items,
+    leaves,
     ledger_of,
     ledger_text,
     ours,
@@ -24,9 +26,10 @@ from modelyard.plan.undo.ledger import (
     write_ledger,
 )
 from modelyard.plan.undo.request import put_back
-from modelyard.plan.undo.restore import finished, foreign, handed_over, undo
+from modelyard.plan.undo.restore import at, finished, foreign, handed_over, partial, undo
 from modelyard.stack.config import PatchChoice
 from tests.conformance.steps import update
+from tests.unit.plan.conftest import overwritten
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
@@ -72,6 +75,44 @@ def test_a_ledger_is_read_back_exactly(dev: Any) -> None:
     assert read_ledger(write_ledger(ledger)) == ledger
     assert ledger.held
     assert ledger.owners
+
+
+def test_the_same_ledger_is_the_same_text_whatever_order_it_was_made_in() -> None:
+    one, other = Path.parse("spec.paused"), Path.parse("spec.minReadySeconds")
+    texts = {write_ledger(Ledger(absent=fieldset.of(*paths))) for paths in ((one, other), (other, one))}
+    assert len(texts) == 1
+
+
+def test_what_an_apply_of_a_field_in_a_list_item_owns_is_the_item_and_its_key_too() -> None:
+    image = Path.parse("spec.containers[name=a].image")
+    assert {str(path) for path in fieldset.paths(in_items([image]))} == {
+        "spec.containers[name=a]",
+        "spec.containers[name=a].image",
+        "spec.containers[name=a].name",
+    }
+    assert list(leaves(in_items([image]))) == [image]
+    assert list(leaves(fieldset.of(Path(("immutable",))))) == [Path(("immutable",))]
+
+
+def test_a_request_for_some_fields_has_list_items_in_the_order_of_the_object_and_new_ones_last() -> None:
+    live = {"containers": [{"name": "c", "image": "x"}, {"name": "b", "image": "y"}]}
+    wanted = {Path.parse(f"containers[name={name}].image"): f"{name}:1" for name in ("a", "b", "c")}
+    assert partial(wanted, live) == {
+        "containers": [{"name": name, "image": f"{name}:1"} for name in ("c", "b", "a")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"spec": {}}, "spec.containers[name=a].image"),
+        ({"spec": {"containers": {}}}, "spec.containers[name=a].image"),
+        ({"spec": {"containers": [{"name": "b"}]}}, "spec.containers[name=a].image"),
+        ({"metadata": {"finalizers": ["x"]}}, "metadata.finalizers[=x]"),
+    ],
+)
+def test_what_a_path_without_a_schema_does_not_lead_to_is_absent(body: dict[str, Any], path: str) -> None:
+    assert at(body, Path.parse(path)) is merge.ABSENT
 
 
 @pytest.mark.parametrize(
@@ -175,6 +216,73 @@ def test_a_field_that_was_taken_back_after_drift_keeps_its_first_entry(dev: Any)
     assert dict(ledger_of(target.after).held)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
     back, _ = put_back(target.after, DEPLOYMENT)
     assert essence(back) == essence(body_of(dev, SERVICE))
+
+
+def test_each_field_of_a_ledger_is_held_then_returning_then_returned(dev: Any) -> None:
+    target = named(dev.plan(), SERVICE)
+    ledger = ledger_of(target.after)
+
+    assert {one.state for one in entries_of(target.after, ledger)} == {"held"}
+    plan = undo(target.after, ledger)
+    assert plan is not None
+    half = merge.server_side(target.after, plan.request, "modelyard", DEPLOYMENT, force=True).object
+    states = {one.path: one.state for one in entries_of(half, plan.ledger)}
+    assert states[REPLICAS] == "returning"
+    # What was not there before is gone at once.
+    assert {states[path] for path in leaves(ledger.absent)} == {"returned"}
+    assert {one.state for one in entries_of(finished(half, plan.ledger), plan.ledger)} == {"returned"}
+
+
+def test_a_field_that_changed_without_a_trace_of_who_changed_it_is_left(dev: Any) -> None:
+    target = named(dev.plan(), SERVICE)
+    ledger = ledger_of(target.after)
+    untracked = {**target.before, "metadata": {**target.before["metadata"], "managedFields": []}}
+    asleep = {**untracked, "spec": {**untracked["spec"], "replicas": 0}}
+    assert foreign(untracked, ledger) == {}
+    assert foreign(asleep, ledger) == {REPLICAS: ()}
+    (entry,) = [one for one in entries_of(asleep, ledger) if one.path == REPLICAS]
+    assert (entry.state, entry.before, entry.now, entry.holders) == ("changed", 1, 0, ())
+    gone = {**untracked, "spec": {name: value for name, value in untracked["spec"].items() if name != "replicas"}}
+    assert foreign(gone, ledger) == {}
+    assert [one.state for one in entries_of(gone, ledger) if one.path == REPLICAS] == ["changed"]
+
+
+@pytest.mark.parametrize(
+    ("before", "spec"),
+    [
+        ({"nodeSelector": {"pool": "cpu", "zone": "a"}}, "{nodeSelector: {pool: gpu}}"),
+        ({"tolerations": [{"key": "a", "operator": "Exists"}]}, "{tolerations: [{key: b, operator: Exists}]}"),
+    ],
+)
+def test_what_is_owned_as_a_whole_goes_back_as_a_whole(
+    dev: Any, tmp_path: File, before: dict[str, Any], spec: str
+) -> None:
+    def installed(body: dict[str, Any]) -> dict[str, Any]:
+        new = merge.strategic(body, {"spec": {"template": {"spec": before}}}, DEPLOYMENT)
+        return update(body, new, "installer", DEPLOYMENT) if body["metadata"]["name"] == HEAD else body
+
+    target = named(dev.having(installed).patched(tmp_path, f"{{template: {{spec: {spec}}}}}").plan(), HEAD)
+    (field,) = before
+    assert target.after["spec"]["template"]["spec"][field] != before[field]
+    back, _ = put_back(target.after, DEPLOYMENT)
+    assert back["spec"]["template"]["spec"][field] == before[field]
+
+
+def test_a_request_that_gives_one_field_back_may_ask_for_a_new_map(dev: Any, tmp_path: File) -> None:
+    old = dev.patched(tmp_path / "old", "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
+    new = dev.patched(tmp_path / "new", "{template: {spec: {dnsConfig: {nameservers: [192.0.2.1]}}}}")
+    spec = named(old.applied()._replace(library=new.library).plan(), HEAD).applied["spec"]["template"]["spec"]
+    assert spec["dnsConfig"] == {"nameservers": ["192.0.2.1"]}
+    before = body_of(dev, HEAD)["spec"]["template"]["spec"]
+    assert spec["terminationGracePeriodSeconds"] == before["terminationGracePeriodSeconds"]
+
+
+def test_an_undo_takes_a_ledger_back_that_somebody_wrote_over(dev: Any) -> None:
+    target = named(dev.plan(), SERVICE)
+    alone = [path for path in leaves(ledger_of(target.after).absent) if path[0] == "spec"]
+    assert alone
+    back, _ = put_back(overwritten(target.after), DEPLOYMENT)
+    assert [at(back, path) for path in alone] == [merge.ABSENT] * len(alone)
 
 
 def test_an_undo_that_was_interrupted_goes_on(dev: Any) -> None:
@@ -312,6 +420,9 @@ def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: An
     assert filled(lost, older, {}) == lost
     newer = lost._replace(held=(*lost.held, (REPLICAS, 7)))
     assert dict(filled(newer, older).held)[REPLICAS] == 7
+    # What was not there when the newer one was made is known to it.
+    absent = lost._replace(absent=fieldset.union(lost.absent, fieldset.of(REPLICAS)))
+    assert filled(absent, older).held == lost.held
     # What has gone back is nobody's to remember.
     assert filled(lost, older._replace(returning=fieldset.of(REPLICAS))).held == lost.held
 
@@ -353,6 +464,8 @@ def test_the_states_copy_is_read_where_an_object_has_lost_its_ledger(dev: Any) -
     lost = dev.applied().having(without_ledgers)
     assert told(lost, {}) == {}
     assert told(lost, copies(dev)) == whole
+    patches = {one.key.name: one.patches for one in noted_in(dev.applied().state)}
+    assert patches == {one.name: ",".join(one.patches) for one in dev.plan().targets}
     assert told(lost, dict.fromkeys(copies(dev), "{")) == dict.fromkeys(whole, (0, ""))
 
 

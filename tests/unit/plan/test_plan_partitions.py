@@ -134,6 +134,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
             "PAR003",
             "partition even lets a container have several shared GPUs, and MPS never does",
         ),
+        (SHARED._replace(fail_requests_greater_than_one=False), None, ""),
         (EVEN._replace(replicas=48), None, ""),
         (EVEN._replace(replicas=49), "PAR007", "49 pods would share one A10, and the device plugin's MPS takes 48"),
         (EVEN._replace(replicas=16, gpu="v100-sxm2-16gb"), None, ""),
@@ -170,6 +171,12 @@ def test_strategy_single_takes_one_profile_and_calls_slices_gpus(dev: Any) -> No
     assert [one[0] for one in found(dev.asking(partitions=(single,)))] == ["PAR006", "PAR010"]
     alike = single._replace(layout={"1g.10gb": 7})
     assert [one[0] for one in found(dev.asking(partitions=(alike,)))] == ["PAR010"]
+
+
+@pytest.mark.parametrize(("change", "key"), [({"gpu": "p40"}, "mode"), ({"replicas": 49}, "replicas")])
+def test_what_mps_cannot_do_is_found_at_the_key_to_change(dev: Any, change: dict[str, Any], key: str) -> None:
+    told = found(dev.asking(partitions=(SHARED, EVEN._replace(**change))), "PAR007")
+    assert [field for _, field, _ in told] == [f"partitions[1].{key}"]
 
 
 def test_names_twice(dev: Any) -> None:
@@ -210,6 +217,7 @@ def test_each_mode_says_what_it_keeps_apart(dev: Any, partition: Partition, word
     (told,) = [one for one in dev.asking(partitions=(partition,)).plan().findings if one.code == "PAR009"]
     assert words in told.summary
     assert told.severity.value == "advice"
+    assert ("drain a node" in told.detail) == (partition.mode == "mig")
 
 
 def asking(site: Any, resource: Resource, job: Job = TALK, *partitions: Partition) -> Any:
