@@ -101,6 +101,16 @@ def test_text_of_any_shape_is_a_finding(text: bytes, code: str) -> None:
     assert code in [one for _, one, _ in refused(text)]
 
 
+@pytest.mark.parametrize(("text", "what"), [("", "empty"), ("- m", "not a mapping")])
+def test_a_file_without_sections_is_found_on_its_first_line(text: str, what: str) -> None:
+    assert refused(text) == [(f"{FILE}:1:1", "CFG007", f"the price file is {what}")]
+
+
+def test_a_wrong_card_is_found_behind_a_right_one() -> None:
+    text = GOOD + "  - {model: A300, usdPerGpuHour: 1, date: 2026-10-03, source: hall}\n"
+    assert refused(text) == [(f"{FILE}:6:13", "CFG011", 'cards[1].model is "A300", not one GPU of the table')]
+
+
 def test_all_mistakes_come_at_once_with_their_lines() -> None:
     text = GOOD.replace("14.69354", "-1").replace("usdPerHour: 0,", "").replace("1e-1", "cheap")
     assert [(place, code) for place, code, _ in refused(text)] == [

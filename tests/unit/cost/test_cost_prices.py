@@ -205,3 +205,9 @@ def test_a_kind_that_no_number_of_replicas_is_known_for_is_unknown(dev: Any) -> 
     (found,) = cost_of(plan._replace(targets=(other,)), dev.state).targets
     assert (found.pods, found.gpus, found.usd[1]) == ((Count(0, 0), None), (Count(0, 0), None), None)
     assert found.unknown == "nothing says how many pods may run"
+
+
+def test_without_nodes_a_price_of_a_card_is_named_with_what_it_makes_of_the_pods(dev: Any) -> None:
+    site = dev.paying("cards: [{model: A10, usdPerGpuHour: 2}]")
+    cost = site._replace(state=site.state._replace(nodes=(), pods=())).of(WORKER)
+    assert [(price.name, price.usd) for price in cost.prices] == [("A10", 2)]

@@ -47,6 +47,14 @@ def test_a_target_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, t
     assert only(plan) == ("PAT013", TEMPLATE, 1)
 
 
+def test_of_two_targets_the_one_that_is_not_there_stands_on_its_own_line(dev: Any, tmp_path: Path) -> None:
+    site = dev.patched(tmp_path, "{paused: true}")
+    template = tmp_path / TEMPLATE
+    one = template.read_text()
+    template.write_text(f"{one}---\n{one.replace('deployment-ray-head', 'deployment-nope')}")
+    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT013", TEMPLATE, one.count("\n") + 2)
+
+
 def test_a_kind_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
     site = dev.patched(tmp_path, "{paused: true}")
     template = tmp_path / TEMPLATE

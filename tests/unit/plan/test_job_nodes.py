@@ -12,6 +12,7 @@ from modelyard.kube.scheduling import node_index as boxes
 from modelyard.kube.scheduling.capacity import MANY, amount, obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
+from modelyard.names import NODE_POOL_LABEL
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
 from modelyard.plan.run_requests import Ask
 from modelyard.stack.pool import Flavor, Toleration
@@ -113,6 +114,21 @@ def test_the_answer_is_that_of_a_look_at_every_node(
     kinds = Kinds(there, FLAVORS, (), {})
     for ask in runs:
         assert unplaced(ask, kinds, theirs) == slow(ask, there, theirs)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "limits", "most"),
+    [(0, {"pool": 4}, None), (2, {}, None), (2, {"pool": 5}, "hold 2 of its 3 workers"), (2, {"pool": 6}, None)],
+)
+def test_workers_that_new_nodes_would_take_are_limited_by_the_gpus_of_their_pool(
+    gpus: int, limits: dict[str, int], most: str | None
+) -> None:
+    have = {"cpu": Fraction(64), "memory": Fraction(256 * GI), GPU: Fraction(2)}
+    coming = Node("pool/machine", {NODE_POOL_LABEL: "pool"}, (), have)
+    ask = Ask("ml", (("cpu", Fraction(1)), ("memory", Fraction(GI)), (GPU, Fraction(gpus))), (), 3, None, None)
+    found = unplaced(ask, Kinds([], (), (coming,), limits), None)
+    assert (found is None) is (most is None)
+    assert found is None or found.summary.endswith(most or "")
 
 
 def test_nodes_that_differ_by_less_than_a_pod_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

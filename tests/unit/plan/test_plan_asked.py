@@ -13,6 +13,7 @@ import pytest
 from modelyard.cluster import Answer, Claim, Refusal
 from modelyard.kube import merge
 from modelyard.plan import FIELD_MANAGER
+from modelyard.plan.prediction import settled
 from modelyard.plan.store import moved, plan_to_json
 
 Change = Callable[[dict[str, Any]], None]
@@ -220,3 +221,19 @@ def test_no_finding_has_a_secret(dev: Any) -> None:
     (finding,) = found(dev.plan(Server(dev, {HEAD: password})), "OWN008")
     assert "DB_PASSWORD" in finding.detail
     assert "hunter2" not in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (
+            {"clusterIP": "10.0.0.7", "clusterIPs": ["10.0.0.7"], "ports": [{"port": 80, "nodePort": 31000}]},
+            {"ports": [{"port": 80}]},
+        ),
+        ({"clusterIP": "None", "clusterIPs": ["None"], "ports": [{"port": 80}]}, None),
+    ],
+)
+def test_a_new_service_has_no_address_yet_unless_it_is_to_have_none(sent: Any, kept: Any) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": sent}
+    assert settled(service, None)["spec"] == (kept or sent)
+    assert settled(service, service)["spec"] == sent

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from modelyard.plan.admission import never_admitted
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Scale, Spark, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
+from tests.unit.plan.conftest import TODAY
 
 IMAGE = Runtime("images.example.com/jobs:1")
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1)
@@ -336,3 +338,15 @@ def test_a_plan_tells_what_is_wrong_with_pipelines(dev: Any) -> None:
     site = dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(TRAIN,), pipelines=(Pipeline("nightly", stages),))
     told = [(one.code, one.summary) for one in site.plan().findings if one.code.startswith("PIP")]
     assert told == [("PIP005", "pipeline nightly can never run: a needs b needs a")]
+
+
+def test_a_run_is_kept_back_by_its_own_quota_and_by_no_other_job_s(dev: Any) -> None:
+    wide = TRAIN._replace(name="wide", resource="large", team="vision")
+    stack = dev.asking(
+        resources=(DEEP._replace(workers=1), DEEP._replace(name="large", gpus=4)),
+        jobs=(TRAIN._replace(team="vision"), wide),
+        flavors=(A10,),
+        teams=(team("vision", 1),),
+    ).stack
+    assert never_admitted(stack, ["train"], TODAY) == ()
+    assert [one.field for one in never_admitted(stack, ["wide"], TODAY)] == ["jobs[1]"]

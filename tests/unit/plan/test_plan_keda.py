@@ -124,6 +124,12 @@ def test_a_switch_waits_before_the_old_side_is_held_at_no_pods(dev: Any, nodes: 
     assert {target.name for target in plan.changed} == {ROUTE, "ray-training", "celery-training"}
 
 
+def test_without_a_wait_the_jobs_of_a_side_that_keda_stops_get_their_grace_period(dev: Any) -> None:
+    off = dev.stack.config.drain._replace(enabled=False)
+    plan = keda(dev).applied().asking(training="celery", drain=off).plan()
+    assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}; jobs that still run get 6 h 5 min to finish"
+
+
 def test_a_side_that_sleeps_is_waited_for_as_keda_may_wake_it_meanwhile(dev: Any) -> None:
     asleep = written_by_keda(keda(dev).applied(), RAY, 0)
     plan = asleep.asking(training="celery").plan()

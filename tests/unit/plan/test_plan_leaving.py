@@ -1,6 +1,7 @@
 """Objects that the stack no longer asks for: targets of the plan that go back, or are deleted."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from modelyard.cluster import Answer, Deletion, Refusal
 from modelyard.findings import Severity
 from modelyard.kube.state import Held, ObjectKey
+from modelyard.plan.starting import moved_object
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.plan.values import Plan, TargetPlan
@@ -341,3 +343,23 @@ def test_the_api_server_is_asked_what_it_would_make_of_it(dev: Any, refused: boo
     assert "resourceVersion" not in sent["metadata"]
     assert sent == target(plan, HEAD).applied
     assert ("OWN009" in codes(plan, HEAD)) is refused
+
+
+def test_right_before_its_step_an_object_of_the_stack_may_be_gone_and_not_changed(dev: Any) -> None:
+    one = target(managed(dev).plan(), HEAD)
+    assert one.managed
+    assert moved_object(one, None) is None
+    assert moved_object(one, one.before) is None
+    finding = moved_object(one, {**one.before, "spec": {**one.before["spec"], "replicas": 9}})
+    assert finding is not None
+    assert (finding.code, finding.target) == ("OWN011", HEAD)
+    assert "spec.replicas 1 → 9" in finding.summary
+
+
+def test_a_target_whose_only_patch_is_broken_is_not_one_that_was_dropped(dev: Any, tmp_path: Path) -> None:
+    site = dropping(dev, "ray-head")
+    applied = site.patched(tmp_path / "right", "{paused: true}").applied()
+    broken = site.patched(tmp_path / "wrong", "{paused: [}").library
+    plan = applied._replace(library=broken).plan()
+    assert plan.blocked
+    assert [one.name for one in plan.targets if one.leaves] == []

@@ -1,5 +1,6 @@
 """The order of the changes, by free GPUs; what can never run; what is stopped before it is done."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,38 @@ def test_a_variable_more_on_the_api_server_is_no_switch(dev: Any, tmp_path: Path
     assert why[ROUTE] == "replaces 1 running pod"
     assert why[RAY] == "replaces 1 running pod; its jobs get 1 min to finish"
     assert not [words for words in why.values() if "side" in words]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (59, "59 s"),
+        (60, "1 min"),
+        (90, "90 s"),
+        (3600, "1 h"),
+        (5400, "1 h 30 min"),
+        (7199, "1 h 59 min"),
+        (7260, "2 h 1 min"),
+    ],
+)
+def test_the_time_that_jobs_get_is_rounded_down_to_minutes_once_it_is_hours(dev: Any, seconds: int, words: str) -> None:
+    def patient(body: dict[str, Any]) -> dict[str, Any]:
+        body = json.loads(json.dumps(body))
+        body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = seconds
+        return body
+
+    plan = without_drain(dev).having(patient).plan()
+    why = {step.target: step.why for step in plan.steps}
+    assert why[RAY] == f"replaces 1 running pod; its jobs get {words} to finish"
+
+
+def test_where_a_deployment_and_what_scales_it_both_change_the_step_says_what_becomes_of_the_pods(dev: Any) -> None:
+    def scaled(body: dict[str, Any]) -> dict[str, Any]:
+        mine = (body["kind"], body["metadata"]["name"]) == ("Deployment", "resource-answers")
+        return {**body, "spec": {**body["spec"], "replicas": 3}} if mine else body
+
+    newer = serving(dev, 6)._replace(state=serving(dev, 4).applied().having(scaled).state)
+    (resource,) = newer.stack.config.resources
+    plan = newer.asking(resources=(resource._replace(image="images.example.com/answers:2"),)).plan()
+    assert {one.key.kind for one in plan.changed} == {"Deployment", "ScaledObject"}
+    assert [step.why for step in plan.steps] == ["replaces 3 running pods"]

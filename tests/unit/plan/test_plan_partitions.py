@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
+from modelyard.hardware.partitions import slices
 from modelyard.kube.state import Node, Pod
+from modelyard.quantity import GB
 from modelyard.runs.jobs import job_submission
 from modelyard.stack.jobs import Job, Model, Resource, Runtime
 from modelyard.stack.pool import Flavor, Partition, Quota, Team
@@ -164,6 +166,23 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
 def test_what_a_gpu_and_a_mode_can_do(dev: Any, partition: Partition, code: str | None, summary: str) -> None:
     told = [(one[0], one[2]) for one in found(dev.asking(partitions=(partition,)))]
     assert told == ([(code, summary)] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("partition", "whole", "exact", "least"),
+    [
+        (SHARED, 24, Fraction(24 * GB), 24),
+        (EVEN, 6, Fraction(6 * GB), 6),
+        (EVEN._replace(replicas=5), 4, Fraction(24 * GB, 5), 4),
+        # Less than CUDA itself needs is no size to plan with.
+        (EVEN._replace(replicas=20), 1, Fraction(24 * GB, 20), 2),
+    ],
+)
+def test_the_memory_of_a_share(dev: Any, partition: Partition, whole: int, exact: Fraction, least: int) -> None:
+    (share,) = slices(dev.stack.config, partition).values()
+    assert (share.memory_gb, share.memory) == (whole, exact)
+    assert share.as_card is not None
+    assert share.as_card.memory_gb == least
 
 
 def test_strategy_single_takes_one_profile_and_calls_slices_gpus(dev: Any) -> None:

@@ -169,6 +169,13 @@ def test_a_flavor_without_nodes_is_a_warning(dev: Any) -> None:
     assert (told.severity.value, told.detail) == ("warning", "nvidia.com/gpu.product=NVIDIA-A30")
 
 
+def test_a_flavor_of_other_clusters_needs_no_nodes_here_and_hides_no_other(dev: Any) -> None:
+    far = Flavor("far", "H200")
+    away = Team("away", (Quota("far", "16", "128Gi", 8),), clusters=("east",))
+    site = pool(dev, away, VISION, flavors=(far, A10._replace(gpu="A30")))
+    assert [one.field for one in site.plan().findings if one.code == "QUE005"] == ["flavors[1]"]
+
+
 def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
     many = VISION._replace(quotas=(VISION.quotas[0]._replace(gpus=2),))
     (told,) = [one for one in pool(dev, many, SPEECH).plan().findings if one.code == "QUE006"]

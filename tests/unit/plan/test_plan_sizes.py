@@ -80,6 +80,16 @@ def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: 
     )
 
 
+def test_a_field_that_the_base_of_an_owned_object_gives_wrong_is_found_in_the_base(dev: Any, tmp_path: Path) -> None:
+    copytree(ROOT / "patches", tmp_path / "patches")
+    base = tmp_path / "patches/ray-worker/v1/base.yaml.j2"
+    base.write_text(base.read_text().replace("\nspec:\n", "\nspec:\n  paused: never\n", 1))
+    site = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
+    site = site._replace(library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects={}))
+    (finding,) = [one for one in site.plan().findings if one.code == "PAT008"]
+    assert (finding.file, finding.field) == ("patches/ray-worker/v1/base.yaml.j2", "spec.paused")
+
+
 def test_what_the_stack_file_says_wrong_is_told_once(dev: Any) -> None:
     plan = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(memory="12Gi")).plan()
     assert [finding.code for finding in plan.findings if finding.code == "RES001"] == ["RES001"]

@@ -273,3 +273,12 @@ def test_a_well_sealed_file_that_is_no_plan_is_told(dev: Any, part: str) -> None
             plan_from_json(json.dumps(document), "plan.json")
         assert caught.value.summary.startswith("plan.json ")
         assert caught.value.remedy
+
+
+@pytest.mark.parametrize("part", ["labels", "annotations"])
+def test_a_well_sealed_plan_of_something_that_is_no_object_is_told(dev: Any, part: str) -> None:
+    document = json.loads(json.dumps(plan_to_json(dev.plan())))
+    document["targets"][0]["before"]["metadata"][part] = "text"
+    document["sha256"] = seal(document)
+    with pytest.raises(PlanFileError):
+        plan_from_json(json.dumps(document), "plan.json")

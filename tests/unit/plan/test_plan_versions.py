@@ -27,7 +27,8 @@ def test_another_minor_version_is_a_warning_with_the_version_to_set(
 ) -> None:
     (finding,) = told(dev, "v1.35.4", OLDEST, source)
     assert finding.severity is Severity.WARNING
-    assert finding.summary.startswith(f"kubernetesVersion is {OLDEST}, and the ")
+    runs = "the cluster runs" if source == "live" else "the recorded platform runs"
+    assert finding.summary.startswith(f"kubernetesVersion is {OLDEST}, and {runs} ")
     assert "v1.35.4" in finding.summary
     assert 'set modelyard:kubernetesVersion: "1.35"' in finding.remedy
     assert words in finding.remedy

@@ -285,3 +285,17 @@ def test_the_configured_interval_counts_where_targets_have_none() -> None:
     assert [finding.code for finding in found] == ["AUT023", "AUT025"]
     assert found[1].summary == "the server scrapes every 1m, the stack says 30s"
     assert found[1].remedy == "set autoscaling.scrapeInterval: 1m"
+
+
+@pytest.mark.parametrize("query", [f"{'(' * 3000}x{')' * 3000}", "sum(x offset 99999999999999999999999)"])
+def test_a_query_that_the_parser_could_not_survive_is_left_to_the_server(query: str) -> None:
+    (finding,) = findings(answers("scalar", [1, "5"]), query)
+    assert finding.summary == "the server answers 5 now (awake), although Prometheus 3 would refuse the query"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(120, 120), (121, 120), (200, 120)])
+def test_a_long_query_is_shown_with_its_end_cut(length: int, shown: int) -> None:
+    query = f"sum({'x' * (length - 5)})"
+    (finding,) = findings(says(json.dumps({"status": "error", "error": "no"}), 400), query)
+    assert len(finding.detail) == shown
+    assert finding.detail == query if length == shown else finding.detail == f"{query[:119]}…"

@@ -66,3 +66,10 @@ def test_two_tables_of_prices_agree_in_the_region_that_both_have() -> None:
         machine = by_type().get(row.types)
         if machine is not None and row.regions.get(machine.region) is not None:
             assert float(row.regions[machine.region] or 0) == pytest.approx(machine.usd_per_hour, rel=0.01), row.types
+
+
+def test_a_machine_without_a_price_is_not_known_to_be_where_its_row_says() -> None:
+    priced = by_type()["p4d.24xlarge"]._replace(type="no such machine")
+    here = priced.region
+    assert [(one.region, one.known) for one in offered(priced) if one.usd is not None] == [(here, True)]
+    assert all(one.usd is None and not one.known for one in offered(priced._replace(usd_per_hour=None)))
