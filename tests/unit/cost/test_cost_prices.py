@@ -211,3 +211,18 @@ def test_without_nodes_a_price_of_a_card_is_named_with_what_it_makes_of_the_pods
     site = dev.paying("cards: [{model: A10, usdPerGpuHour: 2}]")
     cost = site._replace(state=site.state._replace(nodes=(), pods=())).of(WORKER)
     assert [(price.name, price.usd) for price in cost.prices] == [("A10", 2)]
+
+
+@pytest.mark.parametrize("name", ["dev-gpu-1", "dev-gpu-2"])
+def test_pods_that_name_their_node_cost_what_it_costs_though_another_is_alike(dev: Any, name: str) -> None:
+    rule = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [rule]}}}
+
+    def pinned(body: dict[str, Any]) -> dict[str, Any]:
+        template = body["spec"]["template"]
+        spec = {**template["spec"], "affinity": affinity}
+        return {**body, "spec": {**body["spec"], "template": {**template, "spec": spec}}}
+
+    objects = {key: pinned(body) if key.name == WORKER else body for key, body in dev.state.objects.items()}
+    cost = dev._replace(state=dev.state._replace(objects=objects)).of(WORKER)
+    assert (cost.usd[0], cost.unknown) == (dev.of(WORKER).usd[0], "")

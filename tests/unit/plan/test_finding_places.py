@@ -1,6 +1,7 @@
 """Where findings stand: on the line of the stack file or of the patch that somebody has to edit."""
 
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -59,6 +60,14 @@ def test_a_kind_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp
     site = dev.patched(tmp_path, "{paused: true}")
     template = tmp_path / TEMPLATE
     template.write_text(template.read_text().replace("kind: Deployment", "kind: Deploiment"))
+    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
+
+
+def test_of_two_patches_of_a_kind_that_is_not_there_the_first_is_named(dev: Any, tmp_path: Path) -> None:
+    site = dev.patched(tmp_path, "{paused: true}")
+    template = tmp_path / TEMPLATE
+    template.write_text(template.read_text().replace("kind: Deployment", "kind: Deploiment"))
+    copytree(tmp_path / "patches" / "zz-mine", tmp_path / "patches" / "zz-other")
     assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from modelyard.plan.admission import never_admitted
+from modelyard.plan.notebook import check_notebook_room
+from modelyard.runs.notebooks import Choice, Chosen, choose
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Scale, Spark, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
@@ -350,3 +352,25 @@ def test_a_run_is_kept_back_by_its_own_quota_and_by_no_other_job_s(dev: Any) -> 
     ).stack
     assert never_admitted(stack, ["train"], TODAY) == ()
     assert [one.field for one in never_admitted(stack, ["wide"], TODAY)] == ["jobs[1]"]
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpu", "told"),
+    [
+        ("16", "4", []),
+        ("2", "4", ["notebook a.ipynb asks for 4 cores at once, and team vision never has more than 2"]),
+        (None, "4", []),
+        (None, "400", ["notebook a.ipynb can never run: no node takes a worker"]),
+        ("900", "400", ["notebook a.ipynb can never run: no node takes a worker"]),
+    ],
+)
+def test_a_notebook_that_no_quota_or_node_could_ever_hold(
+    dev: Any, quota: str | None, cpu: str, told: list[str]
+) -> None:
+    teams = () if quota is None else (Team("vision", (Quota("a10", quota, "128Gi", 1),)),)
+    notebooks = dev.stack.config.notebooks._replace(cpu=cpu)
+    site = dev.asking(flavors=(A10,), teams=teams, notebooks=notebooks)
+    chosen = choose(site.stack.config, Choice())
+    assert isinstance(chosen, Chosen)
+    found = check_notebook_room(site.stack, "a.ipynb", chosen, site.state.nodes, TODAY)
+    assert [(one.summary, one.blocks) for one in found] == [(words, True) for words in told]

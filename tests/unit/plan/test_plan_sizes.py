@@ -61,6 +61,14 @@ def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev:
     assert finding.detail.startswith(f"{RAY} has it of its own: no patch sets spec.template")
 
 
+def test_sizes_that_a_broken_patch_was_to_set_are_not_judged(dev: Any, tmp_path: Path) -> None:
+    site = dev.asking(patches=(PatchChoice("ray-worker", enabled=False),))
+    assert "RES001" in by_code(site.patched(tmp_path / "other", "{paused: {{ nope }}}").plan())
+    plan = site.patched(tmp_path / "mine", "{paused: {{ nope }}}", target=RAY).plan()
+    assert plan.blocked
+    assert "RES001" not in by_code(plan)
+
+
 def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: Any, tmp_path: Path) -> None:
     """A patch that owns its Deployment may say a size in the object itself: nobody else can correct it."""
     copytree(ROOT / "patches", tmp_path / "patches")
