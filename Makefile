@@ -46,8 +46,9 @@ bytecode: $(READY)
 test: lint bytecode ## lint, then the fast tests
 	@$(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
 
-golden: $(READY) ## write what verbs print into tests/golden again; read the difference in review
-	@GOLDEN=write $(BIN)/pytest -q -n auto tests/cli/test_cli_golden.py
+# One process writes all sections of a file.
+golden: $(READY) ## write the texts in tests/golden again; read the difference in review
+	@GOLDEN=write $(BIN)/pytest -q -n auto --dist loadfile $$(grep -rlw golden tests --include='test_*.py')
 
 test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser

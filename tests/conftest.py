@@ -3,9 +3,12 @@
 import gc
 import os
 import signal
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.golden import hold_no_more_than, hold_section
 
 # How fast a machine makes examples says nothing about the code: a busy one must not fail a test.
 settings.register_profile("modelyard", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -29,3 +32,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """What was collected stays until the end: looking through it for garbage took a tenth of the time of all tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module")
+def golden_file(request: pytest.FixtureRequest) -> str:
+    """The golden file of a module, which has sections of no other tests."""
+    name = f"{request.path.stem}.txt"
+    hold_no_more_than(name, {test.name for test in request.node.collect() if "golden" in test.fixturenames})
+    return name
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, golden_file: str) -> Callable[..., None]:
+    """Compares what is made, with blank lines between, with the test's section in the golden file."""
+
+    def call(*made: object) -> None:
+        hold_section(golden_file, request.node.name, "\n".join(map(str, made)))
+
+    return call

@@ -52,7 +52,7 @@ def run(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         except SystemExit as stop:
             code = int(stop.code or 0)
         out, err = capsys.readouterr()
-        return Result(int(code), out, err)
+        return Result(" ".join(words), int(code), out, err)
 
     return call
 

@@ -3,15 +3,13 @@
 Wording is pinned here and nowhere else; other tests look at codes and facts.
 """
 
-import os
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.support.cli_project import Project, Run
+from tests.support.golden import GOLDEN, hold
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 POOL = (GOLDEN / "pool.yaml").read_text(encoding="utf-8")
 MISTAKES = {
     "hardware": (("model: A10", "model: L4"), ("memory: 32Gi", "memory: 8Gi")),
@@ -48,6 +46,9 @@ OF_A_POOL = [
 ]
 
 
+IN_MISTAKES = ["check dev", "plan dev", "check dev --format junit"]
+
+
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_of_the_examples(command: str, run: Run) -> None:
     compare("examples", command, run)
@@ -59,19 +60,22 @@ def test_of_a_pool(command: str, run: Run, project: Project) -> None:
     compare("pool", command, run)
 
 
-@pytest.mark.parametrize("command", ["check dev", "plan dev", "check dev --format junit"])
+@pytest.mark.parametrize("command", IN_MISTAKES)
 @pytest.mark.parametrize("family", MISTAKES)
 def test_of_mistakes(family: str, command: str, run: Run, project: Project) -> None:
     project.edit(*MISTAKES[family])
     compare(f"mistakes-{family}", command, run)
 
 
+def test_every_file_is_of_a_command() -> None:
+    commands = {"examples": EXAMPLES, "pool": OF_A_POOL} | {f"mistakes-{family}": IN_MISTAKES for family in MISTAKES}
+    files = {path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*")}
+    assert files == {file_of(folder, command) for folder, of_it in commands.items() for command in of_it}
+
+
 def compare(folder: str, command: str, run: Run) -> None:
-    """Holds what a command prints against its file, or writes the file where ``GOLDEN=write`` is set."""
-    result = run(*command.split())
-    made = f"$ modelyard {command}\n{result.out}{result.err}exit {result.code}\n"
-    path = GOLDEN / folder / f"{re.sub(r'[^a-z0-9]+', '-', command.lower()).strip('-')}.txt"
-    if os.environ.get("GOLDEN") == "write":
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(made, encoding="utf-8")
-    assert made == path.read_text(encoding="utf-8"), "make golden writes it again; read the difference in review"
+    hold(file_of(folder, command), str(run(*command.split())))
+
+
+def file_of(folder: str, command: str) -> str:
+    return f"{folder}/{re.sub(r'[^a-z0-9]+', '-', command.lower()).strip('-')}.txt"

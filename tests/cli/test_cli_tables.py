@@ -56,7 +56,7 @@ def test_explain(run: Any) -> None:
         assert out.startswith(f"{code}  ")
         for word in ("Why", "Example", "Fix"):
             assert word in out, code
-    assert run("explain", "gpu001") == run("explain", "GPU001")
+    assert run("explain", "gpu001").text == run("explain", "GPU001").text
     assert json.loads(run("explain", "GPU001", "--json").out)["code"] == "GPU001"
 
 

@@ -15,9 +15,14 @@ SCHEMAS = ("stack", "prices", "policy", "assertion", "plan", "preview", "drift",
 
 
 class Result(NamedTuple):
+    command: str
     code: int
     out: str
     err: str
+
+    def __str__(self) -> str:
+        """What golden files have of it."""
+        return f"$ modelyard {self.command}\n{self.out}{self.err}exit {self.code}\n"
 
     @property
     def text(self) -> str:
