@@ -10,7 +10,7 @@ from modelyard.runs.notebooks import Choice, Chosen, choose
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Scale, Spark, Stage
 from modelyard.stack.pool import Flavor, Quota, Team
-from tests.unit.plan.conftest import TODAY
+from tests.support.example_stacks import TODAY
 
 IMAGE = Runtime("images.example.com/jobs:1")
 DEEP = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=1)

@@ -29,7 +29,7 @@ from modelyard.plan.undo.request import put_back
 from modelyard.plan.undo.restore import at, finished, foreign, handed_over, partial, undo
 from modelyard.stack.config import PatchChoice
 from tests.conformance.steps import update
-from tests.unit.plan.conftest import overwritten
+from tests.support.example_stacks import overwritten
 
 HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"

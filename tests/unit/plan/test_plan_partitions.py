@@ -181,8 +181,8 @@ def test_what_a_gpu_and_a_mode_can_do(dev: Any, partition: Partition, code: str 
 def test_the_memory_of_a_share(dev: Any, partition: Partition, whole: int, exact: Fraction, least: int) -> None:
     (share,) = slices(dev.stack.config, partition).values()
     assert (share.memory_gb, share.memory) == (whole, exact)
-    assert share.as_card is not None
-    assert share.as_card.memory_gb == least
+    assert share.as_gpu is not None
+    assert share.as_gpu.memory_gb == least
 
 
 def test_strategy_single_takes_one_profile_and_calls_slices_gpus(dev: Any) -> None:
