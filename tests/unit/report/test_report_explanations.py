@@ -1,13 +1,62 @@
 """Every code that can be found is explained, and every explanation is of a code that can be found."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from modelyard.explanations import explanations
 from modelyard.stack.codes import FAMILIES
 
 SOURCE = Path(__file__).parents[3] / "modelyard"
 CODE = re.compile(rf'"((?:CFG|PAT|{"|".join(FAMILIES)})\d{{3}})"')
+
+FROM_PARTS = {"ENV002", "PIP005", "REM005", "REM007", "RES107"}
+"""Codes whose message has fewer than four words in a row that are the same each time."""
+WORD = re.compile(r"[A-Za-z']+")
+MESSAGES = {
+    code: example[1]
+    for code, page in explanations().items()
+    if code[:3] in ("ENV", "OWN", "PAR", "PIP", "QUE", "REM", "RES")
+    and (example := re.search(r"^\*\*Example\.\*\* `([^`]+)`", page.body, re.MULTILINE))
+}
+"""Examples that are messages and nothing else. The examples of other families are input, or come from a run."""
+
+
+def texts() -> Iterator[tuple[re.Pattern[str], int]]:
+    """Texts of the source as patterns, with the number of their own words: what is filled in is none of them."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.JoinedStr(values=values):
+                    parts = [value.value if isinstance(value, ast.Constant) else "" for value in values]
+                case ast.Constant(value=str(text)):
+                    parts = re.split(r"\{\w+\}", text)
+                case _:
+                    continue
+            words = sum(len(WORD.findall(part)) for part in parts)
+            if words > 1:
+                yield re.compile(".+".join(re.escape(part) for part in parts).replace(".+.+", ".+")), words
+
+
+@pytest.fixture(scope="module")
+def source_texts() -> list[tuple[re.Pattern[str], int]]:
+    return list(texts())
+
+
+@pytest.mark.parametrize("code", sorted(MESSAGES.keys() - FROM_PARTS))
+def test_the_words_of_an_example_are_those_of_a_message(
+    code: str, source_texts: list[tuple[re.Pattern[str], int]]
+) -> None:
+    """A new wording of a message is a new wording of its example, which other tests need not repeat."""
+    example = MESSAGES[code]
+    half = len(example.split()) / 2
+    assert any(
+        pattern.search(example) if words > 3 else words >= half and pattern.fullmatch(example)
+        for pattern, words in source_texts
+    ), example
 
 
 def test_codes_in_the_source_and_codes_explained_are_the_same() -> None:
