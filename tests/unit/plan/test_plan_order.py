@@ -93,9 +93,10 @@ def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led
         (RAY, "up"),
         (CELERY, "down"),
     ]
-    assert plan.steps[0].why == "replaces 1 running pod; before requests are led to it"
     stays = celery.asking(ray_head=changes["ray_head"]).plan()
-    assert [(step.target, step.why) for step in stays.steps] == [(HEAD, "replaces 1 running pod")]
+    (step,) = stays.steps
+    assert step.target == HEAD
+    assert plan.steps[0].why == f"{step.why}; before requests are led to it"
 
 
 def test_flipping_the_flag_of_an_applied_stack_changes_the_route_and_both_sides_and_nothing_else(dev: Any) -> None:
@@ -131,9 +132,8 @@ def test_every_changed_target_has_exactly_one_turn(sites: Any, name: str) -> Non
 def test_what_no_node_can_hold_is_told_node_by_node(dev: Any) -> None:
     plan = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(replicas=3)).plan()
     (finding,) = (finding for finding in plan.findings if finding.code == "RES101")
-    assert finding.blocks
-    assert finding.summary == f"{RAY} wants 3 pods and the nodes can hold 2"
-    assert finding.line == 26
+    assert (finding.blocks, finding.target, finding.line) == (True, RAY, 26)
+    assert [word for word in finding.summary.split() if word.isdigit()] == ["3", "2"]
     for node in ("dev-cpu-1 has no GPU", "dev-gpu-1 0 of 1 GPUs free", "dev-gpu-2"):
         assert node in finding.detail.replace("1 of 1 GPUs", "0 of 1 GPUs")
 
@@ -143,7 +143,7 @@ def test_with_an_autoscaler_too_few_nodes_are_a_warning(staging: Any) -> None:
     plan = staging.asking(autoscaling=scaling).plan()
     (finding,) = (finding for finding in plan.findings if finding.code == "RES101")
     assert finding.severity.value == "warning"
-    assert "an autoscaler may add them" in finding.remedy
+    assert "autoscaler" in finding.remedy
 
 
 def test_a_gpu_that_cannot_train_is_told_once(dev: Any) -> None:
@@ -154,7 +154,9 @@ def test_a_gpu_that_cannot_train_is_told_once(dev: Any) -> None:
 def test_running_jobs_that_a_change_stops_are_told_until_their_pods_have_the_time(dev: Any) -> None:
     first = without_drain(dev).plan()
     (finding,) = (finding for finding in first.findings if finding.code == "RES102")
-    assert finding.summary == f"1 running pod of {RAY} will be stopped; a job in it has 1 min to finish"
+    assert (finding.target, finding.severity.value) == (RAY, "warning")
+    assert "1 running pod " in finding.summary
+    assert " 1 min " in finding.summary
     applied = without_drain(dev.applied())
     assert "RES102" not in codes(applied.plan())
     assert "RES102" not in codes(applied.asking(training="celery").plan())
@@ -168,8 +170,7 @@ def test_a_variable_more_on_the_api_server_is_no_switch(dev: Any, tmp_path: Path
     (route,) = (target for target in plan.targets if target.name == ROUTE)
     assert route.phase == "normal"
     why = {step.target: step.why for step in plan.steps}
-    assert why[ROUTE] == "replaces 1 running pod"
-    assert why[RAY] == "replaces 1 running pod; its jobs get 1 min to finish"
+    assert why[RAY] == f"{why[ROUTE]}; its jobs get 1 min to finish"
     assert not [words for words in why.values() if "side" in words]
 
 

@@ -199,9 +199,9 @@ def test_what_mps_cannot_do_is_found_at_the_key_to_change(dev: Any, change: dict
 
 
 def test_names_twice(dev: Any) -> None:
-    assert found(dev.asking(partitions=(SHARED, SHARED)), "PAR001") == [
-        ("PAR001", "partitions[1].name", "partitions has shared twice")
-    ]
+    ((_, field, summary),) = found(dev.asking(partitions=(SHARED, SHARED)), "PAR001")
+    assert field == "partitions[1].name"
+    assert "shared" in summary
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,9 @@ def test_one_node_is_divided_in_one_way(dev: Any, flavors: tuple[Flavor, ...], s
 def test_two_flavors_of_one_node_are_told_by_the_nodes(dev: Any) -> None:
     flavors = (Flavor("a10", "A10"), Flavor("all", labels={"nvidia.com/gpu.product": "NVIDIA-A10"}))
     both = (SHARED._replace(name="one", flavor="a10"), EVEN._replace(name="two", flavor="all"))
-    told = found(dev.asking(partitions=both, flavors=flavors), "PAR008")
-    assert told == [("PAR008", "partitions[1].flavor", "partitions one and two both divide dev-gpu-1")]
+    ((_, field, summary),) = found(dev.asking(partitions=both, flavors=flavors), "PAR008")
+    assert field == "partitions[1].flavor"
+    assert {"one", "two", "dev-gpu-1"} <= set(summary.split())
     apart = (
         flavors[0]._replace(labels={LABEL: "one"}),
         flavors[1]._replace(labels={**flavors[1].labels, LABEL: "two"}),
@@ -393,10 +394,9 @@ def test_only_jobs_with_a_model_on_the_gpu_are_named(dev: Any) -> None:
 def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> None:
     site = dev.asking(partitions=(SHARED,))
     (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
-    assert (
-        told.detail == "nodes that could: dev-gpu-1, dev-gpu-2; 1 pod runs on their GPUs now, and would not outlive it"
-    )
-    assert told.remedy.startswith("drain a node, then kubectl label node NODE nvidia.com/device-plugin.config=shared")
+    assert ": dev-gpu-1, dev-gpu-2; 1 pod " in told.detail
+    label = "kubectl label node NODE nvidia.com/device-plugin.config=shared"
+    assert told.remedy.startswith(f"drain a node, then {label}")
     elsewhere = dev.asking(partitions=(SHARED._replace(gpu="a30"),))
     (told,) = [one for one in elsewhere.plan().findings if one.code == "PAR015"]
     assert told.remedy.startswith("add such a node, then kubectl label node NODE")
@@ -464,7 +464,7 @@ def test_nodes_that_are_not_divided_as_they_should_be(
     dev: Any, partition: Partition, there: Node, problem: str
 ) -> None:
     told = found(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016")
-    assert [one[2] for one in told] == [f"n is to have partition {partition.name}, and {problem}"]
+    assert [(one[2].split()[0], partition.name in one[2], problem in one[2]) for one in told] == [("n", True, True)]
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ def test_slices_are_counted_where_pods_are_placed(dev: Any) -> None:
         deep = Resource("deep", "training", workers, "1", "1Gi", partition="shared")
         batch = with_nodes(asking(dev, deep, job), there)
         told = [one.summary for one in batch.plan().findings if one.code == "RES212"]
-        assert told == (["job train can never run: the nodes hold 4 of its 5 workers"] if short else [])
+        assert ["4 of its 5" in summary for summary in told] == [True] * short
 
 
 def test_pods_for_a_label_that_no_node_has_are_told_of_the_label(dev: Any) -> None:
@@ -527,9 +527,8 @@ def test_of_a_partition_that_cannot_be_it_is_not_told_that_no_node_has_it(dev: A
 def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
     team = Team("vision", (Quota("a10", "16", "128Gi", 1),))
     site = asking(dev, CHAT._replace(team="vision")).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
-    assert [one[2] for one in found(site, "PAR017")] == [
-        "resource chat asks for nvidia.com/gpu.shared, of which team vision has no quota"
-    ]
+    ((_, _, summary),) = found(site, "PAR017")
+    assert {"chat", "nvidia.com/gpu.shared", "vision"} <= set(summary.replace(",", "").split())
     called = asking(dev, CHAT._replace(team="vision"), TALK, SHARED._replace(rename=False))
     assert found(called.asking(teams=(team,), flavors=(Flavor("a10", "A10"),)), "PAR017") == []
 
@@ -541,6 +540,5 @@ def test_a_quota_of_slices_is_held_against_a_gang(dev: Any, gpus: int, short: bo
     deep = Resource("deep", "training", 4, "1", "1Gi", partition="shared", team="vision")
     site = asking(dev, deep, job).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
     told = [one.summary for one in site.plan().findings if one.code == "RES213"]
-    said = "job train asks for 4 nvidia.com/gpu.shared at once, and team vision never has more than 3"
-    assert told == ([said] if short else [])
+    assert ["4 nvidia.com/gpu.shared" in summary and summary.endswith(" 3") for summary in told] == [True] * short
     assert found(site, "PAR017") == []

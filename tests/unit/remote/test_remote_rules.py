@@ -164,7 +164,8 @@ def test_two_jobs_of_one_resource_write_apart_and_two_resources_may_not_nest(sta
 def test_a_price_that_nobody_knows_is_told_and_one_of_the_project_ends_that(stack: Make) -> None:
     unknown = stack(("p4d.24xlarge", "g6.48xlarge"), ("regionPrefix: us-\n", "regionPrefix: eu-west-2\n"))
     (finding,) = (one for one in check_remote(unknown) if one.code == "REM008")
-    assert (finding.severity.value, finding.summary) == ("warning", "nobody knows what g6.48xlarge costs in eu-west-2")
+    assert finding.severity.value == "warning"
+    assert {"g6.48xlarge", "eu-west-2"} <= set(finding.summary.split())
     own = {("g6.48xlarge", "eu-west-2"): (Fraction(17), "2026-11-01", "contract")}
     assert [one.code for one in check_remote(unknown, own) if one.code == "REM008"] == []
 
@@ -341,22 +342,20 @@ def test_one_context_leads_to_one_controller(stack: Make) -> None:
     assert not [one for one in check_remote(stack(*ON_A_CLUSTER, first, second, same)) if one.code == "REM013"]
 
 
-def outlived(stack: Stack) -> list[tuple[str, str]]:
-    return [(one.field, one.summary) for one in check_remote(stack) if one.code == "REM017"]
+def outlived(stack: Stack) -> list[tuple[str, ...]]:
+    """The field, how long a job may run, the bucket, and how long its credentials last."""
+    fact = re.compile(r"\b(?:\d+[hm])+\b|\w+://[\w-]+")
+    return [(one.field, *fact.findall(one.summary)) for one in check_remote(stack) if one.code == "REM017"]
 
 
 def test_a_job_that_outlives_what_it_writes_its_model_with_is_told(stack: Make) -> None:
-    google = "and credentials that write to gs://acme-pond last 1h"
-    assert outlived(stack()) == [("resources[1].remote.timeLimit", f"a job of resource away may run 1h30m, {google}")]
+    assert outlived(stack()) == [("resources[1].remote.timeLimit", "1h30m", "gs://acme-pond", "1h")]
     assert outlived(stack(("timeLimit: 90m", "timeLimit: 1h"))) == []
     # The machine of Pulumi renews its own; SkyPilot's has what it was launched with.
     longer = (("timeLimit: 90m", "timeLimit: 1h"), ("timeLimit: 6h", "timeLimit: 13h"))
     assert outlived(stack(*longer)) == []
-    (found,) = outlived(stack(*longer, ("kind: aws,", "kind: aws, launcher: skypilot,")))
-    assert found == (
-        "resources[0].remote.timeLimit",
-        "a job of resource far may run 13h, and credentials that write to s3://acme-lake last 12h",
-    )
+    skypilot = stack(*longer, ("kind: aws,", "kind: aws, launcher: skypilot,"))
+    assert outlived(skypilot) == [("resources[0].remote.timeLimit", "13h", "s3://acme-lake", "12h")]
 
 
 def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> None:
@@ -365,14 +364,11 @@ def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> Non
         OWN,
         f"{OWN}, command: [run], timeLimit: 1h}}\n    - {{name: two, type: runtime, resource: away, command: [run]",
     )
-    assert [field for field, _ in outlived(stack(*ON_A_CLUSTER, one))] == ["jobs[2]"]
+    assert [field for field, *_ in outlived(stack(*ON_A_CLUSTER, one))] == ["jobs[2]"]
     both = (", timeLimit: 1h}", ", timeLimit: 7h}")
-    assert outlived(stack(*ON_A_CLUSTER, one, both)) == [
-        (
-            "jobs[1].timeLimit",
-            "job own, one of 2 of resource away, may run 7h, and credentials that write to gs://acme-pond last 1h",
-        )
-    ]
+    several = stack(*ON_A_CLUSTER, one, both)
+    assert outlived(several) == [("jobs[1].timeLimit", "7h", "gs://acme-pond", "1h")]
+    assert [one.summary for one in check_remote(several) if "job own, one of 2 of resource away" in one.summary]
 
 
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
@@ -412,7 +408,7 @@ def test_only_a_rented_machine_needs_a_time_limit(stack: Make) -> None:
 def test_a_remote_cluster_reaches_buckets_by_the_name_of_its_resource(stack: Make) -> None:
     cluster, reached = ON_A_CLUSTER
     found = told(stack(cluster))
-    assert [(code, "away cannot reach" in words) for code, _, words in found] == [("REM010", True)] * 2
+    assert [(code, "away" in words.split()) for code, _, words in found] == [("REM010", True)] * 2
     assert told(stack(cluster, reached)) == []
 
 

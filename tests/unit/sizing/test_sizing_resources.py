@@ -1,6 +1,7 @@
 """What resources get, and what is wrong with jobs."""
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,10 @@ def config(resources: tuple[Resource, ...] = (), jobs: tuple[Job, ...] = (), gpu
 def findings(*jobs: Job, resources: tuple[Resource, ...] = (), gpu: str = "A10") -> list[tuple[str, str]]:
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config(resources, jobs, gpu), None, {})
     return [(finding.code, finding.summary) for finding in check_jobs(stack, sized(stack.config))]
+
+
+def numbers(summary: str) -> list[str]:
+    return re.findall(r"\b\d+(?:[GM]i)?\b", summary)
 
 
 def one(resource: Resource, *jobs: Job) -> Sized:
@@ -134,8 +139,8 @@ def test_training_that_no_machine_holds_takes_more_workers() -> None:
     large = NET._replace(model=Model("70G"))
     stack = Stack("dev", "f", "", config((Resource("it", "training", gpus=8),), (large,)), None, {})
     (found,) = [told for told in check_jobs(stack, sized(stack.config)) if told.code == "RES204"]
-    assert found.summary == "gpus of resource it is 8, and its jobs are estimated to need 55"
-    assert found.remedy == "a machine has 16 at most: use a GPU with more memory, or give it more workers"
+    assert numbers(found.summary) == ["8", "55"]
+    assert found.remedy.endswith("or give it more workers")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +168,7 @@ def test_what_no_machine_holds_is_below_the_estimate() -> None:
     served = Job("it", "llm-serving", "chat", model=Model("405G"))
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=8),))
     # 810 GB of weights are nine tenths of what 38 GPUs of 24 GB have.
-    assert found == ("RES204", "gpus of resource chat is 8, and its jobs are estimated to need 38")
+    assert (found[0], numbers(found[1])) == ("RES204", ["8", "38"])
 
 
 def test_runs_have_pods_of_their_own() -> None:
@@ -177,22 +182,24 @@ def test_runs_have_pods_of_their_own() -> None:
 
 def test_a_setting_is_compared_in_its_own_words() -> None:
     (found,) = findings(CLICKS, resources=(Resource("features", "dataset", memory="16384Mi"),))
-    assert found == ("RES204", "memory of resource features is 16384Mi, and its jobs are estimated to need 39Gi")
+    assert (found[0], numbers(found[1])) == ("RES204", ["16384Mi", "39Gi"])
 
 
 def test_a_resource_that_there_is_not() -> None:
     (found, _unused) = findings(CLICKS, resources=(Resource("feature", "dataset"),))
-    assert found == ("RES201", "job clicks uses resource features, which is not defined")
+    assert (found[0], "features" in found[1]) == ("RES201", True)
 
 
 def test_a_resource_of_another_type() -> None:
     (found, _unused) = findings(CLICKS, resources=(Resource("features", "serving"),))
-    assert found == ("RES202", "job clicks is a dataset job, and resource features is for serving jobs")
+    assert found[0] == "RES202"
+    assert [word for word in found[1].split() if word in JOB_TYPES] == ["dataset", "serving"]
 
 
 def test_a_job_of_its_own_is_told_what_it_gets() -> None:
     (found,) = findings(CLICKS._replace(resource=None))
-    assert found == ("RES203", "job clicks names no resource and gets one of its own: 2 × 8 cores, 39Gi, no GPU")
+    assert found[0] == "RES203"
+    assert found[1].endswith(": 2 × 8 cores, 39Gi, no GPU")
 
 
 @pytest.mark.parametrize("gpus", [None, 0])
@@ -200,7 +207,7 @@ def test_a_job_that_needs_a_gpu_has_to_be_given_one(gpus: int | None) -> None:
     served = Job("it", "llm-serving", "chat", model=Model("7G"))
     words = "1 GPU (14.5 GiB of GPU memory)"
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=gpus),))
-    assert found == ("RES205", f"resource chat has no GPU, and its jobs need {words}")
+    assert (found[0], words in found[1]) == ("RES205", True)
     (found,) = findings(served._replace(resource=None))
     assert found == ("RES205", f"job it needs {words}, and a job without a resource gets none")
 
@@ -217,7 +224,7 @@ def test_only_jobs_that_need_gpus_are_named_where_gpus_are_missing(gpus: int | N
 def test_too_few_gpus_are_below_the_estimate() -> None:
     served = Job("it", "llm-serving", "chat", model=Model("70G"))
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=2),))
-    assert found == ("RES204", "gpus of resource chat is 2, and its jobs are estimated to need 8")
+    assert (found[0], numbers(found[1])) == ("RES204", ["2", "8"])
 
 
 @pytest.mark.parametrize(("gpu", "gpus"), [("A100-SXM4-80GB", 2), ("A10", 8)])
@@ -228,16 +235,17 @@ def test_the_resources_own_gpu_counts(gpu: str, gpus: int) -> None:
 
 def test_an_unknown_gpu_and_an_unused_resource() -> None:
     found = findings(resources=(Resource("chat", "llm-serving", gpu="A101"),))
-    assert found == [
-        ("RES206", "no job is on resource chat"),
-        ("RES208", "resource chat asks for the GPU A101, which is in no table"),
-    ]
+    assert [code for code, _ in found] == ["RES206", "RES208"]
+    assert "chat" in found[0][1]
+    assert "A101" in found[1][1]
 
 
 def test_names_that_stand_twice() -> None:
     resources = (Resource("features", "dataset"),) * 2
     found = findings(CLICKS, CLICKS, resources=resources)
-    assert found == [("RES207", "resources has features twice"), ("RES207", "jobs has clicks twice")]
+    assert [code for code, _ in found] == ["RES207", "RES207"]
+    for words, (_, summary) in zip(({"resources", "features"}, {"jobs", "clicks"}), found, strict=True):
+        assert words <= set(summary.split())
 
 
 RUNS = Job("train", "training", "deep", command=("python",))
