@@ -1,6 +1,7 @@
 """Which changes wait for running jobs, where the wait stands in the order, whom it asks, and what is said of it."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -43,18 +44,17 @@ def with_memory(site: Any, section: str, memory: str) -> Any:
 def test_with_gpus_for_both_the_old_side_is_drained_after_the_new_one_is_up(dev: Any) -> None:
     plan = dev.applied().asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (CELERY, "up"), (RAY, "drain"), (RAY, "down")]
-    assert plan.steps[2].why == (
-        "waits until no job runs or waits on Ray, 6 h 30 min at most; "
-        "asks the jobs API of deployment-ray-head in ml-platform, through the API server"
-    )
-    assert plan.steps[3].why == "goes down; it is idle by then"
+    assert " Ray, 6 h 30 min at most; " in plan.steps[2].why
+    assert HEAD in plan.steps[2].why
+    assert "idle" in plan.steps[3].why
 
 
 def test_without_a_spare_gpu_the_old_side_is_drained_before_the_new_one_comes_up(dev: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
-    assert plan.steps[0].why.endswith("GPUs are free: at most 6 h 30 min, the limit of that wait")
-    assert plan.steps[2].why == "goes down first (0 of 1 new pods fit beside it); it is idle by then"
+    assert " 6 h 30 min, the limit of that wait" in plan.steps[0].why
+    assert " (0 of 1 new pods " in plan.steps[2].why
+    assert "idle" in plan.steps[2].why
 
 
 def test_the_other_way_the_queue_is_asked(dev: Any) -> None:
@@ -70,7 +70,8 @@ def test_new_pods_of_the_side_that_trains_wait_once_for_head_and_workers(dev: An
     assert waits(plan) == {"ray": (HEAD, RAY)}
     order = [step for step in steps(plan) if step[0] in (HEAD, RAY)]
     assert order == [(HEAD, "drain"), (HEAD, "normal"), (RAY, "up")]
-    assert [step.why for step in plan.steps if step.target == RAY] == ["replaces 1 running pod once Ray is idle"]
+    (why,) = (step.why for step in plan.steps if step.target == RAY)
+    assert " 1 running pod once Ray " in why
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ def test_the_longest_job_of_celery_is_the_stacks_own(prod: Any) -> None:
     short = site.asking(celery=site.stack.config.celery._replace(job_limit=3600))
     assert findings(draining(short, timeout=3600).plan(), "RES106") == []
     (finding,) = findings(draining(site, timeout=3600).plan(), "RES106")
-    assert finding.summary == "the wait for Celery ends after 1h, and a job may take 6h"
+    assert re.findall(r"Celery|\dh", finding.summary) == ["Celery", "1h", "6h"]
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])

@@ -1,5 +1,6 @@
 """Resources as Deployments, and jobs that can never run."""
 
+import re
 from typing import Any
 
 import pytest
@@ -95,9 +96,8 @@ def test_requests_are_spread_over_the_pods_that_listen(dev: Any) -> None:
 def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None:
     site = dev.asking(resources=(Resource("features", "dataset"),), jobs=(Job("clicks", "dataset", "features"),))
     assert deployed(site) == {}
-    assert [one.summary for one in site.plan().findings if one.code == "RES209"] == [
-        "resource features is sized and not deployed: it has no image"
-    ]
+    (told,) = (one for one in site.plan().findings if one.code == "RES209")
+    assert "features" in told.summary
 
 
 def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_gpu(dev: Any) -> None:
@@ -176,10 +176,8 @@ def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_c
         teams=(vision,),
     )
     found = [one for one in site.plan().findings if one.code == "RES212"]
-    assert [one.summary for one in found] == [
-        "job train can never run: nodes of one flavor hold 1 of its 2 workers",
-        "job wide can never run: no node takes a worker",
-    ]
+    told = [("train" in one.summary, "1 of its 2" in one.summary, "wide" in one.summary) for one in found]
+    assert told == [(True, True, False), (False, False, True)]
     assert found[1].detail == "2 nodes: a pod needs 4 GPUs, a node has 1"
 
 
@@ -210,8 +208,8 @@ def test_what_to_do_about_a_quota_depends_on_the_workers(dev: Any) -> None:
 def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None) -> None:
     job = TRAIN._replace(team="vision")
     site = dev.asking(resources=(DEEP,), jobs=(job,), flavors=(A10,), teams=teams)
-    expected = [("RES213", f"job train asks for 2 GPUs at once, and team vision never has more than {most}")]
-    assert room(site) == ([] if most is None else expected)
+    told = [(code, re.findall(r"\d+ GPUs|\d+$", summary)) for code, summary in room(site)]
+    assert told == ([] if most is None else [("RES213", ["2 GPUs", str(most)])])
 
 
 @pytest.mark.parametrize(
@@ -284,8 +282,8 @@ def test_others_lend_cores_too_and_no_more_gpus_than_they_say(dev: Any) -> None:
     site = dev.asking(resources=(DEEP,), jobs=(TRAIN._replace(team="vision"),), flavors=(A10,), teams=(mine, theirs))
     assert room(site) == []
     kept = theirs._replace(quotas=(theirs.quotas[0]._replace(lend=0),))
-    (told,) = room(site.asking(teams=(mine, kept)))
-    assert told[1] == "job train asks for 2 GPUs at once, and team vision never has more than 1"
+    ((_, summary),) = room(site.asking(teams=(mine, kept)))
+    assert re.findall(r"\d+ GPUs|\d+$", summary) == ["2 GPUs", "1"]
 
 
 @pytest.mark.parametrize(
@@ -332,14 +330,14 @@ def test_a_driver_that_no_node_takes_is_told(dev: Any, memory: str, told: list[s
     spark = Spark("3.5.7", driver_memory=memory)
     job = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=spark)
     found = room(dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(job,)))
-    assert [summary for _, summary in found] == [f"job train can never run: {why}" for why in told]
+    assert [(code, summary.partition(": ")[2]) for code, summary in found] == [("RES212", why) for why in told]
 
 
 def test_a_plan_tells_what_is_wrong_with_pipelines(dev: Any) -> None:
     stages = (Stage("a", "train", needs=("b",)), Stage("b", "train", needs=("a",)))
     site = dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(TRAIN,), pipelines=(Pipeline("nightly", stages),))
-    told = [(one.code, one.summary) for one in site.plan().findings if one.code.startswith("PIP")]
-    assert told == [("PIP005", "pipeline nightly can never run: a needs b needs a")]
+    (told,) = (one for one in site.plan().findings if one.code.startswith("PIP"))
+    assert (told.code, "nightly" in told.summary) == ("PIP005", True)
 
 
 def test_a_run_is_kept_back_by_its_own_quota_and_by_no_other_job_s(dev: Any) -> None:
