@@ -127,16 +127,15 @@ def test_nodes_of_other_clusters_are_nobodys_business_here(dev: Any) -> None:
 def test_quotas_here_are_counted_without_those_of_other_clusters(dev: Any) -> None:
     many = HERE._replace(quotas=(Quota("a10", "16", "128Gi", 3),))
     (told,) = found(pool(dev, VISION, many), "QUE006")
-    assert told[2] == "teams have quotas of 3 GPUs of a10, and its nodes have 2"
+    assert [word for word in told[2].split() if word.isdigit()] == ["3", "2"]
 
 
 def test_a_flavor_of_another_cluster_needs_no_node_pool_here(dev: Any) -> None:
     spot = Flavor("a10", "A10G", {"karpenter.sh/nodepool": "far"})
     pools = (NodePool("a10g", "A10G", 8, "gpu"),)
-    assert [found(pool(dev, team, flavors=(spot,), node_pools=pools), "QUE024") for team in (VISION, HERE)] == [
-        [],
-        [("error", "flavors[0]", "neither a node nor a node pool has the labels of flavor a10")],
-    ]
+    far, here = (found(pool(dev, team, flavors=(spot,), node_pools=pools), "QUE024") for team in (VISION, HERE))
+    assert far == []
+    assert [one[:2] for one in here] == [("error", "flavors[0]")]
 
 
 TWO = DEEP._replace(workers=2)

@@ -30,9 +30,8 @@ def with_workers(site: Any, count: int) -> Any:
 def test_pods_that_a_quota_would_refuse_are_an_error(dev: Any) -> None:
     plan = under(with_workers(dev.applied(), 3), {GPUS: 2}, {GPUS: 1}).plan()
     (finding,) = found(plan)
-    assert finding.summary == (
-        "quota team has no room for the pods of this plan: they take 2 requests.nvidia.com/gpu more, 1 of 2 are left"
-    )
+    assert " team " in finding.summary
+    assert " 2 requests.nvidia.com/gpu more, 1 of 2 " in finding.summary
     assert finding.target == RAY
     assert finding.blocks
 

@@ -15,12 +15,13 @@ CODE = re.compile(rf'"((?:CFG|PAT|{"|".join(FAMILIES)})\d{{3}})"')
 
 SKIPPED = {"AUT004", "AUT023", "ENV002", "PIP005", "REM005", "REM007", "RES107"}
 """Codes whose example is a command, or a message with fewer than four words in a row that are always the same."""
+EXAMPLE = re.compile(r"^\*\*Example\.\*\* `([^`]+)`|^```text\n(.+)\n```$", re.MULTILINE)
 WORD = re.compile(r"[A-Za-z']+")
 MESSAGES = {
-    code: example[1]
+    code: example[1] or example[2]
     for code, page in explanations().items()
     if code.startswith(("AUT00", "AUT02", "ENV", "OWN", "PAR", "PIP", "QUE", "REM", "RES"))
-    and (example := re.search(r"^\*\*Example\.\*\* `([^`]+)`", page.body, re.MULTILINE))
+    and (example := EXAMPLE.search(page.body))
 }
 """Examples that are messages and nothing else. The examples of other families are input, or come from a run."""
 
@@ -33,7 +34,7 @@ def texts() -> Iterator[tuple[re.Pattern[str], int]]:
                 case ast.JoinedStr(values=values):
                     parts = [value.value if isinstance(value, ast.Constant) else "" for value in values]
                 case ast.Constant(value=str(text)):
-                    parts = re.split(r"\{\w+\}", text)
+                    parts = re.split(r"\{\w*\}", text)
                 case _:
                     continue
             words = sum(len(WORD.findall(part)) for part in parts)
