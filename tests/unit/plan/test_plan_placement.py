@@ -53,7 +53,7 @@ def test_parameters_are_no_way_round(dev: Any, patch: str, params: dict[str, Any
 def test_what_an_autoscaler_may_grow_to_is_read_from_the_object(staging: Any) -> None:
     plan = staging.asking(patches=(PatchChoice("autoscaling-ray", params={"maxReplicas": 500}),)).plan()
     finding = found(plan, "RES101")
-    assert finding.summary == f"{RAY} may grow to 500 pods and the nodes can hold 2"
+    assert [word for word in finding.summary.split() if word in (RAY, "500", "2")] == [RAY, "500", "2"]
     assert not finding.blocks
 
 

@@ -57,7 +57,7 @@ def test_memory_is_judged_per_gpu(dev: Any) -> None:
 def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev: Any) -> None:
     plan = dev.asking(patches=(PatchChoice("ray-worker", enabled=False),)).plan()
     finding = by_code(plan)["RES001"]
-    assert "is 12Gi (12.88 GB) per GPU" in finding.summary
+    assert " 12Gi (12.88 GB) " in finding.summary
     assert finding.detail.startswith(f"{RAY} has it of its own: no patch sets spec.template")
 
 
