@@ -212,7 +212,7 @@ def test_binary_in_the_place_of_a_file(project: Project) -> None:
     path = project.write("assertions/mine.yaml", "")
     path.write_bytes(b"\xff\xfe\x00")
     (one,) = project.policies().findings
-    assert (one.code, one.summary) == ("POL004", "the text is UTF-16, not UTF-8")
+    assert (one.code, "UTF-16" in one.summary) == ("POL004", True)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The pack without Pulumi: which policy says what about which resource."""
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
@@ -69,7 +70,7 @@ def test_what_is_wrong_with_the_stack_file_is_told_once_at_the_stack(own: Projec
     found = Run(own)(root(), head(namespace="other"), head(namespace="other"))
     assert list(found) == ["GPU001"]
     (said,) = found["GPU001"]
-    assert said.startswith("T4 is not supported")
+    assert said.startswith("T4 ")
     assert said.endswith("stacks/Pulumi.dev.yaml:11:5")
 
 
@@ -86,7 +87,7 @@ def test_a_warning_of_a_mandatory_policy_is_told_by_warnings(own: Project) -> No
     own.add("modelyard:policy: {rules: {POL112: {level: advisory}}}")
     found = Run(own)(root(), head())
     assert list(found) == ["warnings"]
-    assert found["warnings"][0].startswith("POL112 deployment-ray-head is in namespace")
+    assert found["warnings"][0].startswith(f"POL112 {HEAD} ")
 
 
 def test_an_error_of_an_advisory_policy_is_told_by_errors(own: Project) -> None:
@@ -130,7 +131,7 @@ def test_waivers_hold(own: Project) -> None:
     assert Run(own)(root(), head()) == {}
     expired = Run(own, today=date(2026, 12, 2))(root(), head())
     assert set(expired) == {"POL112", "CFG019"}
-    assert "the waiver of POL112 expired on 2026-12-01" in expired["CFG019"][0]
+    assert re.search("POL112 .*2026-12-01", expired["CFG019"][0])
 
 
 def test_waivers_hold_for_the_planners_rules(own: Project) -> None:
@@ -168,7 +169,9 @@ def test_what_only_the_whole_object_shows(own: Project) -> None:
     assert Run(own)(root(), head()) == {}
     found = Run(own)(root(), head(), live=(root(), head(uid="1", labels={})))
     assert list(found) == ["live-errors"]
-    assert [said.splitlines()[0] for said in found["live-errors"]] == [f"POL113 {HEAD} has no label team"]
+    (said,) = found["live-errors"]
+    assert said.startswith(f"POL113 {HEAD} ")
+    assert said.splitlines()[0].endswith(" label team")
 
 
 def test_what_was_told_of_what_is_sent_is_not_told_again(own: Project) -> None:
@@ -246,7 +249,7 @@ def test_what_is_no_object_is_left_alone(own: Project, kind: str, props: Mapping
 def test_an_object_without_a_name_goes_by_that_of_its_resource(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL112: {params: {allow: [other]}}}\n")
     bare = resource("kubernetes:apps/v1:Deployment", "mine", {"spec": {"template": {"spec": {"containers": []}}}})
-    assert Run(own)(root(), bare)["POL112"][0].startswith("mine is in namespace default")
+    assert Run(own)(root(), bare)["POL112"][0].splitlines()[0].startswith("mine is in namespace default")
 
 
 def test_a_rule_that_breaks_is_told_under_its_own_name(own: Project) -> None:
