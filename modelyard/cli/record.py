@@ -97,7 +97,7 @@ def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tupl
 
 def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
     """Writes the objects read from one cluster and describes them."""
-    from modelyard.cluster.folder import stages
+    from modelyard.cluster.folder import unfinished
     from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
     from modelyard.kube.merge import MergeSchema
     from modelyard.plan.project import shown
@@ -120,7 +120,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
             f"not recorded by modelyard, and left in {safe(shown(root, recorded_folder(root, name)))}: "
             f"{safe(', '.join(foreign))}; move them away, for plans read every .json file there\n"
         )
-    for path in stages(recorded_folder(root, name)):
+    for path in unfinished(recorded_folder(root, name)):
         sys.stderr.write(
             f"{safe(shown(root, path))} is not known to be modelyard's, and was left alone; "
             "if an earlier record was stopped there, delete it\n"

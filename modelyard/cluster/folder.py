@@ -23,8 +23,8 @@ def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path]
 
     All of that happens or nothing. The new folder is built beside the old one and moved into place when it is complete.
     A run that is killed leaves the old folder or the new one. Between two renames there is briefly no folder, which
-    every reader notices; the next run then moves the new one into place. It leaves alone what ``stages`` finds and a
-    manifest does not prove to be of such a run.
+    every reader notices; the next run then moves the new one into place. It leaves alone what ``unfinished`` finds and
+    a manifest does not prove to be of such a run.
 
     Args:
         folder: the folder to replace.
@@ -61,7 +61,7 @@ def _put_back(stage: Path, place: Path) -> None:
     shutil.rmtree(stage, ignore_errors=True)
 
 
-def stages(folder: Path) -> list[Path]:
+def unfinished(folder: Path) -> list[Path]:
     """The folders beside a folder that have the name of an unfinished replacement of it, sorted."""
     place = folder.resolve()
     before = f".{place.name}."
@@ -74,7 +74,7 @@ def stages(folder: Path) -> list[Path]:
 
 def _take_up(place: Path) -> None:
     """Finishes what a killed run began: moves a complete folder into place if none is there, and deletes the rest."""
-    for stage in stages(place):
+    for stage in unfinished(place):
         if not _is_own_stage(stage):
             continue
         if (stage / "old").exists() and (stage / "new").exists() and not place.exists():

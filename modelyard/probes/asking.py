@@ -10,7 +10,7 @@ def ask(source: Source) -> Busy:
     """The current jobs of a backend.
 
     Raises:
-        Unanswered: the source gives no usable answer.
+        JobSourceError: the source gives no usable answer.
     """
     match source:
         case Dashboard():

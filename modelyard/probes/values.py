@@ -1,4 +1,4 @@
-"""The answers of a training backend's job source, and the waits for its end of work."""
+"""What a job source answers, and the wait until a training backend is idle."""
 
 from typing import Final, NamedTuple, assert_never
 

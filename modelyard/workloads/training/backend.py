@@ -53,7 +53,7 @@ Source = Dashboard | HeadService | Broker | Numbers | NoJobSource
 
 
 class _Sizes(Protocol):
-    """A backend's own section of the stack file, as far as all of them are the same. ``memory`` is per GPU."""
+    """What every section of the stack file about a backend's pods has."""
 
     @property
     def replicas(self) -> int: ...
@@ -61,25 +61,22 @@ class _Sizes(Protocol):
     def cpu(self) -> str: ...
     @property
     def memory(self) -> str: ...
+    @property
+    def image(self) -> str | None: ...
+
+
+class _WorkerSizes(_Sizes, Protocol):
+    """The section for the pods that take jobs; ``memory`` is per GPU."""
+
     @property
     def grace_period(self) -> int: ...
-    @property
-    def image(self) -> str | None: ...
 
 
-class _HeadSizes(Protocol):
-    """The section of the stack file for a backend's head."""
+class _HeadSizes(_Sizes, Protocol):
+    """The section for a backend's head."""
 
-    @property
-    def replicas(self) -> int: ...
-    @property
-    def cpu(self) -> str: ...
-    @property
-    def memory(self) -> str: ...
     @property
     def gpu(self) -> int: ...
-    @property
-    def image(self) -> str | None: ...
 
 
 class Head(NamedTuple):
@@ -128,7 +125,7 @@ class Backend(NamedTuple):
     """Role of the workload that takes jobs; also the section of the stack file with its sizes."""
     unit: str
     """What one of its pods is called."""
-    sizes: Callable[[Config], _Sizes]
+    sizes: Callable[[Config], _WorkerSizes]
     """That section."""
     target: Callable[[Config], Target]
     """The Deployment that takes jobs."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.cluster.folder import replace_json, stages
+from modelyard.cluster.folder import replace_json, unfinished
 
 
 def is_own(path: Path) -> bool:
@@ -117,7 +117,7 @@ def test_a_folder_that_only_has_the_name_of_an_unfinished_one_stays(
     replace_json(folder, NEW, is_own)
     assert content(folder) == NEW
     assert {path: path.read_bytes() for path in stage.rglob("*") if path.is_file()} == before
-    assert stages(folder) == [stage]
+    assert unfinished(folder) == [stage]
 
 
 @pytest.mark.parametrize("name", [".0123456789abcdef.replacing", ".other.0123456789abcdef.replacing", ".dev.x"])
@@ -125,7 +125,7 @@ def test_a_folder_of_another_name_stays(folder: Path, name: str) -> None:
     (folder.parent / name).mkdir()
     replace_json(folder, NEW, is_own)
     assert beside(folder) == [name]
-    assert stages(folder) == []
+    assert unfinished(folder) == []
 
 
 def test_a_link_to_a_folder_stays_a_link(folder: Path) -> None:
