@@ -409,7 +409,7 @@ def test_without_the_rights_to_watch_a_step_lists_again_and_again(applying: Appl
 def test_pulumi_up_has_the_same_rights(applying: Applying) -> None:
     applying.change("pulumi up", "deployment", "service")
     run = applying.env.up()
-    assert run.changed == ["deployment-model-service", "service-model-service"]
+    assert sorted(run.changed) == ["deployment-model-service", "service-model-service"]
     assert "forbidden" not in run.output
 
 
