@@ -48,6 +48,21 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         raise AssertionError(" → ".join(error.args[1])) from None
 
 
+def test_promql_and_the_lab_need_nothing_of_the_rest() -> None:
+    """They stay in this repository, and could leave it (docs/decisions)."""
+    known = modules()
+    allowed = {"modelyard.promql": ("modelyard.promql", "modelyard.untrusted", "modelyard.findings"), "lab": ("lab",)}
+    for package, own in allowed.items():
+        for name, path in known.items():
+            if name == package or name.startswith(f"{package}."):
+                ours = {
+                    target
+                    for target in imported(path)
+                    if target.split(".")[0] in ("modelyard", "components", "policies", "stacks", "lab")
+                }
+                assert {target for target in ours if not target.startswith(own)} == set(), name
+
+
 def test_what_tests_share_is_in_support_folders() -> None:
     """A test module or conftest that another module imports is split: what is shared moves to ``support/``."""
     folders = [ROOT / folder for folder in ("tests", "docs", "benchmarks", "lab")]
