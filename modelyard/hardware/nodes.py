@@ -15,7 +15,7 @@ from modelyard.hardware.limits import DEFAULT_CUDA
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import falls_short, gpu_of, least_gi, spelled
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, MIG_PREFIX, PRODUCT_LABEL, REPLICAS_LABEL
-from modelyard.quantity import GB, parse
+from modelyard.quantity import GB, parse, times
 from modelyard.stack.config import Stack
 from modelyard.stack.words import few
 
@@ -149,7 +149,7 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
 
 
 def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSizes) -> list[Finding]:
-    """Finds training pods with less memory per GPU than the GPU variants on the nodes have.
+    """Finds training pods with less memory, as a whole or per GPU, than the GPU variants on the nodes have.
 
     The rules without nodes check only the smallest variant.
     """
@@ -168,13 +168,14 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
     names = [name for gb in short for name in found[gb]]
     needed = short[0] if everywhere else short[-1]
     field = f"{training.role}.memory"
+    pod_short = falls_short(times(training.memory, training.gpus), needed)
     return [
         stack.finding(
             "RES001",
-            Severity.ERROR if everywhere else Severity.WARNING,
+            Severity.ERROR if everywhere and pod_short else Severity.WARNING,
             (training.role, "memory"),
-            f"{field} is {spelled(training.memory)} per GPU, at least {needed} GB are needed on {few(sorted(names))}",
-            detail=f"A training pod needs as much memory as its GPU has, and gpu.model {gpu.short} stands for "
+            f"{field} is {spelled(training.memory)} per GPU, and a GPU has {needed} GB on {few(sorted(names))}",
+            detail=f"A training pod needs as much memory as its GPU has, and so does a job on one of its GPUs; gpu.model {gpu.short} stands for "
             f"{', '.join(gpu.members)}; pods may land on any node that has one of them.",
             remedy=f"set {field} to {least_gi(needed)}Gi or more"
             + ("" if everywhere else ", or name the smaller variant in gpu.model"),

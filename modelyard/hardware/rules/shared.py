@@ -5,7 +5,7 @@ from functools import lru_cache
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import GpuModel, Version, resolve, version
 from modelyard.hardware.limits import TRAINING_CPU
-from modelyard.quantity import GB, GI, cpu, parse
+from modelyard.quantity import GB, GI, cpu, parse, times
 from modelyard.stack.config import Config, Stack
 
 
@@ -29,13 +29,30 @@ def memory_finding(
     text: str,
     minimum_gb: int,
     *,
-    what: str,
+    what: str = "",
+    gpus: int = 1,
     detail: str,
     target: str,
 ) -> list[Finding]:
-    """Returns a finding if ``text`` is less than ``minimum_gb`` GB of 10^9 bytes."""
-    if not falls_short(text, minimum_gb):
+    """Returns a finding if a pod has less than ``minimum_gb`` GB of 10^9 bytes.
+
+    Args:
+        stack: the stack that sets the memory.
+        code: the finding's code.
+        path: the field of the stack file.
+        text: its quantity.
+        minimum_gb: the least that the whole pod needs.
+        what: what the quantity is for, such as `` per GPU``.
+        gpus: how often the pod gets the quantity.
+        detail: why so much is needed.
+        target: the Deployment of the pods.
+    """
+    pod = times(text, gpus)
+    if not falls_short(pod, minimum_gb):
         return []
+    if gpus > 1:
+        what += f" and {spelled(pod)} for {gpus} GPUs"
+    least = f"{least_gi(minimum_gb, gpus)}Gi" + (f" ({minimum_gb}G)" if gpus == 1 else "")
     return [
         stack.finding(
             code,
@@ -43,7 +60,7 @@ def memory_finding(
             path,
             f"{'.'.join(path)} is {spelled(text)}{what}, at least {minimum_gb} GB are needed",
             detail=f"{detail} GB are 10^9 bytes here, Gi are 2^30: {minimum_gb} GB are {_in_gi(minimum_gb)}Gi.",
-            remedy=f"set {'.'.join(path)} to {least_gi(minimum_gb)}Gi ({minimum_gb}G) or more",
+            remedy=f"set {'.'.join(path)} to {least} or more",
             target=target,
         )
     ]
@@ -87,9 +104,9 @@ def spelled(text: str) -> str:
     return f"{text} ({int(value(text) * 100 // GB) / 100:g} GB)"
 
 
-def least_gi(gb: int) -> int:
-    """Returns the smallest whole number of Gi that is at least ``gb`` GB."""
-    return -(-gb * GB // GI)
+def least_gi(gb: int, shares: int = 1) -> int:
+    """Returns the smallest whole number of Gi of which ``shares`` are at least ``gb`` GB."""
+    return -(-gb * GB // (GI * shares))
 
 
 def _in_gi(gb: int) -> str:

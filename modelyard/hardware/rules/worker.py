@@ -13,6 +13,7 @@ from modelyard.hardware.rules.shared import (
     spelled,
     training_cpu,
 )
+from modelyard.quantity import times
 from modelyard.stack.config import Stack
 from modelyard.stack.words import plural
 
@@ -22,7 +23,7 @@ def size_findings(
     pods: PodSizes,
     slice_gb: int | None = None,
 ) -> list[Finding]:
-    """Checks memory per GPU and cores of training pods; pods with a slice need its ``slice_gb`` GB of memory."""
+    """Checks memory and cores of training pods; pods with a slice need its ``slice_gb`` GB of memory."""
     gpus = pods.gpus
     return [
         *_memory(stack, pods, slice_gb),
@@ -39,24 +40,37 @@ def size_findings(
 
 
 def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]:
+    """Checks the memory of the pod, then that of each of its GPUs, then that for larger variants of the GPU."""
     path, memory, gpus, target = (pods.role, "memory"), pods.memory, pods.gpus, pods.deployment
+    field = ".".join(path)
     gpu = gpu_of(stack.config)
     if gpu is not None and slice_gb is not None:
         gpu = gpu._replace(name=f"slice of the {gpu.short}", memory_gb=slice_gb, members=())
     minimum = max(MEMORY_GB, gpu.memory_gb) if gpu else MEMORY_GB
-    if gpu is None:
-        detail = f"A training pod needs {MEMORY_GB} GB a GPU, or the GPU's own memory where that is more."
-    else:
+    detail = f"A training pod needs {MEMORY_GB} GB, or as much as its GPU's own memory where that is more"
+    if gpu is not None:
         mark = f" ({gpu.mark('vram_gb')})" if gpu.mark("vram_gb") else ""
-        detail = (
-            f"A training pod needs the larger of {MEMORY_GB} GB and the GPU's memory for each GPU; "
-            f"{gpu.short} has {gpu.memory_gb} GB{mark}."
-        )
-    if gpus > 1:
-        detail += f" The value is per GPU: a pod with {plural(gpus, 'GPU')} gets {gpus} times as much."
-    short = memory_finding(stack, "RES001", path, memory, minimum, what=" per GPU", detail=detail, target=target)
-    if short or gpu is None or not gpu.members:
+        detail += f"; {gpu.short} has {gpu.memory_gb} GB{mark}"
+    short = memory_finding(
+        stack, "RES001", path, memory, minimum, what=" per GPU", gpus=gpus, detail=f"{detail}.", target=target
+    )
+    if short:
         return short
+    if falls_short(memory, minimum):
+        return [
+            stack.finding(
+                "RES001",
+                Severity.WARNING,
+                path,
+                f"{field} is {spelled(memory)} per GPU, enough for the pod but not for a job on each GPU",
+                detail=f"{detail}. The pod has {spelled(times(memory, gpus))} for {gpus} GPUs. A job that uses one GPU "
+                f"of it needs {minimum} GB while the other GPUs train too; a job on all of them shares the whole.",
+                remedy=f"set {field} to {least_gi(minimum)}Gi, or keep it if each job uses all GPUs of its pod",
+                target=target,
+            )
+        ]
+    if gpu is None or not gpu.members:
+        return []
     largest = max(by_id(member).memory_gb for member in gpu.members)
     if not falls_short(memory, largest):
         return []
@@ -65,7 +79,7 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
             "GPU010",
             Severity.ADVICE,
             path,
-            f"{'.'.join(path)} is {spelled(memory)} per GPU, enough for the {gpu.short} of {gpu.memory_gb} GB "
+            f"{field} is {spelled(memory)} per GPU, enough for the {gpu.short} of {gpu.memory_gb} GB "
             f"but not for the one of {largest} GB",
             detail=f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods may land on any of them.",
             remedy=f"name the variant in gpu.model ({' or '.join(gpu.members)}), or set {least_gi(largest)}Gi",

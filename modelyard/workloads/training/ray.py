@@ -45,7 +45,6 @@ def head_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
             (_HEAD, "memory"),
             pods.memory,
             MEMORY_GB,
-            what="",
             detail=f"The Ray head needs {MEMORY_GB} GB of memory.",
             target=target,
         ),

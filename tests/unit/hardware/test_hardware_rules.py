@@ -76,6 +76,11 @@ CASES = [
     (RAY, {"gpu": {"model": "no-such-card"}, "rayWorker": {"memory": "16G"}}, "RES001", None),
     (RAY, {"gpu": {"model": "no-such-card"}, "rayWorker": {"memory": "15.9G"}}, "RES001", ERROR),
     (RAY, {"gpu": {"perWorker": 8}, "rayWorker": {"memory": "24G", "cpu": "8"}}, "RES001", None),
+    # The minimum is of the pod: the vendor's own example has four GPUs with 12Gi each.
+    (RAY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "12Gi"}}, "RES001", WARNING),
+    (RAY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "6G"}}, "RES001", WARNING),
+    (RAY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "5.9G"}}, "RES001", ERROR),
+    (CELERY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "12Gi"}}, "RES001", None),
     (CELERY, {"celery": {"memory": "22Gi"}}, "RES001", ERROR),
     (RAY, {"celery": {"memory": "22Gi"}}, "RES001", ADVICE),
     (CELERY, {"rayWorker": {"memory": "22Gi"}}, "RES001", ADVICE),
@@ -185,7 +190,7 @@ def test_all_at_once_the_gravest_first(make_stack):
         gpu={"model": "L4", "perWorker": 2, "allocation": "partial"},
         modelService={"cpu": "1", "memory": "1Gi", "volume": "1Gi", "gpu": 1, "replicas": 0},
         rayHead={"replicas": 2, "gpu": 1, "cpu": "1", "memory": "1Gi"},
-        rayWorker={"memory": "12Gi"},
+        rayWorker={"memory": "8Gi"},
         celery={"concurrency": 3, "jobLimit": 30000, "consumerTimeout": 60, "replicas": 0},
     )
     found = check(broken)

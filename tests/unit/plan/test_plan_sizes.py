@@ -48,10 +48,12 @@ def test_a_parameter_does_not_walk_past_the_minima(
     assert finding.file == "stacks/Pulumi.dev.yaml"
 
 
-def test_memory_is_judged_per_gpu(dev: Any) -> None:
+def test_memory_is_judged_for_the_pod_and_per_gpu(dev: Any) -> None:
     plan = with_params(dev, "ray-worker", gpus=2, memory="40Gi").plan()
-    finding = by_code(plan)["RES001"]
+    finding = by_code(plan, Severity.WARNING)["RES001"]
     assert "rayWorker.memory is 20Gi (21.47 GB) per GPU" in finding.summary
+    plan = with_params(dev, "ray-worker", gpus=2, memory="20Gi").plan()
+    assert "rayWorker.memory is 10Gi" in by_code(plan)["RES001"].summary
 
 
 def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev: Any) -> None:
