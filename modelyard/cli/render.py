@@ -44,6 +44,12 @@ def configure(parser: ArgumentParser) -> None:
         "a remote cluster has a folder of its own",
     )
     parser.add_argument(
+        "--as-printed",
+        action="store_true",
+        help="vendor format only: autoscaling patches as the vendor's pages print them: queries that are not valid "
+        "PromQL, no replicas where the autoscaler already runs",
+    )
+    parser.add_argument(
         "--out", metavar="DIR", help="folder to write to (default out/<format>; a stack is a subfolder)"
     )
     parser.add_argument("--print", action="store_true", dest="show", help="print the files instead of writing them")
@@ -53,6 +59,12 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Renders and writes every stack, or nothing if one of them has errors."""
+    if args.as_printed and args.format != "vendor":
+        raise Stop(
+            Exit.USAGE,
+            f"--as-printed is a form of the vendor's files, not of {args.format}",
+            "drop --as-printed or --format",
+        )
     root = project_root(args)
     with judging(root, args) as by:
         return _run(root, args, by)
@@ -152,10 +164,15 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
     if args.format == "kustomize":
         return Rendered(name, kustomize_files(result.plan), remotes=remotes)
     from modelyard.catalog import render
-    from modelyard.plan.autoscaling import emptied_replicas
+    from modelyard.plan.autoscaling import as_printed, emptied_replicas
     from modelyard.plan.project import chosen_patches
 
-    chosen = chosen_patches(root, result.stack)
+    if args.as_printed:
+        config = result.stack.config
+        printed = config._replace(autoscaling=config.autoscaling._replace(queries="vendor"))
+        chosen = as_printed(chosen_patches(root, result.stack._replace(config=printed)), result.plan.targets)
+    else:
+        chosen = chosen_patches(root, result.stack)
     documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
     found = emptied_replicas(result.plan.asked, (document for _, document in documents))
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)

@@ -175,8 +175,8 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
             Severity.ERROR if everywhere and pod_short else Severity.WARNING,
             (training.role, "memory"),
             f"{field} is {spelled(training.memory)} per GPU, and a GPU has {needed} GB on {few(sorted(names))}",
-            detail=f"A training pod needs as much memory as its GPU has, and so does a job on one of its GPUs; gpu.model {gpu.short} stands for "
-            f"{', '.join(gpu.members)}; pods may land on any node that has one of them.",
+            detail="A training pod needs as much memory as its GPU has, and so does a job on one of its GPUs. "
+            f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods may land on any node that has one.",
             remedy=f"set {field} to {least_gi(needed)}Gi or more"
             + ("" if everywhere else ", or name the smaller variant in gpu.model"),
             target=training.deployment,

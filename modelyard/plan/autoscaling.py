@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from modelyard.catalog import Document
+from modelyard.catalog import Document, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import replicas_of
@@ -21,6 +21,8 @@ ENABLED = "autoscaling/enabled"
 """The annotation that enables the platform's autoscaler."""
 QUERIES = "autoscaling/queries"
 """The annotation from which the platform's autoscaler reads its queries."""
+_LEAVE = "leaveReplicas"
+"""The parameter of autoscaling patches that adds an empty ``replicas:``."""
 WIDEST_INTERVAL = 300
 """Up to this many seconds between two scrapes, the built-in queries work."""
 
@@ -83,6 +85,17 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
                 detail="merging an empty field deletes it, and the API server's default of a missing one is 1",
                 remedy="apply it while the autoscaler runs, which sets the number again, or render --format kustomize",
             )
+
+
+def as_printed(chosen: Iterable[Selected], targets: Iterable[TargetPlan]) -> tuple[Selected, ...]:
+    """Patches with ``replicas:`` as the vendor prints it: empty if the patch starts autoscaling, absent afterwards."""
+    scaled = {target.name for target in targets if wakes(target.before or {})}
+    return tuple(
+        one._replace(params={**one.params, _LEAVE: one.params.get("deployment") not in scaled})
+        if one.params.get(_LEAVE) is True and _LEAVE not in one.sources
+        else one
+        for one in chosen
+    )
 
 
 def wakes(body: Mapping[str, Any]) -> bool:
