@@ -28,18 +28,20 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Resolves, prints and writes."""
+    from modelyard.findings import ordered
     from modelyard.hardware.instances import provider_of
     from modelyard.report.remote import RemoteResource, remote_document, remote_text
-    from modelyard.stack import apply_waivers
-    from modelyard.workloads.remote import CODES, check_remote, offers
+    from modelyard.stack import waive
+    from modelyard.workloads.remote import check_remote, offers
     from modelyard.workloads.remote.places import remote_jobs
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     own = _own_prices(root, stack)
     chosen = _named(stack, args.name)
-    judged = apply_waivers(check_remote(stack, own), stack, date.today())
-    wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
+    # A plan reports findings about the waivers themselves, because it knows all findings.
+    judged, _ = waive(check_remote(stack, own), stack, date.today())
+    wrong = ordered(finding for finding in judged if finding.blocks)
     made = []
     for one in chosen:
         provider = provider_of(stack.config, one)

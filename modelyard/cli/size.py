@@ -21,17 +21,18 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Sizes and prints."""
+    from modelyard.findings import ordered
     from modelyard.report.size import size_document, size_text
-    from modelyard.stack import apply_waivers
-    from modelyard.workloads.sizing import CODES, check_jobs, sized
+    from modelyard.stack import waive
+    from modelyard.workloads.sizing import check_jobs, sized
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     everything = sized(stack.config)
     resources = everything if args.name is None else _named(everything, args.name)
-    judged = apply_waivers(check_jobs(stack, everything), stack, date.today())
     # A plan reports findings about the waivers themselves, because it knows all findings.
-    wrong = [finding for finding in judged if finding.blocks and finding.code in CODES]
+    judged, _ = waive(check_jobs(stack, everything), stack, date.today())
+    wrong = ordered(finding for finding in judged if finding.blocks)
     if args.json:
         from modelyard.report.json import json_text
 

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from modelyard.findings import Severity
 from modelyard.hardware.gpu_models import GpuModel, gpu_models, products
 from modelyard.hardware.limits import DEFAULT_CUDA, FLOOR_TFLOPS
 from modelyard.hardware.verdict import Rule, Verdict, verdict
@@ -75,15 +74,8 @@ def _brief(found: Verdict) -> str:
     gpu = found.gpu
     known = gpu.tflops is not None
     speed = f"{gpu.tflops:g} {'<' if (gpu.tflops or 0) < FLOOR_TFLOPS else '>='} {FLOOR_TFLOPS}" if known else ""
-    codes = [problem.code for problem in found.problems if problem.severity is Severity.ERROR]
-    words = {
-        "GPU001": f"{speed} TFLOPS" if gpu.tflops else "no tensor cores",
-        "GPU004": "throughput unknown",
-        "GPU005": f"{'dropped by' if found.code.mode == 'dropped' else 'no code in'} CUDA {found.cuda}",
-        "GPU006": "too old for the device plugin",
-    }
-    if codes:
-        return ", ".join(words[code] for code in codes)
+    if found.refusals:
+        return ", ".join(problem.brief for problem in found.refusals)
     if found.rule == "table":
         return "listed" if (gpu.tflops or 0) >= FLOOR_TFLOPS else f"listed, though {speed}"
     how = {"native": "native code", "compatible": f"runs {found.code.sm} code"}.get(found.code.mode, "by PTX")

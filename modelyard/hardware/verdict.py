@@ -26,6 +26,10 @@ class Problem(NamedTuple):
     severity: Severity
     summary: str
     remedy: str
+    brief: str = ""
+    """An error in a few words."""
+    unknown: bool = False
+    """Whether nobody knows if it is one, because a number is missing."""
 
 
 class Verdict(NamedTuple):
@@ -97,8 +101,8 @@ def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -
     uncertain = tuple(dict.fromkeys(f"{column} ({gpu.mark(column)})" for column in used if gpu.mark(column)))
     if code.beyond:
         uncertain = (*uncertain, f"cuda_last_native (checked up to {_dotted(gpu.cuda_last)})")
-    unknown = any(problem.code == "GPU004" for problem in problems)
-    failed = any(problem.severity is Severity.ERROR for problem in problems if problem.code != "GPU004")
+    unknown = any(problem.unknown for problem in problems)
+    failed = any(problem.severity is Severity.ERROR for problem in problems if not problem.unknown)
     if uncertain and not failed and not unknown:
         problems.append(_uncertain(gpu, uncertain))
     return Verdict(
@@ -146,6 +150,8 @@ def _throughput_problems(gpu: GpuModel) -> list[Problem]:
                 Severity.ERROR,
                 f"the FP16 throughput of {gpu.short} is unknown, the A10 at the floor has {FLOOR_TFLOPS} TFLOPS",
                 "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk",
+                brief="throughput unknown",
+                unknown=True,
             )
         ]
     if gpu.tflops >= FLOOR_TFLOPS:
@@ -157,6 +163,7 @@ def _throughput_problems(gpu: GpuModel) -> list[Problem]:
             Severity.ERROR,
             f"{gpu.short} is not supported: {has}, the A10 at the floor has {FLOOR_TFLOPS}",
             f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)",
+            brief=f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores",
         )
     ]
 
@@ -194,6 +201,7 @@ def _cuda_problems(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bo
                 Severity.ERROR,
                 f"CUDA {cuda} no longer has code for {gpu.short} (compute capability {_dotted(gpu.compute)})",
                 f"choose a newer GPU, or platform images of CUDA {_dotted(gpu.cuda_last)} or older",
+                brief=f"dropped by CUDA {cuda}",
             )
         ]
     if code.mode != "ptx":
@@ -215,6 +223,7 @@ def _cuda_problems(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bo
             Severity.ERROR,
             f"CUDA {cuda} has no machine code for {gpu.short} {native}",
             f"choose an older GPU, or images of CUDA {first} or newer; set platform.imagesEmbedPtx if they embed PTX",
+            brief=f"no code in CUDA {cuda}",
         )
     ]
 
@@ -228,6 +237,7 @@ def _plugin_problems(gpu: GpuModel) -> list[Problem]:
             Severity.ERROR,
             f"the NVIDIA device plugin does not run on {gpu.short} (compute capability {_dotted(gpu.compute)})",
             f"choose a GPU of compute capability {_dotted(DEVICE_PLUGIN_COMPUTE)} or higher",
+            brief="too old for the device plugin",
         )
     ]
 

@@ -5,7 +5,7 @@ from datetime import date
 
 from modelyard.findings import Finding
 from modelyard.kube.state import Node
-from modelyard.plan.checks.jobs import check_job_room
+from modelyard.plan.checks.jobs import check_job_nodes, check_job_room
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.checks.partitions import check_slice_quotas
 from modelyard.runs.jobs import Submission
@@ -54,6 +54,6 @@ def never_placed(stack: Stack, names: Collection[str], nodes: Iterable[Node], to
     # Only jobs with a command are checked.
     jobs = tuple(job if job.name in names else job._replace(command=()) for job in config.jobs)
     asked = config._replace(jobs=jobs)
-    found = check_job_room(stack._replace(config=asked), sized(asked), nodes, possible_nodes(config.node_pools))
-    judged = waive([one for one in found if one.code == "RES212"], stack, today)[0]
+    found = check_job_nodes(stack._replace(config=asked), sized(asked), nodes, possible_nodes(config.node_pools))
+    judged = waive(found, stack, today)[0]
     return tuple(one for one in judged if not one.waived)

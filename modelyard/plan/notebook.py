@@ -21,7 +21,6 @@ from modelyard.stack import Stack, waive
 
 _PASSING: Final = "node.kubernetes.io/"
 """Prefix of the taints that Kubernetes itself adds to nodes and removes again."""
-_SMALLER: Final = "request less, or add such nodes; where an autoscaler adds them, waive RES212"
 
 
 def notebook_job(
@@ -53,7 +52,7 @@ def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
 
 
 def check_notebook_room(
-    stack: Stack, shown: str, chosen: Chosen, nodes: Iterable[Node], today: date
+    stack: Stack, shown: str, chosen: Chosen, nodes: Iterable[Node], today: date, note: str = ""
 ) -> tuple[Finding, ...]:
     """The errors about a notebook whose job would wait forever because no quota or node can ever hold it.
 
@@ -67,6 +66,7 @@ def check_notebook_room(
         chosen: the chosen nodes, GPUs and queue.
         nodes: the nodes of the cluster; only those that match :func:`labels_of` count.
         today: the day for which waivers are checked.
+        note: where the nodes come from, for the detail of a finding about them.
     """
     config, part, team = stack.config, chosen.part, chosen.team
     resource = part.resource if part is not None else GPU_RESOURCE
@@ -94,9 +94,8 @@ def check_notebook_room(
     ]
     flavor = chosen.flavor if chosen.flavor.name else None
     growth = possible_nodes(config.node_pools)
-    found = check_pod_room(stack, ("notebooks",), f"notebook {shown}", ask, flavor, mine, growth)
-    errors = [one._replace(severity=Severity.ERROR, remedy=_SMALLER) if one.code == "RES212" else one for one in found]
-    return tuple(one for one in ordered(waive(errors, stack, today)[0]) if one.blocks)
+    found = check_pod_room(stack, ("notebooks",), f"notebook {shown}", ask, flavor, mine, growth, note)
+    return tuple(one for one in ordered(waive(found, stack, today)[0]) if one.blocks)
 
 
 def _image(stack: Stack) -> list[Finding]:

@@ -10,7 +10,8 @@ from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, ObjectKey, key_of
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import unset
-from modelyard.plan.target import REPLICAS, ObjectRequest, Prepared, finish, prepare
+from modelyard.plan.ownership import mode_switch
+from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, prepare
 from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.unsettled import patch_errors, unsettled
 from modelyard.plan.values import TargetPlan
@@ -38,6 +39,7 @@ def planned_objects(
     by_deployment: Mapping[str, Workload],
     findings: list[Finding],
     ask: Callable[[Sequence[Question]], Sequence[Answer | None]] | None = None,
+    foreign: Foreign = mode_switch,
 ) -> Objects:
     """The targets that a stack asks for, and those that it no longer asks for.
 
@@ -50,6 +52,7 @@ def planned_objects(
         by_deployment: the platform's workloads by name of their Deployment.
         findings: those about the patches, to which those about the objects are added.
         ask: asks the API server for predictions of all objects together; None: no API server is asked.
+        foreign: the finding about an object that is there and not the stack's to take.
     """
     config = stack.config
     parts, bases = _documents(chosen, config, findings)
@@ -66,7 +69,7 @@ def planned_objects(
         except LookupError:
             wrong.append(_unknown_kind(wish, config.kubernetes_version))
             continue
-        request, problems = prepare(wish, schema, state, stack.full_name)
+        request, problems = prepare(wish, schema, state, stack.full_name, foreign)
         wrong.extend(problems)
         if request is not None:
             prepared.append(request)

@@ -198,11 +198,15 @@ def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | N
     )
 
 
-def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding | None:
-    """The finding where an object is applied in the other mode, or belongs to others and would be taken whole."""
+def other_mode(live: Mapping[str, Any], managed: bool) -> bool:
+    """Whether an object is applied in the other mode, or belongs to others and would be taken whole."""
     mode = annotations_of(live).get(MODE_ANNOTATION)
-    if mode == ("managed" if managed else "existing") or (mode is None and not managed):
-        return None
+    return mode != "managed" if managed else mode not in (None, "existing")
+
+
+def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
+    """The finding about an object of :func:`other_mode` in the home cluster."""
+    mode = annotations_of(live).get(MODE_ANNOTATION)
     if managed and mode is None:
         summary = f"{target} is there already and is not ours; managed mode would take the whole object over"
     else:

@@ -6,7 +6,8 @@ with the cluster's name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.cluster import Answer, Ask, Deletion, Question
@@ -38,7 +39,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
     chosen, problems = part.chosen(library)
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
-    objects = planned_objects(part.stack, library, state, part.known, chosen, {}, found, ask)
+    objects = planned_objects(part.stack, library, state, part.known, chosen, {}, found, ask, partial(_foreign, remote))
     found += check_deleted(part.stack, objects.let_go)
     findings.extend(_named(finding, remote) for finding in found)
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)
@@ -80,16 +81,19 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
 
 
 def _named(finding: Finding, remote: RemoteCluster) -> Finding:
-    if not finding.target:
-        return finding
-    if finding.code == "OWN004":
-        # A remote cluster has no modes: the stack owns all of an object, or does not ask for it.
-        remedy = "name a namespace that is the stack's alone"
-        if finding.target == remote.cluster.namespace:
-            remedy = "set createNamespace to false, or name a namespace that is not there yet"
-        summary = f"{finding.target} is there already, and not the stack's own"
-        finding = finding._replace(summary=summary, field="resources", remedy=remedy)
-    return on_cluster(finding, remote.name)
+    return on_cluster(finding, remote.name) if finding.target else finding
+
+
+def _foreign(remote: RemoteCluster, target: str, _live: Mapping[str, Any], _managed: bool) -> Finding:
+    """The finding about an object that is not the stack's own.
+
+    A remote cluster has no modes: the stack owns all of an object, or does not ask for it.
+    """
+    remedy = "name a namespace that is the stack's alone"
+    if target == remote.cluster.namespace:
+        remedy = "set createNamespace to false, or name a namespace that is not there yet"
+    summary = f"{target} is there already, and not the stack's own"
+    return Finding("OWN004", Severity.ERROR, summary, target=target, field="resources", remedy=remedy)
 
 
 def _where_there(ask: Ask, state: ClusterState) -> Callable[[Sequence[Question]], Sequence[Answer | None]]:

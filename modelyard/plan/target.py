@@ -1,6 +1,6 @@
 """Plans one object: combines its patches into one request, and predicts the object."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, PatchVersion
@@ -19,7 +19,7 @@ from modelyard.plan.ownership import (
     FIELD_MANAGER,
     MODE_ANNOTATION,
     PATCHES_ANNOTATION,
-    mode_switch,
+    other_mode,
     other_stack,
     take_over,
     taken_unchanged,
@@ -34,6 +34,9 @@ from modelyard.stack.words import few
 from modelyard.workloads import Workload
 
 REPLICAS = merge.Path(("spec", "replicas"))
+
+Foreign = Callable[[str, Mapping[str, Any], bool], Finding]
+"""The finding about an object, by name, that is there in another mode than the stack asks for; True: managed."""
 
 
 class ObjectRequest(NamedTuple):
@@ -62,10 +65,10 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    wish: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str
+    wish: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
     """The request of ``stack`` (its full name) for one object, with its findings; no request where they rule it
-    out.
+    out. ``foreign`` says what is wrong with an object that is there and not the stack's to take.
     """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
@@ -74,7 +77,7 @@ def prepare(
     if wrong or not composed.fits:
         return None, problems
     live = state.objects.get(key)
-    hindrances = _hindrances(wish, live, state)
+    hindrances = _hindrances(wish, live, state, foreign)
     if hindrances:
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
@@ -184,13 +187,15 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
         )
 
 
-def _hindrances(wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState) -> tuple[Finding, ...]:
+def _hindrances(
+    wish: ObjectRequest, live: dict[str, Any] | None, state: ClusterState, foreign: Foreign
+) -> tuple[Finding, ...]:
     """Why the object cannot be planned at all."""
     if live is None:
         return () if wish.base is not None else (missing_target(wish.key, wish.workload, wish.parts, state),)
     missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workload, wish.parts, live))
-    switch = mode_switch(wish.key.name, live, wish.base is not None)
-    return missing if switch is None else (*missing, switch)
+    owned = wish.base is not None
+    return (*missing, foreign(wish.key.name, live, owned)) if other_mode(live, owned) else missing
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:

@@ -10,7 +10,7 @@ from modelyard.kube import merge
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, of_cluster, on_cluster
 from modelyard.plan.project import library_of
 from modelyard.plan.trace import Renderings, Trace, trace, written_at
-from modelyard.plan.unsettled import Unsettled, unsettled
+from modelyard.plan.unsettled import Unsettled, patch_errors, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of
@@ -63,7 +63,7 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
 
 def _unsettled(root: Path, part: ClusterPart, findings: Iterable[Finding]) -> Unsettled:
     """The objects of a cluster whose patches could not be used."""
-    if not any(finding.code.startswith("PAT") for finding in findings):
+    if not patch_errors(findings):
         return Unsettled()
     library = library_of(root)
     return unsettled(library, part.stack, part.known, part.chosen(library)[0], of_cluster(findings, part.name))

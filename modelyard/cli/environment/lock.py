@@ -25,12 +25,12 @@ def run(args: Namespace) -> Exit:
     from modelyard.report.environment import lock_document, lock_text
     from modelyard.workloads.environments.locking import LockingError, resolved
     from modelyard.workloads.environments.reading import with_files
-    from modelyard.workloads.environments.rules import check_environments
+    from modelyard.workloads.environments.rules import check_lists
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     environment = chosen_environment(stack, args.name)
-    wrong = [one for one in check_environments(stack) if one.code in ("ENV001", "ENV002") and one.blocks]
+    wrong = tuple(check_lists(stack))
     if wrong:
         raise Stop(Exit.USAGE, f"{environment.name} cannot be locked", "", wrong)
     files = environment.files

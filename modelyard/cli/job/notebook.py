@@ -188,10 +188,9 @@ def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
         nodes = state.nodes if state is not None else ()
     else:
         nodes = live
-    if errors := check_notebook_room(made.stack, Path(args.what).name, made.chosen, nodes, date.today()):
-        if live is None:
-            old = f"; nodes may not be read, so the recorded ones count: modelyard record {made.stack.name} renews them"
-            errors = tuple(one._replace(detail=one.detail + old) if one.code == "RES212" else one for one in errors)
+    note = f"; nodes may not be read, so the recorded ones count: modelyard record {made.stack.name} renews them"
+    shown, note = Path(args.what).name, note if live is None else ""
+    if errors := check_notebook_room(made.stack, shown, made.chosen, nodes, date.today(), note):
         raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {made.stack.name}", "", errors)
 
 

@@ -1,7 +1,7 @@
 """Whether jobs can ever run: on a node, with all their workers, within their team's quota."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.kube.state import Node
@@ -21,6 +21,8 @@ from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.pool import Quotas
 from modelyard.workloads.sizing import Sized
 
+_SMALLER: Final = "request less, or add such nodes; where an autoscaler adds them, waive RES212"
+
 
 def check_job_room(
     stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
@@ -37,12 +39,29 @@ def check_job_room(
     """
     config = stack.config
     everything = tuple(everything)
-    quotas = Quotas(config)
-    teams = {team.name: team for team in config.teams}
     yield from check_bare_quotas(stack, everything)
-    yield from check_resource_quotas(stack, everything, teams, quotas)
+    yield from check_resource_quotas(stack, everything, {team.name: team for team in config.teams}, Quotas(config))
+    for index, ask, why in _verdicts(config, everything, nodes, growth):
+        yield from _findings(stack, ("jobs", index), f"job {config.jobs[index].name}", ask, why)
+
+
+def check_job_nodes(
+    stack: Stack, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node] = ()
+) -> Iterator[Finding]:
+    """The findings of :func:`check_job_room` about nodes."""
+    for index, _, why in _verdicts(stack.config, everything, nodes, growth):
+        if why.unplaced is not None:
+            yield _without_node(stack, ("jobs", index), f"job {stack.config.jobs[index].name}", why.unplaced)
+
+
+def _verdicts(
+    config: Config, everything: Iterable[Sized], nodes: Iterable[Node], growth: Iterable[Node]
+) -> Iterator[tuple[int, Ask, "_Verdict"]]:
+    """The position, the request and the verdict of each job with a command that runs in this cluster."""
     if not any(job.command for job in config.jobs):
         return
+    quotas = Quotas(config)
+    teams = {team.name: team for team in config.teams}
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     judged: dict[Ask, _Verdict] = {}
@@ -53,13 +72,22 @@ def check_job_room(
         ask = ask_of(config, job, one)
         if ask not in judged:
             judged[ask] = _verdict(config, ask, teams, quotas, kinds)
-        yield from _findings(stack, ("jobs", index), f"job {job.name}", ask, judged[ask])
+        yield index, ask, judged[ask]
 
 
 def check_pod_room(
-    stack: Stack, where: Path, what: str, ask: Ask, flavor: Flavor | None, nodes: Iterable[Node], growth: Iterable[Node]
+    stack: Stack,
+    where: Path,
+    what: str,
+    ask: Ask,
+    flavor: Flavor | None,
+    nodes: Iterable[Node],
+    growth: Iterable[Node],
+    note: str = "",
 ) -> Iterator[Finding]:
-    """The findings about a single pod that belongs to no job of the stack; without known nodes, nodes are not checked.
+    """The errors about a single pod that belongs to no job of the stack; without known nodes, nodes are not checked.
+
+    That no node takes the pod is a warning for a job, and an error here: someone waits for it.
 
     Args:
         stack: the stack with the quotas and node pools.
@@ -69,13 +97,18 @@ def check_pod_room(
         flavor: the flavor whose nodes the pod uses; None: any nodes that it asks for.
         nodes: the nodes of the cluster.
         growth: the nodes that may be added, one of each kind.
+        note: added to the detail of a finding about nodes.
     """
     config = stack.config
     team = next((one for one in config.teams if one.name == ask.team), None)
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     short = short_of(config, Quotas(config), ask, team) if team is not None else None
     found = unplaced(ask, kinds, None if flavor is None else (flavor,)) if kinds.there else None
-    yield from _findings(stack, where, what, ask, _Verdict(short=short, unplaced=found))
+    if short is None and found is not None:
+        warning = _without_node(stack, where, what, found)
+        yield warning._replace(severity=Severity.ERROR, remedy=_SMALLER, detail=warning.detail + note)
+    else:
+        yield from _findings(stack, where, what, ask, _Verdict(short=short))
 
 
 class _Verdict(NamedTuple):
@@ -124,11 +157,15 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
             detail=short.why,
         )
     elif why.unplaced is not None:
-        yield stack.finding(
-            "RES212",
-            Severity.WARNING,
-            where,
-            f"{what} can never run: {why.unplaced.summary}",
-            "request less, or add such nodes; if an autoscaler adds them, ignore this",
-            detail=why.unplaced.detail,
-        )
+        yield _without_node(stack, where, what, why.unplaced)
+
+
+def _without_node(stack: Stack, where: Path, what: str, why: Unplaced) -> Finding:
+    return stack.finding(
+        "RES212",
+        Severity.WARNING,
+        where,
+        f"{what} can never run: {why.summary}",
+        "request less, or add such nodes; if an autoscaler adds them, ignore this",
+        detail=why.detail,
+    )

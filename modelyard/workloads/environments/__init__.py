@@ -7,6 +7,6 @@ in the cluster.
 """
 
 from modelyard.workloads.environments.reading import with_files
-from modelyard.workloads.environments.rules import CODES, check_environments
+from modelyard.workloads.environments.rules import check_environments
 
-__all__ = ["CODES", "check_environments", "with_files"]
+__all__ = ["check_environments", "with_files"]

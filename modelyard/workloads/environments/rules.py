@@ -15,7 +15,6 @@ from modelyard.stack.names import instead, named_twice
 from modelyard.workloads.environments.lists import canonical
 from modelyard.workloads.environments.reading import image_of
 
-CODES: Final = ("ENV001", "ENV002", "ENV003", "ENV004", "ENV005", "ENV006", "ENV007", "ENV008")
 NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
 """Remedy for a job without an image."""
 NOTEBOOKS: Final = ("papermill", "ipykernel")
@@ -39,7 +38,7 @@ def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator
         nodes: nodes whose drivers run the packages; without nodes, the platform's CUDA gives the oldest driver.
     """
     config = stack.config
-    yield from named_twice(stack, "ENV001", "environments")
+    yield from check_lists(stack)
     there = tuple(nodes)
     for index, environment in enumerate(config.environments):
         yield from _own(stack, index, environment)
@@ -50,6 +49,15 @@ def check_environments(stack: Stack, nodes: Iterable[NodeLike] = ()) -> Iterator
     for index, resource in enumerate(config.resources):
         yield from _resource(stack, index, resource, known)
     yield from _notebooks(stack, known)
+
+
+def check_lists(stack: Stack) -> Iterator[Finding]:
+    """Yields the findings about names and lists that keep environments from being locked, whatever their locks hold."""
+    yield from named_twice(stack, "ENV001", "environments")
+    for index, environment in enumerate(stack.config.environments):
+        for fault in environment.files.faults if environment.files is not None else ():
+            if not _of_lock(fault):
+                yield _fault(stack, index, environment, fault, "ENV002")
 
 
 def environment_of(job: Job, resource: Resource | None) -> str | None:
@@ -78,9 +86,10 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
         )
     if files is None:
         return
-    for fault in files.faults:
-        yield _fault(stack, index, environment, fault)
     if files.faults:
+        for fault in files.faults:
+            if _of_lock(fault):
+                yield _fault(stack, index, environment, fault, "ENV005")
         return
     again = f"modelyard environment lock {stack.name} {name}, and commit {files.lock_file}"
     if files.lock is None:
@@ -104,17 +113,18 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
         )
 
 
-def _fault(stack: Stack, index: int, environment: Environment, fault: Fault) -> Finding:
+def _of_lock(fault: Fault) -> bool:
+    """Whether a fault is in the environment's lock, not in what the stack file names."""
+    return bool(fault.file) and not fault.key
+
+
+def _fault(stack: Stack, index: int, environment: Environment, fault: Fault, code: str) -> Finding:
     """Returns a fault at its place: a line of its file, or of the stack file."""
     path: tuple[str | int, ...] = ("environments", index)
     path = (*path, fault.key) if fault.key else path
     path = (*path, fault.item) if fault.item is not None else path
     about = fault.file or f"environment {environment.name}"
-    summary = f"{about} {fault.summary}"
-    if fault.key or not fault.file:
-        finding = stack.finding("ENV002", Severity.ERROR, path, summary, fault.remedy)
-    else:
-        finding = stack.finding("ENV005", Severity.ERROR, path, summary, fault.remedy)
+    finding = stack.finding(code, Severity.ERROR, path, f"{about} {fault.summary}", fault.remedy)
     if fault.file and fault.line:
         return finding._replace(file=fault.file, line=fault.line, column=1)
     return finding

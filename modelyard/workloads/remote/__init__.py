@@ -9,6 +9,6 @@ and knows no credentials.
 """
 
 from modelyard.workloads.remote.offers import Offer, Own, offers
-from modelyard.workloads.remote.rules import CODES, check_remote
+from modelyard.workloads.remote.rules import check_remote
 
-__all__ = ["CODES", "Offer", "Own", "check_remote", "offers"]
+__all__ = ["Offer", "Own", "check_remote", "offers"]

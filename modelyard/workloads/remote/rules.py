@@ -18,7 +18,6 @@ from modelyard.workloads.remote.places import data_of, overlapping, writes
 from modelyard.workloads.remote.unread import check_unread
 from modelyard.workloads.sizing import Sized, sized
 
-CODES = tuple(f"REM{number:03}" for number in range(1, 18))
 ALLOWED: tuple[JobType, ...] = ("training", "runtime", "llm-serving")
 """Jobs that may be remote: training of deep-learning models, custom runtimes for training, serving of language
 models (the platform's vendor, page on resources and GPUs)."""

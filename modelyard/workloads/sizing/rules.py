@@ -19,11 +19,6 @@ from modelyard.workloads.sizing.partitions import slice_findings
 from modelyard.workloads.sizing.resources import Sized
 from modelyard.workloads.sizing.values import amount
 
-CODES = (
-    *("RES201", "RES202", "RES203", "RES204", "RES205", "RES206", "RES207", "RES208", "RES209", "RES210"),
-    *("RES211", "RES217", "RES219", "RES225", "PAR011", "PAR012", "PAR013", "PAR014"),
-)
-
 _LONGEST = 63 - len("keda-hpa-")
 """Maximum length of a ScaledObject's name: KEDA puts this prefix before it, and uses the whole as a label."""
 _LONGEST_SERVICE = 63

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from modelyard.explanations import explanations
 from modelyard.findings import Finding
 from modelyard.stack import Stack, load_text
-from modelyard.workloads.environments import CODES, check_environments, with_files
+from modelyard.workloads.environments import check_environments, with_files
 from modelyard.workloads.environments.conda import Solved
 from modelyard.workloads.environments.locks import MAX_BYTES, locked, made_of
 
@@ -51,10 +50,6 @@ def stack(root: Path, *changes: tuple[str, str]) -> Stack:
 
 def told(root: Path, *changes: tuple[str, str], nodes: Any = ()) -> list[Finding]:
     return list(check_environments(stack(root, *changes), nodes))
-
-
-def test_every_code_is_explained() -> None:
-    assert tuple(code for code in explanations() if code.startswith("ENV")) == CODES
 
 
 def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:

@@ -6,11 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from modelyard.explanations import explanations
 from modelyard.findings import Severity
 from modelyard.quantity import GI
 from modelyard.stack import Stack, load_text
-from modelyard.workloads.remote import CODES, check_remote, offers
+from modelyard.workloads.remote import check_remote, offers
 from modelyard.workloads.sizing import sized
 
 Make = Callable[..., Stack]
@@ -82,10 +81,6 @@ def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str,
     (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, change)) if one.code == "REM015")
     assert finding.field == field
     assert f"{finding.severity.value} {finding.summary}".startswith(words)
-
-
-def test_every_code_is_explained() -> None:
-    assert tuple(code for code in explanations() if code.startswith("REM")) == CODES
 
 
 @pytest.mark.parametrize(
