@@ -10,7 +10,7 @@ from modelyard.kube.scheduling.pods import replicas_of
 from modelyard.kube.state import SCALED_OBJECT, Scaler, annotations_of
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config
-from modelyard.workloads.training import BACKENDS
+from modelyard.workloads.training import BACKENDS, backend_of
 
 if TYPE_CHECKING:
     from modelyard.promql.queries import Query
@@ -116,10 +116,17 @@ def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, .
     }
     built_in = _built_in(config)
     return tuple(
-        Query(target.name, text, fields.get(text, "autoscaling.queries" if text in built_in else place), ours)
+        Query(target.name, text, fields.get(text, "autoscaling.queries" if text in built_in else place), ours, window)
         for target in targets
+        for window in (_longest_window(config, target.role),)
         for text, place, ours in _texts(target)
     )
+
+
+def _longest_window(config: Config, role: str) -> int:
+    """Seconds for which a workload may stay awake after its last work: as long as its backend's longest job."""
+    backend = backend_of(role)
+    return JOB_SECONDS if backend is None else backend.longest_job(config)
 
 
 def _texts(target: TargetPlan) -> Iterator[tuple[str, str, bool]]:
@@ -144,7 +151,6 @@ def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Find
     yield from check_queries(
         (query for query in queries_of(config, targets) if query.text not in settled),
         scrape_interval=config.autoscaling.scrape_interval,
-        longest_window=JOB_SECONDS,
     )
 
 

@@ -74,7 +74,7 @@ def make_plan(
     everything = [*found.asked, *found.let_go]
     room = room_of(state)
     waits = drains(stack, everything, state.scalers)
-    arranged = order(everything, sized, room, waits)
+    arranged = order(config, everything, sized, room, waits)
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.limits import JOB_SECONDS
 from modelyard.kube.scheduling.pods import grace_of, pods_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import ObjectKey
@@ -15,6 +14,7 @@ from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.probes import Drain, described
+from modelyard.stack.config import Config
 from modelyard.stack.words import plural
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
@@ -43,7 +43,11 @@ class Switch(NamedTuple):
 
 
 def order(
-    targets: Iterable[TargetPlan], workloads: Iterable[Workload], room: Room, drains: Sequence[Drain] = ()
+    config: Config,
+    targets: Iterable[TargetPlan],
+    workloads: Iterable[Workload],
+    room: Room,
+    drains: Sequence[Drain] = (),
 ) -> Order:
     """The vendor's order is route, up, down. Without a spare GPU it is route, down, up.
 
@@ -101,7 +105,7 @@ def order(
     )
     steps = tuple(_steps([*dropped, *(by_name[name] for name in sequence)], switch, drains, ahead, scaled))
     waiting = {name for drain in drains for name in drain.targets}
-    killed = _killed((target for target in by_name.values() if target.name not in waiting), backends)
+    killed = _killed(config, (target for target in by_name.values() if target.name not in waiting), backends)
     rank = {name: index for index, name in enumerate(sequence)}
     return Order((*dropped, *sorted(others, key=lambda target: rank[target.name])), steps, tuple(killed))
 
@@ -302,15 +306,17 @@ def _span(seconds: int) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def _killed(targets: Iterable[TargetPlan], backends: Mapping[str, Workload]) -> Iterator[Finding]:
-    """Running GPU pods that this change stops before the longest job could end."""
+def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[str, Workload]) -> Iterator[Finding]:
+    """Running GPU pods that this change stops before the longest job of their backend could end."""
     for target in targets:
-        trains = target.role in WORKER_ROLES and (target.leaves or target.name in backends)
-        if not trains or target.key.kind != "Deployment" or target.action in ("none", "create"):
+        backend = backend_of(target.role)
+        trains = target.role in WORKER_ROLES and (target.leaves or target.name in workloads)
+        if backend is None or not trains or target.key.kind != "Deployment" or target.action in ("none", "create"):
             continue
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
-        if stopped and grace_of(target.before) < JOB_SECONDS:
+        longest = backend.longest_job(config)
+        if stopped and grace_of(target.before) < longest:
             yield Finding(
                 "RES102",
                 Severity.WARNING,
@@ -318,6 +324,6 @@ def _killed(targets: Iterable[TargetPlan], backends: Mapping[str, Workload]) -> 
                 f"a job in it has {_span(grace_of(target.before))} to finish",
                 target=target.name,
                 field=f"{target.role}.gracePeriod",
-                detail=f"jobs may take up to {_span(JOB_SECONDS)}; pods that run now keep the grace period they have",
+                detail=f"jobs may take up to {_span(longest)}; pods that run now keep the grace period they have",
                 remedy="apply while no training job runs on this backend",
             )

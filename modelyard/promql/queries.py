@@ -214,23 +214,19 @@ class Query(NamedTuple):
     """Where the text is written, as in ``Finding.field``."""
     ours: bool = True
     """Whether modelyard writes the query. A query that modelyard does not write gives a warning and stops nothing."""
+    longest_window: float = LONGEST_JOB
+    """Seconds for which GPUs may stay awake after the last work."""
 
 
-def check_queries(
-    queries: Iterable[Query],
-    *,
-    scrape_interval: float | None,
-    longest_window: float = LONGEST_JOB,
-) -> Iterator[Finding]:
+def check_queries(queries: Iterable[Query], *, scrape_interval: float | None) -> Iterator[Finding]:
     """Yields findings about queries, each with its position in the query.
 
     Args:
         queries: queries of a plan's targets.
         scrape_interval: seconds between two samples, None if unknown.
-        longest_window: seconds for which GPUs may stay awake after the last work.
     """
     for query in queries:
-        for problem in _problems(query.text, scrape_interval=scrape_interval, longest_window=longest_window):
+        for problem in _problems(query.text, scrape_interval=scrape_interval, longest_window=query.longest_window):
             yield _finding(query, problem)
 
 

@@ -163,6 +163,18 @@ def test_running_jobs_that_a_change_stops_are_told_until_their_pods_have_the_tim
     assert "RES102" not in codes(dev.plan())
 
 
+@pytest.mark.parametrize(("longest", "warned"), [(900, False), (901, True)])
+def test_running_jobs_have_the_time_that_the_longest_job_of_their_backend_takes(
+    dev: Any, longest: int, warned: bool
+) -> None:
+    celery = dev.stack.config.celery._replace(job_limit=longest, grace_period=900)
+    applied = without_drain(dev.asking(training="celery", celery=celery).applied())
+    plan = applied.asking(celery=celery._replace(cpu="3")).plan()
+    (worker,) = (target for target in plan.targets if target.name == CELERY)
+    assert worker.replaces_pods == 1
+    assert [one.target for one in plan.findings if one.code == "RES102"] == [CELERY] * warned
+
+
 def test_a_variable_more_on_the_api_server_is_no_switch(dev: Any, tmp_path: Path) -> None:
     meta = "description: log more\nwhen: {training: [ray, celery]}\n"
     spec = "{template: {spec: {containers: [{name: api-server, env: [{name: LOG_LEVEL, value: debug}]}]}}}"

@@ -51,6 +51,15 @@ def test_the_stacks_scrape_interval_counts(staging: Any) -> None:
     assert found(asking(staging, query, scrape_interval=60)) == [("AUT017", RAY, "patches[0].params.queries")]
 
 
+def test_a_window_may_be_as_long_as_the_longest_job_of_its_backend(staging: Any) -> None:
+    choice = PatchChoice("autoscaling-celery", params={"queries": "sum(max_over_time(x[2h])) or vector(0)"})
+    patches = (*staging.stack.config.patches, choice)
+    celery = staging.asking(training="celery", autoscaling=Autoscaling("annotations"), patches=patches)
+    shorter = celery.asking(celery=celery.stack.config.celery._replace(job_limit=3600))
+    assert found(celery.plan()) == []
+    assert found(shorter.plan()) == [("AUT018", CELERY, "patches[0].params.queries")]
+
+
 def test_the_vendors_queries_are_told_of_once(staging: Any) -> None:
     plan = staging.asking(autoscaling=Autoscaling("annotations", queries="vendor")).plan()
     assert [one.code for one in plan.findings if one.code.startswith("AUT")].count("AUT001") == 1
