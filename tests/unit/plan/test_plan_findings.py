@@ -1,5 +1,6 @@
 """What a plan finds wrong between patches and targets, and where it says the fault is."""
 
+from copy import deepcopy
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,21 @@ def test_what_only_the_api_server_sets_is_a_finding_at_the_patch(
     assert (finding.code, finding.field, finding.target) == ("PAT008", f"metadata.{name}", "deployment-ray-head")
     assert (finding.file, finding.line) == ("patches/zz-mine/v1/patch.yaml.j2", 5)
     assert reason in finding.summary
+
+
+def test_an_object_of_the_platform_that_is_not_of_its_kind_is_not_a_finding_at_a_patch(dev: Any) -> None:
+    def broken(body: dict[str, Any]) -> dict[str, Any]:
+        if body["metadata"]["name"] != "deployment-ray-head":
+            return body
+        copy = deepcopy(body)
+        copy["spec"]["template"]["spec"]["containers"][0]["env"] = ["LOG_LEVEL=debug"]
+        return copy
+
+    plan = dev.having(broken).plan()
+    finding = only(plan)
+    assert (finding.code, finding.target, finding.field) == ("PAT008", "deployment-ray-head", "")
+    assert finding.file == "stacks/Pulumi.dev.yaml"
+    assert "deployment-ray-head" not in {target.name for target in plan.targets}
 
 
 @pytest.mark.parametrize("value", ["null", '"2020-01-01T00:00:00Z"'])

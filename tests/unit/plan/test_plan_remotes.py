@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Answer, Question, load_recorded
 from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan import Plan, make_plan
+from modelyard.plan.project import plan_recorded
+from modelyard.plan.remote_live import live_remotes
 from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.report.terminal import plan_text
@@ -20,6 +23,9 @@ from modelyard.stack import Stack, load
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import Cluster, Remote, RemoteQuota
 from modelyard.workloads.facts.remote import remote_clusters
+from tests.support.api_server import api_server
+from tests.support.project_copies import FAR as REMOTE
+from tests.support.project_copies import copied
 
 ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 22)
@@ -208,3 +214,35 @@ def test_jobs_do_not_make_it_anything_but_what_it_is(library: Library) -> None:
     made = stack()
     busy = made._replace(config=made.config._replace(jobs=(Job("own", "runtime", "far", command=("run",)),)))
     assert names(plan(library, busy)) == names(plan(library, made))
+
+
+def test_a_remote_cluster_without_a_recorded_platform_starts_empty_and_is_not_dropped(tmp_path: Path) -> None:
+    copied(tmp_path)
+    file = tmp_path / "stacks" / "Pulumi.dev.yaml"
+    file.write_text(file.read_text() + REMOTE)
+    made = plan_recorded(tmp_path, file, TODAY).plan
+    assert made is not None
+    (remote,) = made.remotes
+    assert {target.action for target in remote.targets} == {"create"}
+    assert made.dropped_remotes == ()
+    assert not [one for one in made.findings if one.code.startswith("CFG1")]
+
+
+def test_a_live_plan_also_reads_the_objects_that_the_engine_made_earlier(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = {"metadata": {"name": "serve", "namespace": "far-jobs"}, "spec": {"replicas": 2}}
+    key = ObjectKey("apps/v1", "Deployment", "far-jobs", "serve")
+    with api_server(tmp_path) as server:
+        server.objects["deployments"] = [earlier]
+        server.answers["/api/v1/namespaces/kube-system"] = {"metadata": {"uid": "farm-id"}}
+        server.answers["/version"] = {"gitVersion": "v1.35.4"}
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+        url = yaml.safe_load(server.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+        made = stack(far(controller=url, context="dev", quota=None))
+        own = EMPTY._replace(identity="home-id")
+        (unknown,), _ = live_remotes(made, library, own, None)
+        (known,), _ = live_remotes(made, library, own, {"far": {key: Held(managed=True)}})
+    assert (unknown.state.identity, unknown.state.objects, unknown.state.held) == ("farm-id", {}, None)
+    assert known.state.held == {key: Held(managed=True)}
+    assert known.state.objects == {key: {**earlier, "apiVersion": "apps/v1", "kind": "Deployment"}}
