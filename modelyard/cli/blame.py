@@ -99,8 +99,8 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
     from modelyard.kube.state import essence
 
     # Without fields that the API server sets itself, and without names that paths already use for list items.
-    told = [one for one in merge.diff(None, essence(target.after), schema) if not names_its_item(one.path, one.after)]
-    below = [one.path for one in told if one.path[: len(paths[0])] == paths[0]]
+    own = [one for one in merge.diff(None, essence(target.after), schema) if not names_its_item(one.path, one.after)]
+    below = [one.path for one in own if one.path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)
 
 

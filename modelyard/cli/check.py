@@ -137,10 +137,10 @@ def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
     from modelyard.report.finding import findings_text, tally
     from modelyard.stack.words import plural
 
-    told = checked.findings if notes else loud(checked.findings)
+    shown = checked.findings if notes else loud(checked.findings)
     words = tally(checked.findings)
     return [
-        *findings_text(told, style),
+        *findings_text(shown, style),
         f"{plural(len(checked.stacks), 'stack')} checked: {words or 'nothing is wrong'}",
     ]
 

@@ -90,8 +90,8 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
                 )
             left += [key.name for key, body in there.items() if ours(body)]
         if not left:
-            lost = tell_runs(stack, clusters)
-            tell_scaled(stack, applied)
+            lost = report_runs(stack, clusters)
+            report_scaled(stack, applied)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
@@ -103,7 +103,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     return {far: context for far, (context, _) in clusters.items()}, lost
 
 
-def tell_runs(stack: "Stack", clusters: Collection[str]) -> bool:
+def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     """Reports which runs hold up the deletion of queues (the engine waits silently), and which go with their namespace.
 
     You may delete queues without the right to list jobs, so an unreadable list does not end the run.
@@ -130,7 +130,7 @@ def tell_runs(stack: "Stack", clusters: Collection[str]) -> bool:
         for one in remote_clusters(stack.config)
         if one.name in clusters and ((queued := any(map(queue_of, one.resources))) or one.cluster.create_namespace)
     ]
-    told: dict[Fate, list[str]] = {"holds": [], "stays": [], "lost": []}
+    fates: dict[Fate, list[str]] = {"holds": [], "stays": [], "lost": []}
     for far, context, where, queued, goes in places:
         try:
             runs = runs_of(run_objects(connect(context), where))
@@ -141,18 +141,20 @@ def tell_runs(stack: "Stack", clusters: Collection[str]) -> bool:
             continue
         for run in runs:
             if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
-                told[fate].append(f"{run.name} on {far}" if far else run.name)
-    if held := told["holds"]:
+                fates[fate].append(f"{run.name} on {far}" if far else run.name)
+    if held := fates["holds"]:
         remote = ", with --remote RESOURCE on a remote cluster" if len(places) > runs_here else ""
         text = (
             f"Still running: {few(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
             f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
-        _tell(text)
-    if stays := told["stays"]:
-        _tell(f"Not stopped, as they are in no queue: {few(stays)}. modelyard job cancel {stack.name} RUN ends a run.")
-    if lost := told["lost"]:
-        _tell(f"Deleted with their namespace: {few(lost)}. What they have not written elsewhere is lost, logs too.")
+        _report(text)
+    if stays := fates["stays"]:
+        _report(
+            f"Not stopped, as they are in no queue: {few(stays)}. modelyard job cancel {stack.name} RUN ends a run."
+        )
+    if lost := fates["lost"]:
+        _report(f"Deleted with their namespace: {few(lost)}. What they have not written elsewhere is lost, logs too.")
     return bool(lost)
 
 
@@ -166,7 +168,7 @@ def _fate(run: "Run", *, queued: bool, goes: bool) -> Fate | None:
     return "stays" if has_pods else None
 
 
-def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
+def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     """Reports the pod count at which KEDA leaves each remaining Deployment; it does not restore the earlier count.
 
     Raises:
@@ -193,10 +195,10 @@ def tell_scaled(stack: "Stack", applied: "AppliedStack") -> None:
     ]
     if stay:
         text = f"KEDA lets go of {' and '.join(stay)}. So they stay until somebody sets another number: kubectl scale."
-        _tell(safe(text))
+        _report(safe(text))
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
 
 

@@ -64,7 +64,7 @@ def run(args: Namespace) -> Exit:
     if not args.check and not args.diff:
         for result in changing:
             write_atomically(result.file.path, result.after.text, within=root)
-    say([*_told(changing, args), *_total(files, changing, args)])
+    say([*_reports(changing, args), *_total(files, changing, args)])
     broken = _broken(results)
     if broken:
         raise Stop(Exit.USAGE, "not every file could be read", "", broken)
@@ -154,7 +154,7 @@ def _formatted(root: Path, file: File) -> Result:
     return Result(file, before, made)
 
 
-def _told(changing: Sequence[Result], args: Namespace) -> Iterator[str]:
+def _reports(changing: Sequence[Result], args: Namespace) -> Iterator[str]:
     """Reports what happened to each file, or what would happen."""
     for result in changing:
         if args.diff:
@@ -185,8 +185,8 @@ def _difference(result: Result, colour: bool) -> Iterator[str]:
     before, after = (text.splitlines() for text in texts)
     lines = unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
     for number, line in enumerate(lines):
-        told = line if number < _NAMES or line.startswith("@") else f"{line[0]}{shown[line[1:]]}"
-        yield paint.get(line[:1], str)(safe(re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", told)))
+        visible = line if number < _NAMES or line.startswith("@") else f"{line[0]}{shown[line[1:]]}"
+        yield paint.get(line[:1], str)(safe(re.sub(r"(\bsecure:[ \t]*)[^\s,}]+", r"\1[secret]", visible)))
 
 
 _NAMES = 2

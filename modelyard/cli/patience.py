@@ -22,7 +22,7 @@ class Patience:
         """
         self._client, self._more = client, more
         # The kubelet alternates between reporting a failed pull and the pause before the next one.
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
 
     def look(self, *, suspended: bool = False) -> None:
@@ -42,6 +42,6 @@ class Patience:
             why = f"{self._name} is in its queue{self._more}"
         else:
             why = not_started(pods_of_job(self._client, self._namespace, self._name))
-        if why and why not in self._told:
+        if why and why not in self._reported:
             sys.stderr.write(f"it waits: {safe(why)}\n")
-            self._told.add(why)
+            self._reported.add(why)

@@ -73,11 +73,11 @@ def run(args: Namespace) -> Exit:
 def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     files = stack_files(root, args.stacks, args.all)
     rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args, by)), len(files))
-    told: list[Rendered] = []
+    shown: list[Rendered] = []
 
     def kept() -> Iterator[Rendered]:
         for one in rendered:
-            told.append(one if args.json or args.show else one._replace(files={}))
+            shown.append(one if args.json or args.show else one._replace(files={}))
             yield one
 
     if args.show:
@@ -96,32 +96,32 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         from modelyard.cli.folder import replace_generated
 
         written, left = replace_generated(base, ((f"{inner}{one.stack}", one.files) for one in kept()))
-        _tell_kept([_shown(path, root) for path in left])
+        _report_kept([_shown(path, root) for path in left])
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.rendered import RenderedStack, rendered_document
 
-        stacks = [RenderedStack(one.stack, one.files, one.findings, one.remotes) for one in told]
+        stacks = [RenderedStack(one.stack, one.files, one.findings, one.remotes) for one in shown]
         say([json_text(rendered_document(args.format, None if args.show else _shown(out, root), stacks), applied=True)])
         return Exit.FINE
     if not args.show:
         from modelyard.stack.words import plural
 
-        far = [(remote, _shown(out / one.stack / remote.folder, root)) for one in told for remote in one.remotes]
+        far = [(remote, _shown(out / one.stack / remote.folder, root)) for one in shown for remote in one.remotes]
         say(
             [
                 f"{plural(written, 'file')} written to {_shown(out, root)}",
                 *(f"remote cluster {one.name}: {folder}" for one, folder in far),
             ]
         )
-    _warn([finding for one in told for finding in one.findings], args)
-    _tell_left(told)
+    _warn([finding for one in shown for finding in one.findings], args)
+    _report_left(shown)
     return Exit.FINE
 
 
-def _tell_left(told: Sequence[Rendered]) -> None:
+def _report_left(shown: Sequence[Rendered]) -> None:
     """Reports on standard error which objects the files lack."""
-    if left := sum(one.left for one in told):
+    if left := sum(one.left for one in shown):
         from modelyard.stack.words import plural
 
         sys.stderr.write(
@@ -130,7 +130,7 @@ def _tell_left(told: Sequence[Rendered]) -> None:
         )
 
 
-def _tell_kept(files: Sequence[str]) -> None:
+def _report_kept(files: Sequence[str]) -> None:
     """Reports on standard error files of an earlier run that may contain manual changes."""
     if files:
         from modelyard.stack.words import plural

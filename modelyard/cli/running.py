@@ -30,12 +30,12 @@ def run_engine(
         run: receives the progress callback and the stop check.
         objects: the applied objects: API server messages may quote them, secrets included.
     """
-    told = words_without(objects)
+    hiding = words_without(objects)
     started = time.monotonic()
 
     def report(line: str) -> None:
         # Names and messages come from the cluster and may contain anything.
-        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(told(line))}\n")
+        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(hiding(line))}\n")
         sys.stderr.flush()
 
     # A killed engine's events break off; users need not see the library's warning about that.
@@ -45,11 +45,11 @@ def run_engine(
         with on_signal(stopping.ask):
             outcome = run(report, stopping)
     except StaleError as error:
-        raise Stop(Exit.STALE, told(error.summary), error.remedy) from error
+        raise Stop(Exit.STALE, hiding(error.summary), error.remedy) from error
     except StoppedError as error:
-        raise signal_stop(error.signal, told(error.summary), error.remedy) from error
+        raise signal_stop(error.signal, hiding(error.summary), error.remedy) from error
     except EngineError as error:
-        raise Stop(Exit.UNREACHABLE, told(error.summary), error.remedy) from error
+        raise Stop(Exit.UNREACHABLE, hiding(error.summary), error.remedy) from error
     finally:
         stopping.close()
     seconds = time.monotonic() - started

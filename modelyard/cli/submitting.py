@@ -41,7 +41,7 @@ def chosen_pipeline(stack: "Stack", name: str, stage: str | None = None) -> "Pip
     return found
 
 
-def tell_unplaced(
+def report_unplaced(
     client: "Client", root: Path, stack: "Stack", names: Collection[str], args: Namespace, today: date
 ) -> None:
     """Warns of jobs that no node can ever hold; uses recorded nodes if you may not read the live ones.

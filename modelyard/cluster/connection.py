@@ -157,12 +157,12 @@ def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:
         return config
     asked = {"apiVersion": plugin.apiVersion, "kind": "ExecCredential", "spec": {"interactive": False}}
     variables = [*(plugin.env or ()), NameValue(_PLUGIN_INFO, json.dumps(asked))]
-    told = copy(user)
-    told.exec = copy(plugin)
-    told.exec.env = variables
+    changed = copy(user)
+    changed.exec = copy(plugin)
+    changed.exec.env = variables
     if plugin.apiVersion == _PLUGIN_V1:
-        told.exec.apiVersion = _PLUGIN_V1BETA1
-    return config._replace(user=told)
+        changed.exec.apiVersion = _PLUGIN_V1BETA1
+    return config._replace(user=changed)
 
 
 def _no_credentials(error: Exception) -> ClusterError:

@@ -74,9 +74,9 @@ def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) 
         lock: what became of the state's lock.
     """
     far = (("done", progress.done), ("not finished", progress.unfinished))
-    told = "; ".join(f"{words}: {', '.join(names)}" for words, names in far if names)
+    steps = "; ".join(f"{words}: {', '.join(names)}" for words, names in far if names)
     return StoppedError(
-        number, f"{verb} {stack} was stopped; {told or 'nothing was changed'}", _goes_on(verb, stack, lock)
+        number, f"{verb} {stack} was stopped; {steps or 'nothing was changed'}", _goes_on(verb, stack, lock)
     )
 
 
@@ -97,9 +97,9 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         output: everything that the engine printed; used only if no message says anything.
     """
     output = without_forgetting(output)
-    told = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
-    told = told or ["the engine stopped without a word"]
-    text = "\n".join(told)
+    reasons = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
+    reasons = reasons or ["the engine stopped without a word"]
+    text = "\n".join(reasons)
     lowered = text.lower()
     if STALE in text:
         return StaleError(text[text.index(STALE) :].splitlines()[0], "plan again, and have the new plan approved")
@@ -156,8 +156,8 @@ def _remedy(text: str) -> str:
 def _meaningful(messages: Iterable[str]) -> list[str]:
     """The messages without colours, repeats, and lines that only say that there was an error."""
     clean = (_LISTED.sub("\n- ", _WRAPPING.sub("", _COLOURS.sub("", message))).strip() for message in messages)
-    told = (unreached(message) or without_forgetting(message) for message in clean)
-    return [message for message in dict.fromkeys(told) if message and not _NOISE.match(message)]
+    shortened = (unreached(message) or without_forgetting(message) for message in clean)
+    return [message for message in dict.fromkeys(shortened) if message and not _NOISE.match(message)]
 
 
 def _errors(output: str) -> list[str]:

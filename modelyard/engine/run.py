@@ -197,7 +197,7 @@ class Command(PulumiCommand):
         folder = temporary_parent()
         with tempfile.TemporaryFile(dir=folder) as out, tempfile.TemporaryFile(dir=folder) as err:
             code = self._kept(words, cwd, env, out, err)
-            result = CommandResult(_told(out, on_output), _told(err, on_error), code)
+            result = CommandResult(_read(out, on_output), _read(err, on_error), code)
         self.killed = code < 0 or 128 < code < 255
         if code != 0:
             raise create_command_error(result)
@@ -231,8 +231,8 @@ class Command(PulumiCommand):
         """Passes on what is due, until the keeper has ended and closed its end of the line."""
         while True:
             # A stop may have been requested before this command began, so this comes first.
-            words, told = self._stopping.due()
-            for each in told:
+            words, messages = self._stopping.due()
+            for each in messages:
                 self._report(each)
             with suppress(ConnectionError):
                 line.sendall(words)
@@ -241,7 +241,7 @@ class Command(PulumiCommand):
                 return
 
 
-def _told(stream: IO[bytes], callback: OnOutput | None) -> str:
+def _read(stream: IO[bytes], callback: OnOutput | None) -> str:
     stream.seek(0)
     lines = [line.rstrip() for line in stream.read().decode("utf-8", "replace").splitlines()]
     if callback is not None:

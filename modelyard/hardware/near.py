@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 _NEXT = 1000
 """Step between the numbers of two consecutive GPUs in a series of workstation GPUs."""
-_TELLING = 3
+_DISTINCT = 3
 """Number of digits from which a number identifies a GPU better than its letters."""
 
 
@@ -19,7 +19,7 @@ def near_names(wanted: str, names: Collection[str]) -> list[str]:
     """
     near = [name for name in get_close_matches(wanted, names, n=16, cutoff=0.6) if _alike(wanted, name)]
     number = _number(wanted)
-    if len(number) >= _TELLING:
+    if len(number) >= _DISTINCT:
         near.sort(key=lambda name: _number(name) != number)
     return list(dict.fromkeys((*_blackwell(wanted, names), *near)))
 

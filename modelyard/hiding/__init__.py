@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from modelyard.files import parse_json
 from modelyard.hiding.arguments import hidden_arguments, hidden_for_any_program
-from modelyard.hiding.forms import TELLS, hidden_assignments, hidden_settings, hidden_text, secret_places
+from modelyard.hiding.forms import SIGNS, hidden_assignments, hidden_settings, hidden_text, secret_places
 from modelyard.hiding.names import CHANGED, HIDDEN, is_beside, is_hidden_or_plain, is_plain, is_secret
 from modelyard.names import LEDGER_NOTE
 
@@ -454,7 +454,7 @@ def _text(text: str) -> str:
     """Hides secrets in a string of an object: a line of shell, a header, a query, or the content of a file."""
     if len(text) >= _ENCODED and (inner := _decoded(text)) is not None:
         return text if hidden(inner) is inner else HIDDEN
-    if not TELLS.search(text):
+    if not SIGNS.search(text):
         return text
     if text.lstrip()[:1] in ("{", "["):
         with suppress(ValueError):

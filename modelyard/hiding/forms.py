@@ -16,7 +16,7 @@ _BEGINNINGS: Final = (
     r"|hv[sbr]\.|AGE-|dapi|npm_|pypi-|nvapi-|dop_|pul-|PuTTY|tskey|shp|glsa_|gsk_|r8_|\$(?:apr1|2|[156y]\$)|\{S"
 )
 """How the forms of secrets begin."""
-TELLS: Final = re.compile(
+SIGNS: Final = re.compile(
     # Each begins with a different letter, to search for all of them at once.
     r"=|\?|&|\{|\[|:[ \t]|://|\":|':|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|:(?<=[A-Za-z]:)[^\s/:]|--|-[apPuUbwkK]"
     r"|-(?<![\w-]-)[A-Za-z]{2}|bearer |Bearer |BEARER |</|/>|%(?:3[aAdD]|2[025]|40)|[ \t](?:BY|by)\s|PASSWORD[\s(]"
@@ -218,7 +218,7 @@ def hidden_text(text: str) -> str:
     These are users and passwords in URLs, secret parameters of queries, headers that log in, private keys, and tokens
     with a known prefix.
     """
-    return _formed(text, _LEVELS) if TELLS.search(text) else text
+    return _formed(text, _LEVELS) if SIGNS.search(text) else text
 
 
 def _formed(text: str, levels: int) -> str:
@@ -231,8 +231,8 @@ def _formed(text: str, levels: int) -> str:
     if "=" in text:
         text = re.sub(_QUERY, _parameter, text)
     words = text.lower()
-    for tells, pattern, how in _HEADERS:
-        if any(tell in words for tell in tells):
+    for signs, pattern, how in _HEADERS:
+        if any(sign in words for sign in signs):
             text = re.sub(pattern, how, text)
     return re.sub(_SHAPES, HIDDEN, text, flags=re.DOTALL) if re.search(_BEGINNINGS, text) else text
 
@@ -289,8 +289,8 @@ def _assignments(text: str, levels: int) -> str:
     shown = _formed(hidden_settings(text), levels)
     if "=" in text or ":" in text:
         shown = _assigned(shown)
-    for tells, pattern, how in _NAMED:
-        if any(tell in text for tell in tells):
+    for signs, pattern, how in _NAMED:
+        if any(sign in text for sign in signs):
             shown = re.sub(pattern, how, shown)
     return re.sub(_PGPASS, _lead, shown) if text.count(":") >= _PARTS_OF_PGPASS else shown
 

@@ -62,8 +62,8 @@ def order(
     others = [target for target in every if not (target.action == "delete" and target.key in scaled)]
     # Changed targets come first. A Deployment comes before objects that may share its name, such as its disruption
     # budget, because it has the pods.
-    telling = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
-    by_name = {target.name: target for target in telling}
+    ranked = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
+    by_name = {target.name: target for target in ranked}
     backends = {workload.deployment: workload for workload in workloads if workload.role in WORKER_ROLES}
     heads = [name for drain in drains for name in drain.targets if is_head(by_name[name].role)]
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.

@@ -162,7 +162,7 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
     fields = tuple(
         FieldDiff(change.path, change.before, change.after, change.patch, _timeless(change.back))
         for change in target.changes
-        if _tells(change.path)
+        if _is_own(change.path)
     )
     status: TargetStatus = "added" if before is None else "changed" if fields else "same"
     return TargetDiff(
@@ -213,7 +213,7 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
             _timeless(back.get(change.path)),
         )
         for change in merge.diff(target.after, left, schema)
-        if _tells(change.path)
+        if _is_own(change.path)
     )
     running = replicas_of(target.after) or 0
     rolls = any(field.path[:2] == ("spec", "template") for field in fields)
@@ -235,7 +235,7 @@ def _timeless(owners: tuple[merge.Owner, ...] | None) -> tuple[merge.Owner, ...]
     return None if owners is None else tuple(owner._replace(time="") for owner in owners)
 
 
-def _tells(path: merge.Path) -> bool:
+def _is_own(path: merge.Path) -> bool:
     """Whether a field is the object's own: not status, not bookkeeping, not modelyard's notes of its patches."""
     if path[:1] == ("status",) or path[:2] == ("metadata", "managedFields"):
         return False

@@ -60,7 +60,7 @@ def grouped(stacks: Iterable[StackDiff]) -> tuple[Group, ...]:
     found: dict[str, list[_Member]] = {}
     for stack in stacks:
         costs = {(one.kind, one.name): one for one in (stack.cost.targets if stack.cost else ())}
-        waived, relaxed = (tuple(one.finding for one in told) for told in (stack.waived, stack.relaxed))
+        waived, relaxed = (tuple(one.finding for one in those) for those in (stack.waived, stack.relaxed))
         every = tuple(map(_by_target, (stack.new, stack.fixed, stack.still, waived, relaxed)))
         for target in stack.targets:
             name = target.name

@@ -170,15 +170,15 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         # Before any other process starts, so that each has what this reads.
         project = shared_news(base, head, paths) if jobs or _any_shared(paths) else News()
         found = [one for one in each(jobs, partial(compared, base, head, today)) if one is not None]
-        pages = explained(head.root, head.rules) if judged and (found or project.tells) else {}
+        pages = explained(head.root, head.rules) if judged and (found or project.changes) else {}
     if any(finding.blocks for finding in (*project.new, *project.still)):
         found = [one._replace(held=one.status != "removed") for one in found]
-    told = {one.stack for one in found}
+    different = {one.stack for one in found}
     return Preview(
         base=span.base,
         head=span.head,
         stacks=tuple(found),
-        unchanged=tuple(name for name in names if name not in told),
+        unchanged=tuple(name for name in names if name not in different),
         project=project,
         pages=pages,
     )

@@ -128,7 +128,7 @@ class News(NamedTuple):
     """Those of ``still`` whose words differ."""
 
     @property
-    def tells(self) -> bool:
+    def changes(self) -> bool:
         """Whether any finding changed."""
         return bool(self.new or self.fixed or self.waived or self.relaxed or self.moved)
 
@@ -212,7 +212,7 @@ class Preview(NamedTuple):
     @property
     def changes(self) -> bool:
         """Whether there is anything to show."""
-        return bool(self.stacks) or self.project.tells
+        return bool(self.stacks) or self.project.changes
 
     @property
     def blocked(self) -> bool:

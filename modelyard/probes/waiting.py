@@ -36,8 +36,8 @@ class Progress(NamedTuple):
     """Since when there is no job."""
     lost: float | None = None
     """Since when nobody answers."""
-    told: str = ""
-    told_at: float = 0.0
+    reported: str = ""
+    reported_at: float = 0.0
 
 
 class Verdict(NamedTuple):
@@ -62,7 +62,7 @@ def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Term
     if isinstance(seen, JobSourceError):
         lost = so_far.lost if so_far.lost is not None else now
         after = so_far._replace(idle=None, lost=lost)
-        if (seen.lasting and so_far.lost is None and not so_far.told) or now - lost >= PATIENCE:
+        if (seen.lasting and so_far.lost is None and not so_far.reported) or now - lost >= PATIENCE:
             return after, Verdict(False, _sentence(seen))
         return _out_of_time(after, now, terms, f"no answer: {seen.summary}", waited)
     if not seen.idle:
@@ -77,9 +77,9 @@ def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Term
 def _out_of_time(so_far: Progress, now: float, terms: Terms, state: str, waited: str) -> tuple[Progress, Verdict]:
     if now - so_far.begun >= terms.limit:
         return so_far, Verdict(False, f"{state}, after {waited}, the limit of the wait")
-    if state == so_far.told and now - so_far.told_at < REMINDER:
+    if state == so_far.reported and now - so_far.reported_at < REMINDER:
         return so_far, Verdict(False)
-    return so_far._replace(told=state, told_at=now), Verdict(False, line=f"{state} (waiting for {waited})")
+    return so_far._replace(reported=state, reported_at=now), Verdict(False, line=f"{state} (waiting for {waited})")
 
 
 def _named(seen: Busy) -> str:

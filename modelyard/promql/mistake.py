@@ -10,7 +10,7 @@ from modelyard.promql.lexer import Token, closing, tokens
 from modelyard.promql.parse import NotValid, understood
 from modelyard.promql.syntax import Span
 
-_UNTOLD = "invalid promql query"
+_NO_REASON = "invalid promql query"
 """The parser's message if only the grammar rejects a text."""
 _COMPLETIONS = ("", " x", " (x)", " (a) (x)", " 5m", " 5", " [5m]", " {}", " == x", " 0 x")
 """Possible continuations of a prefix. If none helps after a word, that word is wrong."""
@@ -64,8 +64,8 @@ def mistake(text: str, words: str) -> Mistake:
         return Mistake("it is empty", (0, len(text)), "write a query")
     span = _place(text, all_words, words)
     shown = text[slice(*span)]
-    told = words if words != _UNTOLD else (f"unexpected {shown!r}" if shown else "it ends too early")
-    return Mistake(told, span, _remedy(words))
+    message = words if words != _NO_REASON else (f"unexpected {shown!r}" if shown else "it ends too early")
+    return Mistake(message, span, _remedy(words))
 
 
 def _remedy(words: str) -> str:
@@ -78,13 +78,13 @@ def _remedy(words: str) -> str:
 def _place(text: str, words: tuple[Token, ...], said: str) -> Span:
     if "unclosed" in said or "unexpected end of input inside" in said:
         return _unclosed(text, words, {"braces": "{", "brackets": "["}.get(said.rpartition(" ")[2], "("))
-    if said != _UNTOLD and not _LEXICAL.match(said):
+    if said != _NO_REASON and not _LEXICAL.match(said):
         for start, end in _spans(text, words):
             if _refusal(text[start:end]) == said:
                 return _narrowed(text, (start, end), said)
     if len(words) > _MOST_WORDS:
         return (0, len(text))
-    return _last_word(text, words) if said == _UNTOLD else _said_of(text, words, said)
+    return _last_word(text, words) if said == _NO_REASON else _said_of(text, words, said)
 
 
 def _said_of(text: str, words: tuple[Token, ...], said: str) -> Span:
@@ -124,7 +124,7 @@ def _narrowed(text: str, span: Span, said: str) -> Span:
 
 
 def _can_go_on(beginning: str, completions: tuple[str, ...], closers: str) -> bool:
-    return any(_refusal(f"{beginning}{more}{closers}") != _UNTOLD for more in completions)
+    return any(_refusal(f"{beginning}{more}{closers}") != _NO_REASON for more in completions)
 
 
 def _refusal(text: str) -> str | None:

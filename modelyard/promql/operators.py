@@ -67,7 +67,7 @@ def _set(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape
     match node.operator:
         case "and":
             if apart:
-                _tell_apart(node, left, right, apart, found)
+                _report_unmatched(node, left, right, apart, found)
                 return vector(0, 0, left.labels, left.values)
             counted = matched_on(left.labels, right.labels, matching)
             met = {name: both(left.labels.of(name), right.labels.of(name)) for name in counted}
@@ -102,9 +102,9 @@ def _matched(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> S
     values = _values(node, left.values, right.values)
     apart = never_meet(left.labels, right.labels, matching)
     if apart and not filled:
-        _tell_apart(node, left, right, apart, found)
+        _report_unmatched(node, left, right, apart, found)
         return vector(0, 0, labels, values)
-    _tell_ambiguous(node, left, right, found)
+    _report_ambiguous(node, left, right, found)
     filters = node.operator in COMPARISONS and not node.returns_bool
     known = holds(node.operator, left.values, right.values) if filters else True
     if known is False and not left.surely_empty and not right.surely_empty and not filled:
@@ -152,7 +152,7 @@ def _name_after(node: Binary, labels: Labels) -> Values:
     return either(ABSENT, labels.of(NAME)) if node.operator == "atan2" else ABSENT
 
 
-def _tell_apart(node: Binary, left: Shape, right: Shape, label: str, found: list[Problem]) -> None:
+def _report_unmatched(node: Binary, left: Shape, right: Shape, label: str, found: list[Problem]) -> None:
     """Reports two operands that never match although each could have series."""
     if left.surely_empty or right.surely_empty:
         return
@@ -187,7 +187,7 @@ def _takes_all(node: Binary) -> Problem:
     )
 
 
-def _tell_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> None:
+def _report_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> None:
     group = node.matching.group
     unclear = [
         name

@@ -71,11 +71,11 @@ def _part(text: str, scrape_interval: float | None, longest_window: float) -> It
         yield Problem(Kind.INVALID, wrong.span[0], summary, remedy=wrong.remedy, excerpt=excerpt)
         return
     certain = infer(tree, scraped=False).problems
-    told = {problem.offset for problem in certain}
+    reported = {problem.offset for problem in certain}
     unlikely = [
         problem._replace(kind=Kind.UNLIKELY, detail=f"a scrape gives each series job and instance; {problem.detail}")
         for problem in infer(tree, scraped=True).problems
-        if problem.kind is Kind.NEVER and problem.offset not in told
+        if problem.kind is Kind.NEVER and problem.offset not in reported
     ]
     # A constant answer is no news if a part of it is always empty.
     answer = [problem for problem in check_answer(text, tree) if not (certain and problem.kind is Kind.AWAKE)]

@@ -19,24 +19,24 @@ _VALUE = 36
 def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN) -> list[str]:
     """A table of the fields below a path."""
     found = list(traces)
-    told = found if len(found) <= SHORT else [one for one in found if one.settings] or found[:SHORT]
-    shared = _shared([one.path for one in told], len(path))
+    shown = found if len(found) <= SHORT else [one for one in found if one.settings] or found[:SHORT]
+    shared = _shared([one.path for one in shown], len(path))
     rows = [
         (
             str(merge.Path(one.path[shared:])),
             _value(one),
             ", ".join(setting.patch for setting in one.settings if setting.value is not None) or "no patch",
         )
-        for one in told
+        for one in shown
     ]
     lines = [
         style.bold(shorten(found[0].target.name, style.columns)),
-        *wrapped(str(merge.Path(told[0].path[:shared])), 2, style.columns),
+        *wrapped(str(merge.Path(shown[0].path[:shared])), 2, style.columns),
         *table(rows, ("FIELD", "VALUE", "SET BY"), style, indent=2),
     ]
-    if len(told) < len(found):
-        rest = f"{plural(len(found) - len(told), 'more field')} below {path}"
-        lines.extend(wrapped(rest + (" that no patch sets" if told[0].settings else ""), 2, style.columns))
+    if len(shown) < len(found):
+        rest = f"{plural(len(found) - len(shown), 'more field')} below {path}"
+        lines.extend(wrapped(rest + (" that no patch sets" if shown[0].settings else ""), 2, style.columns))
     return lines
 
 

@@ -193,7 +193,7 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
 
 def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: Style, *, alone: bool) -> list[str]:
     """What one patch changes, below its name unless the target's line has it."""
-    same = next((who for told, who in seen if told == rows), "")
+    same = next((who for other, who in seen if other == rows), "")
     if alone:
         return _dim(f"the same as {same}", indent, style) if same else rows_text(rows, indent, style)
     name = shorten(patch, style.columns - indent)

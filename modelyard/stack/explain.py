@@ -26,7 +26,7 @@ from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 from modelyard.stack.yaml.scalars import resolve
 
-_TELLING = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
+_MOST_USEFUL = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
 """Keywords in the order in which their failures are most useful."""
 
 _KINDS = {
@@ -122,7 +122,7 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
     best: dict[Path, tuple[int, Mistake]] = {}
     texts = {**texts, **dict.fromkeys((path[below:] for path in hidden_paths(document)), HIDDEN)}
     for error in _validator(schema).iter_errors(document):
-        rank = _TELLING.index(error.validator) if error.validator in _TELLING else 0
+        rank = _MOST_USEFUL.index(error.validator) if error.validator in _MOST_USEFUL else 0
         for mistake in _mistakes(error, texts, below):
             # A missing key is reported at its parent, besides other mistakes there.
             # A key's name and its value can both be wrong.

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from modelyard.cli.destroy import tell_runs
+from modelyard.cli.destroy import report_runs
 from modelyard.stack import load
 from tests.support.api_server import ApiServer, api_server
 from tests.support.cli_project import Result
@@ -371,14 +371,14 @@ def test_a_run_whose_starter_has_ended_goes_on_as_long_as_its_stages(
     why, asked = run("job", "why", "dev", NIGHT), run("job", "cancel", "dev", NIGHT)
     stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
     assert stack is not None
-    tell_runs(stack, [""])
+    report_runs(stack, [""])
     assert NIGHT in capsys.readouterr().err
     assert run("job", "cancel", "dev", NIGHT, "--yes").code == 0
     assert [name for _, name, _ in cluster.deleted] == [NIGHT, f"{NIGHT}-fit", f"{NIGHT}-clean"]
 
     clean["status"] = {"conditions": [condition("Complete")]}
     golden(why, asked, run("job", "cancel", "dev", NIGHT))
-    tell_runs(stack, [""])
+    report_runs(stack, [""])
     assert NIGHT not in capsys.readouterr().err
 
 
@@ -720,7 +720,7 @@ def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
     assert stack is not None
 
     def said(*sides: str) -> str:
-        tell_runs(stack, sides)
+        report_runs(stack, sides)
         return capsys.readouterr().err
 
     everywhere = said("", "far")
@@ -761,13 +761,13 @@ def test_a_destroy_names_the_runs_that_go_with_their_namespace(
     if suspended:
         body["spec"]["suspend"], body["status"] = True, {}
         farm.objects["pods"].clear()
-    assert tell_runs(stack, ["", "far"]) is lost
+    assert report_runs(stack, ["", "far"]) is lost
     said = capsys.readouterr().err
     assert ("Deleted" in said) is lost
     golden(said)
     body["status"] = {"conditions": [condition("Complete")]}
     body["spec"]["suspend"] = False
-    assert tell_runs(stack, ["", "far"]) is False
+    assert report_runs(stack, ["", "far"]) is False
 
 
 def test_a_destroy_names_the_runs_that_it_does_not_stop(
@@ -779,10 +779,10 @@ def test_a_destroy_names_the_runs_that_it_does_not_stop(
     alone = job("alone-abc12", queue="", namespace=space, active=1, ready=1)
     assert "kueue.x-k8s.io/queue-name" not in alone["metadata"]["labels"]
     cluster.objects["jobs"].append(alone)
-    assert tell_runs(stack, [""]) is False
+    assert report_runs(stack, [""]) is False
     golden(capsys.readouterr().err)
     alone["status"] = {"conditions": [condition("Complete")]}
-    tell_runs(stack, [""])
+    report_runs(stack, [""])
     assert "Not stopped" not in capsys.readouterr().err
 
 

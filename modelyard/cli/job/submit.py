@@ -12,7 +12,7 @@ from pathlib import Path
 from modelyard.cli.app import style_for
 from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import need_job, not_taken, tell_unplaced
+from modelyard.cli.submitting import need_job, not_taken, report_unplaced
 from modelyard.runs.jobs import Submission
 from modelyard.stack import Stack
 
@@ -83,7 +83,7 @@ def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace)
         for environment in made.environments:
             need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
         if not made.remote:
-            tell_unplaced(client, root, stack, {args.what}, args, date.today())
+            report_unplaced(client, root, stack, {args.what}, args, date.today())
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

@@ -12,7 +12,7 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import chosen_pipeline, not_taken, tell_unplaced
+from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced
 
 RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
 """Allowed names of runs."""
@@ -61,7 +61,7 @@ def run(args: Namespace) -> Exit:
         client = connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
-        tell_unplaced(client, root, stack, pipeline.jobs, args, today)
+        report_unplaced(client, root, stack, pipeline.jobs, args, today)
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
         if not isinstance(objects, Refusal):
             if early := jumping(made.objects, objects):

@@ -53,13 +53,13 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
     except ClusterError as error:
         raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
     if result.plan is None:
-        raise pulumi.RunError(_told(f"{name} cannot be planned", result.findings))
+        raise pulumi.RunError(_with_errors(f"{name} cannot be planned", result.findings))
     assert result.state is not None
     if result.state.held is None:
         # The engine would delete at the end what no plan contains.
         raise pulumi.RunError(f"{name} cannot be planned: the engine's state cannot be read: {result.state.held_error}")
     if result.plan.blocked:
-        raise pulumi.RunError(_told(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
+        raise pulumi.RunError(_with_errors(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
     for plan, state in result.clusters:
         if state.held is None:
             raise pulumi.RunError(f"{name} cannot be planned: what was applied to {plan.remote} cannot be read")
@@ -79,7 +79,7 @@ def unplanned_objects(plan: Plan, state: ClusterState) -> tuple[str, ...]:
     return tuple(sorted(key.name for key, one in held.items() if one.managed or ours(state.objects[key])))
 
 
-def _told(summary: str, findings: Iterable[Finding]) -> str:
+def _with_errors(summary: str, findings: Iterable[Finding]) -> str:
     return "\n".join((summary, *findings_text([finding for finding in findings if finding.blocks])))
 
 

@@ -75,7 +75,7 @@ class Rollouts:
 
     async def _wait(self, target: TargetPlan, patience: int) -> None:
         until = time.monotonic() + patience
-        told = ""
+        reported = ""
         while True:
             state = await aside(self._state, target)
             if not state:
@@ -84,8 +84,8 @@ class Rollouts:
                 raise pulumi.RunError(f"stopped while {target.name} rolls out ({state}); it goes on by itself")
             if time.monotonic() >= until:
                 raise pulumi.RunError(f"{target.name} has not rolled out in {patience} s: {state}")
-            if not told:
-                told = state
+            if not reported:
+                reported = state
                 pulumi.log.info(f"{target.key.kind} {target.name}{ROLLING} ({state})")
             await asyncio.sleep(POLL)
 

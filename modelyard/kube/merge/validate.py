@@ -174,10 +174,10 @@ def _wrong(kind: Type, path: Path, value: Any) -> SchemaError:
     if kind.is_list:
         expected.append("a list")
     hint = "; quote it" if kind.scalar == "string" and type(value) in (int, float, bool) else ""
-    return SchemaError(path, f"expected {' or '.join(filter(None, expected))}, got {_told(value)}{hint}")
+    return SchemaError(path, f"expected {' or '.join(filter(None, expected))}, got {_shown(value)}{hint}")
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if type(value) is dict:
         return "a map"
     if type(value) is list:

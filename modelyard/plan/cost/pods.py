@@ -138,7 +138,7 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
 
 def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[Node, ...]:
     """The first node of each kind: nodes that neither prices nor the plan's pods distinguish cost the same."""
-    keys = {key for target in plan.targets for body in (target.before, target.after) for key in _told_by(body)}
+    keys = {key for target in plan.targets for body in (target.before, target.after) for key in _named_by(body)}
     if _NAME in keys:
         return tuple(nodes)
     first: dict[Any, Node] = {}
@@ -150,7 +150,7 @@ def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[
     return tuple(first.values())
 
 
-def _told_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
+def _named_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
     """The keys by which an object's pods distinguish nodes: labels, or the nodes' names."""
     keys = label_keys(pods_of(body))
     return (_NAME,) if keys is None else keys

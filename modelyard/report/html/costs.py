@@ -31,7 +31,7 @@ class Cost(NamedTuple):
 
 def costs_of(document: Mapping[str, Any]) -> tuple[Cost | None, ...]:
     """The cost of each stack in words, None if the document has none."""
-    return tuple(None if cost is None else _told(cost) for cost in _costs(document))
+    return tuple(None if cost is None else _in_words(cost) for cost in _costs(document))
 
 
 def total_cost(document: Mapping[str, Any]) -> Cost:
@@ -54,14 +54,14 @@ def cost_chart(document: Mapping[str, Any]) -> Chart | None:
     costs = list(_costs(document))
     if all(cost is None for cost in costs):
         return None
-    told: dict[Pair, tuple[str, str, str]] = {}
+    changed: dict[Pair, tuple[str, str, str]] = {}
     for at, (cost, stack) in enumerate(zip(costs, document["stacks"], strict=True)):
         before, after, delta = _usd(cost)
         if delta != _NOTHING:
             pair = Pair(at, stack["stack"], _amount(before), _amount(after), _amount(delta))
-            told[pair] = _words(before, after, delta).amounts
-    pairs = tuple(told)
-    return Chart(rows(pairs, told.__getitem__, _LEAST), ticks(pairs, _LEAST), total_cost(document).amounts)
+            changed[pair] = _words(before, after, delta).amounts
+    pairs = tuple(changed)
+    return Chart(rows(pairs, changed.__getitem__, _LEAST), ticks(pairs, _LEAST), total_cost(document).amounts)
 
 
 def _costs(document: Mapping[str, Any]) -> Iterator[StackCost | None]:
@@ -73,7 +73,7 @@ def _usd(cost: StackCost | None) -> tuple[Money | None, Money | None, Money | No
     return (None, None, None) if cost is None else (cost.before.usd, cost.after.usd, cost.delta.usd)
 
 
-def _told(cost: StackCost) -> Cost:
+def _in_words(cost: StackCost) -> Cost:
     amounts, change, *hours = words.stack_cost(cost)
     reasons = sorted({target.unknown for target in cost.targets if target.unknown})
     return _words(*_usd(cost), (amounts, f"change: {change}", *hours, *reasons))

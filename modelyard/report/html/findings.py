@@ -93,7 +93,7 @@ def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
             key = (one["severity"], one["code"], "waived" if one.get("waived") else "")
             families.setdefault(key, []).append(_item(number, one, places))
             number += 1
-        told = tuple(
+        listed = tuple(
             Family(
                 code=code,
                 severity="waived" if waived else severity,
@@ -104,7 +104,7 @@ def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
             )
             for (severity, code, waived), items in families.items()
         )
-        parts.append(Part(name, heading, told, document["summary"].get(name, {}), name in OPEN))
+        parts.append(Part(name, heading, listed, document["summary"].get(name, {}), name in OPEN))
     return tuple(parts)
 
 
@@ -123,15 +123,15 @@ def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:
 
 def _alike(document: Mapping[str, Any], part: str) -> dict[tuple[tuple[str, Any], ...], list[Place]]:
     found: dict[tuple[tuple[str, Any], ...], list[Place]] = {}
-    for finding in _told(document.get("project", {}).get("findings", {}), part):
+    for finding in _of_part(document.get("project", {}).get("findings", {}), part):
         found.setdefault(_values(finding), []).append(Place(None, PROJECT, _location(finding), _location(finding)))
     for index, stack in enumerate(document["stacks"]):
-        for finding in _told(stack["findings"], part):
+        for finding in _of_part(stack["findings"], part):
             found.setdefault(_values(finding), []).append(_place(index, stack, finding))
     return found
 
 
-def _told(findings: Mapping[str, Any], part: str) -> Iterator[Mapping[str, Any]]:
+def _of_part(findings: Mapping[str, Any], part: str) -> Iterator[Mapping[str, Any]]:
     """The findings of a part. Those that the change waives or relaxes say so; those that are still there and changed
     show their earlier text.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 
 from modelyard.report.html import bars, overview
-from modelyard.report.html import findings as told
+from modelyard.report.html import findings as findings
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
 from modelyard.report.html.costs import Cost, cost_chart, costs_of
 from modelyard.report.html.findings import Part
@@ -40,7 +40,7 @@ _SCRIPTS = (
 def page(document: Mapping[str, Any], title: str) -> str:
     """The page, the same bytes for the same document."""
     document = visible(document)
-    parts, costs = told.parts_of(document), costs_of(document)
+    parts, costs = findings.parts_of(document), costs_of(document)
     styles, early, library, scripts = _assets()
     tone, words = overview.verdict(document)
     return (
@@ -64,7 +64,7 @@ def page(document: Mapping[str, Any], title: str) -> str:
             rows=overview.rows_of(document, costs),
             has_cost=any(costs),
             parts=parts,
-            texts=told.texts_of(document, parts),
+            texts=findings.texts_of(document, parts),
             changes=changes_of(document),
             submissions=submissions_of(document),
             matrix=matrix_of(document),
@@ -77,14 +77,14 @@ def page(document: Mapping[str, Any], title: str) -> str:
             bar_width=bars.WIDTH,
             bar_cap=bars.CAP,
             row_cap=overview.CAP,
-            shown_places=told.SHOWN,
+            shown_places=findings.SHOWN,
             shown_stacks=SHOWN,
         )
         + "\n"
     )
 
 
-def _choices(document: Mapping[str, Any], parts: tuple[told.Part, ...]) -> dict[str, list[tuple[str, str]]]:
+def _choices(document: Mapping[str, Any], parts: tuple[findings.Part, ...]) -> dict[str, list[tuple[str, str]]]:
     """The choices of each filter: value and words."""
     stacks = document["stacks"]
     states = {stack["status"] for stack in stacks}
@@ -105,7 +105,7 @@ def _choices(document: Mapping[str, Any], parts: tuple[told.Part, ...]) -> dict[
     }
     return {
         "status": [(name, text) for name, text in words.items() if name in states],
-        "severity": [(name, word.title()) for name, word in told.WORDS.items() if name in severities],
+        "severity": [(name, word.title()) for name, word in findings.WORDS.items() if name in severities],
         **{filter_: [(name, name) for name in sorted(values)] for filter_, values in names.items()},
     }
 

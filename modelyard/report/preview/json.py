@@ -163,8 +163,8 @@ def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[st
 
 
 def _every(news: News | StackDiff) -> Iterable[Finding]:
-    told = (*(one.finding for one in news.waived), *(one.finding for one in news.relaxed))
-    return (*news.new, *news.fixed, *news.still, *told)
+    excused = (*(one.finding for one in news.waived), *(one.finding for one in news.relaxed))
+    return (*news.new, *news.fixed, *news.still, *excused)
 
 
 def _news(news: News | StackDiff) -> dict[str, Any]:

@@ -24,15 +24,15 @@ from modelyard.report.preview.words import (
     hours,
     moved,
     parts_of,
+    relaxed_words,
     rows_by_patch,
     sources,
     span,
     submission_name,
     submission_rows,
     submission_words,
-    told_relaxed,
-    told_waived,
     version_words,
+    waived_words,
 )
 from modelyard.report.rows import apart
 from modelyard.report.takeovers import ShownFinding, alike
@@ -170,7 +170,7 @@ def _verdict(stack: StackDiff) -> str:
     other = len(loud(stack.new)) - errors
     if other:
         words.append(plural(other, "new warning"))
-    waived, relaxed = map(told_waived, stack.waived), map(told_relaxed, stack.relaxed)
+    waived, relaxed = map(waived_words, stack.waived), map(relaxed_words, stack.relaxed)
     for name, findings in (
         (WAIVED, waived),
         (RELAXED, relaxed),

@@ -69,9 +69,9 @@ def parts_of(preview: Preview) -> Parts:
     every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
     return Parts(
         new=loud(finding for one in every for finding in one.new),
-        waived=loud(told_waived(waived) for one in every for waived in one.waived),
-        relaxed=loud(told_relaxed(relaxed) for one in every for relaxed in one.relaxed),
-        moved=loud(told_moved(moved) for one in every for moved in one.moved),
+        waived=loud(waived_words(waived) for one in every for waived in one.waived),
+        relaxed=loud(relaxed_words(relaxed) for one in every for relaxed in one.relaxed),
+        moved=loud(moved_words(moved) for one in every for moved in one.moved),
         fixed=loud(finding for one in every for finding in one.fixed),
         still=loud(finding for one in every for finding in unmoved(one)),
     )
@@ -83,17 +83,17 @@ def unmoved(news: News | StackDiff) -> tuple[Finding, ...]:
     return tuple(finding for finding in news.still if finding not in moved)
 
 
-def told_waived(waived: Waived) -> Finding:
+def waived_words(waived: Waived) -> Finding:
     """The finding without the waiver, with the waiver's date, author and reason as detail."""
     return waived.finding._replace(waived="", detail=waived.words, remedy="")
 
 
-def told_relaxed(relaxed: Relaxed) -> Finding:
+def relaxed_words(relaxed: Relaxed) -> Finding:
     """The finding, with what became of its rule."""
     return relaxed.finding._replace(detail=relaxed.why, remedy="")
 
 
-def told_moved(moved: Moved) -> Finding:
+def moved_words(moved: Moved) -> Finding:
     """The finding, with its earlier text."""
     return moved.finding._replace(detail=f"changed; before: {moved.before}")
 
@@ -101,7 +101,7 @@ def told_moved(moved: Moved) -> Finding:
 def headline(preview: Preview) -> str:
     """``2 of 3 stacks change``."""
     total = len(preview.stacks) + len(preview.unchanged)
-    if not preview.stacks and preview.project.tells:
+    if not preview.stacks and preview.project.changes:
         return f"findings of the project change, and no stack of {total}"
     if not preview.stacks:
         return f"no changes in {plural(total, 'stack')}"
@@ -122,14 +122,14 @@ def effects(preview: Preview) -> list[str]:
     pods = sum(stack.replaces_pods for stack in known)
     submitted = len(grouped_submissions(stacks))
     parts = parts_of(preview)
-    told = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
+    counted = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
     return [
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
         *([plural(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
         *([f"{plural(submitted, 'change')} {SUBMITTED}"] if submitted else []),
-        *(f"{words}: {tally(findings)}" for words, findings in told if findings),
+        *(f"{words}: {tally(findings)}" for words, findings in counted if findings),
     ]
 
 

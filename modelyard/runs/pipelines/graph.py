@@ -54,10 +54,10 @@ def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
     """
     needs = {stage.name: [name for name in stage.needs if name != stage.name] for stage in stages}
     known = before([stage._replace(needs=tuple(needs[stage.name])) for stage in stages])
-    told, found = set[str](), []
+    reported, found = set[str](), []
     for stage in stages:
-        if stage.name in known[stage.name] and stage.name not in told:
-            told |= {name for name in known[stage.name] if stage.name in known[name]}
+        if stage.name in known[stage.name] and stage.name not in reported:
+            reported |= {name for name in known[stage.name] if stage.name in known[name]}
             found.append(_way_back(needs, stage.name))
     return tuple(found)
 

@@ -193,13 +193,13 @@ class _Judge:
         names = [one.name for one in self.stages]
         for place, name in enumerate(stage.needs):
             at: Path = ("stages", number, "needs", place)
-            told = f"has the stage {stage.name}, which needs "
+            stage_needs = f"has the stage {stage.name}, which needs "
             if name == stage.name:
-                yield self._error("PIP004", Severity.ERROR, at, told + "itself", "drop it from needs")
+                yield self._error("PIP004", Severity.ERROR, at, stage_needs + "itself", "drop it from needs")
             elif name not in names:
                 remedy = instead(name, [one for one in names if one != stage.name], "stages")
                 yield self._error(
-                    "PIP004", Severity.ERROR, at, told + f"the stage {name}, which is not defined", remedy
+                    "PIP004", Severity.ERROR, at, stage_needs + f"the stage {name}, which is not defined", remedy
                 )
 
     def _circles(self) -> Iterator[Finding]:
@@ -238,7 +238,7 @@ class _Judge:
                 if writer == stage.name:
                     why, remedy = ", and only itself writes it", "drop it from reads, or write another"
                 elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
-                    words, remedy = self._told(circle, name, writers)
+                    words, remedy = self._circle(circle, name, writers)
                     why = f" in a circle: {words}"
                 elif writer is not None:
                     why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
@@ -272,7 +272,7 @@ class _Judge:
     def _read(self, stage: Stage) -> list[str]:
         return [name for name in stage.reads if name not in self.pipeline.inputs]
 
-    def _told(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
+    def _circle(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
         """Why each stage of a cycle waits for the next, the first for the artifact of the second; and how to fix it."""
         stages = {stage.name: stage for stage in self.stages}
         words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()

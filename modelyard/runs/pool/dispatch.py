@@ -72,7 +72,7 @@ def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
     return part.dispatched or bool(clusters_for(run, config))
 
 
-def tell_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> bool:
+def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> bool:
     """Adds the clusters for a run that Kueue does not reach, in Kueue's words; returns whether there is one."""
     found = False
     if "multikueueclusters" in known.objects.unread or not known.queues.there:
@@ -94,7 +94,7 @@ def tell_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> bo
     return found
 
 
-def tell_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that work has its quota here, and which clusters have been asked and have not taken it."""
     status = work.body.get("status") or NOTHING
     asked = asked_of(work, known.config)
@@ -109,7 +109,7 @@ def tell_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None
     diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 
-def tell_there(run: Run, diagnosis: DiagnosisBuilder) -> None:
+def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
     """Adds the clusters that a run is in, and what you find there."""
     if run.clusters and run.over:
         diagnosis.cause(

@@ -104,7 +104,7 @@ _DOMAINS: Final = 6
 """The number of label values that are shown one by one."""
 
 
-def tell_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds whether the nodes would have room if the work were admitted now."""
     floor = floor_of(diagnosis, known)
     for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
@@ -112,15 +112,15 @@ def tell_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
         if floor is not None and asks_for(spec):
             specs = with_flavors(spec, work, known.queues)
             level = (part.get("topologyRequest") or NOTHING).get("required")
-            if level is None or not _tell_together(floor, specs, count, str(level), diagnosis):
-                tell_places(_best(floor.places(one, count) for one in specs), count, diagnosis)
+            if level is None or not _add_together(floor, specs, count, str(level), diagnosis):
+                add_places(_best(floor.places(one, count) for one in specs), count, diagnosis)
 
 
 def _best(found: Iterable[Places]) -> Places:
     return max(found, key=lambda one: (one.room, one.empty))
 
 
-def _tell_together(
+def _add_together(
     floor: Floor, specs: Sequence[Mapping[str, Any]], count: int, level: str, diagnosis: DiagnosisBuilder
 ) -> bool:
     """Adds and returns whether the nodes that share a value of the label ``level`` are too few for all workers."""
@@ -156,7 +156,7 @@ def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
     return Floor(known.objects.nodes, known.objects.pods)
 
 
-def tell_places(found: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
+def add_places(found: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
     """Adds what is short if not all of ``count`` pods find a place."""
     lines = [f"{few(one.nodes)}: {one.reason}" for one in found.refuses]
     if found.room >= count:

@@ -9,11 +9,11 @@ from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
 from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
-from modelyard.runs.pool.dispatch import goes_elsewhere, tell_asked, tell_unreached
+from modelyard.runs.pool.dispatch import add_asked, add_unreached, goes_elsewhere
 from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition
 from modelyard.runs.pool.owners import owner_of_work
-from modelyard.runs.pool.room import tell_room
+from modelyard.runs.pool.room import add_room
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.values import Owner, QuotaUse
 from modelyard.runs.pool.words import moment, seconds_since, span
@@ -22,7 +22,7 @@ from modelyard.stack.words import few, plural
 _JOB_UID = re.compile(r"JobUID: ([0-9a-f-]+)")
 
 
-def tell_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds why a part has no quota yet."""
     queues = known.queues
     if "workloads" in known.objects.unread:
@@ -37,15 +37,15 @@ def tell_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evide
             "wait some seconds; where it stays so, see whether Kueue runs: kubectl -n kueue-system get pods"
         )
     else:
-        tell_evicted(part, diagnosis, known)
+        add_evicted(part, diagnosis, known)
         elsewhere = goes_elsewhere(run, part, known.config)
-        unreached = elsewhere and tell_unreached(run, diagnosis, known)
+        unreached = elsewhere and add_unreached(run, diagnosis, known)
         if elsewhere and work.reserved:
-            tell_asked(work, diagnosis, known)
+            add_asked(work, diagnosis, known)
         else:
             _in_queue(run, work, diagnosis, known, explained=unreached)
         if not elsewhere:
-            tell_room(work, diagnosis, known)
+            add_room(work, diagnosis, known)
 
 
 def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence, *, explained: bool) -> None:
@@ -191,7 +191,7 @@ def _counted(gpus: Mapping[str, int]) -> str:
     )
 
 
-def tell_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that Kueue took a part's quota away again, and for which work."""
     work = known.queues.by_uid.get(part.uid)
     evicted = condition(work.body, "Evicted") if work is not None else NOTHING

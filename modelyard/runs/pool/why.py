@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 from modelyard.cluster.pods import held_up
 from modelyard.cluster.pool_objects import RELEASED, FarObjects, PoolObjects
 from modelyard.runs.pool.diagnosis import Diagnosis, DiagnosisBuilder, Evidence
-from modelyard.runs.pool.dispatch import located, tell_there, tell_unreached
+from modelyard.runs.pool.dispatch import add_clusters, add_unreached, located
 from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, written_at
-from modelyard.runs.pool.room import floor_of, tell_places
+from modelyard.runs.pool.room import add_places, floor_of
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.states import pod_sets
-from modelyard.runs.pool.waiting import tell_evicted, tell_waiting
+from modelyard.runs.pool.waiting import add_evicted, add_waiting
 from modelyard.runs.pool.words import seconds_since, span
 from modelyard.stack.config import Config
 from modelyard.stack.words import few, plural
@@ -64,7 +64,7 @@ def why(
             return diagnosis.why(run, "is suspended")
         case "queued":
             waiting = [part for part in run.parts if part.state == "queued"]
-            tell_waiting(run, waiting[0], diagnosis, known)
+            add_waiting(run, waiting[0], diagnosis, known)
             _given_up(run, diagnosis)
             more = f" ({plural(len(waiting), run.noun)})" if len(run.parts) > 1 else ""
             return diagnosis.why(run, f"waits for its GPUs{_waited(waiting, known)}{more}")
@@ -74,7 +74,7 @@ def why(
             state = "runs" if run.state == "running" else f"{'has its quota and ' * queued}does not run yet"
             waiting = [part for part in run.parts if part.state == "queued"]
             if waiting:
-                tell_waiting(run, waiting[0], diagnosis, known)
+                add_waiting(run, waiting[0], diagnosis, known)
                 state = f"runs in part: {run.count('running')} of {plural(len(run.work), run.noun)}"
             _given_up(run, diagnosis)
             return diagnosis.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
@@ -120,24 +120,24 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder
         first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
         diagnosis.cause("pods", first, *(str(end) for end in ends[1:5]))
     elif run.clusters:
-        tell_there(run, diagnosis)
+        add_clusters(run, diagnosis)
         diagnosis.helps.append(
             f"submit it again and read along while it runs: {run.again}, then modelyard job logs with --follow"
         )
     elif not pods and run.reason != "DeadlineExceeded":
         diagnosis.cause("pods", "its pods are gone, and with them what they ended with")
     for part in run.parts:
-        tell_evicted(part, diagnosis, known)
+        add_evicted(part, diagnosis, known)
     diagnosis.helps += what_would_help(run, ends, logs=bool(pods))
     return diagnosis.why(run, f"has failed{_lasted(run, known.now)}")
 
 
 def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds what keeps pods that may run from running."""
-    tell_there(run, diagnosis)
+    add_clusters(run, diagnosis)
     # Its waiting parts report this too.
     if run.dispatched and not run.count("queued"):
-        tell_unreached(run, diagnosis, known)
+        add_unreached(run, diagnosis, known)
     for part in run.parts:
         work = known.queues.by_uid.get(part.uid)
         admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else NOTHING
@@ -155,7 +155,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         floor = floor_of(diagnosis, known) if not run.clusters else None
         found = floor.places(homeless[0]["spec"], len(homeless)) if floor is not None else None
         if found is not None:
-            tell_places(found, len(homeless), diagnosis)
+            add_places(found, len(homeless), diagnosis)
         if missing := _claims(homeless):
             where = f" of {few(run.clusters)}" if run.clusters else ""
             diagnosis.helps.append(f"make the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}")

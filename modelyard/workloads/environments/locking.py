@@ -37,7 +37,7 @@ _PIP: Final = (
 """Runs pip as ``-m pip`` does, without the current folder in the module path: a project may have a ``pip.py``."""
 LONGEST: Final = 900
 """Seconds after which pip is stopped."""
-TOLD: Final = 12
+LAST_LINES: Final = 12
 """Last lines of pip's output that an error repeats."""
 
 
@@ -114,7 +114,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             # pip prints conflicting packages in its progress output, and the failure in its errors.
             why = _CONFLICT.search(done.stdout)
             said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
-            said = hidden_text(_told(said, str(listed), environment.requirements))
+            said = hidden_text(_end_of(said, str(listed), environment.requirements))
             summary = f"pip finds no lock for environment {environment.name}:\n{said}"
             if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
                 raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
@@ -159,10 +159,10 @@ def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _told(text: str, path: str, name: str | None) -> str:
+def _end_of(text: str, path: str, name: str | None) -> str:
     """Returns the end of pip's output, without the name of our own file."""
     text = text.replace(path, name) if name is not None else text.replace(f"-r {path}", "the list")
     lines = [line for line in text.splitlines() if line.strip()]
     # All attempts print equal lines.
     again = [line for line in lines if line.startswith(_RETRYING)][1:]
-    return "\n".join([line for line in lines if line not in again][-TOLD:])
+    return "\n".join([line for line in lines if line not in again][-LAST_LINES:])

@@ -19,8 +19,8 @@ def node_labels(flavor: Flavor) -> dict[str, str]:
     """Returns the labels of a flavor's nodes. If nodes name its GPU in several ways, ``labels`` must set the name."""
     gpu = resolve(flavor.gpu) if flavor.gpu is not None else None
     names = products(gpu) if gpu is not None else ()
-    told = {PRODUCT_LABEL: names[0]} if len(names) == 1 else {}
-    return {**told, **flavor.labels}
+    product = {PRODUCT_LABEL: names[0]} if len(names) == 1 else {}
+    return {**product, **flavor.labels}
 
 
 def namespace_of(team: Team) -> str:

@@ -279,10 +279,10 @@ def _reached(
 
 def _apart(stack: Stack) -> Iterator[Finding]:
     """Checks that each job writes where no other job reads or writes."""
-    told: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for one, other in overlapping(stack.config):
-        told[one.resource] = told.get(one.resource, 0) + 1
-        if told[one.resource] > _MANY:
+        counts[one.resource] = counts.get(one.resource, 0) + 1
+        if counts[one.resource] > _MANY:
             continue
         what = f"job {other.job} writes" if other.job else f"resource {other.resource} reads its data from"
         yield stack.finding(

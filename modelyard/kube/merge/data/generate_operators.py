@@ -69,9 +69,9 @@ SOURCES = (
 def definitions(operator: Operator) -> Iterator[tuple[str, dict[str, Any]]]:
     """The definitions of an operator's kinds by name, in the form in which an API server publishes them."""
     module = f"{operator.module}@{operator.version}"
-    told = subprocess.run(["go", "mod", "download", "-json", module], check=True, capture_output=True, text=True)
+    answer = subprocess.run(["go", "mod", "download", "-json", module], check=True, capture_output=True, text=True)
     group, _, version = operator.api_version.partition("/")
-    for path in sorted(Path(json.loads(told.stdout)["Dir"]).glob(operator.manifests)):
+    for path in sorted(Path(json.loads(answer.stdout)["Dir"]).glob(operator.manifests)):
         spec = yaml.safe_load(path.read_text())["spec"]
         kind = spec["names"]["kind"]
         for served in spec["versions"]:

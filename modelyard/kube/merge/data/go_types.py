@@ -65,8 +65,8 @@ class GoStruct(NamedTuple):
 
 def download(module: str) -> Path:
     """The folder of a Go module, such as ``k8s.io/api@v0.35.4``."""
-    told = subprocess.run(["go", "mod", "download", "-json", module], check=True, capture_output=True, text=True)
-    return Path(json.loads(told.stdout)["Dir"])
+    answer = subprocess.run(["go", "mod", "download", "-json", module], check=True, capture_output=True, text=True)
+    return Path(json.loads(answer.stdout)["Dir"])
 
 
 def structs(version: str) -> dict[str, GoStruct]:
