@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from modelyard.hiding.forms import GROUPED, JOINED, PROGRAMS, hidden_credential
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_plain, is_secret
+from modelyard.hiding.programs import GROUPED, JOINED, PROGRAMS, hidden_credential
 
 _WORDS_BEFORE: Final = {
     "set": ("aws", "configure", "config", "git", "gcloud", "pulumi", "npm", "pip", "az", "wandb"),

@@ -4,11 +4,13 @@ The patterns are compiled when a text first needs them: most runs need none.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import unquote
 
-from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_plain, is_secret
+from modelyard.hiding.assignments import VALUE, hidden_values, shown_value
+from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_secret
+from modelyard.hiding.programs import BY_OPTION, command_pattern, hidden_command
 from modelyard.hiding.settings import setting_places
 
 _BEGINNINGS: Final = (
@@ -68,57 +70,14 @@ _LOGIN = (
     r"|(?P<value>(?:[A-Za-z][\w-]*[ \t]+(?=\S*\d|\S{20})|(?i:basic|bearer|token|apikey|negotiate)[ \t]+)?[^\s\"',;]+))"
 )
 _COOKIE = r"(?P<lead>(?i:\b(?:set-)?cookie)[\"']?:[ \t]*[\"']?)(?P<value>(?!\(hidden)[^\s\"'=]+=[^\"'\n]*)"
-_MORE = r"(?:\n[ \t]*[^\s\"':]+(?=[ \t]*[\n\"']))*\n?[ \t]*"
-"""Further lines of a quoted value: one word each, so that a missing quote does not include other lines."""
-_QUOTED = rf"(?:\"(?:[^\"\\\n]|\\.)*(?:{_MORE}\")?|'[^'\n]*(?:{_MORE}')?)"
-_CLOSED = r"(?:\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
-_BARE = r"(?:\\.|[^\s;&|\"'\\])+"
-_VALUE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]?|{_QUOTED}|[^\s;&|\"']+)"
-_WORD = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n]*\]|\$?(?:{_QUOTED}|{_BARE})(?:{_CLOSED}|(?![,)\]}}>/:]){_BARE})*)"
-"""The value behind ``=``, which a shell puts together from quoted and unquoted parts."""
-_WITHIN = {
-    quote: (
-        rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n{quote}]*\]"
-        rf"|(?:{other}[^{other}{quote}\n]*{other}|{_BARE})+|{other}?{_BARE})"
-    )
-    for quote, other in (('"', "'"), ("'", '"'))
-}
-"""The value behind ``=`` within quotes, which end it."""
-_ALONE = rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n\"']*\]|{_QUOTED}|{_BARE})"
-"""The value behind ``=`` if quotes open right before the name."""
-_HEADER_VALUE = {quote: rf"(?P<value>(?:(?!,[ \t]*[\w-]+:)[^{quote}\n])+)" for quote in ("'", '"')}
-"""The value of a header within quotes, which end it."""
-_TO_THE_QUOTE = {
-    quote: rf"(?P<value>\(hidden[^)]*\)|\[[^\]\n{quote}]*\]|(?:(?![ \t;&,]+[A-Za-z_][\w.-]*=)[^{quote}\n])+)"
-    for quote in ("'", '"')
-}
-"""The value behind ``=`` in an argument within quotes, up to its end or the next parameter."""
-_OPENED = re.compile(
-    r"(?P<before>(?:\b(?:env|export|declare|local|readonly)|(?<![\w-])--?[A-Za-z][\w-]*)[ \t=]+)?"
-    r"(?P<mark>[\"'])(?P<option>--?[A-Za-z][\w-]*=)?\Z"
-)
-"""What opens an argument right before the name in it."""
-_SCRIPT = re.compile(r"-[a-z]{0,5}c[a-z]{0,3}[ \t]+\Z|-Command|-(?:command|eval|execute)")
-_NEAR_OPTION: Final = 60
-_CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
-_NEAR: Final = 400
-"""Characters before a value in which a bracket that ends it may have been opened."""
-_NAME = (
-    r"(?<![\w$.-])(?<!\$[({])(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?"
-    r"(?:[ \t]*(?P<equals>=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*"
-    r"|(?P<tight>:)(?=\"[^\"\n]+\"|'[^'\n]+'))"
-    r"(?P<escaped>\\[\"'])?"
-)
-_ESCAPED = r"(?P<value>(?:(?!\\[\"']).)*)"
-"""A value in escaped quotes: JSON in a text of JSON."""
 _OPTION = (
     rf"(?P<lead>(?P<name>(?<![\w-])--[A-Za-z][\w-]*|(?<![^\s\"'`(\[,])-[A-Za-z][\w-]{{2,}})"
-    rf"(?:[ \t]+|[\"'],\s*(?=[\"'])))(?![\"']?-){_VALUE}"
+    rf"(?:[ \t]+|[\"'],\s*(?=[\"'])))(?![\"']?-){VALUE}"
 )
 _SET = (
     rf"(?P<lead>\b(?:setenv|set-header|(?:proxy_set|fastcgi_set|grpc_set|add|more_set)_header|config:set|set[ \t]+-\w+"
     rf"|(?i:config(?:ure)?|header|requestheader)[ \t]+set(?:[ \t]+-\S+)*)[ \t]+"
-    rf"(?P<name>[A-Za-z_][\w.-]*)[ \t]+)(?![=:]){_VALUE}"
+    rf"(?P<name>[A-Za-z_][\w.-]*)[ \t]+)(?![=:]){VALUE}"
 )
 """Names and values of shell variables, of configurations that a program sets, of headers that a proxy sets."""
 _SLASHED = r"(?P<lead>(?<![\w/.:@-])/(?P<name>[A-Za-z]\w*):)(?P<value>[^\s/\"';&|][^\s\"';&|]{3,})"
@@ -176,40 +135,6 @@ _PIPED = (
     r"(?=[^|;\n]{0,500}\|[^|;\n]{0,200}"
     r"(?:--password-stdin|--with-token|--token-stdin|passwd\b|\b(?:vault|wandb)[ \t]+login\b))"
 )
-
-LDAP: Final = ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami")
-PROGRAMS: Final = {
-    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "mongo", "mongosh", "7z"), ("-p",)),
-    **dict.fromkeys(("docker", "podman", "helm", "oras", "crane", "skopeo", "buildah", "rabbitmqadmin"), ("-p",)),
-    **dict.fromkeys(("mongodump", "mongorestore", "az", "oc"), ("-p",)),
-    **dict.fromkeys(LDAP, ("-w",)),
-    "redis-cli": ("-a",),
-    "sqlcmd": ("-P",),
-    "openssl": ("-k", "-K"),
-    "curl": ("-u", "--user", "-U", "--proxy-user", "-b", "--cookie"),
-}
-"""Short options that take a password, by program; those of curl take ``USER:PASSWORD``."""
-JOINED: Final = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z", *LDAP, "sqlcmd"})
-"""Programs in which the password may follow its option without a space."""
-GROUPED: Final = {"curl": r"-[fgikLnNqsSvV#\d]*[uU]"}
-"""Short options that take a password and may follow others, or be followed by it, without a space."""
-_BY_OPTION: Final = {
-    options: [name for name, own in PROGRAMS.items() if own == options] for options in PROGRAMS.values()
-}
-
-
-def _command_pattern(options: Iterable[str], programs: Iterable[str]) -> str:
-    options = [*options, *(GROUPED[program] for program in programs if program in GROUPED)]
-    return (
-        rf"(?P<lead>(?<![\w.-])(?P<program>{'|'.join(programs)})[ \t](?:[^|;&\n]*?[ \t])??"
-        rf"(?P<option>{'|'.join(options)})"
-        rf"(?P<space>[ \t=]{'*' if JOINED.intersection(programs) or '-u' in options else '+'}))(?!-){_VALUE}"
-    )
-
-
-_PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
-_PORT = re.compile(r"\d{2,5}(?:/\w+)?")
-"""The argument of ``docker run -p``."""
 
 
 def hidden_text(text: str) -> str:
@@ -288,35 +213,11 @@ def hidden_settings(text: str) -> str:
 def _assignments(text: str, levels: int) -> str:
     shown = _formed(hidden_settings(text), levels)
     if "=" in text or ":" in text:
-        shown = _assigned(shown)
+        shown = hidden_values(shown)
     for signs, pattern, how in _NAMED:
         if any(sign in text for sign in signs):
             shown = re.sub(pattern, how, shown)
     return re.sub(_PGPASS, _lead, shown) if text.count(":") >= _PARTS_OF_PGPASS else shown
-
-
-def hidden_credential(program: str, value: str) -> str:
-    """Hides a password; the user of ``USER:PASSWORD`` stays."""
-    if is_hidden_or_plain("", value) or _PORTS.fullmatch(value):
-        return value
-    if program != "curl":
-        return value if program in ("docker", "podman") and _PORT.fullmatch(value) else HIDDEN
-    user, colon, password = value.partition(":")
-    if not colon:
-        # A cookie, or a user whose password curl asks for.
-        return HIDDEN if "=" in value else value
-    return value if is_hidden_or_plain("", password) else f"{user}:{HIDDEN}"
-
-
-def _command(found: re.Match[str]) -> str:
-    program, value = found["program"], found["value"]
-    if not found["space"] and program not in JOINED:
-        grouped = program in GROUPED and re.fullmatch(GROUPED[program], found["option"])
-        if not grouped or ":" not in value:
-            return found[0]
-    bare = value.strip("\"'")
-    shown = hidden_credential(program, bare)
-    return found[0] if shown == bare else f"{found['lead']}{value.replace(bare, shown)}"
 
 
 def _address(found: re.Match[str]) -> str:
@@ -339,114 +240,8 @@ def _address(found: re.Match[str]) -> str:
 def _parameter(found: re.Match[str]) -> str:
     name = unquote(found["name"])
     secret = is_secret(name) or (found["lead"][0] in "?&;" and name.lower() in ("key", "code", "x-amz-credential"))
-    shown = _shown(name, found["value"]) if secret else None
+    shown = shown_value(name, found["value"]) if secret else None
     return found[0] if shown is None else f"{found['lead']}{shown}"
-
-
-def _shown(name: str, value: str) -> str | None:
-    """Returns the replacement of a secret's value in a text, in its quotes; None if the value is not a secret."""
-    bare = value.removeprefix("$").strip("\"'") if value[:2] in ("$'", '$"') else value.strip("\"'")
-    if (
-        bare == "["
-        or is_plain(name, bare)
-        or bare.lstrip("[\"' ").startswith("(hidden")
-        or bare.startswith(("(hidden", "{", "$(", "`", "|", ">", "<<"))
-    ):
-        return None
-    quote = value[0] if value[0] in "\"'" else ""
-    return f"{quote}{HIDDEN}{quote}"
-
-
-class _Quotes:
-    """Whether a position in a text is within quotes that were opened on its line."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.at, self.open = text, 0, ""
-
-    def within(self, end: int) -> str:
-        """Returns the open quote at a position; positions must be increasing."""
-        for found in re.compile(r"[\"'\\\n]").finditer(self.text, self.at, end):
-            letter, at = found[0], found.start()
-            if at < self.at:
-                continue
-            self.at = at + 1
-            if letter == "\\":
-                self.at += 1
-            elif letter == "\n":
-                self.open = ""
-            elif self.open:
-                self.open = "" if letter == self.open else self.open
-            elif letter == '"' or not (at and self.text[at - 1].isalnum()):
-                self.open = letter
-        self.at = max(self.at, end)
-        return self.open
-
-
-def _assigned(text: str) -> str:
-    """Hides the values of secrets in ``NAME=value`` and ``name: value``, however they are nested."""
-    names = re.compile(_NAME)
-    quotes = _Quotes(text)
-    parts: list[str] = []
-    start = at = 0
-    while (found := names.search(text, at)) is not None:
-        at, name = found.end(), found["name"]
-        # The login scheme of a header stays.
-        if not is_secret(name) or name.lower().endswith(("authorization", "set-cookie")) or name.lower() == "cookie":
-            continue
-        first = found.start()
-        before = text[first - 1 : first]
-        if found["tight"] and quotes.within(at) == text[at]:
-            # The quotes end here.
-            continue
-        if found["escaped"]:
-            pattern = _ESCAPED
-        elif found["equals"]:
-            quote = _argument_quote(text, first, name)
-            pattern = (
-                _TO_THE_QUOTE[quote]
-                if quote
-                else _ALONE
-                if before in ("'", '"')
-                else _WITHIN.get(quotes.within(at), _WORD)
-            )
-        elif "-" in name and not found["quote"] and (quote := _argument_quote(text, first, name)):
-            pattern = _HEADER_VALUE[quote]
-        else:
-            pattern = _VALUE
-        value = re.compile(pattern).match(text, at)
-        if value is None or not value[0]:
-            continue
-        whole = _ended(text, at, value[0])
-        if (shown := _shown(name, whole)) is not None:
-            parts += [text[start:at], shown]
-            start = at = at + len(whole)
-    return "".join((*parts, text[start:])) if parts else text
-
-
-def _argument_quote(text: str, first: int, name: str) -> str:
-    """Returns the quote that opens an argument with a name at a position, and ends it; none in a script."""
-    opened = _OPENED.search(text, max(first - _NEAR_OPTION, 0), first)
-    if opened is None:
-        return ""
-    # A script may begin with a variable, not with an option or a header.
-    whole = (
-        opened["option"] or name[0] == "-" or "-" in name or (opened["before"] and not _SCRIPT.search(opened["before"]))
-    )
-    return opened["mark"] if whole else ""
-
-
-def _ended(text: str, at: int, value: str) -> str:
-    """Returns a value without the end of the enclosing list or call: a comma, a bracket that was opened before."""
-    if value[0] in "\"'[(" or value.startswith("$"):
-        return value
-    while len(value) > 1 and value[-1] in ",)]}":
-        opened = _CLOSERS.get(value[-1])
-        if opened is not None and (
-            opened in value or opened not in text[max(text.rfind("\n", 0, at), at - _NEAR, 0) : at]
-        ):
-            break
-        value = value[:-1]
-    return value
 
 
 def _lead(found: re.Match[str]) -> str:
@@ -480,7 +275,7 @@ _HEADERS: Final[_Rules] = (
 _NAMED: Final[_Rules] = (
     (("setenv", "set ", "set-header", "_header", "config:set"), _SET, _parameter),
     (("-",), _OPTION, _parameter),
-    *((tuple(own), _command_pattern(options, own), _command) for options, own in _BY_OPTION.items()),
+    *((tuple(own), command_pattern(options, own), hidden_command) for options, own in BY_OPTION.items()),
     (("/",), _SLASHED, _parameter),
     (("--",), _COLON, _parameter),
     (("-pass",), _PASS, _lead),
