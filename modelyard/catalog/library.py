@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -208,30 +208,40 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
                 findings.append(_error("PAT009", shown, f"{shown} has no {wanted}", f"add {shown}/{wanted}"))
     if not {TEMPLATE, SCHEMA, META} <= files.keys():
         return None
+    patch, wrong = _version_of(name, folder.name, shown, tuple(files.items()))
+    findings += wrong
+    return patch
+
+
+@lru_cache(maxsize=256)
+def _version_of(
+    name: str, version: str, shown: str, contents: tuple[tuple[str, bytes], ...]
+) -> tuple[PatchVersion | None, tuple[Finding, ...]]:
+    """Returns a version by the content of its files, with what is wrong; read once for both commits of a preview."""
+    files = dict(contents)
+    findings: list[Finding] = []
     meta = _read_meta(files[META], f"{shown}/{META}", findings)
+    patch: PatchVersion | None = None
     try:
         for wanted in files:
             files[wanted].decode()
         schema = parse_json(files[SCHEMA])
         if not isinstance(schema, dict):
             raise ValueError("it is not an object")
-        if meta is None:
-            return None
-        patch = PatchVersion(name, folder.name, shown, files, meta)
-        _check_schema(patch)
-        return patch
+        if meta is not None:
+            patch = PatchVersion(name, version, shown, files, meta)
+            _check_schema(patch)
+        return patch, tuple(findings)
     except BadSchema as error:
-        findings.append(bad_schema(patch, error))
-        return patch
+        assert patch is not None
+        return patch, (*findings, bad_schema(patch, error))
     except UnicodeDecodeError as error:
         summary = f"{shown}/{wanted} is not UTF-8 text: {not_utf8(error)}"
-        findings.append(_error("PAT009", f"{shown}/{wanted}", summary, "save it as UTF-8"))
-        return None
+        return None, (*findings, _error("PAT009", f"{shown}/{wanted}", summary, "save it as UTF-8"))
     except ValueError as error:
         what, line = _in_schema(error, files[SCHEMA].decode())
         summary = f"not a JSON Schema: {what}"
-        findings.append(_error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
-        return None
+        return None, (*findings, _error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
 
 
 def _check_schema(patch: PatchVersion) -> None:

@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
@@ -18,6 +18,8 @@ DATA: Final = ("data", "stringData", "binaryData")
 """Fields of a Secret whose values are secret, regardless of their names."""
 _LONGEST: Final = 1024 * 1024
 """Length of the longest text that is parsed as a document."""
+_REMEMBERED: Final = 32 * 1024
+"""Length of the longest text that is remembered with what is shown of it."""
 _APPLIED: Final = ("last-applied-configuration", "/last-applied", "cattle.io/applied")
 """Suffixes of annotation names whose value is a copy of the whole object."""
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -74,7 +76,7 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
         inside: whether it is part of an object of a kind whose data is secret.
     """
     if isinstance(value, str):
-        return _text(value)
+        return _once(_text, value)
     if isinstance(value, Mapping):
         named = not _NAMED.isdisjoint(value) and _is_named(value)
         kind = value.get("kind")
@@ -145,9 +147,9 @@ def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = Fal
     """Hides the value of a field with that name; ``secret`` marks it as one regardless of the name."""
     if isinstance(value, str):
         if name.endswith(_APPLIED):
-            return _noted(value)
+            return _once(_noted, value)
         if name == LEDGER_NOTE:
-            return _held(value)
+            return _once(_held, value)
         secret = secret or (name.lower().endswith(_ROUTING) and _INTEGRATION.fullmatch(value) is not None)
     if secret or is_secret(name):
         if is_plain(name, value):
@@ -259,6 +261,21 @@ def _hidden_data(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _hidden_data(inner) for key, inner in value.items()}
     return value if value is None or value in (HIDDEN, CHANGED) else HIDDEN
+
+
+def _once(how: Callable[[str], str], text: str) -> str:
+    """Hides secrets in a text as ``how`` does, once for all objects, fields and findings with it."""
+    if len(text) > _REMEMBERED:
+        return how(text)
+    shown = _other(how, text)
+    return text if shown is None else shown
+
+
+@lru_cache(maxsize=4096)
+def _other(how: Callable[[str], str], text: str) -> str | None:
+    """Returns the text without its secrets; None if it has none: an equal text is another object."""
+    shown = how(text)
+    return None if shown is text else shown
 
 
 def _text(text: str) -> str:
