@@ -43,7 +43,7 @@ def problems(aws: Aws) -> Iterator[str]:
     yield from _versions(aws)
     yield from _tags(aws)
     if not aws.admins:
-        yield "admins is empty: nobody could do anything with the cluster"
+        yield "admins is empty, so nobody could use the cluster"
     for admin in aws.admins:
         if _ROLE.fullmatch(admin) is None:
             yield f"admins has {admin!r}: the ARN of a role or user is needed"
@@ -72,9 +72,9 @@ def _region(aws: Aws) -> Iterator[str]:
             did_you_mean(aws.region, sorted(known), 2)
             or "name one such as eu-central-1; a newer one needs a newer pulumi-aws"
         )
-        yield f"region is {aws.region!r}, which is no region of AWS that is known: {meant}"
+        yield f"region is {aws.region!r}, which is not a known AWS region: {meant}"
     elif (needed := partition_of(aws.region)) != aws.partition:
-        yield f"partition is {aws.partition}, and {aws.region} is of {needed}"
+        yield f"partition is {aws.partition}, but {aws.region} is in {needed}"
 
 
 def _versions(aws: Aws) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _versions(aws: Aws) -> Iterator[str]:
     if found is None:
         yield f"kubernetes is {aws.kubernetes!r}: EKS takes a version of the form 1.35, without a patch"
     elif int(found[1]) < OLDEST:
-        yield f"kubernetes is {aws.kubernetes}: EKS makes no cluster of it any more; set it to 1.{OLDEST} or newer"
+        yield f"kubernetes is {aws.kubernetes}: EKS no longer supports it; set it to 1.{OLDEST} or newer"
     if not is_cuda(aws.cuda):
         yield f"cuda is {aws.cuda!r}: a version of the form 12.4 is needed"
 
@@ -97,7 +97,7 @@ def _tags(aws: Aws) -> Iterator[str]:
 
 def _network(aws: Aws, *, region: bool) -> Iterator[str]:
     if bool(aws.zones) == bool(aws.subnets):
-        yield "either zones (of a new network) or subnets (of one that is there) are needed, and not both"
+        yield "set either zones (for a new network) or subnets (of an existing one), not both"
     elif len(set(aws.zones or aws.subnets)) < 2:
         yield "a control plane needs subnets in two zones at least"
     for subnet in aws.subnets:
@@ -117,7 +117,7 @@ def _network(aws: Aws, *, region: bool) -> Iterator[str]:
     for one in aws.public:
         try:
             if IPv4Network(one).prefixlen == 0:
-                yield f"public has {one}: that is everybody; name your networks"
+                yield f"public has {one}: that is everybody; set your networks"
         except ValueError as error:
             yield f"public has {one!r}: {error}"
 
@@ -125,7 +125,7 @@ def _network(aws: Aws, *, region: bool) -> Iterator[str]:
 def _access(access: Access) -> Iterator[str]:
     whose = f"{access.namespace}/{access.service_account}"
     if any(_KUBERNETES_NAME.fullmatch(name) is None for name in access[:2]):
-        yield f"access is of {whose!r}, which is no service account's name"
+        yield f"access is for {whose!r}, which is not a service account name"
     for prefix in (*access.read, *access.write):
         if not is_prefix(prefix):
             yield f"{whose} has the prefix {prefix!r}: letters, digits, dots, dashes, a slash at the end"

@@ -49,9 +49,9 @@ def numbers(group: NodeGroup) -> Iterator[str]:
         yield f"{name} has a disk of {group.disk} GiB: the machines' image has {SMALLEST_DISK}, container images more"
     for key, value in group.labels.items():
         if _LABEL.fullmatch(key) is None:
-            yield f"{name} has the label {key!r}: Kubernetes takes no such name; write it as in example.com/pool"
+            yield f"{name} has the label {key!r}: not a valid label key; write it like example.com/pool"
         elif _RESERVED.fullmatch(key) and not _KUBELETS.fullmatch(key):
-            yield f"{name} has the label {key}: nodes with it cannot join; use a domain of your own"
+            yield f"{name} has the label {key}: nodes with it cannot join; use your own domain"
         if _LABEL_VALUE.fullmatch(value) is None:
             yield (
                 f"{name} has the label {key!r} with {value!r}: up to 63 letters, digits, dots, dashes and underscores "
@@ -65,11 +65,11 @@ def cpu_types(group: NodeGroup) -> Iterator[str]:
     known = {one.value for one in ec2.InstanceType}
     for name in group.types:
         if name in gpus or (name in known and _WITH_GPUS.fullmatch(name)):
-            yield f"{group.name} has {name}, which has GPUs: make a group of gpus with it, and a type without GPUs here"
+            yield f"{group.name} has {name}, which has GPUs: use it in a group of gpus, and a type without GPUs here"
         elif name not in known:
-            meant = did_you_mean(name, sorted(known), 2) or "take one such as m7i.xlarge"
+            meant = did_you_mean(name, sorted(known), 2) or "use one such as m7i.xlarge"
             yield (
-                f"{group.name} has {name}, which is no machine type of AWS that is known: {meant}; "
+                f"{group.name} has {name}, which is not a known AWS machine type: {meant}; "
                 "a newer one needs a newer pulumi-aws"
             )
         elif _ARM.fullmatch(name):
@@ -91,11 +91,11 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
     for name in group.types:
         machine = known.get(name)
         if machine is None:
-            yield f"{group.name} has {name}, which is no GPU machine of AWS: {instead(name, known, 'types')}"
+            yield f"{group.name} has {name}, which is not an AWS GPU machine: {instead(name, known, 'types')}"
             continue
         if region and not may_be_in(machine, aws.region):
             near = ", ".join(near_regions("aws", aws.region, machine))
-            yield f"{group.name} has {name}, which AWS does not have in {aws.region}; the nearest: {near}"
+            yield f"{group.name} has {name}, which AWS does not offer in {aws.region}; similar: {near}"
         if _ARM.fullmatch(name):
             yield _arm(group, name)
             continue
@@ -106,7 +106,7 @@ def gpu_types(aws: Aws, group: NodeGroup, *, region: bool) -> Iterator[str]:
             yield f"{group.name} has {name}: it has {wrong[0]} ({wrong[1]})"
         needs = max(MEMORY_GB, machine.gpu.memory_gb) * GB_IN_GIB
         if machine.memory_gib is not None and machine.memory_gib <= needs:
-            yield f"{group.name} has {name}: {machine.memory_gib:g} GiB hold no worker, which needs {needs:.1f} GiB"
+            yield f"{group.name} has {name}: {machine.memory_gib:g} GiB of memory, but a worker needs {needs:.1f} GiB"
         if machine.vcpu is not None and machine.vcpu <= TRAINING_CPU:
             yield f"{group.name} has {name}: a worker needs {TRAINING_CPU} of {machine.vcpu} CPUs, Kubernetes some too"
 
@@ -119,5 +119,5 @@ def is_cuda(version: str) -> bool:
 def _arm(group: NodeGroup, name: str) -> str:
     return (
         f"{group.name} has {name}, whose processor is ARM, and its image is for x86_64: "
-        "take a type with Intel or AMD processors"
+        "use a type with Intel or AMD processors"
     )

@@ -31,15 +31,15 @@ def launch(file: Path, now: datetime | None = None) -> RemoteInstance:
     config = pulumi.Config()
     given = config.get("launched")
     if given is None:
-        raise pulumi.RunError(f"say when it is launched: {_LAUNCHED}")
+        raise pulumi.RunError(f"set the time of the launch: {_LAUNCHED}")
     try:
         launched = datetime.fromisoformat(given)
     except ValueError as error:
-        raise pulumi.RunError(f"launched is {given!r}, and no time such as 2026-11-22T09:30:00Z") from error
+        raise pulumi.RunError(f"launched is {given!r}, not a time such as 2026-11-22T09:30:00Z") from error
     try:
         job = job_from_json(read_text(file), launched, config.get("dataManifest") or "")
     except (OSError, ValueError) as error:
-        raise pulumi.RunError(f"{file.name} is not what modelyard remote --write makes: {error}") from error
+        raise pulumi.RunError(f"{file.name} was not written by modelyard remote --write: {error}") from error
     if launched.tzinfo is not None and job.deadline <= (now or datetime.now(UTC)):
         over = f"{job.deadline:%Y-%m-%dT%H:%M:%SZ}"
         raise pulumi.RunError(f"the job of {given} was over at {over}: pulumi destroy; to run it again, {_LAUNCHED}")

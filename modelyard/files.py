@@ -190,7 +190,7 @@ def _why(path: Path, error: OSError | ValueError) -> ReadError:
         case errno.ENOENT if os.path.islink(path):  # noqa: PTH114 (a name with a null byte is no error here)
             return ReadError(errno.ELOOP, "it is a link to nothing", path, "put a file there, or correct the link")
         case errno.ENOENT | errno.ENOTDIR:
-            return ReadError(number, "there is no such file", path, "add the file, or correct its path")
+            return ReadError(number, "the file does not exist", path, "add the file, or correct its path")
         case errno.ELOOP:
             return ReadError(number, "its links lead in a circle", path, "put a file there")
         case errno.ENXIO:

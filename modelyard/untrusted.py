@@ -161,7 +161,7 @@ class _Costs:
         if key in ("$dynamicRef", "$recursiveRef"):
             raise BadSchema(f"refers to {value}, which is outside the schema and is not read", _TO_DEFINITION, here)
         if key == "$id" and len(here) > 1:
-            raise BadSchema("has a part with an $id of its own", "leave it out", here)
+            raise BadSchema("has a part with its own $id", "leave it out", here)
         if key not in _NAMED or not isinstance(value, dict):
             return self.of(value, here)
         cost = _sum(self.of(inner, (*here, name)) for name, inner in value.items())

@@ -146,8 +146,8 @@ def load_library(root: Path) -> Library:
         with BUDGET.limit(SECONDS):
             _load_all(folder, root, patches, findings, at)
     except TimeUp:
-        summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; patches behind it are not known"
-        remedy = "take patches out, or make the patterns of their schemas shorter and their repetitions fewer"
+        summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; later patches are unknown"
+        remedy = "remove patches, or use shorter patterns with fewer repetitions in their schemas"
         findings.append(_error("PAT009", at[-1], summary, remedy))
         return Library(patches, tuple(findings), frozenset(locked))
     _compare_with_lock(patches, locked, lock_name, lines, findings)
@@ -334,7 +334,7 @@ def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         if key in meta and meta[key] not in choices:
             yield key, f"unknown {key} {plain(repr(meta[key]))}", remedy
     if meta.get("cluster") == "remote" and meta.get("mode") != "managed":
-        yield "cluster", "a patch for remote clusters has to own its objects", "add mode: managed"
+        yield "cluster", "a patch for remote clusters must own its objects", "add mode: managed"
     when = meta.get("when", {})
     if when != "listed" and not isinstance(when, dict):
         yield (
@@ -356,7 +356,7 @@ def _compare_with_lock(
         _error(
             "PAT003",
             lock_name,
-            f"released patch {name} is gone or broken",
+            f"released patch {name} is missing or broken",
             f"restore patches/{name}; a stack may pin it",
             lines[name],
         )

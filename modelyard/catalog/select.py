@@ -57,7 +57,7 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
     for index, choice in enumerate(stack.config.patches):
         wrong: tuple[str, str] | None = None
         if choice.name not in library.patches:
-            wrong = f"there is no patch {plain(choice.name)!r}", library.near(choice.name)
+            wrong = f"unknown patch {plain(choice.name)!r}", library.near(choice.name)
         elif choice.name in choices:
             wrong = f"patch {plain(choice.name)!r} is listed twice", "merge the two entries"
         else:
@@ -92,7 +92,7 @@ def select_for_job(
         ((index, one) for index, one in enumerate(stack.config.patches) if one.name == name), (-1, PatchChoice(name))
     )
     if name not in library.patches:
-        return None, (Finding("PAT001", Severity.ERROR, f"there is no patch {name!r}", remedy=library.near(name)),)
+        return None, (Finding("PAT001", Severity.ERROR, f"unknown patch {name!r}", remedy=library.near(name)),)
     patch = _version(library, choice, index, stack, findings)
     if patch is None:
         return None, tuple(findings)
@@ -155,11 +155,11 @@ def _draft(patch: PatchVersion) -> Finding:
     return Finding(
         "PAT018",
         Severity.WARNING,
-        f"patch {patch.id} is a draft: an apply takes what its files contain that day",
+        f"patch {patch.id} is a draft: an apply uses its current files",
         file=f"{patch.file}/{TEMPLATE}",
         line=1,
-        detail="patches.lock has no SHA-256 of it, so a later change of its files would go unnoticed",
-        remedy="modelyard patches --release, when it is ready",
+        detail="patches.lock has no SHA-256 of it, so later changes of its files are not detected",
+        remedy="run modelyard patches --release when it is ready",
     )
 
 
@@ -206,7 +206,7 @@ def _bind(
         why = "they are too large for its schema"
         if isinstance(error, TimeUp):
             why = f"its schema was not done {time_up()}"
-        findings.append(_unfit(patch, "its parameters", why, "make them fewer, or the schema simpler"))
+        findings.append(_unfit(patch, "its parameters", why, "use fewer parameters or a simpler schema"))
     else:
         findings += first(_misfits(patch, params, errors, index, sources, stack), whole=whole)
     return None
@@ -258,7 +258,7 @@ def _encrypted(patch: PatchVersion, name: str) -> Finding:
     return Finding(
         "PAT016",
         Severity.ERROR,
-        f"parameter {name} of patch {patch.id} is encrypted, and a plan shows what it renders",
+        f"parameter {name} of patch {patch.id} is encrypted, but a plan would show its rendered value",
         field=name,
         remedy="keep the value in a Kubernetes Secret and let the patch refer to it (secretKeyRef)",
     )
@@ -268,7 +268,7 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
     return Finding(
         "PAT012",
         Severity.ERROR,
-        f"{key} of patch {patch.id} asks for {plain(path)!r}, which no stack has",
+        f"{key} of patch {patch.id} has the unknown path {plain(path)!r}",
         field=key,
         file=f"{patch.file}/meta.yaml",
         remedy="use a dotted path of the stack file, such as rayWorker.memory (modelyard explain PAT012 lists them)",
@@ -293,7 +293,7 @@ def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Select
                 Finding(
                     "PAT009",
                     Severity.ERROR,
-                    f"patches {', '.join(circle)} each want to come after the other",
+                    f"patches {', '.join(circle)} are in a cycle of after or overrides",
                     file=f"{waiting[circle[0]].patch.file}/meta.yaml",
                     remedy="remove one of their after or overrides entries",
                 )

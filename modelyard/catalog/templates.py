@@ -26,7 +26,7 @@ BUDGET = TimeBudget(total=20.0, refill=0.02)
 """Shared limit for all templates of a run, and the schemas of their parameters."""
 _MANY = 1000
 """Number of items in a parameter at which even a correct template may become too large."""
-_FEWER = "make them fewer: let jobs share a resource, or divide the stack; or let the template write less for each"
+_FEWER = "let jobs share a resource, split the stack, or render less per item"
 _HEADER = re.compile(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
@@ -94,7 +94,7 @@ def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str,
             text = _text(patch, file, source, params)
             return Rendered((), (text,)) if isinstance(text, Finding) else _read(patch, file, source, text, make)
     except TimeUp:
-        remedy = _FEWER if _long(params) else "look for a loop that does not end"
+        remedy = _FEWER if _long(params) else "look for an endless loop"
         finding = _error("PAT006", patch, file, f"was still rendering {time_up()}{_long(params)}", 0, remedy)
         return Rendered((), (finding,))
 
@@ -200,13 +200,11 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
         remedy = "print text, numbers, lists or mappings; a method needs its parentheses"
         return _error("PAT005", patch, file, f"cannot be rendered: {error}", line, remedy)
     except OverflowError as error:
-        return _error(
-            "PAT006", patch, file, f"asks for too much: {error}", _template_line(error), "use a smaller number"
-        )
+        return _error("PAT006", patch, file, f"exceeds a limit: {error}", _template_line(error), "use a smaller number")
     except (TooLarge, MemoryError):
         # If one operation is too large, the template is at fault, however small its input is.
         given = _long(params) if environment().left < 0 or size > MAX_MADE else ""
-        most = f"makes more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
+        most = f"produces more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
         return _error("PAT006", patch, file, most, 0, _FEWER if given else "look for a loop that grows")
     except jinja2.TemplateSyntaxError as error:
         return _error(

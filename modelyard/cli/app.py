@@ -28,16 +28,16 @@ class Verb(NamedTuple):
 
 VERBS: dict[str, Verb] = {
     "plan": Verb("plan", "show what would change in one or more stacks"),
-    "show": Verb("show", "show what a stack asks for, or a saved plan"),
+    "show": Verb("show", "show what a stack requests, or a saved plan"),
     "check": Verb("check", "show only findings, for CI"),
     "diff": Verb("diff", "show a unified diff of each target"),
     "render": Verb("render", "write the rendered patches as files"),
     "blame": Verb("blame", "trace a field to its patches, owners and line"),
     "preview": Verb("preview", "show what a branch changes in every stack"),
-    "promote": Verb("promote", "propose the edit that brings a stack up to another"),
+    "promote": Verb("promote", "propose the edit that copies settings of a stack to another"),
     "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
     "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
-    "ledger": Verb("ledger", "show what patched fields were before, and go back to"),
+    "ledger": Verb("ledger", "show the earlier values of patched fields, for an undo"),
     "drift": Verb("drift", "compare what is live with what was applied"),
     "record": Verb("record", "record the live platform for offline plans"),
     "gpus": Verb("gpus", "show which GPUs are supported, or with --live who uses them"),
@@ -75,7 +75,7 @@ class Parser(ArgumentParser):
 
 def global_options(parser: ArgumentParser) -> None:
     """Adds the options that stand before or after the verb."""
-    parser.add_argument("-C", dest="directory", metavar="DIR", help="work in the project of this folder")
+    parser.add_argument("-C", dest="directory", metavar="DIR", help="use the project in this folder")
     parser.add_argument(
         *COLOUR,
         dest="colour",
@@ -138,7 +138,9 @@ def _ended(words: list[str]) -> int:
     # A short run makes many values and few cycles; the default collection of cycles takes a fifth of its time.
     gc.set_threshold(100_000, 50, 1000)
     if sys.stdout is None:
-        return _stopped(Stop(Exit.USAGE, "standard output is closed", "send it to /dev/null if nobody reads it"), ())
+        return _stopped(
+            Stop(Exit.USAGE, "standard output is closed", "redirect it to /dev/null if you do not need it"), ()
+        )
     try:
         code = int(_run(words))
         sys.stdout.flush()
@@ -190,7 +192,7 @@ def _remedy(error: OSError) -> str:
         case errno.EROFS:
             return "make its file system writable, or work on a copy of the project"
         case errno.ELOOP:
-            return "replace the symbolic link by a file or folder of its own"
+            return "replace the symbolic link with a file or folder"
         case _:
             return str(getattr(error, "remedy", "check the path and its permissions"))
 
@@ -205,7 +207,7 @@ def _run(words: list[str]) -> int:
 
         close = nearest(name, VERBS)
         remedy = f"did you mean modelyard {close}?" if close else "modelyard --help lists the verbs"
-        raise Stop(Exit.USAGE, f"there is no verb {name!r}", remedy)
+        raise Stop(Exit.USAGE, f"unknown verb {name!r}", remedy)
     args = verb_parser(name).parse_args([*before, *after])
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
     code: int = module.run(args)

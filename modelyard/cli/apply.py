@@ -77,7 +77,7 @@ def _agreed_plan(args: Namespace, root: Path) -> Plan:
     if plan.blocked:
         raise Stop(Exit.FINDINGS, "the plan has errors; nothing was changed", "", plan.findings if args.json else ())
     if approved is None and not _agreed(args, plan):
-        raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
+        raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
     return plan
 
 
@@ -122,7 +122,7 @@ def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:
 
     lines = plan_text(plan, style_for(args, stream), next_step=False)
     if plan.drains and (args.no_drain or drain_is_off()):
-        lines += ["nothing waits for running jobs: " + ("--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set")]
+        lines += ["not waiting for running jobs: " + ("--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set")]
     return lines
 
 
@@ -139,5 +139,7 @@ def show(lines: Iterable[str]) -> None:
     except BrokenPipeError:
         to_nowhere(sys.stdout)
         raise Stop(
-            Exit.USAGE, "nobody reads the plan; nothing was changed", "read it to its end, or write it to a file"
+            Exit.USAGE,
+            "the output of the plan was closed; nothing was changed",
+            "read it to the end, or write it to a file",
         ) from None

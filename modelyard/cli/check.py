@@ -141,7 +141,7 @@ def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
     words = tally(checked.findings)
     return [
         *findings_text(shown, style),
-        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'nothing is wrong'}",
+        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'no findings'}",
     ]
 
 
@@ -199,7 +199,7 @@ def wanted_formats(args: Namespace) -> Wanted:
         known = chosen or _BY_ENDING.get(path.suffix.lower())
         if known is None:
             remedy = f"end its name in {', '.join(_BY_ENDING)}, or give --format"
-            raise Stop(Exit.USAGE, f"nothing says the format of {name}", remedy)
+            raise Stop(Exit.USAGE, f"the format of {name} is unknown", remedy)
         files.append((known, path))
     return Wanted("github" if form == "github" else "text", tuple(files))
 

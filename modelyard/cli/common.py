@@ -41,7 +41,7 @@ def verbose_option(parser: ArgumentParser) -> None:
 
 def json_option(parser: ArgumentParser) -> None:
     """Adds the option for machine-readable output."""
-    parser.add_argument("--json", action="store_true", help="print JSON (modelyard schema has its form)")
+    parser.add_argument("--json", action="store_true", help="print JSON (its schema: modelyard schema)")
 
 
 def project_root(args: Namespace) -> Path:
@@ -74,10 +74,10 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
         return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
     if not names:
         have = ", ".join(sorted(known)) or "none"
-        raise Stop(Exit.USAGE, "no stack was named", f"name one of {have}, or give --all")
+        raise Stop(Exit.USAGE, "no stack was given", f"name one of {have}, or give --all")
     missing = [name for name in names if name not in known]
     if missing:
-        raise Stop(Exit.USAGE, f"there is no stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
+        raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
     return {name: known[name] for name in dict.fromkeys(names)}
 
 
@@ -92,7 +92,7 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
         (name,) = known
     if name is None:
         raise Stop(
-            Exit.USAGE, "no stack was named", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
+            Exit.USAGE, "no stack was given", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
         )
     (path,) = stack_files(root, [name], False).values()
     stack, findings = load(path, shown(root, path), root)

@@ -35,10 +35,10 @@ def run(args: Namespace) -> Exit:
         (path,) = stack_files(root, [args.stack], False).values()
         need_engine()
         if not args.yes and not _agreed(args.stack):
-            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes where nobody can answer")
+            raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
         contexts, lost = _look(root, args.stack, path)
         if lost and not args.yes and not agreed("Those jobs are lost.\n"):
-            raise Stop(Exit.USAGE, "nothing was changed", "let the jobs end, or answer yes")
+            raise Stop(Exit.USAGE, "nothing was changed", "wait until the jobs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine import destroy
 
@@ -97,8 +97,8 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     if left:
         raise Stop(
             Exit.STALE,
-            f"the engine has lost sight of {', '.join(left)}, which {name} made; a destroy would leave that behind",
-            f"run modelyard apply {name}, which takes it up again, then destroy",
+            f"the engine's state lacks {', '.join(left)}, which {name} created, so a destroy would leave them behind",
+            f"run modelyard apply {name}, which adds them again, then destroy",
         )
     return {far: context for far, (context, _) in clusters.items()}, lost
 
@@ -137,7 +137,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
         except ClusterError as error:
             there = f" on {far}" if far else ""
             what = "keep the queues" if queued else "are lost" if goes else "go on"
-            sys.stderr.write(f"which runs {what}{there} is not known: {safe(error.summary)}\n")
+            sys.stderr.write(f"it is unknown which runs {what}{there}: {safe(error.summary)}\n")
             continue
         for run in runs:
             if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
@@ -145,16 +145,21 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     if held := fates["holds"]:
         remote = ", with --remote RESOURCE on a remote cluster" if len(places) > runs_here else ""
         text = (
-            f"Still running: {few(held)}. Queues go when what holds their quota has ended; the engine waits for that, "
-            f"ten minutes at most. modelyard job cancel {stack.name} RUN ends a run{remote}."
+            f"Still running: {few(held)}. Queues are deleted once the runs that hold their quota have ended; "
+            f"the engine waits "
+            f"up to ten minutes for that. modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         _report(text)
     if stays := fates["stays"]:
         _report(
-            f"Not stopped, as they are in no queue: {few(stays)}. modelyard job cancel {stack.name} RUN ends a run."
+            f"Not stopped, because they are in no queue: {few(stays)}. modelyard job cancel {stack.name} RUN "
+            f"ends a run."
         )
     if lost := fates["lost"]:
-        _report(f"Deleted with their namespace: {few(lost)}. What they have not written elsewhere is lost, logs too.")
+        _report(
+            f"Deleted with their namespace: {few(lost)}. Results that they have not saved elsewhere, and their "
+            f"logs, are lost."
+        )
     return bool(lost)
 
 
@@ -194,7 +199,9 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
         if annotations_of(body).get(MODE_ANNOTATION) != "managed"
     ]
     if stay:
-        text = f"KEDA lets go of {' and '.join(stay)}. So they stay until somebody sets another number: kubectl scale."
+        text = (
+            f"KEDA stops scaling {' and '.join(stay)}. Their pods stay until you change the number with kubectl scale."
+        )
         _report(safe(text))
 
 
@@ -204,8 +211,8 @@ def _report(text: str) -> None:
 
 def _agreed(name: str) -> bool:
     question = (
-        f"Destroying {safe(name)} deletes what it made and puts back what it patched: every field to the value and\n"
-        "the owners that it had before, or away. What others have set since stays as it is: modelyard ledger.\n"
+        f"Destroying {safe(name)} deletes what it created and restores what it patched: every field returns\n"
+        "to its earlier value and owners, or is removed. Later changes by others stay: see modelyard ledger.\n"
     )
     if not sys.stdin.isatty():
         sys.stderr.write(question)

@@ -21,7 +21,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
     parser.add_argument(
-        "--all", action="store_true", help="every stack of the project, also stacks that were never applied"
+        "--all", action="store_true", help="every stack of the project, including stacks that were never applied"
     )
     json_option(parser)
 
@@ -83,8 +83,8 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
     for name, there in applied.remotes.items():
         of = nothing._replace(context=contexts.get(name), remote=name)
         if contexts.get(name) is None:
-            reason = "the stack file has no such remote cluster any more"
-            remedy = f"modelyard apply {stack.name} deletes what it made there"
+            reason = "the stack file no longer has this remote cluster"
+            remedy = f"modelyard apply {stack.name} deletes what it created there"
             yield of._replace(state="unknown", cluster=there.cluster, reason=reason, remedy=remedy)
         else:
             yield _drift(stack, there, of)
@@ -98,7 +98,7 @@ def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackD
     from modelyard.plan.drift import compare
 
     if not applied.targets:
-        return nothing._replace(cluster=applied.cluster, reason="nothing is applied")
+        return nothing._replace(cluster=applied.cluster, reason="the stack was never applied")
     try:
         cluster, live = present(connect(nothing.context), (one.key for one in applied.targets))
     except ClusterError as error:

@@ -23,10 +23,10 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "a finding of severity error, drift, a list without a lock, a run refused or without a log",
+    Exit.FINDINGS: "a finding of severity error, drift, a list without a lock, a rejected run, or a run without logs",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "cluster, engine, tool, package index or Prometheus server not reachable",
-    Exit.STALE: "the plan is stale: inputs or starting state have changed",
+    Exit.STALE: "the plan is stale: its inputs or starting state have changed",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
     Exit.INTERNAL: "an internal error of modelyard",
 }

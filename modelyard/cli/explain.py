@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("code", nargs="?", metavar="CODE", help="such as GPU001; none lists all codes")
+    parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as GPU001 (default: list all codes)")
     base_option(parser)
     json_option(parser)
 
@@ -42,7 +42,7 @@ def run(args: Namespace) -> Exit:
     code = args.code.upper()
     if code not in known:
         remedy = did_you_mean(code, known, 3) or "modelyard explain lists all codes"
-        raise Stop(Exit.USAGE, f"there is no finding code {args.code!r}", remedy)
+        raise Stop(Exit.USAGE, f"unknown finding code {args.code!r}", remedy)
     if args.json:
         _print({"formatVersion": 1, "code": code, "title": known[code].title, "markdown": known[code].body})
     else:

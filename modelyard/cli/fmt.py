@@ -21,7 +21,7 @@ from modelyard.stack.yaml.formatting import Formatted
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders (default: the whole project)")
-    parser.add_argument("--check", action="store_true", help="change nothing; end with 1 when something would change")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if something would change")
     parser.add_argument("--diff", action="store_true", help="change nothing; show what would change")
 
 
@@ -85,10 +85,10 @@ def _wanted(root: Path, names: Sequence[str]) -> list[File]:
         elif path in known:
             wanted[path] = known[path]
         elif path.exists():
-            remedy = "it formats stacks/Pulumi.<stack>.yaml and the files of patches/<name>/<version>/"
+            remedy = "fmt formats stacks/Pulumi.<stack>.yaml and the files of patches/<name>/<version>/"
             raise Stop(Exit.USAGE, f"{name} is neither a stack file nor a file of a patch", remedy)
         else:
-            raise Stop(Exit.USAGE, f"there is no {name}", "paths are relative to the present folder")
+            raise Stop(Exit.USAGE, f"{name} does not exist", "paths are relative to the current folder")
     return sorted(wanted.values(), key=lambda file: file.shown)
 
 
@@ -108,7 +108,7 @@ def _all(root: Path) -> Iterator[File]:
     released, unclear = read_lock(folder)
     if unclear:
         summary = f"line {unclear[0]} of {PATCHES_FOLDER}/{LOCK_FILE} is not a lock line"
-        raise Stop(Exit.USAGE, f"{summary}, so it is not known which versions are released", "restore the file")
+        raise Stop(Exit.USAGE, f"{summary}, so the released versions are unknown", "restore the file")
     patches = [path for path in list_folder(folder, root) if path.name[0] not in "._" and path.is_dir()]
     for version in (path for patch in patches for path in list_folder(patch, root) if path.name[0] == "v"):
         name = f"{version.parent.name}/{version.name}"
@@ -218,7 +218,7 @@ def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
             continue
         if problem.harmless:
             where = f"{file.shown}:{problem.line}" if problem.line else file.shown
-            sys.stderr.write(safe(f"{where} is left as it is: {problem.message}") + "\n")
+            sys.stderr.write(safe(f"{where} is not changed: {problem.message}") + "\n")
             continue
         finding = Finding(problem.code, Severity.ERROR, problem.message, stack=file.stack, file=file.shown)
         findings.append(finding._replace(line=problem.line, column=problem.column, remedy=problem.remedy))

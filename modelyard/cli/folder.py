@@ -143,13 +143,13 @@ def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | 
     if earlier is None:
         raise Stop(
             Exit.USAGE,
-            f"{path} cannot be used: not made by modelyard, and in the way",
+            f"{path} exists and was not written by modelyard",
             "move it away, or write to another folder with --out; nothing was written",
         )
     raise Stop(
         Exit.USAGE,
         f"{path} was changed since modelyard wrote it",
-        "keep the change elsewhere and delete the file, or write to another folder with --out; nothing was written",
+        "save the change elsewhere and delete the file, or write to another folder with --out; nothing was written",
     )
 
 
@@ -210,8 +210,8 @@ def _open(name: str, flags: int, at: int, path: Path) -> int:
             if stat.S_ISLNK(os.stat(name, dir_fd=at, follow_symlinks=False).st_mode):
                 raise Stop(
                     Exit.USAGE,
-                    f"{path} is a symbolic link; modelyard writes no generated files through links",
-                    "replace the link by a folder or file of its own, or give the folder that it leads to with --out; "
+                    f"{path} is a symbolic link, through which modelyard does not write",
+                    "replace the link with a folder or file, or give the folder that it leads to with --out; "
                     "nothing was written",
                 ) from None
         error.filename = str(path)
@@ -228,7 +228,7 @@ def _content(base: Path, place: _Place) -> bytes | None:
         return None
     except ReadError as error:
         remedy = "move it away; nothing was written"
-        raise Stop(Exit.USAGE, f"{path} is in the way: {error.reason}", remedy) from None
+        raise Stop(Exit.USAGE, f"{path} cannot be replaced: {error.reason}", remedy) from None
 
 
 def _stage(base: Path, place: _Place, text: str, staged: dict[_Place, _Place], made: list[Path]) -> _Place:

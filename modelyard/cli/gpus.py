@@ -49,7 +49,9 @@ def run(args: Namespace) -> Exit:
     if args.live is not None:
         if args.gpu or args.supported:
             raise Stop(
-                Exit.USAGE, "GPUs are of the table, and --live shows a cluster", "give one of them: --live STACK"
+                Exit.USAGE,
+                "GPU arguments belong to the table, but --live shows a cluster",
+                "give one of them: --live STACK",
             )
         from modelyard.cli.gpus_live import run as run_live
 
@@ -73,7 +75,7 @@ def run(args: Namespace) -> Exit:
                 case Ambiguous(_, gpus):
                     wanted |= {gpu.id for gpu in gpus}
                 case _:
-                    raise Stop(Exit.USAGE, f"there is no GPU {name!r} in the table", near_gpus(name))
+                    raise Stop(Exit.USAGE, f"unknown GPU {name!r}", near_gpus(name))
         rows = tuple(row for row in rows if row.id in wanted)
     if args.supported:
         rows = tuple(row for row in rows if row.supported == "yes")

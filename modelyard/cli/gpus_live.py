@@ -34,11 +34,11 @@ def run(args: Namespace) -> Exit:
     view = pool_view(objects, stack.config, usage, now)
     if args.team is not None:
         if args.team not in (known := {*view.teams, *(team.name for team in stack.config.teams)}):
-            raise Stop(Exit.USAGE, f"there is no team {args.team!r}", instead(args.team, known, "teams"))
+            raise Stop(Exit.USAGE, f"unknown team {args.team!r}", instead(args.team, known, "teams"))
         view = view.of_team(args.team)
     if args.node is not None:
         if args.node not in (names := {one.name for one in view.nodes}):
-            raise Stop(Exit.USAGE, f"there is no GPU node {args.node!r}", instead(args.node, names, "GPU nodes"))
+            raise Stop(Exit.USAGE, f"the cluster has no GPU node {args.node!r}", instead(args.node, names, "GPU nodes"))
         view = view.of_node(args.node)
     asked = Asked(stack.name, now, usage, args.nodes)
     if args.json:

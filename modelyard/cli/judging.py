@@ -54,7 +54,9 @@ def policy_options(parser: ArgumentParser) -> None:
 def base_option(parser: ArgumentParser) -> None:
     """Adds ``policy_options``, and ``--base`` for verbs that compare nothing."""
     parser.add_argument(
-        "--base", metavar="REF", help="run the Python rules of this commit, such as origin/main, not this project's own"
+        "--base",
+        metavar="REF",
+        help="run the Python rules of this commit, such as origin/main, instead of this project's",
     )
     policy_options(parser)
 
@@ -78,7 +80,7 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
 
     try:
         with (
-            ended_by_signal("the run was stopped; nothing is left of the other commit"),
+            ended_by_signal("the run was stopped; its temporary files were removed"),
             earlier(root, args.base) as found,
         ):
             yield Judging(True, found.root, found)

@@ -54,7 +54,7 @@ def _recorded(root: Path, name: str) -> ClusterState:
 
     state, findings = load_recorded(root, name)
     if state is None:
-        raise Stop(Exit.USAGE, f"{name} has no recorded platform that can be read", "", findings)
+        raise Stop(Exit.USAGE, f"{name} has no readable recorded platform", "", findings)
     return state._replace(held=_held(root, name))
 
 

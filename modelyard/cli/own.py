@@ -31,7 +31,7 @@ def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
         if _among_own(root, real) or (real.parent == stacks and (stacks != _real(root) or stack_of(real.name))):
             raise Stop(
                 Exit.USAGE,
-                f"{file} is among the files that the project is made of; outputs are not written there",
+                f"{file} is a file of the project; outputs cannot replace it",
                 "name another file",
             )
 
@@ -54,7 +54,7 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
         if folder == stacks or _among_own(root, folder):
             raise Stop(
                 Exit.USAGE,
-                f"{folder} has files that the project is made of; generated files are not written there",
+                f"{folder} has files of the project; generated files cannot go there",
                 "name another folder",
             )
 

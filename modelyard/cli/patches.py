@@ -12,7 +12,7 @@ from modelyard.findings import Finding
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one patch: its parameters and where they come from")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show one patch with its parameters and their sources")
     parser.add_argument("--release", action="store_true", help="add the versions that are not in patches.lock yet")
     json_option(parser)
 
@@ -27,7 +27,7 @@ def run(args: Namespace) -> Exit:
     if args.release:
         return _release(root)
     if args.name is not None and args.name not in library.patches:
-        raise Stop(Exit.USAGE, f"there is no patch {args.name!r}", library.near(args.name), library.findings)
+        raise Stop(Exit.USAGE, f"unknown patch {args.name!r}", library.near(args.name), library.findings)
     style = style_for(args, sys.stdout)
     if args.json:
         from modelyard.report.json import json_text
@@ -58,7 +58,7 @@ def _release(root: Path) -> Exit:
     }
     if fresh:
         write_atomically(folder / LOCK_FILE, lock_text(locked | fresh), within=root)
-    say([f"released {name}" for name in sorted(fresh)] or ["every version is released already"])
+    say([f"released {name}" for name in sorted(fresh)] or ["every version is already released"])
     return Exit.FINE
 
 

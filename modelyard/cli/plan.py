@@ -66,7 +66,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
     parser.add_argument("--out", metavar="FILE", help="save the plan for modelyard apply --plan FILE (one stack)")
     parser.add_argument(
-        "--detailed-exitcode", action="store_true", help="end with 5 when changes are pending and nothing is wrong"
+        "--detailed-exitcode", action="store_true", help="exit code 5 if changes are pending and no finding is an error"
     )
     base_option(parser)
     json_option(parser)

@@ -34,12 +34,10 @@ def configure(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write to a file instead; its ending (.md, .html, .json, .txt) says the format unless --format does "
-        "(repeatable: all are made of one preview)",
+        help="write to a file instead; its ending (.md, .html, .json, .txt) selects the format unless --format does "
+        "(repeatable: all show one preview)",
     )
-    parser.add_argument(
-        "--report-url", default="", metavar="URL", help="where the full report can be read, for markdown"
-    )
+    parser.add_argument("--report-url", default="", metavar="URL", help="URL of the full report, for markdown")
     parser.add_argument(
         "--limit",
         type=int,
@@ -47,7 +45,7 @@ def configure(parser: ArgumentParser) -> None:
         help="most characters of the markdown (default 65000, what GitHub takes; at least 4000 and the length of URL)",
     )
     parser.add_argument(
-        "--detailed-exitcode", action="store_true", help="end with 5 when a stack changes and nothing is wrong"
+        "--detailed-exitcode", action="store_true", help="exit code 5 if a stack changes and no finding is an error"
     )
 
 
@@ -61,7 +59,7 @@ def run(args: Namespace) -> Exit:
         refuse_own_files(root, (path for _, path in wanted if path is not None))
     _check_comment(args)
     # The other commit is checked out on disk; remove it however the run ends.
-    with ended_by_signal("preview was stopped; nothing is left of the other commit"):
+    with ended_by_signal("preview was stopped; its temporary files were removed"):
         found = _previewed(root, args)
     for form, path in wanted:
         text = _text(found, form, args, to_screen=path is None)
@@ -98,7 +96,7 @@ def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
         if known is None:
             raise Stop(
                 Exit.USAGE,
-                f"nothing says the format of {name}",
+                f"the format of {name} is unknown",
                 f"end its name in {', '.join(_BY_ENDING)}, or give --format",
             )
         found.append((known, path))
@@ -119,13 +117,13 @@ def _check_comment(args: Namespace) -> None:
         address = urlsplit("")
     if args.report_url and not (address.scheme in ("http", "https") and address.netloc):
         raise Stop(
-            Exit.USAGE, f"--report-url {args.report_url!r} is no web address", "begin it with https:// or http://"
+            Exit.USAGE, f"--report-url {args.report_url!r} is not a web address", "begin it with https:// or http://"
         )
     smallest = least(args.report_url)
     if (LIMIT if args.limit is None else args.limit) < smallest:
         given = "the default" if args.limit is None else f"--limit {args.limit}"
-        remedy = f"allow at least {smallest} characters, or give a shorter --report-url"
-        raise Stop(Exit.USAGE, f"{given} is too little: the summary may need {smallest} characters", remedy)
+        remedy = f"set at least {smallest}, or use a shorter --report-url"
+        raise Stop(Exit.USAGE, f"{given} is too small: the summary may need {smallest} characters", remedy)
 
 
 def _text(preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:

@@ -22,7 +22,7 @@ from modelyard.stack.yaml.document import parse
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("source", metavar="SOURCE", help="name of the stack that is ahead, such as dev")
-    parser.add_argument("target", metavar="TARGET", help="name of the stack to bring up to it, such as staging")
+    parser.add_argument("target", metavar="TARGET", help="name of the stack to update, such as staging")
     parser.add_argument(
         "--take", action="append", default=[], metavar="SETTING", help="take this setting or section too (repeatable)"
     )
@@ -95,11 +95,11 @@ def _known(names: list[str]) -> None:
     known = settings()
     for name in names:
         if name.partition(".")[0] in DECISIONS:
-            remedy = "look at it again for this environment, and write it there by hand"
-            raise Stop(Exit.USAGE, f"{name!r} is a decision about one environment: it always stays", remedy)
+            remedy = "decide again for this stack, and edit its stack file by hand"
+            raise Stop(Exit.USAGE, f"{name!r} is a decision about one stack, so a promotion never copies it", remedy)
         if name not in known:
             remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"
-            raise Stop(Exit.USAGE, f"there is no setting {name!r}", remedy)
+            raise Stop(Exit.USAGE, f"unknown setting {name!r}", remedy)
 
 
 def _print(

@@ -12,7 +12,7 @@ def agreed(question: str) -> bool:
     A signal ends the wait at any time. A plain read would notice a signal that arrives between question and read only
     after the next line, so this waits for a line or a signal.
     """
-    sys.stderr.write(f"{question}Only yes counts: ")
+    sys.stderr.write(f"{question}Type yes to continue: ")
     sys.stderr.flush()
     if not getattr(sys.stderr, "heard", True):
         return False  # nobody can agree to a question they cannot read

@@ -25,12 +25,12 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
     parser.add_argument("--all", action="store_true", help="every stack of the project")
-    parser.add_argument("--context", metavar="NAME", help="another context of the kubeconfig than the stack's")
+    parser.add_argument("--context", metavar="NAME", help="use this context of the kubeconfig instead of the stack's")
 
 
 def run(args: Namespace) -> Exit:
     """Reads the cluster and writes stacks/recorded/<stack>/."""
-    with ended_by_signal("record was stopped; every recorded platform is whole, the earlier one or the new one"):
+    with ended_by_signal("record was stopped; every recorded platform is complete, either old or new"):
         root = project_root(args)
         for name, path in stack_files(root, args.stacks, args.all).items():
             say(_record(root, name, path, args.context))
@@ -57,7 +57,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
             said.append(_write(root, stack, shown_as, taken))
             if taken.unread:
                 lists = " or ".join(taken.unread)
-                sys.stderr.write(f"these credentials may not list {safe(lists)}: the recording has none of them\n")
+                sys.stderr.write(f"these credentials may not list {safe(lists)}, so the recorded platform has none\n")
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     return said + list(_forgotten(root, stack))
@@ -77,7 +77,7 @@ def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
         if not kept:
             name = recorded_name(stack.name, remote)
             forget_recorded(root, name)
-            yield safe(f"{name}: nothing of {stack.name} is there any more; its recording is removed")
+            yield safe(f"{name}: the cluster has nothing of {stack.name} any more; its recorded platform is removed")
 
 
 def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tuple[str, Client, tuple[ObjectKey, ...]]]":

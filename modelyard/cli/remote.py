@@ -64,7 +64,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(remote_document(stack.name, stack.file, made))])
     elif not made:
-        say([f"{args.stack} has no remote resources: remote in one of modelyard:resources makes it one"])
+        say([f"{args.stack} has no remote resources; set remote in a resource of modelyard:resources"])
     else:
         say(remote_text(stack.name, made, style_for(args, sys.stdout)))
     say_errors(wrong, args)
@@ -100,7 +100,7 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
             *(one.name for one in remote),
             *(job for job, on in of_job.items() if on in {one.name for one in remote}),
         }
-        raise Stop(Exit.USAGE, f"there is no remote resource and no job on one {name!r}", instead(name, known, "names"))
+        raise Stop(Exit.USAGE, f"{name!r} is neither a remote resource nor a job on one", instead(name, known, "names"))
     return found
 
 

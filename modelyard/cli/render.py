@@ -41,7 +41,7 @@ def configure(parser: ArgumentParser) -> None:
         choices=("vendor", "kustomize"),
         default="vendor",
         help="vendor: one file a patch, in order; kustomize: a base and patches that build to the plan; "
-        "a remote cluster has a folder of its own",
+        "each remote cluster has its own folder",
     )
     parser.add_argument(
         "--as-printed",
@@ -125,8 +125,8 @@ def _report_left(shown: Sequence[Rendered]) -> None:
         from modelyard.stack.words import plural
 
         sys.stderr.write(
-            f"{plural(left, 'object')} of the plan {'is' if left == 1 else 'are'} made whole, not patched, and in none "
-            "of these files: --format kustomize has them\n"
+            f"{plural(left, 'object')} of the plan {'is' if left == 1 else 'are'} created, not patched, and not in "
+            "these files; --format kustomize includes them\n"
         )
 
 

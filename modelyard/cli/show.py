@@ -51,7 +51,7 @@ def _stack(args: Namespace) -> Exit:
     root = project_root(args)
     known = {found.name: found.path for found in discover(root)}
     if args.what not in known:
-        summary = f"there is neither a stack nor a file {args.what!r}"
+        summary = f"neither a stack nor a file is named {args.what!r}"
         raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + " modelyard plan STACK --out FILE saves a plan.")
     path = known[args.what]
     stack, findings = load(path, shown(root, path), root)

@@ -38,7 +38,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(size_document(stack.name, stack.file, resources))])
     elif not resources:
-        say([f"{args.stack} has no jobs and no resources: modelyard:jobs and modelyard:resources list them"])
+        say([f"{args.stack} has no jobs and no resources; add them under modelyard:jobs and modelyard:resources"])
     else:
         say(size_text(stack.name, resources, style_for(args, sys.stdout)))
     say_errors(wrong, args)
@@ -51,6 +51,6 @@ def _named(resources: Sequence[Sized], name: str) -> tuple[Sized, ...]:
     found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
     if not found:
         known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
-        remedy = did_you_mean(name, known) or f"there are {', '.join(dict.fromkeys(known)) or 'none'}"
-        raise Stop(Exit.USAGE, f"there is no resource and no sized job {name!r}", remedy)
+        remedy = did_you_mean(name, known) or f"known names: {', '.join(dict.fromkeys(known)) or 'none'}"
+        raise Stop(Exit.USAGE, f"{name!r} is neither a resource nor a sized job", remedy)
     return tuple(found)

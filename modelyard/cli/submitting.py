@@ -65,7 +65,7 @@ def not_taken(refusal: "Refusal") -> Stop:
     remedy = "correct what it names, or ask the cluster's administrator"
     if refusal.why == "rights":
         remedy = "ask for this right: examples/rbac/jobs.yaml has what jobs need"
-    return Stop(Exit.FINDINGS, f"the cluster does not take it: {refusal.message}", f"{remedy}; nothing was made")
+    return Stop(Exit.FINDINGS, f"the cluster rejects it: {refusal.message}", f"{remedy}; nothing was submitted")
 
 
 def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> Exit:
@@ -80,7 +80,7 @@ def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> E
     from modelyard.report.job import rendered_document, rendered_text
 
     if not made.objects:
-        raise Stop(Exit.FINDINGS, "there is nothing to print", "", [one for one in made.findings if one.blocks])
+        raise Stop(Exit.FINDINGS, "nothing to print", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     if args.json:
         from modelyard.report.json import json_text

@@ -36,7 +36,7 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
             pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
             workloads, unread = workloads_in(client, {run.namespace})
         except ClusterError as error:
-            sys.stderr.write(f"worker cluster {name} was not looked at: {safe(error.summary)}\n")
+            sys.stderr.write(f"worker cluster {name} was not read: {safe(error.summary)}\n")
             continue
         found[name] = FarObjects(None if unread else tuple(workloads), tuple(pods))
     return found
@@ -66,9 +66,9 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
             (),
             Stop(
                 Exit.FINDINGS,
-                f"{run.name} has {run.state} in {_names(run.clusters)}, and Kueue deletes a run's pods there as soon "
-                "as it has ended, their logs with them",
-                "read along while a run lasts, with --follow, or have the logs of that cluster collected",
+                f"{run.name} has {run.state} in {_names(run.clusters)}, where Kueue deletes pods and "
+                "their logs as soon as a run ends",
+                "follow the log while a run is active, with --follow, or collect the logs of that cluster",
             ),
         )
     from modelyard.cluster.connection import connect
@@ -86,9 +86,9 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
     if unknown := _names(name for name in run.clusters if name not in contexts):
         hidden = Stop(
             Exit.FINDINGS,
-            f"{run.name} runs in {unknown}, and its pods and logs are there",
-            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there; so "
-            f"does this command once workerClusters of the stack has a context for {unknown}",
+            f"{run.name} runs in {unknown}, where its pods and logs are",
+            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there; to "
+            f"read them with this command, give {unknown} a context under workerClusters",
         )
     return Sought(tuple(clients), hidden)
 

@@ -65,8 +65,8 @@ def backend_variables(root: Path) -> dict[str, str]:
             shown = plain(hidden_words(url), 200)
             raise BackendError(
                 place,
-                f"backend.url is {shown}, and only this file names that address: your credentials are not sent there",
-                f"if it is yours, set {BACKEND}={shown} or run pulumi login {shown}; otherwise correct backend.url",
+                f"backend.url is {shown}, an address that only this file names, so your credentials are not sent there",
+                f"if you trust it, set {BACKEND}={shown} or run pulumi login {shown}; otherwise correct backend.url",
             )
     if not url:
         place, url = "Pulumi's login", current or ""

@@ -60,7 +60,7 @@ def connect(context: str | None, named: str = "kubernetes:context") -> Client:
     configs = _kubeconfigs()
     wanted = context or next((config.current_context for config in configs if config.current_context), None)
     if wanted is None:
-        raise ClusterError("the kubeconfig has no current context", f"name one under {named} in the stack file")
+        raise ClusterError("the kubeconfig has no current context", f"set {named} in the stack file")
     found = next((config for config in configs if wanted in config.contexts), None)
     if found is None:
         have = ", ".join(sorted(str(name) for config in configs for name in config.contexts)) or "none"
@@ -134,14 +134,14 @@ def _check_proxy(url: str) -> None:
         httpx2.Proxy(url)
     except (ValueError, httpx2.InvalidURL):
         raise ClusterError(
-            "the proxy to the API server cannot be used: it is no URL of a proxy",
+            "the proxy to the API server cannot be used: its address is not a proxy URL",
             "write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT as proxy-url of the kubeconfig, "
             "or in HTTPS_PROXY",
         ) from None
     if url.startswith("socks") and find_spec("socksio") is None:
         raise ClusterError(
-            "the proxy to the API server speaks SOCKS, for which a package is missing",
-            "install socksio beside modelyard (pip install socksio)",
+            "the proxy to the API server needs SOCKS support, which is not installed",
+            "pip install socksio, in the environment of modelyard",
         )
 
 
@@ -206,7 +206,7 @@ def _kubeconfigs() -> list[KubeConfig]:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         raise ClusterError(
             f"no kubeconfig could be read from {named}: {_why(error)}",
-            "set KUBECONFIG; plan and check do without a cluster, against the recorded platform",
+            "set KUBECONFIG; plan and check need no cluster and use the recorded platform",
         ) from error
 
 
@@ -240,7 +240,7 @@ def ask_server(question: Callable[[], T], what: str) -> T:
         raise _no_credentials(error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ClusterError(
-            f"what answers for {what} is no API server of Kubernetes ({type(error).__name__})",
+            f"the answer for {what} is not from a Kubernetes API server ({type(error).__name__})",
             "check the server in the kubeconfig",
         ) from error
 
@@ -269,8 +269,8 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
     if code == 403 and said:
         summary = f"these credentials may not read {what}: {said}"
         return ClusterError(summary, "ask for the right to get and list them")
-    words = f"refused to show {what}: {said}" if said else f"answered {code} for {what}"
-    return ClusterError(f"the API server {words}", "look at the API server")
+    words = f"did not return {what}: {said}" if said else f"answered {code} for {what}"
+    return ClusterError(f"the API server {words}", "check the API server")
 
 
 def message(answer: httpx2.Response) -> str:

@@ -146,7 +146,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
     """The object that the API server returns for a change, or why it refuses the change."""
     if unknown_kind(answer, key_of(body, "")):
         kind = f"{body['kind']} in {body['apiVersion']}"
-        return Refusal("missing", f"the cluster has no {kind}: its operator, or the operator's CRDs, are not there")
+        return Refusal("missing", f"the cluster has no {kind}: its operator or the operator's CRDs are not installed")
     return dict(parse_json(answer.content)) if answer.is_success else refusal(answer)
 
 

@@ -103,7 +103,7 @@ def _digests(folder: Path) -> Iterator[str]:
                 with path.open("rb") as stream:
                     yield file_digest(stream, "sha256").hexdigest()
             elif not path.is_dir():
-                raise OSError(errno.EINVAL, "it is no regular file", str(path))
+                raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def _raise(error: OSError) -> None:

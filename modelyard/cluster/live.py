@@ -240,7 +240,7 @@ def path_of(key: ObjectKey) -> str:
     known = KINDS.get(key[:2])
     if known is None:
         kinds = ", ".join(kind for _, kind in KINDS)
-        raise ClusterError(f"{key.kind} {key.api_version} is not a kind that modelyard reads", f"it reads {kinds}")
+        raise ClusterError(f"modelyard does not read {key.kind} {key.api_version}", f"it reads {kinds}")
     root = "apis" if "/" in key.api_version else "api"
     place = f"/namespaces/{key.namespace}" if known.namespaced else ""
     return f"/{root}/{key.api_version}{place}/{known.plural}/{key.name}"

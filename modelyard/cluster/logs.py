@@ -55,7 +55,7 @@ def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:
             ask_server(answer.raise_for_status, f"pods/log of {wanted.pod}")
         yield from _lines(answer.iter_bytes())
     except httpx2.TransportError as error:
-        raise ClusterError(f"the log of {wanted.pod} broke off: {error}", "ask for it again") from error
+        raise ClusterError(f"the log of {wanted.pod} broke off: {error}", "run the command again") from error
     finally:
         answer.close()
 

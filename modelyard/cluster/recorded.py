@@ -171,7 +171,7 @@ def _key(body: Mapping[str, Any]) -> ObjectKey:
             raise TypeError(f"metadata.{name} has an item that is not an object")
     for entry in metadata.get("managedFields") or ():
         if not (is_set(entry.get("fieldsV1") or {}) and all(isinstance(entry.get(part, ""), str) for part in _OWNER)):
-            raise TypeError("metadata.managedFields has an entry that does not say who owns which fields")
+            raise TypeError("metadata.managedFields has an entry without manager or fields")
     for name in ("spec", "status"):
         _typed(body, name, dict)
     key = key_of({**body, "metadata": metadata}, "")
@@ -277,7 +277,7 @@ def again(stack: str) -> str:
 
 def not_recorded(stack: str, file: str, words: str, remedy: str) -> Finding:
     """The finding about a file that is not what ``record`` writes, and why."""
-    return _error("CFG102", stack, file, f"the recorded platform is not what record writes: {words}", remedy)
+    return _error("CFG102", stack, file, f"the recorded platform is invalid: {words}", remedy)
 
 
 def _words(error: Exception) -> str:

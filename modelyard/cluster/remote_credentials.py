@@ -50,7 +50,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
     if not any(Path(name).expanduser().is_file() for name in own.split(os.pathsep) if name):
         # With one more file, the client would no longer use the service account of its pod.
         raise ClusterError(
-            f"there is no kubeconfig, and remote cluster {wanted[0].name} needs one beside it",
+            f"remote cluster {wanted[0].name} needs a kubeconfig, which does not exist",
             "set KUBECONFIG, or put the remote cluster's context into one",
         )
     texts = [_config(root, stack, one) for one in wanted]
@@ -78,7 +78,7 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
             raise ValueError("the stack file names none")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, YAMLError) as error:
         # The parser's message may quote a part of a key.
-        why = str(error) if type(error) is ValueError else "they are no kubeconfig with a token or a certificate"
+        why = str(error) if type(error) is ValueError else "they are not a kubeconfig with a token or a certificate"
         raise ClusterError(
             f"remote cluster {remote.name}: its credentials cannot be used: {why}",
             "give a kubeconfig with a token or certificate in it, or name a context instead (modelyard explain REM012)",
@@ -111,7 +111,8 @@ def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -
     if "certificate-authority-data" in authority and there is not None and there.startswith("https:"):
         return
     raise ClusterError(
-        f"remote cluster {remote.name}: credentials not sent, as they are not known to belong to its controller",
+        f"remote cluster {remote.name}: credentials not sent, because nothing proves that they belong to its "
+        f"controller",
         "add the cluster's certificate authority to them (certificate-authority-data of the kubeconfig, ca.crt of the "
         "Secret), or use a kubeconfig whose server is the controller",
     )
@@ -125,7 +126,7 @@ def _secret(stack: Stack, name: str) -> Mapping[str, str]:
     def get() -> Mapping[str, Any]:
         answer = transport(client).get(path)
         if answer.status_code == 404:
-            raise ClusterError(f"namespace {namespace} has no Secret {name}", "make it, or correct credentialsSecret")
+            raise ClusterError(f"namespace {namespace} has no Secret {name}", "create it, or correct credentialsSecret")
         answer.raise_for_status()
         return dict(parse_json(answer.content).get("data") or {})
 
@@ -134,7 +135,7 @@ def _secret(stack: Stack, name: str) -> Mapping[str, str]:
     except UnicodeDecodeError:
         raise ValueError(f"Secret {name} holds no text") from None
     except httpx2.HTTPError as error:
-        raise ClusterError(f"Secret {name} cannot be read", "look at the API server") from error
+        raise ClusterError(f"Secret {name} cannot be read", "check the API server") from error
 
 
 def _of_secret(data: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
@@ -173,7 +174,7 @@ def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:
     try:
         done = ask_engine(root, "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)
     except EngineError:
-        raise ValueError("the Pulumi engine (pulumi) does not run, and decrypts them") from None
+        raise ValueError("the Pulumi engine (pulumi), which decrypts them, does not run") from None
     if done.returncode != 0:
-        raise ValueError("the Pulumi engine does not decrypt them: check PULUMI_CONFIG_PASSPHRASE")
+        raise ValueError("the Pulumi engine cannot decrypt them: check PULUMI_CONFIG_PASSPHRASE")
     return done.stdout.decode("utf-8", "replace")

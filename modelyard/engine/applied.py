@@ -42,7 +42,7 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
         return from_state(run.state)._replace(remotes=far)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
-            f"the state of {stack} is not what an apply writes: it lacks {error}", "apply it again with this modelyard"
+            f"the state of {stack} is invalid: it lacks {error}", "apply it again with this modelyard"
         ) from error
 
 

@@ -39,7 +39,7 @@ Lock = Literal["free", "freed", "unknown"]
 _LOCKS: dict[Lock, str] = {
     "free": "",
     "freed": "the engine was killed; its lock on the state is freed. ",
-    "unknown": "the engine was killed and may have left the state locked: pulumi cancel --stack {stack} frees it. ",
+    "unknown": "the engine was killed and may have left the state locked: pulumi cancel --stack {stack} unlocks it. ",
 }
 
 
@@ -86,7 +86,7 @@ def killed(verb: str, stack: str, lock: Lock) -> EngineError:
 
 
 def _goes_on(verb: str, stack: str, lock: Lock) -> str:
-    return f"{_LOCKS[lock].format(stack=stack)}modelyard {verb} {stack} does the rest"
+    return f"{_LOCKS[lock].format(stack=stack)}modelyard {verb} {stack} finishes the rest"
 
 
 def failure(messages: Iterable[str], output: str) -> EngineError:
@@ -98,7 +98,7 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
     """
     output = without_forgetting(output)
     reasons = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
-    reasons = reasons or ["the engine stopped without a word"]
+    reasons = reasons or ["the engine stopped without a message"]
     text = "\n".join(reasons)
     lowered = text.lower()
     if STALE in text:
@@ -107,8 +107,8 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         return StaleError(other[1], other[2])
     if any(words in lowered for words in _LOCKED):
         return EngineError(
-            "another run holds the state of this stack",
-            "wait until it ends; pulumi cancel frees the lock of a run that was killed",
+            "another run has locked the state of this stack",
+            "wait until it ends; if it was killed, pulumi cancel removes the lock",
         )
     if "passphrase" in lowered:
         return EngineError(
@@ -116,12 +116,12 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         )
     if "pulumi_access_token" in lowered or "pulumi login" in lowered:
         return EngineError(
-            "no place for the state is set",
+            "no backend is set for the state",
             "add backend: {url: file://.?metadata=skip} to Pulumi.yaml, or run pulumi login",
         )
     if _TORN.search(text):
         return EngineError(
-            f"an engine was killed while it kept the state: {text}",
+            f"an engine was killed while it wrote the state: {text}",
             "remove the empty .json.attrs beside the stack's .json in the backend's folder; the state itself is whole. "
             "With ?metadata=skip at the end of the backend's file:// URL no such files are written",
         )
@@ -132,25 +132,27 @@ def _remedy(text: str) -> str:
     if "no module named" in text:
         return (
             "the program runs in the virtual environment that Pulumi.yaml names under virtualenv, "
-            "and Pulumi makes an empty one where there is none: install modelyard and what the program imports there"
+            "and Pulumi makes an empty one where there is none: install modelyard and the packages that the "
+            "program imports there"
         )
     if "forbidden" in text:
-        return "ask for the right to patch these objects; what was not reached yet is unchanged"
+        return "ask for the right to patch these objects; later steps changed nothing"
     if any(words in text for words in _CREDENTIALS):
         return "log in to the cluster again"
     if is_unreached(text) or any(words in text for words in _UNREACHABLE):
         return (
-            "check the context, the network and the cluster, and run again: the state keeps what it has there. To "
+            "check the context, the network and the cluster, and run again: the state still has all objects there. To "
             f"forget a remote cluster that is gone for good: {FORGET_REMOTE}"
         )
     if _STILL_THERE in text:
         return (
-            "what runs there keeps it: queues and flavors go when the jobs that hold their quota have ended. "
-            "modelyard job list STACK names them, modelyard job cancel ends one; then run again"
+            "running jobs keep it: Kubernetes deletes queues and flavors once the jobs that hold their quota "
+            "have ended. "
+            "List them with modelyard job list STACK, end one with modelyard job cancel, then run again"
         )
     if "timed out" in text or "timeout" in text:
-        return "kubectl describe says what the pods wait for; run again when it is mended"
-    return "mend it and run again: what is done stays done, and the rest follows"
+        return "kubectl describe shows what the pods wait for; correct that, then run again"
+    return "correct it and run again: finished steps are kept"
 
 
 def _meaningful(messages: Iterable[str]) -> list[str]:

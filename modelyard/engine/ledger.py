@@ -52,7 +52,7 @@ class Record(NamedTuple):
         """
         value = parse_json(text)
         if value.pop("formatVersion", None) != FORMAT_VERSION:
-            raise LedgerFailure("the state was written by another modelyard; run the newer one")
+            raise LedgerFailure("the state was written by another version of modelyard; use the newer one")
         return cls(**{**value, "key": ObjectKey(*value["key"])})
 
 

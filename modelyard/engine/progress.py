@@ -19,12 +19,12 @@ _VERBS = {
     "delete": "deleting",
     "replace": "replacing",
     "create-replacement": "replacing",
-    "delete-replaced": "removing the replaced",
+    "delete-replaced": "deleting the replaced",
 }
 _PATCH_VERBS = {"create": "patching", "update": "patching"}
-_LEDGER_VERBS = {"delete": "putting back"}
+_LEDGER_VERBS = {"delete": "restoring"}
 _LEAVING_VERBS = {
-    "/modelyard:Restore": {"create": "putting back", "update": "putting back"},
+    "/modelyard:Restore": {"create": "restoring", "update": "restoring"},
     "/modelyard:Removal": {"create": "deleting", "update": "deleting"},
 }
 """Verbs for what a run restores or deletes in its turn, by the end of the type."""

@@ -77,8 +77,8 @@ class Run:
             selected = choose(stack, workspace)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(
-                f"nothing was ever applied for {stack} in this state",
-                "check PULUMI_BACKEND_URL and the backend of Pulumi.yaml; modelyard apply comes first",
+                f"this state has no stack {stack}",
+                "check PULUMI_BACKEND_URL and the backend of Pulumi.yaml, or run modelyard apply first",
             ) from error
         except automation.CommandError as error:
             lock: Lock = "unknown" if command is not None and command.killed else "free"

@@ -12,9 +12,9 @@ from modelyard.temporary import ECHO
 PATIENCE = 10.0
 """Seconds that the engine may take to end after it was asked to drop the running step."""
 
-GENTLY = "stopping: the running step ends first; again to stop at once"
+GENTLY = "stopping after the running step; interrupt again to stop at once"
 AT_ONCE = "stopping at once"
-TOO_LATE = f"it has not ended in {GRACE:.0f} s: stopping at once"
+TOO_LATE = f"the step has not ended in {GRACE:.0f} s: stopping at once"
 
 _Stage = Literal["running", "ending", "dropping", "killed"]
 

@@ -105,12 +105,13 @@ def _patiently(client: Client, key: ObjectKey, once: Callable[[dict[str, Any]], 
         except OvertakenError as error:
             if attempt == ATTEMPTS - 1:
                 raise ClusterError(
-                    f"{key.kind} {key.name} could not be put back: {error}", "run again when the cluster is quiet"
+                    f"{key.kind} {key.name} could not be restored: {error}",
+                    "run again when nothing else changes the object",
                 ) from error
         except RefusedError as error:
             raise ClusterError(
-                f"{key.kind} {key.name} could not be put back: {error}",
-                "mend what the API server objects to and run again; what is done stays done",
+                f"{key.kind} {key.name} could not be restored: {error}",
+                "correct what the API server rejects and run again; finished steps are kept",
             ) from error
         time.sleep(pause)
         pause = min(2 * pause, LONGEST)

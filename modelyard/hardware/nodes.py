@@ -93,10 +93,10 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
     own, minor = toolkits.toolkit_driver(cuda), toolkits.minor_driver(cuda)
     floor = minor or own
     if have is None or floor is None:
-        why = "no label states the driver" if have is None else f"no driver floor is known for CUDA {cuda}"
+        why = "no label shows the driver" if have is None else f"the minimum driver for CUDA {cuda} is unknown"
         return DriverVerdict(text, None, False, why)
     if have < _parts(floor):
-        return DriverVerdict(text, False, False, f"driver {text} is older than {floor}, the least for CUDA {cuda}")
+        return DriverVerdict(text, False, False, f"driver {text} is older than {floor}, the minimum for CUDA {cuda}")
     if own and have < _parts(own):
         reason = f"driver {text} runs CUDA {cuda} by minor-version compatibility only, its own driver is {own}"
         return DriverVerdict(text, True, True, reason)
@@ -142,8 +142,8 @@ def _driver_finding(stack: Stack, verdict: DriverVerdict, names: list[str]) -> F
         Severity.ADVICE if verdict.minor_only else Severity.ERROR,
         ("platform", "cuda"),
         f"{verdict.reason} ({few(sorted(names))})",
-        detail="A driver runs the toolkits it was released with and older ones; newer ones of the same major version "
-        "run with machine code only, without compiling PTX.",
+        detail="A driver runs toolkits up to its own version. Newer toolkits of the same major version "
+        "run machine code only: the driver cannot compile their PTX.",
         remedy=f"upgrade the driver of these nodes to {needed} or newer",
     )
 
@@ -200,7 +200,7 @@ def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
             f"no node has {stack.config.model_service.volume} of disk for modelService.volume, "
             f"{name} has the most with {float(disks[name]) / GB:.1f} GB",
             detail="The volume is a request for ephemeral storage: a pod that no node can hold stays Pending.",
-            remedy="give nodes larger disks, or ask for less (50 GB at least)",
+            remedy="give nodes larger disks, or request less (50 GB at least)",
             target=stack.config.targets.model_service.deployment,
         )
     ]

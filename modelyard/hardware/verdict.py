@@ -87,7 +87,7 @@ def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -
                 Problem(
                     "GPU009",
                     Severity.WARNING,
-                    f"{gpu.short} has {gpu.memory_gb} GB, the listed {gpu.family} has {listed.memory_gb} GB",
+                    f"{gpu.short} has {gpu.memory_gb} GB, but the listed {gpu.family} has {listed.memory_gb} GB",
                     f"use the {gpu.family} of {listed.memory_gb} GB, or make sure that the models fit",
                 )
             )
@@ -120,7 +120,7 @@ def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -
 def _listed(gpu: GpuModel) -> str:
     text = f"listed as supported ({gpu.family})"
     if gpu.tflops is not None and gpu.tflops < FLOOR_TFLOPS:
-        text += f", the list wins over the floor: {_throughput(gpu)}"
+        text += f", which overrides the floor: {_throughput(gpu)}"
     if gpu.memory_gb < LISTED[gpu.family].memory_gb:
         text += f", {gpu.memory_gb} GB where {LISTED[gpu.family].memory_gb} GB are listed"
     return text
@@ -148,7 +148,7 @@ def _throughput_problems(gpu: GpuModel) -> list[Problem]:
             Problem(
                 "GPU004",
                 Severity.ERROR,
-                f"the FP16 throughput of {gpu.short} is unknown, the A10 at the floor has {FLOOR_TFLOPS} TFLOPS",
+                f"the FP16 throughput of {gpu.short} is unknown; the minimum is the A10 with {FLOOR_TFLOPS} TFLOPS",
                 "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk",
                 brief="throughput unknown",
                 unknown=True,
@@ -161,7 +161,7 @@ def _throughput_problems(gpu: GpuModel) -> list[Problem]:
         Problem(
             "GPU001",
             Severity.ERROR,
-            f"{gpu.short} is not supported: {has}, the A10 at the floor has {FLOOR_TFLOPS}",
+            f"{gpu.short} is not supported: {has}, the minimum is the A10 with {FLOOR_TFLOPS}",
             f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)",
             brief=f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores",
         )
@@ -244,11 +244,11 @@ def _plugin_problems(gpu: GpuModel) -> list[Problem]:
 
 def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...]) -> Problem:
     unseen = [product for product in products(gpu) if product in labels().unverified]
-    label = f"; nobody has seen its node label {', '.join(unseen)} either" if unseen else ""
+    label = f"; its node label {', '.join(unseen)} is unverified too" if unseen else ""
     return Problem(
         "GPU007",
         Severity.ADVICE,
-        f"{gpu.short} is supported on numbers that nobody could verify: {', '.join(uncertain)}{label}",
+        f"{gpu.short} is supported, but by unverified numbers: {', '.join(uncertain)}{label}",
         "check them against the GPU's data sheet before buying",
     )
 

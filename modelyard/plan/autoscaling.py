@@ -46,8 +46,8 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
             Severity.WARNING,
             "the vendor's autoscaling queries are not valid PromQL",
             field="autoscaling.queries",
-            detail="sum(…)[15s] takes a range of an aggregation without a subquery step, and `&` is no operator: "
-            "only an autoscaler that splits at `&` can use it; where there is no such queue each half is empty, not 0",
+            detail="sum(…)[15s] takes a range of an aggregation without a subquery step, and `&` is not an operator: "
+            "only an autoscaler that splits at `&` can use it; without such a queue each half is empty, not 0",
             remedy="set queries: valid, unless the autoscaler is the vendor's own",
         )
     for target in targets:
@@ -59,9 +59,10 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
                 f"modelyard holds spec.replicas of {target.name} at {spec['replicas']} until an autoscaler sets it",
                 target=target.name,
                 field="spec.replicas",
-                detail="a field that its last owner drops takes the API server's default, which here is a GPU pod that "
-                "nobody asked for",
-                remedy="nothing to do: the first plan after the autoscaler (or kubectl scale) has set it lets go",
+                detail="when the last owner drops the field, the API server sets its default of 1, which would start "
+                "an unwanted GPU pod",
+                remedy="nothing to do: once the autoscaler (or kubectl scale) has set it, the next apply "
+                "releases the field",
             )
 
 
@@ -79,11 +80,13 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
             yield Finding(
                 "AUT004",
                 Severity.WARNING,
-                f"the empty replicas of {document.target} become 1 where a tool merges the file, {running} now",
+                f"the file leaves replicas of {document.target} empty: a tool that merges it sets 1 (running "
+                f"now: {running})",
                 target=document.target,
                 field="spec.replicas",
                 detail="merging an empty field deletes it, and the API server's default of a missing one is 1",
-                remedy="apply it while the autoscaler runs, which sets the number again, or render --format kustomize",
+                remedy="apply the file while the autoscaler runs, which sets the number again, or use render "
+                "--format kustomize",
             )
 
 
@@ -184,7 +187,8 @@ def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
                 field="autoscaling.mode",
                 detail=f"{ENABLED} is true on it, and {', '.join(target.patches)} ask for "
                 f"{target.applied['spec']['replicas']} replicas: each apply would undo the autoscaler's number",
-                remedy="set autoscaling.mode to annotations, which leaves replicas to it, or drop its patch",
+                remedy="set autoscaling.mode to annotations, which leaves replicas to the autoscaler, or drop "
+                "the autoscaler's patch",
             )
 
 
@@ -212,6 +216,7 @@ def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> I
                 f"{' and '.join(found)} {'sets' if len(found) == 1 else 'set'} spec.replicas of {target.name}",
                 target=target.name,
                 field="spec.replicas",
-                detail="both would set the field again and again",
-                remedy="leave the field to it (drop the patch or its parameter), or delete that autoscaler first",
+                detail="both would keep overwriting the field",
+                remedy="leave the field to that autoscaler (drop the patch or its parameter), or delete the "
+                "autoscaler first",
             )

@@ -12,14 +12,14 @@ def unapproved(target: TargetPlan, now: Collection[Claim]) -> Finding | None:
     more, fewer = sorted(set(now) - set(target.conflicts)), sorted(set(target.conflicts) - set(now))
     if not more and not fewer:
         return None
-    words = [f"it would take {_listed(more)}"] if more else []
-    words += [f"nobody holds {_listed(fewer)} now"] if fewer else []
+    words = [f"an apply would take {_listed(more)}"] if more else []
+    words += [f"{_listed(fewer)} has no owner now"] if fewer else []
     return Finding(
         "OWN011",
         Severity.ERROR,
         f"{target.name} was not changed, {' and '.join(words)}",
         target=target.name,
-        detail="force covers a whole request, so nothing is sent where the owners are not those of the plan",
+        detail="force applies to the whole request, so modelyard sends nothing if the owners differ from the plan",
         remedy="plan again",
     )
 

@@ -63,7 +63,7 @@ def compose(
                     target=target,
                     field=where,
                     file=f"{patch.file}/patch.yaml.j2",
-                    remedy="write the value that the field should have, or leave the field to its owner",
+                    remedy="write the value that the field should have, or drop the field from the patch",
                 )
             )
         wrong = [] if found else misfits(patch, TEMPLATE, document.body, schema, target)
@@ -161,7 +161,7 @@ def _clash(earlier: str, patch: PatchVersion, document: Document, path: Path, fi
         target=target,
         field=field,
         file=f"{patch.file}/patch.yaml.j2",
-        remedy=f"drop one of the patches, or let {patch.name} say overrides: [{earlier.partition('@')[0]}]",
+        remedy=f"drop one of the patches, or add to {patch.name}: overrides: [{earlier.partition('@')[0]}]",
     )
 
 

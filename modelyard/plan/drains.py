@@ -126,10 +126,10 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
             yield Finding(
                 "RES106",
                 Severity.WARNING,
-                f"the wait for {drain.name} ends after {text(drain.limit)}, and a job may take {text(longest)}",
+                f"an apply waits at most {text(drain.limit)} for {drain.name}, but a job may take {text(longest)}",
                 target=drain.targets[0],
                 field="drain.timeout",
-                detail="at the limit the apply fails and leaves the backend as it is; jobs that wait come on top",
+                detail="at the limit the apply fails and leaves the backend unchanged; queued jobs take longer still",
                 remedy=f"set drain.timeout to {text(longest)} or more",
             )
 
@@ -139,11 +139,11 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
     return Finding(
         "RES105",
         Severity.WARNING,
-        f"nobody can say whether a job runs on {drain.name}: {why}",
+        f"whether {drain.name} runs a job is unknown: {why}",
         target=drain.targets[0],
         field=f"drain.{drain.side}",
-        detail=f"an apply stops before {' and '.join(drain.targets)}, and changes nothing there",
-        remedy=f"{remedy}; or apply with --no-drain while no job runs",
+        detail=f"an apply stops before it changes {' and '.join(drain.targets)}",
+        remedy=f"{remedy}; or run apply --no-drain while no job runs",
     )
 
 

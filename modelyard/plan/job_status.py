@@ -37,7 +37,7 @@ def _look(drain: Drain) -> Finding | None:
     try:
         seen = ask(drain.source)
     except JobSourceError as error:
-        return unanswerable(drain, error.summary, error.remedy or "look again")
+        return unanswerable(drain, error.summary, error.remedy or "plan again")
     return _busy(drain, seen)
 
 
@@ -55,8 +55,8 @@ def _look_back(side: Drain) -> Finding | None:
         f"{side.name} has {seen} now, and this plan leaves it without a worker",
         target=side.targets[0],
         field=f"drain.{side.side}",
-        detail="; ".join((*seen.jobs[:5], "what is there stays there until training is switched to it again")),
-        remedy=f"let {side.name} finish them first, or submit them again to the other backend",
+        detail="; ".join((*seen.jobs[:5], "these jobs stay there until you switch training back")),
+        remedy=f"wait until {side.name} has finished them, or submit them again to the other backend",
     )
 
 

@@ -117,10 +117,10 @@ def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[
         yield Finding(
             "AUT005",
             Severity.ERROR,
-            "KEDA cannot ask the vendor's autoscaling queries",
+            "KEDA cannot run the vendor's autoscaling queries",
             field="autoscaling.queries",
-            detail="one of them is not valid PromQL, the other is two that only the platform's autoscaler takes apart",
-            remedy="drop queries: vendor; the default queries ask the same",
+            detail="one query is not valid PromQL, and only the platform's autoscaler can split the other into two",
+            remedy="drop queries: vendor; the default queries measure the same",
         )
     scalers = tuple(scalers)
     for one in scalings(targets).values():
@@ -147,7 +147,8 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
             f"{' and '.join(names)} {'scales' if len(names) == 1 else 'scale'} {scaled.name} as well as KEDA would",
             target=scaler.name,
             field="autoscaling.mode",
-            detail="two autoscalers set spec.replicas by turns, and KEDA refuses what another one scales",
+            detail="two autoscalers keep overwriting spec.replicas, and KEDA rejects a Deployment that another "
+            "one scales",
             remedy="delete that autoscaler first, or keep it and set autoscaling.mode to none or annotations",
         )
 
@@ -168,11 +169,11 @@ def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator
     yield Finding(
         "AUT008",
         Severity.WARNING,
-        f"while its metrics are lost KEDA may stop {scaled.name}: the fallback takes up to {text(longest)}, "
-        f"and cooldownPeriod is {text(cooldown)}",
+        f"without metrics KEDA may stop {scaled.name}: the fallback takes up to {text(longest)}, "
+        f"but cooldownPeriod is {text(cooldown)}",
         target=scaler.name,
         field="autoscaling.cooldownPeriod",
-        detail=f"{failures} failed questions, one every {text(config.autoscaling.polling_interval)}",
+        detail=f"{failures} failed queries, one every {text(config.autoscaling.polling_interval)}",
         remedy=f"set cooldownPeriod to {text(longest)} or more, or a shorter pollingInterval",
     )
 
@@ -188,10 +189,10 @@ def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[
         yield Finding(
             "AUT007",
             Severity.WARNING,
-            f"{text(cooldown)} after its last sign of work KEDA stops {scaled.name}, "
-            f"and a job has {text(grace_of(scaled.after))} then",
+            f"{text(cooldown)} after the last sign of work KEDA stops {scaled.name}, "
+            f"and a job then has {text(grace_of(scaled.after))} to finish",
             target=scaler.name,
             field="autoscaling.cooldownPeriod",
-            detail=f"a job may take {text(longest)}, and one whose metrics are lost shows nowhere",
+            detail=f"a job may take {text(longest)}, and a job whose metrics are lost is invisible to KEDA",
             remedy=f"set {scaler.role}.gracePeriod to {text(longest)} or more, or a longer cooldownPeriod",
         )

@@ -27,7 +27,7 @@ def missing_target(
         target=key.name,
         field=f"targets.{workload.role}.deployment" if workload else "",
         file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
-        detail=f"wanted by {wanted_by}; a patch changes only what is there",
+        detail=f"used by {wanted_by}; a patch changes only existing objects",
         remedy=f"{have} Name it under modelyard:targets, or install the platform first"
         if workload
         else f"{have} Correct the target of the patch, or install the platform first",
@@ -70,8 +70,8 @@ def _missing(
             target=key.name,
             field=f"targets.{workload.role}.container" if ours and workload else f"spec.template.spec.{kind}",
             file="" if ours else f"{patch.file}/patch.yaml.j2",
-            detail="server-side apply would add a second, half-made container",
-            remedy=(did_you_mean(name, have) or f"it has {', '.join(have) or 'none'}.")
+            detail="server-side apply would add a second, incomplete container",
+            remedy=(did_you_mean(name, have) or f"its containers: {', '.join(have) or 'none'}.")
             + (" Name it under modelyard:targets" if ours else " Correct the template"),
         )
 
@@ -89,5 +89,5 @@ def unset(one: Selected, name: str) -> Finding:
         f"mode managed needs {path or name}, which is not set",
         field=path,
         detail=f"the base of {one.patch.id} describes the whole object",
-        remedy="set it in the stack file, or use mode existing, where the platform keeps its own",
+        remedy="set it in the stack file, or use mode existing, which keeps the platform's value",
     )

@@ -101,7 +101,7 @@ def check_notebook_room(
 def _image(stack: Stack) -> list[Finding]:
     if stack.config.notebooks.image is not None or stack.config.notebooks.environment is not None:
         return []
-    summary = "notebooks.image is not set: there is nothing to run a notebook in"
+    summary = "notebooks.image is not set, so notebook jobs have no image"
     remedy = "set it to an image with papermill and the notebooks' kernel"
     return [stack.finding("CFG009", Severity.ERROR, ("notebooks", "image"), summary, remedy)]
 

@@ -177,16 +177,14 @@ def _steps(
             yield Step(target.name, "drain", _why_drain(drain))
         scaling = scaled.get(target.key)
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
-        yield Step(
-            target.name, _phase(target), f"{why}; before requests are led to it" if target.name in ahead else why
-        )
+        yield Step(target.name, _phase(target), f"{why}; before it receives requests" if target.name in ahead else why)
 
 
 def _why_drain(drain: Drain) -> str:
     idle = f"waits until no job runs or waits on {drain.name}"
     if isinstance(drain.source, NoJobSource):
-        return f"{idle}; nobody is named who could tell, so an apply stops here"
-    return f"{idle}, {_span(drain.limit)} at most; asks {described(drain.source)}"
+        return f"{idle}; no source is configured that shows this, so an apply stops here"
+    return f"{idle}, {_span(drain.limit)} at most; checks {described(drain.source)}"
 
 
 def _phase(target: TargetPlan) -> Phase:
@@ -236,34 +234,34 @@ def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
     name = scaling.scaled.name if scaling.scaled is not None else "what it scales"
     before, after = scaling.most
     if scaling.scaler.action == "delete":
-        return f"KEDA lets go of {name}, whose pods stay as they are"
+        return f"KEDA stops scaling {name}, whose pods stay as they are"
     if scaling.pauses and drain is not None:
-        return f"KEDA {_to(after)} of {name}; it is idle by then"
+        return f"KEDA {_to(after)} of {name}, which is idle by then"
     if scaling.pauses:
         now = scaling.scaled
         jobs = f"; jobs that still run get {_span(grace_of(now.before))} to finish" if now and now.replicas[0] else ""
         return f"KEDA {_to(after)} of {name}{jobs}"
     if not after:
-        return f"KEDA keeps {name} asleep"
+        return f"KEDA keeps {name} at 0 pods"
     if before == after:
-        return f"KEDA goes on with {name}, by what is set now"
-    return f"KEDA may start up to {plural(after, 'pod')} of {name} from now on, as there is work and room"
+        return f"KEDA keeps scaling {name}, with the new settings"
+    return f"KEDA may start up to {plural(after, 'pod')} of {name} from now on, as work and capacity allow"
 
 
 def _to(most: int | None) -> str:
-    return f"goes down to {plural(most, 'pod')}" if most else "stops the pods"
+    return f"scales down to {plural(most, 'pod')}" if most else "stops the pods"
 
 
 def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
     if drain is not None:
-        return f"goes away once {drain.name} is idle"
+        return f"is deleted once {drain.name} is idle"
     if target.gpus[0]:
-        return f"goes away; jobs that still run get {_span(grace_of(target.before))} to finish"
-    return "goes away"
+        return f"is deleted; jobs that still run get {_span(grace_of(target.before))} to finish"
+    return "is deleted"
 
 
 def _why_route(switch: Switch) -> str:
-    moved = "new training requests go to the other backend from here on"
+    moved = "new training requests go to the other backend from now on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
     limit = "the limit of that wait" if switch.drained else "the time that its jobs get"
@@ -272,31 +270,31 @@ def _why_route(switch: Switch) -> str:
 
 def _why_up(target: TargetPlan, switch: Switch) -> str:
     if target.replicas[1] is None:
-        room = "" if switch.spare else ", as the old backend's GPUs get free"
+        room = "" if switch.spare else ", as the old backend's GPUs become free"
         most = most_replicas(target.after)
         if most is None:
-            return "the number of its pods is KEDA's"
+            return "KEDA sets the number of its pods"
         return f"the autoscaler may start up to {plural(most, 'pod')} here from now on{room}"
     return (
-        "comes up beside the old backend: there are GPUs for both"
+        "starts beside the old backend: the nodes have GPUs for both"
         if switch.spare
-        else "comes up on the GPUs that are free now"
+        else "starts on the GPUs that are free now"
     )
 
 
 def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
-    jobs = "it runs nothing"
+    jobs = "it has no pods"
     if drain is not None:
         jobs = "it is idle by then"
     elif target.replicas[0]:
         jobs = (
             f"jobs that still run get {_span(grace_of(target.before))} to finish, "
-            "those that have not begun stay in its queue until training comes back"
+            "queued jobs stay in its queue until training switches back"
         )
     if target.replicas[1] is None:
         keda = most_replicas(target.after) is None
-        return f"the number of its pods is KEDA's; {jobs}" if keda else f"the autoscaler takes its pods down; {jobs}"
-    return f"goes down; {jobs}" if switch.spare else f"goes down first ({switch.why}); {jobs}"
+        return f"KEDA sets the number of its pods; {jobs}" if keda else f"the autoscaler stops its pods; {jobs}"
+    return f"scales down; {jobs}" if switch.spare else f"scales down first ({switch.why}); {jobs}"
 
 
 def _span(seconds: int) -> str:
@@ -324,6 +322,6 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[st
                 f"a job in it has {_span(grace_of(target.before))} to finish",
                 target=target.name,
                 field=f"{target.role}.gracePeriod",
-                detail=f"jobs may take up to {_span(longest)}; pods that run now keep the grace period they have",
+                detail=f"jobs may take up to {_span(longest)}; running pods keep their current grace period",
                 remedy="apply while no training job runs on this backend",
             )

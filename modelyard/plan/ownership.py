@@ -94,11 +94,11 @@ def take_over(target: str, change: FieldChange, installers: Collection[str] = ()
         yield Finding(
             "OWN007",
             Severity.WARNING,
-            f"{change.path} is one value to the API server: what {names} put there goes away",
+            f"{change.path} is a single value for the API server: what {names} set in it is lost",
             target=target,
             field=str(change.path),
-            detail=f"gone: {lost}",
-            remedy="repeat in the patch what must stay, or leave the field to its owner",
+            detail=f"lost: {lost}",
+            remedy="repeat in the patch what must stay, or drop the field from the patch",
         )
 
 
@@ -148,9 +148,9 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{writers} {'keeps' if len(controllers) == 1 else 'keep'} writing {field}",
             target=target,
             field=field,
-            detail="both would set the field again and again",
+            detail="both would keep overwriting the field",
             remedy="leave the field to it (drop the patch or its parameter), or remove that controller first; "
-            "an installer of that name goes under platform.installers",
+            "if it is an installer, list it under platform.installers",
         )
     if programs := natures["program"]:
         return Finding(
@@ -159,9 +159,8 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{' and '.join(programs)} may keep writing {field}",
             target=target,
             field=field,
-            detail="that is a library's name: a controller may stand behind it, and both would set the field again and "
-            "again",
-            remedy="leave the field to a controller; a script that somebody runs goes under platform.installers",
+            detail="this is a library's default name, perhaps of a controller, which would keep overwriting the field",
+            remedy="if it is a controller, leave the field to it; if it is a script, list it under platform.installers",
         )
     if any(name.lower().startswith(GITOPS) for name in who):
         return Finding(
@@ -178,7 +177,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         f"{field} is taken over from {names}",
         target=target,
         field=field,
-        remedy="nothing to do; running that installer again would conflict or set its value back",
+        remedy="nothing to do; a new run of that installer would conflict or reset the value",
     )
 
 
@@ -191,9 +190,9 @@ def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | N
     return Finding(
         "OWN015",
         Severity.ERROR,
-        f"{target} is patched by the stack {holder}",
+        f"{target} is already patched by stack {holder}",
         target=target,
-        detail=f"this is {stack}; both would set its fields by turns, and each would put back what the other took",
+        detail=f"stack {stack} and stack {holder} would keep overwriting each other's fields",
         remedy=f"destroy {holder} first, or take the object over with a waiver (modelyard explain OWN015)",
     )
 
@@ -208,7 +207,9 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
     """The finding about an object of :func:`other_mode` in the home cluster."""
     mode = annotations_of(live).get(MODE_ANNOTATION)
     if managed and mode is None:
-        summary = f"{target} is there already and is not ours; managed mode would take the whole object over"
+        summary = (
+            f"{target} exists already and was not created by modelyard; managed mode would take over the whole object"
+        )
     else:
         wanted = "managed" if managed else "existing"
         summary = f"{target} is held in mode {mode}; switching to {wanted} would replace what runs"
@@ -218,5 +219,5 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
         summary,
         target=target,
         field="platform.mode",
-        remedy="keep the mode, or destroy the stack first and hand the old objects over (modelyard explain OWN004)",
+        remedy="keep the mode, or destroy the stack first and release the old objects (modelyard explain OWN004)",
     )

@@ -115,28 +115,28 @@ def _refused(name: str, refusal: Refusal, summary: str, remedy: str) -> Finding:
 _UNDELETABLE = {
     "rights": (
         "these credentials may not delete {name}",
-        "ask for the right to delete it; asking what a delete would do needs that right too",
+        "ask for the right to delete it; the dry run of a delete needs that right too",
     ),
     "admission": (
-        "admission refuses the delete of {name}",
+        "an admission policy or webhook denies the deletion of {name}",
         "keep it, or ask the owner of the policy or webhook that objects",
     ),
-    "invalid": ("the API server refuses the delete of {name}", "see its own words, and plan again"),
+    "invalid": ("the API server rejects the deletion of {name}", "correct what its message says, and plan again"),
 }
 
 _REFUSED = {
     "rights": (
         "these credentials may not change {name}",
-        "ask for the right to patch it; asking what an apply would do needs that right too",
+        "ask for the right to patch it; the dry run of an apply needs that right too",
     ),
     "admission": (
-        "admission refuses the change of {name}",
+        "an admission policy or webhook denies the change of {name}",
         "change what the policy or webhook objects to, or ask its owner",
     ),
-    "quota": ("the change of {name} exceeds a quota", "ask for less, or have the quota raised"),
+    "quota": ("the change of {name} exceeds a quota", "request less, or ask for a larger quota"),
     "invalid": (
-        "the API server finds the change of {name} invalid",
-        "correct the patch or its parameter; modelyard render shows what is asked for",
+        "the API server rejects the change of {name} as invalid",
+        "correct the patch or its parameter; modelyard render shows the request",
     ),
     "missing": ("something that {name} needs is not in the cluster", "install it first"),
 }
@@ -171,11 +171,11 @@ def _unforeseen(
             yield Finding(
                 "OWN008",
                 Severity.WARNING,
-                f"the API server makes {change.path} {said(change.after)} where the patches ask for {said(asked)}",
+                f"the API server sets {change.path} to {said(change.after)}, but the patches ask for {said(asked)}",
                 target=name,
                 field=str(change.path),
-                detail="an admission policy or webhook changes the request on its way",
-                remedy="ask for the value that comes out, or ask the owner of that policy or webhook",
+                detail="an admission policy or webhook changes the request",
+                remedy="use that value in the patch, or ask the owner of the policy or webhook",
             )
         elif not (new and change.before is merge.ABSENT):
             # A new object gets every default; that is expected.
@@ -185,10 +185,10 @@ def _unforeseen(
         yield Finding(
             "OWN008",
             Severity.ADVICE,
-            f"the API server changes {plural(len(others), 'field')} of {name} that no patch asks for",
+            f"the API server changes {plural(len(others), 'field')} of {name} that no patch sets",
             target=name,
             detail=few(differences, SHOWN, "; "),
-            remedy="nothing to do; defaults, admission policies and webhooks do that",
+            remedy="nothing to do; such changes come from defaults, admission policies and webhooks",
         )
 
 

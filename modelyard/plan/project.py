@@ -97,7 +97,7 @@ def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, 
     found: dict[str, dict[ObjectKey, Held]] = {}
     problems: list[Finding] = []
     # An apply does not read it, and once the cluster has nothing of the stack, the recording is removed.
-    remedy = f"take an earlier version of it back, or apply and then run: modelyard record {stack.name}"
+    remedy = f"restore an earlier version of it, or apply and then run: modelyard record {stack.name}"
     for name in recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}:
         state, wrong = load_recorded(root, recorded_name(stack.name, name))
         problems += [one._replace(remedy=remedy) for one in wrong]
@@ -221,7 +221,8 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
         Finding(
             "OWN005",
             Severity.ERROR,
-            f"context {stack.context} leads to another cluster than stacks/recorded/{stack.name} is of",
+            f"context {stack.context} leads to a different cluster than the recorded one in "
+            f"stacks/recorded/{stack.name}",
             detail=f"recorded {recorded.identity}, live {state.identity}",
             remedy=f"check kubernetes:context and KUBECONFIG; for a rebuilt cluster: modelyard record {stack.name}",
         ),

@@ -66,8 +66,8 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
                 Severity.WARNING,
                 f"{target.name} is dropped, and {plural(jobs, 'job')} of {', '.join(holding)} may run there",
                 target=target.name,
-                detail="What is there then runs on, also when it is cancelled here or started again elsewhere.",
-                remedy=f"wait until they have ended, or cancel them first: modelyard job list {stack.name}",
+                detail="These jobs keep running there, even after you cancel them here or start them elsewhere.",
+                remedy=f"wait until these jobs have ended, or cancel them first: modelyard job list {stack.name}",
             )
 
 

@@ -26,7 +26,7 @@ def outdated(
         was, now = recorded.objects.get(target.key), live.objects.get(target.key)
         if was is None or now is None:
             if was is not now:
-                words = "is not recorded" if was is None else "is recorded and no longer in the cluster"
+                words = "is not recorded" if was is None else "is recorded but no longer in the cluster"
                 yield _finding(stack, f"{target.name} {words}", target.name)
             continue
         # A recording has no secrets.
@@ -37,13 +37,13 @@ def outdated(
             number = f"{plural(len(different), 'thing')}"
             yield _finding(
                 stack,
-                f"{target.name} differs from what was recorded in {number} that a plan reads",
+                f"{target.name} differs from the recorded platform in {number} that a plan reads",
                 target.name,
                 different,
             )
     nodes = [*_nodes(recorded.nodes, live.nodes)]
     if nodes:
-        yield _finding(stack, "the nodes are not those that were recorded", "", nodes)
+        yield _finding(stack, "the nodes differ from the recorded nodes", "", nodes)
 
 
 def _values(was: dict[str, Any], now: dict[str, Any], applied: dict[str, Any], schema: merge.Type) -> Iterator[str]:
@@ -78,6 +78,6 @@ def _finding(stack: Stack, summary: str, target: str, different: list[str] | Non
         summary,
         target=target,
         detail=f"recorded → live: {few(different, SHOWN, '; ')}" if different else "",
-        remedy=f"run: modelyard record {stack.name}; until then plans without --live say something else",
+        remedy=f"run: modelyard record {stack.name}; until then plans without --live may differ",
     )
     return place_field(finding, stack)

@@ -85,7 +85,7 @@ def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
     if server.rstrip("/") == remote.cluster.controller.rstrip("/"):
         return ""
     context, controller = remote.context, remote.cluster.controller
-    return f"context {context} leads to {server}, and controller of {remote.name} is {controller}"
+    return f"context {context} leads to {server}, but controller of {remote.name} is {controller}"
 
 
 def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
@@ -98,11 +98,11 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
         return what, "correct context or controller"
     if identity(client) == own.identity:
         what = f"context {remote.context} of {remote.name} leads to the platform's own cluster"
-        return what, "name the context of the other cluster; jobs that are to run here need no remote"
+        return what, "name the context of the remote cluster, or drop remote to run the jobs in this cluster"
     if any(queue_of(one) for one in remote.resources) and not serves(client, KUEUE):
         return (
             f"remote cluster {remote.name} has no {KUEUE}",
-            "install Kueue there, or drop quota: its jobs start at once",
+            "install Kueue there, or drop quota so that jobs start at once",
         )
     return "", ""
 

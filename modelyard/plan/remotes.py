@@ -76,7 +76,7 @@ def _steps(targets: Sequence[TargetPlan]) -> Iterator[Step]:
         why = ""
         if target.action == "delete":
             # Deleting a namespace deletes everything in it.
-            why = "goes away, with every job that is in it" if target.key[:2] == NAMESPACE else "goes away"
+            why = "is deleted with all its jobs" if target.key[:2] == NAMESPACE else "is deleted"
         yield Step(target.name, "normal", why)
 
 
@@ -89,10 +89,10 @@ def _foreign(remote: RemoteCluster, target: str, _live: Mapping[str, Any], _mana
 
     A remote cluster has no modes: the stack owns all of an object, or does not ask for it.
     """
-    remedy = "name a namespace that is the stack's alone"
+    remedy = "name a namespace that only this stack uses"
     if target == remote.cluster.namespace:
-        remedy = "set createNamespace to false, or name a namespace that is not there yet"
-    summary = f"{target} is there already, and not the stack's own"
+        remedy = "set createNamespace to false, or name a namespace that does not exist yet"
+    summary = f"{target} exists already and does not belong to this stack"
     return Finding("OWN004", Severity.ERROR, summary, target=target, field="resources", remedy=remedy)
 
 
@@ -142,6 +142,6 @@ def dropped(stack: Stack, remotes: Mapping[str, Iterable[str]]) -> Iterator[Find
             "REM014",
             Severity.WARNING,
             ("resources",),
-            f"remote cluster {name} is not planned any more: an apply deletes {', '.join(objects)} there",
-            "let its jobs end first; to keep it, put the resource with its remote.cluster back",
+            f"remote cluster {name} is no longer in the stack: an apply deletes {', '.join(objects)} there",
+            "wait until its jobs have ended; to keep the cluster, restore the resource with its remote.cluster",
         )

@@ -70,9 +70,10 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
     return Finding(
         "OWN011",
         Severity.ERROR,
-        f"{target.name} was not changed, it {words}",
+        f"{target.name} was not changed: it {words}",
         target=target.name,
-        detail="what an undo puts back is what the plan was made from, so nothing is sent where that has moved",
+        detail="an undo restores the state that the plan started from, so modelyard changes nothing if that "
+        "state has changed",
         remedy="plan again",
     )
 
@@ -91,7 +92,7 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
     values = [hidden_change(key, one.path, one.before, one.after, (before, after)) for one in changes]
     shown = [f"{one.path} {' → '.join(map(said, both))}" for one, both in zip(changes, values, strict=True)]
     words = few(shown, SHOWN, "; ")
-    return "is not what it was when the plan was made" + (f" ({words})" if words else "")
+    return "has changed since the plan was made" + (f" ({words})" if words else "")
 
 
 def moved_order(approved: Plan, now: Plan) -> Iterator[str]:

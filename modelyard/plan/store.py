@@ -163,7 +163,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     try:
         document = parse_json(text)
     except ValueError as error:
-        raise PlanFileError(f"{shown} is not JSON (cut short?): {error}", again) from error
+        raise PlanFileError(f"{shown} is not valid JSON: {error}", again) from error
     if not isinstance(document, dict) or "formatVersion" not in document:
         raise PlanFileError(f"{shown} is not a modelyard plan", again)
     if document["formatVersion"] != FORMAT_VERSION:
@@ -174,7 +174,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     if document.get("sha256") != seal(document):
         raise PlanFileError(f"{shown} was changed after it was written", again)
     if (wrong := _misplaced(document)) is not None:
-        raise PlanFileError(f"{shown} is not what modelyard writes: {wrong}", again)
+        raise PlanFileError(f"{shown} is not a plan that modelyard wrote: {wrong}", again)
     try:
         return _plan(_upgraded(document, document["findings"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -299,7 +299,7 @@ def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
     """What differs between the approval and now, in words; empty where the approval is still valid."""
     differences = []
     if approved.cluster != now.cluster:
-        differences.append(f"another cluster: approved for {approved.cluster}, this is {now.cluster}")
+        differences.append(f"the plan was approved for cluster {approved.cluster}, this is {now.cluster}")
     for name in sorted(approved.inputs.keys() | now.inputs.keys()):
         if approved.inputs.get(name) != now.inputs.get(name):
             verb = "is new" if name not in approved.inputs else "is gone" if name not in now.inputs else "changed"
@@ -330,7 +330,7 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
         for target in now.targets:
             was_to_be = was[target.key]
             if relevant(was_to_be, was_to_be.after) != relevant(was_to_be, target.after):
-                yield f"{target.name} would become something else than what was approved"
+                yield f"{target.name} would become different from what was approved"
 
 
 # Converts a drain of a plan to and from plain JSON values.

@@ -171,7 +171,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
         yield Finding(
             MISFIT,
             Severity.ERROR,
-            f"the API server refuses what the patch sets in {key.name}: {shown(str(problem))}",
+            f"the API server rejects what the patch sets in {key.name}: {shown(str(problem))}",
             target=key.name,
             field=str(problem.path),
             file=file,
@@ -181,7 +181,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
         yield Finding(
             MISFIT,
             Severity.ERROR,
-            f"the patches of {key.name} do not make a {key.kind}: {few(rest)}",
+            f"the patches of {key.name} do not form a complete {key.kind}: {few(rest)}",
             target=key.name,
             remedy="modelyard render shows the output of the patches",
         )

@@ -206,7 +206,7 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
         try:
             path = fields.parse(entry["field"].removeprefix(fields.PODS) if in_pods else entry["field"])
         except ValueError as error:
-            yield (*where, "field"), f"assert[{index}].field is no path: {error}", "write spec.replicas"
+            yield (*where, "field"), f"assert[{index}].field is not a path: {error}", "write spec.replicas"
             continue
         operator = OPERATORS[entry["operator"]]
         problem = fits(operator.takes, entry["value"])
@@ -218,13 +218,13 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
     for word in _PLACEHOLDER.findall(value["message"]):
         if word not in PLACEHOLDERS:
             known = listed([f"{{{one}}}" for one in PLACEHOLDERS], "and")
-            remedy = did_you_mean(word, PLACEHOLDERS) or f"a message may have {known}"
-            yield ("message",), f"message has {{{plain(word)}}}, which stands for nothing", remedy
+            remedy = did_you_mean(word, PLACEHOLDERS) or f"use one of {known}"
+            yield ("message",), f"message has the unknown placeholder {{{plain(word)}}}", remedy
     if "when" in value.get("match", {}):
         for fact in value["match"]["when"]:
             if fact not in FACTS:
-                remedy = did_you_mean(fact, FACTS) or "modelyard explain PAT012 lists the facts"
-                yield ("match", "when", fact), f"match.when asks for {plain(fact)}, which no stack has", remedy
+                remedy = did_you_mean(fact, FACTS) or "see the facts in modelyard explain PAT012"
+                yield ("match", "when", fact), f"match.when has the unknown fact {plain(fact)}", remedy
 
 
 def _page(value: Mapping[str, Any]) -> str:

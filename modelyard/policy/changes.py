@@ -54,7 +54,7 @@ def weaker(base: Policies, head: Policies) -> Iterator[Finding]:
         if why:
             yield _warning("POL008", f"{code} {why}", _ASK, file)
     for code in sorted(base.settings.raised - head.settings.raised):
-        summary = f"{code} is mandatory at the base and is not any more"
+        summary = f"{code} is mandatory at the base, but not in this change"
         yield _warning("POL008", summary, _ASK, f"{_FOLDER}/policy.yaml")
 
 
@@ -73,7 +73,7 @@ def weaker_in(policies: Policies, before: Stack | None, stack: Stack) -> Iterato
         if why:
             yield _of_stack(f"{code} {why}", stack, "policy", "rules", code, "level")
     for code in sorted(then.raised - now.raised):
-        yield _of_stack(f"{code} is mandatory at the base and is not any more", stack, "policy", "rules", code)
+        yield _of_stack(f"{code} is mandatory at the base, but not in this change", stack, "policy", "rules", code)
 
 
 def waived(before: Stack | None, stack: Stack) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str
     if before.params != after.params:
         return "has other parameters than at the base", policy
     if _says(before.rule) != _says(after.rule):
-        return "checks something else than at the base", after.rule.file
+        return "checks something different than at the base", after.rule.file
     return "", ""
 
 

@@ -139,7 +139,7 @@ def _at(finding: Finding, stack: Stack, traced: Trace | None, chosen: Iterable[S
     if traced is None:
         return finding._replace(stack=stack.name, file=stack.file)
     if not traced.settings:
-        own = "" if traced.after is merge.ABSENT else f": {traced.target.name} has it of its own"
+        own = "" if traced.after is merge.ABSENT else f": {traced.target.name} has it without a patch"
         whose = f"no patch sets it{own}"
         detail = f"{finding.detail}; {whose}" if finding.detail else whose
         return finding._replace(stack=stack.name, file=stack.file, detail=detail)

@@ -90,14 +90,14 @@ def time_up() -> str:
 def _unfinished(running: tuple[Setting, str] | None) -> Finding:
     remedy = "look for an endless loop, or compare fewer objects"
     if running is None:
-        return Finding("POL005", Severity.ERROR, f"no rule has judged this stack, {time_up()}", remedy=remedy)
+        return Finding("POL005", Severity.ERROR, f"no rule has checked this stack {time_up()}", remedy=remedy)
     setting, target = running
     return Finding(
         "POL005",
         Severity.ERROR,
         f"rule {setting.rule.code} was still running{f' on {target}' if target else ''} {time_up()}",
         target=target,
-        detail="the rules behind it have not judged this stack",
+        detail="later rules have not checked this stack",
         remedy=remedy,
         file=setting.rule.file,
         line=setting.rule.line,
@@ -113,8 +113,8 @@ def _broken(setting: Setting, target: str, error: BaseException) -> Finding:
         Severity.ERROR,
         f"rule {rule.code} broke{f' on {target}' if target else ''}: {type(error).__name__}: {plain(str(error), 200)}",
         target=target,
-        detail="nobody knows whether the object keeps the rule",
-        remedy="correct the rule; it must take objects of any shape",
+        detail="whether the object follows the rule is unknown",
+        remedy="correct the rule; it must accept objects of any shape",
         file=rule.file,
         line=line or rule.line,
     )

@@ -64,7 +64,7 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
     for rule in (*python, *assertions):
         if rule.code in rules:
             other = rules[rule.code]
-            remedy = f"give one of them another code; the other stands in {other.file}:{other.line}"
+            remedy = f"give one of them another code; the other is in {other.file}:{other.line}"
             twice.append(_error(f"two rules have the code {rule.code}", remedy, rule.file, rule.line))
         else:
             rules[rule.code] = rule
@@ -130,9 +130,7 @@ def _module(path: Path, shown: str, package: str, findings: list[Finding]) -> Mo
         with kept_apart(), BUDGET.limit(SECONDS):
             spec.loader.exec_module(module)
     except TimeUp:
-        findings.append(
-            _error(f"{path.name} was still loading {time_up()}", "look for a loop that does not end", shown)
-        )
+        findings.append(_error(f"{path.name} was still loading {time_up()}", "look for an endless loop", shown))
         return None
     except (Exception, SystemExit) as error:
         line = error.lineno or 0 if isinstance(error, SyntaxError) else line_of(error, path)
@@ -182,19 +180,19 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
     """What is wrong with a decorator's arguments, and what to do; empty if nothing is."""
     code = plain(str(declared.code))
     if not CODE.fullmatch(str(declared.code)):
-        return f"{code} is no code of a rule", "take one from POL900 to POL999"
+        return f"{code} is not a valid rule code", "use a code from POL900 to POL999"
     if declared.level not in LEVELS:
         return f"{code} has the level {plain(str(declared.level))}", f"write {listed(LEVELS)}"
     for role in sorted(declared.roles):
         if role not in ROLES:
-            return f"{code} looks at {plain(role)}, which is no workload", did_you_mean(role, ROLES) or listed(ROLES)
+            return f"{code} looks at {plain(role)}, which is not a workload", did_you_mean(role, ROLES) or listed(ROLES)
     if not isinstance(declared.params, Mapping) or not all(
         isinstance(one, Mapping) for one in declared.params.values()
     ):
         return f"params of {code} is not a JSON Schema by name", 'write params={"most": {"type": "integer"}}'
     unknown = sorted(set(declared.needs) - declared.params.keys())
     if unknown:
-        return f"{code} needs {plain(unknown[0])}, which is none of its params", "add its schema to params"
+        return f"{code} needs {plain(unknown[0])}, which is not in its params", "add its schema to params"
     return "", ""
 
 
@@ -219,13 +217,13 @@ def _misnamed(folder: Path, findings: list[Finding]) -> None:
         for path in entries(folder, name, findings):
             shown = f"{FOLDER}/{name}/{path.name}"
             if path.suffix != ending and path.name.casefold().endswith(endings):
-                summary = f"{path.name} judges nothing: {name} end in {ending}"
+                summary = f"{path.name} is ignored: {name} end in {ending}"
                 findings.append(_error(summary, f"rename it to {path.stem}{ending}", shown))
             elif name == ASSERTIONS and path.is_dir() and (path.is_symlink() or _has(path, endings)):
-                summary = f"{path.name} is a folder, and assertions in it judge nothing"
+                summary = f"{path.name} is a folder, and assertions in it are ignored"
                 findings.append(_error(summary, f"move its files to {FOLDER}/{name}", shown))
     findings += [
-        _error(f"{path.name} sets nothing", f"rename it to {POLICY}", f"{FOLDER}/{path.name}")
+        _error(f"{path.name} is ignored", f"rename it to {POLICY}", f"{FOLDER}/{path.name}")
         for path in entries(folder, "", findings)
         if path.name != POLICY and path.name.casefold() in (POLICY, "policy.yml")
     ]
@@ -238,8 +236,8 @@ def _has(folder: Path, endings: tuple[str, ...]) -> bool:
 def _late(shown: str) -> Finding:
     """The finding when the time for reading policies is up."""
     return _error(
-        f"{shown} was still being read {time_up()}; what is behind it was not read",
-        "take policies out, or make the patterns of assertions shorter and their repetitions fewer",
+        f"{shown} was still being read {time_up()}; later files were not read",
+        "remove policies, or use shorter patterns with fewer repetitions in assertions",
         shown,
     )
 

@@ -27,7 +27,7 @@ def explained(root: Path, base: Path | None = None) -> Mapping[str, Explanation]
 
 def _facts(setting: Setting) -> Iterator[str]:
     rule = setting.rule
-    yield f"**Level.** `{setting.level}`. Looks at {_looks_at(rule)}. Stands in `{rule.file}`."
+    yield f"**Level.** `{setting.level}`. Looks at {_looks_at(rule)}. Defined in `{rule.file}`."
     if not rule.params:
         return
     yield ""

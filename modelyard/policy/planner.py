@@ -68,7 +68,7 @@ def _sizes(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Find
     applied = _whole(stack, workload, seen.object) if seen.whole else _part(stack, workload, seen.object, wanted)
     found = () if applied == wanted else check_applied(stack, workload.role, applied)
     # The line of the stack file has another value: the finding is about the object.
-    whose = f"{seen.name} is so, whatever the stack file says"
+    whose = f"the object {seen.name} has this value, regardless of the stack file"
     return tuple(one._replace(file="", line=0, column=0, detail=f"{whose}. {one.detail}") for one in found)
 
 

@@ -128,7 +128,7 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
         try:
             found = misfits(dict(choice.params), params_schema(rules[code]), f"{code}.params") if choice.params else []
         except (ValueError, TypeError) as error:
-            summary = f"params of {code} are no JSON Schema: {plain(str(error), 200)}"
+            summary = f"params of {code} are not a JSON Schema: {plain(str(error), 200)}"
             yield _error("POL003", summary, f"correct the rule in {rules[code].file}"), (code, "params")
             return
         for misfit in found:
@@ -140,13 +140,13 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
     if code not in known or code.startswith("POL"):
         close = nearest(code, [*rules, *known], 0.8)
         remedy = f"did you mean {close}?" if close else "modelyard explain lists all codes"
-        yield _error("POL001", f"there is no rule {plain(code)}", remedy), (code,)
+        yield _error("POL001", f"unknown rule {plain(code)}", remedy), (code,)
     elif code.startswith(("CFG", "PAT")):
-        remedy = "remove it: correct a mistake where it stands"
+        remedy = "remove it, and correct the mistake in its file"
         yield _error("POL006", f"{code} is about mistakes in files, which have no level", remedy), (code,)
     elif choice.level in ("advisory", "disabled"):
-        remedy = f"remove it; a waiver of {code} says why, until when, and by whom"
-        summary = f"{code} is a finding of the plan: its level cannot be lowered to {choice.level}"
+        remedy = f"remove it; to accept {code}, write a waiver with a reason, a date and a name"
+        summary = f"{code} is a finding of the plan, whose level cannot be lowered to {choice.level}"
         yield _error("POL006", summary, remedy), (code, "level")
     elif choice.params:
         names = listed(sorted(choice.params), "and")

@@ -120,7 +120,7 @@ def _why(error: Any) -> str:
         "minimum": f"it must be {error.validator_value} or more",
         "maximum": f"it must be {error.validator_value} or less",
         "uniqueItems": "it has an item twice",
-        "format": f"it is no {'regular expression' if error.validator_value == 'regex' else error.validator_value}",
+        "format": f"it is not a {'regular expression' if error.validator_value == 'regex' else error.validator_value}",
     }
     return words.get(str(error.validator), str(error.validator))
 

@@ -95,10 +95,10 @@ def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> St
     finding = Finding(
         "CFG104",
         Severity.WARNING,
-        f"the file of stack {stack} is gone, and what was applied of it stays in the cluster",
+        f"the file of stack {stack} is deleted, but its applied changes stay in the cluster",
         stack=stack,
-        detail="no later apply touches it: its objects, the fields that modelyard set, and the GPUs they hold stay",
-        remedy=f"run `modelyard destroy {stack}` before you delete the file: it needs the file",
+        detail="no later apply touches its objects, the fields that modelyard set, and the GPUs they hold",
+        remedy=f"run `modelyard destroy {stack}` before you delete the file, which destroy needs",
         file=file,
     )
     return StackDiff(

@@ -29,7 +29,7 @@ def wanted_of(root: Path, where: str) -> Wanted:
     if wrong:
         first = wrong[0]
         raise RevisionError(
-            f"{first.file} {where} cannot be used, so nobody knows its stacks: {first.summary}",
+            f"{first.file} {where} cannot be used, so its stacks are unknown: {first.summary}",
             f"{first.remedy} ({first.file}:{first.line})",
         )
     folder, recorded = folder_of(root), below(f"{RECORDED}/")

@@ -55,7 +55,7 @@ _SET = {
 _OBJECTS, _MORE_OBJECTS = "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 _CHUNK = 1 << 20
 _FETCH = (
-    "fetch it first: nothing is fetched here (in a clone made with --filter: git fetch --refetch --no-filter origin)"
+    "fetch it first; modelyard does not fetch (in a clone made with --filter: git fetch --refetch --no-filter origin)"
 )
 
 
@@ -163,8 +163,8 @@ def tree(folder: Path, commit: str, prefix: str) -> dict[str, Entry]:
 
 def _impossible(commit: str, file: str) -> RevisionError:
     return RevisionError(
-        f"commit {commit[:12]} has a file {file!r}, which no checkout can have",
-        "name another commit: this one was not made by git",
+        f"commit {commit[:12]} has a file {file!r}, which git cannot check out",
+        "use another commit; git did not create this one",
     )
 
 
@@ -216,13 +216,13 @@ class Objects:
         if len(head) != 3:
             raise RevisionError(
                 f"object {name[:12]} is not in this repository, or cannot be read",
-                f"{_FETCH}; git fsck names what is damaged",
+                f"{_FETCH}; git fsck shows what is damaged",
             )
         left = int(head[2])
         while left:
             chunk = answer.read(min(left, _CHUNK))
             if not chunk:
-                raise RevisionError(f"object {name[:12]} cannot be read whole", "check the repository: git fsck")
+                raise RevisionError(f"object {name[:12]} cannot be read completely", "check the repository: git fsck")
             to.write(chunk)
             left -= len(chunk)
         answer.read(1)
@@ -248,7 +248,7 @@ def objects(folder: Path) -> Iterator[Objects]:
 def _command(folder: Path, words: Sequence[str]) -> list[str]:
     program = shutil.which("git")
     if program is None:
-        raise RevisionError("git is not on PATH", "install git: commits are read with it")
+        raise RevisionError("git is not on PATH", "install git, which reads commits")
     return [program, "-C", str(folder), *_OPTIONS, *words]
 
 
@@ -263,7 +263,7 @@ def _failed(folder: Path, stderr: str, otherwise: str) -> RevisionError:
     if "dubious ownership" in why:
         place = fatal.rpartition("safe.directory ")[2]
         return RevisionError(
-            "the repository belongs to another user, and git reads it only where you trust that user",
+            "the repository belongs to another user, whom git does not trust",
             f"git config --global --add safe.directory {place}",
         )
     if "not a git repository" in why:

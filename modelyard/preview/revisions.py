@@ -69,7 +69,7 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     parted = tried(root, "merge-base", tip, own)
     if parted is None:
         raise RevisionError(
-            f"{base} and {head or 'HEAD'} have no common commit here",
+            f"{base} and {head or 'HEAD'} have no common commit in this clone",
             "fetch the whole history (in a CI checkout: fetch-depth: 0)",
         )
     fork = parted.strip()
@@ -118,8 +118,8 @@ def commit_of(root: Path, name: str) -> str:
     found = tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found is None:
         raise RevisionError(
-            f"there is no commit {name!r} in this repository",
-            "name a branch, tag or commit that git log knows, such as origin/main; fetch it first "
+            f"this repository has no commit {name!r}",
+            "use a branch, tag or commit of this repository, such as origin/main; fetch it first "
             "(in a CI checkout: fetch-depth: 0)",
         )
     return found.strip()

@@ -94,7 +94,7 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
         restored = f"restore {PATCHES_FOLDER}/{name} and its line in {_LOCK} as they are at the base"
         if patch is None:
             if name not in after:
-                summary = f"released patch {shown} was taken away, and its line in the lock with it"
+                summary = f"released patch {shown} was deleted, together with its line in the lock"
                 yield _error(summary, f"{restored}; a stack may pin it", _LOCK, 0)
         elif patch.sha256 == before[name]:
             if name not in after:
@@ -102,9 +102,9 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
                 yield _error(f"released patch {shown} was un-released: its line in the lock is gone", remedy, _LOCK, 0)
         elif after.get(name, patch.sha256) == patch.sha256:
             newest = max(int(one[1:]) for one in library.patches[patch_name])
-            how = "rewritten" if name in after else "taken away"
+            how = "rewritten" if name in after else "removed"
             yield _error(
-                f"released patch {shown} was changed, and its line in the lock was {how} with it",
+                f"released patch {shown} was changed, and its line in the lock was {how}",
                 f"{restored}; change it in {PATCHES_FOLDER}/{patch_name}/v{newest + 1} instead",
                 f"{patch.file}/{TEMPLATE}",
                 1,

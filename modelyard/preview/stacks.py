@@ -225,11 +225,11 @@ class _Fate:
         settings, _ = self._commit.policies.of_stack(stack_layer(self._stack))
         setting = settings.by_code.get(code)
         if setting is None:
-            return "no longer checked: rule taken away by this change"
+            return "no longer checked: rule removed by this change"
         if setting.level == "disabled":
             return "no longer checked: rule disabled by this change"
         if not can_run(setting):
-            return "no longer checked: this change takes away what the rule compares with"
+            return "no longer checked: this change removes the settings that the rule needs"
         return "no longer found: rule or its parameters changed by this change"
 
 

@@ -91,7 +91,7 @@ class Waived(NamedTuple):
         until = f" until {self.until}" if self.until else ""
         before = f" (before: {self.was})" if self.was and self.was != self.until else ""
         by = f" by {self.by}" if self.by else ""
-        return f"waived {'anew ' if self.was else ''}by this change{until}{before}{by}: {self.reason}"
+        return f"waived {'again ' if self.was else ''}by this change{until}{before}{by}: {self.reason}"
 
 
 class Relaxed(NamedTuple):

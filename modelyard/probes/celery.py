@@ -29,11 +29,11 @@ def jobs_of(document: Any) -> Busy:
         Unanswered: the answer is not about a queue, or nothing was counted yet.
     """
     if not isinstance(document, dict) or "name" not in document:
-        raise JobSourceError(f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True)
+        raise JobSourceError(f"the answer is not from {_WHAT}", "check the address and its path", lasting=True)
     ready, taken = document.get("messages_ready"), document.get("messages_unacknowledged")
     if not isinstance(ready, int) or not isinstance(taken, int):
         raise JobSourceError(
-            f"the broker has not counted the messages of {document['name']} yet", "look again in a moment"
+            f"the broker has not counted the messages of {document['name']} yet", "try again in a moment"
         )
     return Busy(taken, ready)
 
@@ -51,5 +51,5 @@ def ask(source: Broker) -> Busy:
     user = os.environ.get(USER, "").strip() or "guest"
     place = f"{quote(source.virtual_host, safe='')}/{quote(source.queue, safe='')}"
     url = f"{source.url.rstrip('/')}/api/queues/{place}"
-    let_in = f"give user and password in {USER} and {PASSWORD} or {PASSWORD_FILE}, and the broker's address in {URL}"
+    let_in = f"set {USER}, {PASSWORD} or {PASSWORD_FILE}, and {URL} (the broker's address)"
     return jobs_of(get_json(url, basic(user, password), _WHAT, let_in))

@@ -28,7 +28,7 @@ def get_json(url: str, authorization: servers.Credential, what: str, let_in: str
     if reply.status >= 300:
         raise _refused(reply.status, url, what, let_in)
     if len(reply.body) > MOST_BYTES:
-        raise JobSourceError(f"{url} answers more than {MOST_BYTES >> 20} MiB")
+        raise JobSourceError(f"the answer of {url} is larger than {MOST_BYTES >> 20} MiB")
     return parsed(reply.body, url, what)
 
 
@@ -41,13 +41,11 @@ def parsed(body: bytes, url: str, what: str) -> Any:
     try:
         return parse_json(body)
     except ValueError:
-        raise JobSourceError(f"{url} does not answer as {what} does", "check the address and its path") from None
+        raise JobSourceError(f"{url} is not {what}", "check the address and its path") from None
 
 
 def _refused(code: int, url: str, what: str, let_in: str) -> JobSourceError:
     if code in (401, 403):
-        return JobSourceError(f"{url} does not let us in (HTTP {code})", let_in, lasting=True)
+        return JobSourceError(f"{url} rejects the credentials (HTTP {code})", let_in, lasting=True)
     lasting = 300 <= code < 500 and code not in (408, 425, 429)
-    return JobSourceError(
-        f"{url} answers HTTP {code}, not as {what}", "check the address and its path", lasting=lasting
-    )
+    return JobSourceError(f"{url} is not {what} (HTTP {code})", "check the address and its path", lasting=lasting)

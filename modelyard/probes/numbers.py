@@ -16,13 +16,13 @@ def jobs_of(answer: Answer | Refused) -> Busy:
         Unanswered: the answer is not one number of 0 or more.
     """
     if isinstance(answer, Refused):
-        raise JobSourceError(f"the server refuses the query: {answer.words}", "correct the query", lasting=True)
+        raise JobSourceError(f"the server rejects the query: {answer.words}", "correct the query", lasting=True)
     if answer.kind not in ("scalar", "vector") or answer.series != 1:
         number = "many" if answer.series is None else "no" if not answer.series else str(answer.series)
-        raise JobSourceError(f"the query gives {number} series, not one number", "aggregate it: sum(…) or vector(0)")
+        raise JobSourceError(f"the query returns {number} series, not one number", "aggregate it: sum(…) or vector(0)")
     (value,) = answer.values
     if math.isnan(value) or value < 0:
-        raise JobSourceError(f"the query gives {value:g}, not a number of jobs", "correct the query")
+        raise JobSourceError(f"the query returns {value:g}, not a number of jobs", "correct the query")
     return Busy(math.ceil(value), 0)
 
 

@@ -84,9 +84,9 @@ def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> 
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise BadAddress("the address of the Prometheus server is no URL", _FORM) from None
+        raise BadAddress("the address of the Prometheus server is not a URL", _FORM) from None
     if parts.scheme not in ("http", "https") or not host:
-        raise BadAddress("the address of the Prometheus server is no URL of http or https", _FORM)
+        raise BadAddress("the address of the Prometheus server is not an http or https URL", _FORM)
     if parts.query or parts.fragment or not _printable(f"{host}{parts.path}"):
         raise BadAddress("the address of the Prometheus server has more than a host and a path", _FORM)
     shown = f"[{host}]" if ":" in host else host
@@ -104,10 +104,10 @@ _FORM: Final = "write it as http://prometheus.example.com:9090"
 def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> Credential:
     token = secret_for(plain, Variables(TOKEN, TOKEN_FILE, URL), environment, named=named)
     if token and parts.username is not None:
-        raise BadAddress("there are two credentials: one in the address and a token", f"drop one, or unset {TOKEN}")
+        raise BadAddress("both the address and {TOKEN} have credentials", f"drop one of them, or unset {TOKEN}")
     if token:
         if not _printable(token.reveal()) or " " in token.reveal():
-            raise BadAddress("the token is not one word of printable ASCII characters", f"correct {TOKEN}")
+            raise BadAddress("the token has spaces or characters other than printable ASCII", f"correct {TOKEN}")
         return bearer(token)
     if parts.username is None:
         return NO_CREDENTIAL
@@ -193,18 +193,18 @@ def _refused(reply: Reply) -> Refused | None:
 def _no_api(server: Server, reply: Reply) -> ServerError:
     if reply.status in (401, 403):
         return ServerError(
-            f"{server.url} does not let us in (HTTP {reply.status})",
-            f"give a token in {TOKEN} or {TOKEN_FILE} and its address in {URL}, or user and password in the address",
+            f"{server.url} rejects the credentials (HTTP {reply.status})",
+            f"set {TOKEN} or {TOKEN_FILE}, and {URL} (the server's address), or put user and password into the address",
         )
     if reply.status in (301, 302, 303, 307, 308):
         place = urlsplit(reply.location)
         there = clean(f"{place.scheme}://{place.netloc.rpartition('@')[2]}") if place.netloc else "another address"
-        return ServerError(f"{server.url} leads to {there}", "give the address that it leads to")
-    return ServerError(f"{server.url} has no API of Prometheus (HTTP {reply.status})", "check the address and its path")
+        return ServerError(f"{server.url} redirects to {there}", "use the address that it redirects to")
+    return ServerError(f"{server.url} has no Prometheus API (HTTP {reply.status})", "check the address and its path")
 
 
 def _strange(server: Server) -> ServerError:
-    return ServerError(f"{server.url} does not answer as Prometheus does", "check the address and its path")
+    return ServerError(f"{server.url} is not a Prometheus server", "check the address and its path")
 
 
 def clean(text: str) -> str:

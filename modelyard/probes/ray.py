@@ -37,7 +37,7 @@ def jobs_of(document: Any) -> Busy:
         states = [(str(job["status"]), _name(job)) for job in document]
     except (TypeError, KeyError, AttributeError):
         raise JobSourceError(
-            f"the answer is not that of {_WHAT}", "check the address and its path", lasting=True
+            f"the answer is not from {_WHAT}", "check the address and its path", lasting=True
         ) from None
     running = [name for state, name in states if state not in _ENDED and state != "PENDING"]
     waiting = sum(state == "PENDING" for state, _ in states)
@@ -61,7 +61,7 @@ def ask_dashboard(source: Dashboard) -> Busy:
         token = secret_for(source.url, Variables(TOKEN, TOKEN_FILE, URL), os.environ)
     except Unusable as error:
         raise JobSourceError(error.summary, error.remedy, lasting=True) from None
-    let_in = f"give a token in {TOKEN} or {TOKEN_FILE}, and the dashboard's address in {URL}"
+    let_in = f"set {TOKEN} or {TOKEN_FILE}, and {URL} (the dashboard's address)"
     url = f"{source.url.rstrip('/')}{PATH}"
     return jobs_of(get_json(url, bearer(token), _WHAT, let_in))
 
@@ -83,7 +83,7 @@ def ask_service(source: HeadService) -> Busy:
         if name is None:
             raise JobSourceError(
                 f"no Service in {source.namespace} leads to port {PORT} of {source.deployment}",
-                "name the dashboard's address in drain.ray.jobs",
+                "set drain.ray.jobs to the dashboard's address",
                 lasting=True,
             )
         body = fetch(client, source.namespace, name, PORT, PATH)

@@ -70,13 +70,13 @@ def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Term
     idle = so_far.idle if so_far.idle is not None else now
     after = so_far._replace(idle=idle, lost=None)
     if now - idle >= terms.quiet:
-        return after, Verdict(True, line=f"no job for {text(int(terms.quiet))}: goes on")
+        return after, Verdict(True, line=f"no job for {text(int(terms.quiet))}: continuing")
     return _out_of_time(after, now, terms, str(seen), waited)
 
 
 def _out_of_time(so_far: Progress, now: float, terms: Terms, state: str, waited: str) -> tuple[Progress, Verdict]:
     if now - so_far.begun >= terms.limit:
-        return so_far, Verdict(False, f"{state}, after {waited}, the limit of the wait")
+        return so_far, Verdict(False, f"{state}, at the limit of {waited}")
     if state == so_far.reported and now - so_far.reported_at < REMINDER:
         return so_far, Verdict(False)
     return so_far._replace(reported=state, reported_at=now), Verdict(False, line=f"{state} (waiting for {waited})")

@@ -44,7 +44,7 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
         return Problem(
             Kind.MANY,
             tree.span[0],
-            "the fallback stands beside the series it should replace: the answer can be several series",
+            "the fallback is added to the series that it should replace, so the answer can be several series",
             detail="`or` adds the series of its right side whose labels the left side does not have; this one has no "
             "labels",
             remedy="aggregate the left side first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
@@ -52,7 +52,7 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
     return Problem(
         Kind.MANY,
         tree.span[0],
-        f"the answer can be {number} series, and an autoscaler takes one number",
+        f"the answer can be {number} series, but an autoscaler takes one number",
         detail="one for each " + _differing(shape),
         remedy=f"aggregate it: sum({query})",
     )
@@ -73,18 +73,18 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
         return Problem(
             Kind.EMPTY,
             tree.span[0],
-            f"where the comparison is false the answer is empty, not 0: {tree.operator} leaves series out",
-            remedy=f"compare with bool, which answers 0 or 1: … {tree.operator} bool …, and add `or vector(0)`",
+            f"if the comparison is false the answer is empty, not 0: {tree.operator} drops series",
+            remedy=f"compare with bool, which returns 0 or 1: … {tree.operator} bool …, and add `or vector(0)`",
         )
     if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
         return Problem(
             Kind.EMPTY,
             tree.span[0],
-            "where absent finds a series the answer is empty, not 0",
+            "if absent finds a series the answer is empty, not 0",
             remedy=f"write {filled}",
         )
     if isinstance(tree, Binary) and tree.operator == "+" and one:
-        filled = "(… or vector(0)) + (… or vector(0)): each side needs its own, or work of the other is lost"
+        filled = "(… or vector(0)) + (… or vector(0)): each side needs its own, or the work of the other side is lost"
     metrics = sorted(
         {
             matcher.value
@@ -98,8 +98,8 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
     return Problem(
         Kind.EMPTY,
         tree.span[0],
-        f"where there is {cause} the answer is empty, not 0",
-        detail="that is so before the first work, and after a restart of what exports it",
+        f"with {cause} the answer is empty, not 0",
+        detail="this happens before the first work, and after a restart of the exporter",
         remedy=f"write {filled}",
     )
 
@@ -114,7 +114,7 @@ def _awake(tree: Node, shape: Shape) -> Iterator[Problem]:
             Kind.AWAKE,
             start,
             "the answer is always above 0: nothing ever sleeps",
-            remedy="ask for the work that waits or runs, which is 0 when there is none",
+            remedy="query the queued or running work, which is 0 if there is none",
         )
 
 
@@ -128,8 +128,8 @@ def _lost_sums(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 Kind.EMPTY,
                 node.span[0],
-                "where one side of + has no series the other side is lost",
-                detail="+ answers nothing then, whatever waits on the other side",
+                "if one side of + has no series, the other side is lost",
+                detail="+ then returns no value, even if the other side has work",
                 remedy="write (… or vector(0)) + (… or vector(0))",
             )
 
@@ -145,8 +145,8 @@ def _scalars(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 kind,
                 node.span[0],
-                "scalar answers NaN where its argument is not exactly one series",
-                detail="NaN is not above 0, so that the autoscaler sleeps",
+                "scalar returns NaN if its argument is not exactly one series",
+                detail="NaN is not above 0, so the autoscaler sleeps",
                 remedy="give it one series: scalar(sum(…) or vector(0))",
             )
 
@@ -162,9 +162,9 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 Kind.FALLBACK,
                 node.right.span[0],
-                f"where there is no series the answer is {right.values.low:g}: GPUs are awake until there is one",
-                detail="as a guard against lost metrics this may be meant",
-                remedy="write vector(0) where no series means no work",
+                f"without a series the answer is {right.values.low:g}: GPUs stay awake until a series exists",
+                detail="this may be intended as a guard against lost metrics",
+                remedy="write vector(0) if a missing series means no work",
             )
 
 

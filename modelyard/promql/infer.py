@@ -84,7 +84,7 @@ def _contradiction(node: syntax.Selector, labels: Labels) -> Problem:
     return Problem(
         Kind.NEVER,
         node.span[0],
-        f"no series can fit what is asked of the label {label}",
+        f"no series can match the matchers of label {label}",
         detail="the matchers of the label exclude each other",
         remedy='for one of several values write one matcher: =~"a|b"',
     )
@@ -224,8 +224,8 @@ def _absence(node: Call, given: Shape, values: Interval, found: list[Problem]) -
             Problem(
                 Kind.NEVER,
                 node.span[0],
-                f"{node.function} never answers: its argument always has a series",
-                remedy="leave out what gives the argument a series, such as `or vector(0)`",
+                f"{node.function} never returns a value, because its argument always has a series",
+                remedy="drop the part that always adds a series, such as `or vector(0)`",
             )
         )
         return vector(0, 0, labels, values)

@@ -160,7 +160,7 @@ def _report_unmatched(node: Binary, left: Shape, right: Shape, label: str, found
         Problem(
             Kind.NEVER,
             node.span[0],
-            f"the two sides of {node.operator} never meet: they always differ in the label {label}",
+            f"the two sides of {node.operator} never match: they always differ in label {label}",
             detail=f"on the left it is {_words(left.labels, label)}, on the right {_words(right.labels, label)}; "
             f"{node.operator} joins series with the same labels only",
             remedy=f"aggregate both operands to the same labels, as in sum(…) {node.operator} sum(…), or name the "
@@ -182,8 +182,8 @@ def _takes_all(node: Binary) -> Problem:
     return Problem(
         Kind.NEVER,
         node.span[0],
-        "unless always takes everything away: its right side always has a series that meets the left one",
-        remedy="compare on the right side, so that it is empty at times: … unless … > 0",
+        "unless always removes everything: its right side always has a series that matches the left one",
+        remedy="compare on the right side, so that it can be empty: … unless … > 0",
     )
 
 

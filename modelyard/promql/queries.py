@@ -41,8 +41,8 @@ def check_query(
             Problem(
                 kind=Kind.JOINED,
                 offset=parts[1].offset - 1,
-                summary=f"{len(parts)} queries are joined with `&`, which is no operator of PromQL",
-                detail="only the platform's own autoscaler splits there; each is judged by itself",
+                summary=f"{len(parts)} queries are joined with `&`, which is not a PromQL operator",
+                detail="only the platform's own autoscaler splits at `&`; each part is checked separately",
                 remedy="for any other autoscaler write one query: (…) + (…)",
                 excerpt="&",
             )
@@ -55,10 +55,10 @@ def check_query(
 
 def _part(text: str, scrape_interval: float | None, longest_window: float) -> Iterator[Problem]:
     if reason := lexer.too_much(text):
-        yield Problem(Kind.UNJUDGED, 0, f"it is too long to be judged: {reason}", remedy="split it")
+        yield Problem(Kind.UNJUDGED, 0, f"it is too long to check: {reason}", remedy="split it")
         return
     if word := lexer.endless(text):
-        words = f"{word.text} is no duration: it is longer than 300 years"
+        words = f"{word.text} is not a duration: it is longer than 300 years"
         yield Problem(Kind.INVALID, word.start, f"not valid PromQL: {words}", excerpt=word.text)
         return
     try:
@@ -129,7 +129,7 @@ def _flag(span: Span, name: str) -> Problem:
     return Problem(
         Kind.FLAG,
         span[0],
-        f"{name} is experimental: a server refuses it unless it was started with its feature flag",
+        f"{name} is experimental: servers reject it without its feature flag",
         remedy="check it on the server (modelyard check --prometheus URL), or write the query without it",
     )
 
@@ -139,10 +139,9 @@ def _counts(span: Span, name: str, inner: Node, what: str) -> Iterator[Problem]:
         yield Problem(
             Kind.COUNTS,
             span[0],
-            f"{name} counts {what}, whatever their value: it stays above 0 while the series is there",
-            detail="a queue that is empty still has its series, with the value 0",
-            remedy="where the value says how much there is, take sum or max_over_time, or count those above 0: "
-            "count(… > 0)",
+            f"{name} counts {what} regardless of their value: it stays above 0 while the series exists",
+            detail="an empty queue still has its series, with the value 0",
+            remedy="if the value is an amount, use sum or max_over_time, or count series above 0: count(… > 0)",
         )
 
 
@@ -152,7 +151,7 @@ def _selector(selector: Selector) -> Iterator[Problem]:
         yield Problem(
             Kind.INVALID,
             start,
-            "not valid PromQL: `or` between matchers is known to other servers, not to Prometheus",
+            "not valid PromQL: Prometheus does not support `or` between matchers",
             remedy='write =~"a|b", or join two selectors: x{…} or x{…}',
         )
     names = [matcher for matcher in selector.matchers if matcher.label == NAME]
@@ -160,8 +159,8 @@ def _selector(selector: Selector) -> Iterator[Problem]:
         yield Problem(
             Kind.MATCHER,
             start,
-            "no metric is named: series of every metric with these labels are taken together",
-            detail="a rate of them fails: without their names two of them may be the same",
+            "the selector names no metric, so it matches series of every metric with these labels",
+            detail="a rate of them fails if two have the same labels",
             remedy="write the metric's name before the braces",
         )
     for matcher in selector.matchers:
@@ -172,13 +171,15 @@ def _selector(selector: Selector) -> Iterator[Problem]:
 def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
     shown = f'{matcher.label}{matcher.operator}"{matcher.value}"'
     if fitting(matcher) == ANY and matcher.value == ".*":
-        yield Problem(Kind.MATCHER, start, f"{shown} fits everything, also series without the label", remedy="drop it")
+        yield Problem(
+            Kind.MATCHER, start, f"{shown} matches everything, including series without the label", remedy="drop it"
+        )
     elif matcher.operator in ("=", "!=") and _LOOKS_LIKE_A_LIST.search(matcher.value):
         wanted = {"=": "=~", "!=": "!~"}[matcher.operator]
         yield Problem(
             Kind.MATCHER,
             start,
-            f"{shown} compares with this very text, not with a pattern",
+            f"{shown} compares with literal text, not with a pattern",
             detail="only =~ and !~ take regular expressions",
             remedy=f'write {matcher.label}{wanted}"{matcher.value}"',
         )

@@ -65,8 +65,8 @@ def _walk(
                     Kind.SHORT,
                     node.span[0],
                     f"a sample counts as present for {words(LOOKBACK)}, but comes every {words(interval)} only",
-                    detail="between two scrapes the server answers as if the series were not there",
-                    remedy=f"take the newest of a window: last_over_time(…[{words(ENOUGH * interval)}])",
+                    detail="between two scrapes the series is missing from the answer",
+                    remedy=f"use the newest sample of a window: last_over_time(…[{words(ENOUGH * interval)}])",
                 )
             yield from _late(node.span, node.offset, late)
             yield from _pinned(node)
@@ -91,7 +91,7 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
     elif name in FUNCTIONS and FUNCTIONS[name].series is Series.ABSENCE:
         result = f"{name} answers 1 between two samples"
     else:
-        result = "one that is late or fails leaves no answer"
+        result = "if a scrape is late or fails, the answer is empty"
     yield Problem(
         Kind.SHORT,
         span[0],
@@ -107,14 +107,14 @@ def _far(span: Span, caller: Call | None, reach: float, late: float, longest: fl
         yield Problem(
             Kind.LONG,
             span[0],
-            f"it looks {words(reach + late)} back; a server keeps samples for {words(RETENTION)} unless told otherwise",
-            remedy="shorten the window: it is how long the GPUs stay awake after the work has ended",
+            f"it looks {words(reach + late)} back, but a server keeps samples for {words(RETENTION)} by default",
+            remedy="shorten the window, which is how long GPUs stay awake after the work has ended",
         )
     elif reach > longest:
         yield Problem(
             Kind.LONG,
             span[0],
-            f"the window of {words(reach)} keeps GPUs awake that long after the work has ended",
+            f"the window keeps GPUs awake for {words(reach)} after the work has ended",
             detail=f"the longest job takes {words(longest)}",
             remedy="shorten it to the time after which new work is no longer likely, such as 30m",
         )
@@ -124,7 +124,7 @@ def _far(span: Span, caller: Call | None, reach: float, late: float, longest: fl
             span[0],
             f"min_over_time is above 0 only after {words(reach)} of work without a pause",
             detail="one sample of 0 in the window keeps the GPUs asleep",
-            remedy="max_over_time wakes at once and sleeps when the whole window is 0",
+            remedy="use max_over_time, which wakes at once and sleeps when the whole window is 0",
         )
 
 
@@ -134,11 +134,11 @@ def _late(span: Span, offset: float, late: float) -> Iterator[Problem]:
         yield Problem(
             Kind.LONG,
             span[0],
-            f"offset {words(late)}: the autoscaler learns of new work that much later",
-            remedy="leave the offset out; the window alone delays sleep",
+            f"offset {words(late)} delays the autoscaler's reaction to new work",
+            remedy="drop the offset; the window alone delays sleep",
         )
     elif offset < 0:
-        yield Problem(Kind.LONG, span[0], "the offset looks into the future, where there are no samples yet")
+        yield Problem(Kind.LONG, span[0], "the offset looks into the future, which has no samples yet")
 
 
 def _pinned(selector: Selector) -> Iterator[Problem]:
@@ -146,8 +146,8 @@ def _pinned(selector: Selector) -> Iterator[Problem]:
         yield Problem(
             Kind.AWAKE,
             selector.span[0],
-            "@ asks for one moment in the past: the answer never changes",
-            remedy="leave out @ and its time",
+            "@ selects one moment in the past, so the answer never changes",
+            remedy="drop @ and its time",
         )
 
 
@@ -156,8 +156,8 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
         yield Problem(
             Kind.AWAKE,
             node.span[0],
-            "@ asks for one moment in the past: the answer never changes",
-            remedy="leave out @ and its time",
+            "@ selects one moment in the past, so the answer never changes",
+            remedy="drop @ and its time",
         )
     step = node.step or DEFAULT_STEP
     good = words(interval) if interval else "30s"
@@ -183,15 +183,15 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
         yield Problem(
             Kind.STEP,
             node.span[0],
-            f"the step of {words(node.step)} is finer than the data, which comes every {words(interval)}",
-            detail="every sample is looked at several times",
+            f"the step of {words(node.step)} is finer than the scrape interval of {words(interval)}",
+            detail="every sample is evaluated several times",
             remedy=f"write [{words(node.window)}:{good}]",
         )
     elif step > LOOKBACK:
         yield Problem(
             Kind.STEP,
             node.span[0],
-            f"the step of {words(step)} leaves out what is shorter: new work is seen up to {words(step)} late",
+            f"the step of {words(step)} can miss shorter work and detects new work up to {words(step)} late",
             remedy=f"write [{words(node.window)}:{good}]",
         )
 

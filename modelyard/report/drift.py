@@ -13,8 +13,8 @@ from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.stack.words import plural
 
-_NOBODY = "taken away; the API server does not note by whom"
-_UNKNOWN = "set by somebody whom the API server does not name"
+_NOBODY = "removed; the API server does not record by whom"
+_UNKNOWN = "set by an unknown owner"
 
 
 def drift_text(drifts: Iterable[StackDrift], style: Style = PLAIN) -> list[str]:
@@ -42,9 +42,9 @@ def _remedies(drift: StackDrift) -> Iterator[str]:
         yield drift.remedy
     lost = [target.key.name for target in drift.drifted if target.state == "gone" and not target.managed]
     if lost:
-        yield f"install {', '.join(lost)} again first: the stack patches {'it' if len(lost) == 1 else 'them'} only"
+        yield f"install {', '.join(lost)} again first: the stack only patches {'it' if len(lost) == 1 else 'them'}"
     if drift.drifted:
-        yield f"modelyard apply {drift.stack} sets it back; modelyard plan {drift.stack} --live shows what that changes"
+        yield f"modelyard apply {drift.stack} restores it; modelyard plan {drift.stack} --live shows what that changes"
 
 
 def _target(target: TargetDrift, style: Style) -> Iterator[str]:
@@ -52,11 +52,11 @@ def _target(target: TargetDrift, style: Style) -> Iterator[str]:
     name = style.bold(shorten(kind + target.key.name, style.columns - 2))
     if target.state == "gone":
         yield f"{style.removed('-')} {name}"
-        yield "  the whole object is gone"
+        yield "  the whole object is deleted"
         return
     yield f"{style.changed('~')} {name}"
     if target.state == "unfinished":
-        yield from wrapped("its last apply did not come to its end", 2, style.columns)
+        yield from wrapped("its last apply did not finish", 2, style.columns)
     for owners, fields in _by_owner(target.fields):
         yield from wrapped(_whose(owners, fields), 2, style.columns)
         changes = [

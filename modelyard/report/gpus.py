@@ -7,7 +7,7 @@ from modelyard.hardware.table import Row
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, table, wrapped
 
-_MARKED = "? unverified or from a weak source. modelyard gpus GPU tells why and from where."
+_MARKED = "? unverified or from a weak source. modelyard gpus GPU shows reasons and sources."
 
 
 _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "SM")))

@@ -27,7 +27,7 @@ def submitted_text(
     queue = first["metadata"].get("labels", {}).get(QUEUE)
     where = f"namespace {first['metadata']['namespace']}"
     stack = safe(first["metadata"].get("labels", {}).get(STACK, "STACK"))
-    waits = f"queue {queue}" if queue else "no queue: it starts at once"
+    waits = f"queue {queue}" if queue else "no queue, so it starts at once"
     lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
     lines += [f"  {body['kind']} {safe(body['metadata']['name'])}" for body in objects]
     if not dry_run:

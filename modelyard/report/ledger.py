@@ -22,7 +22,11 @@ def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style 
     found = list(targets)
     where = "in the cluster" if source == "live" else "on the recorded platform"
     fields, objects = sum(len(target.entries) for target in found), plural(len(found), "object")
-    head = f"{stack}: {plural(fields, 'field')} of {objects} {where}" if found else f"{stack}: nothing is held {where}"
+    head = (
+        f"{stack}: {plural(fields, 'field')} of {objects} {where}"
+        if found
+        else f"{stack}: no fields are patched {where}"
+    )
     return [*hanging(head, 2, style.columns), *(line for target in found for line in _target(target, style))]
 
 
@@ -47,14 +51,14 @@ def _heading(entry: Entry) -> str:
     earlier = " and ".join(map(_owner, entry.owners))
     if entry.state == "held":
         if entry.before is merge.ABSENT:
-            return "was not there; goes away"
-        return f"goes back to {earlier}" if earlier else "goes back; nobody had set it"
+            return "did not exist; is removed"
+        return f"returns to {earlier}" if earlier else "is restored; it had no owner"
     if entry.state == "changed":
-        now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "somebody who left no name"
-        return f"set since by {now}; stays"
+        now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "an unknown owner"
+        return f"changed since by {now}; stays"
     if entry.state == "returning":
-        return f"has its earlier value; {earlier or 'nobody'} gets it with the next apply"
-    return f"is back with {earlier}" if earlier else "is back"
+        return f"has its earlier value; the next apply returns it to {earlier or 'no owner'}"
+    return f"is restored to {earlier}" if earlier else "is restored"
 
 
 def _owner(owner: Owner, *, time: bool = False) -> str:

@@ -83,8 +83,8 @@ def _default_name(fact: str) -> str:
 
 _MODES: dict[Use, str] = {
     "patched": "",
-    "managed": "whole objects of the stack's own",
-    "submitted": "whole objects, made anew for each job that is submitted",
+    "managed": "whole objects that the stack owns",
+    "submitted": "whole objects, created for each submitted job",
 }
 
 
@@ -92,7 +92,7 @@ def _when(patch: PatchVersion) -> str:
     if patch.meta.use == "submitted":
         return "modelyard job submit"
     if patch.meta.when is None:
-        return "only where a stack lists it"
+        return "only if a stack lists it"
     return " and ".join(f"{path} is {text_of(value)}" for path, value in patch.meta.when.items()) or "always"
 
 

@@ -74,7 +74,7 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
 def _summary(view: PoolView, asked: Asked, style: Style) -> str:
     waits = [f"{view.queued} queued"] if view.queued else []
     if not view.products:
-        return style.bold(asked.stack) + ": " + ", ".join(["no node of the cluster has GPUs", *waits])
+        return style.bold(asked.stack) + ": " + ", ".join(["the cluster has no GPU nodes", *waits])
     whole = [one for one in view.products if not one.slices]
     slices = [one for one in view.products if one.slices]
     parts = [_taken(products, noun) for products, noun in ((whole, "GPU"), (slices, "slice")) if products]
@@ -88,7 +88,7 @@ def _taken(products: Sequence[ProductUse], noun: str) -> str:
     idle, unknown = sum(one.idle.idle for one in products), sum(one.idle.unknown for one in products)
     parts = [f"{taken} of {plural(sum(one.gpus for one in products), noun)} taken"]
     parts += [f"{sum(one.free for one in products)} free"]
-    parts += [f"{closed} on nodes that take no pods"] if closed else []
+    parts += [f"{closed} on cordoned or unready nodes"] if closed else []
     parts += [f"{idle} idle"] if taken and unknown < taken else []
     return ", ".join(parts)
 
@@ -182,20 +182,18 @@ def _nodes(nodes: Iterable[NodeUse]) -> list[tuple[str, ...]]:
 def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
     usage, notes = asked.usage, []
     if usage is None:
-        notes.append(
-            "Nobody was asked what GPUs do: name a Prometheus server in drain.prometheus or with --metrics URL."
-        )
+        notes.append("GPU use is unknown: set a Prometheus server in drain.prometheus or with --metrics URL.")
     elif usage.problem:
-        notes.append(f"What GPUs do is unknown: {usage.problem}.")
+        notes.append(f"GPU use is unknown: {usage.problem}.")
     else:
         notes.append(
             f"Idle: taken for {plural(usage.minutes, 'minute')}, and {METRIC} was 0 all the time; util is its average. "
-            "Parts of GPUs have none."
+            "Parts of GPUs have no util."
         )
     if not view.kueue and not view.unread:
-        notes.append("The cluster has no Kueue: nothing queues, and there are no quotas.")
+        notes.append("The cluster has no Kueue, so it has no queues and quotas.")
     if view.unread:
-        notes.append(f"These credentials may not read {', '.join(view.unread)}: queues and teams are shown in part.")
+        notes.append(f"These credentials may not read {', '.join(view.unread)}, so queues and teams are incomplete.")
     return ["", *(style.dim(line) for note in notes for line in hanging(note, 0, style.columns))]
 
 

@@ -10,7 +10,7 @@ from modelyard.stack.words import plural
 _VALUE = 40
 """Columns of the longest value."""
 _WARNING = "  warning  "
-_DECIDED = "Waivers and what is set for policies are decisions about one environment: a promotion never takes them."
+_DECIDED = "Waivers and policy settings are decisions about one stack, so a promotion never copies them."
 
 
 def promotion_text(
@@ -30,7 +30,7 @@ def promotion_text(
     if not found.taken:
         stay = f"; {plural(len(found.kept), 'other setting')} stay as they are" if found.kept else ""
         lines += hanging(
-            f"{target} is up to {source} in what a promotion takes: nothing to take{stay}", 2, style.columns
+            f"{target} already has every setting that a promotion takes from {source}{stay}", 2, style.columns
         )
     else:
         lines += [style.bold(f"taken from {safe(source)}"), *_table(found.taken, style, "→"), ""]

@@ -38,13 +38,11 @@ def remote_text(stack: str, resources: Sequence[RemoteResource], style: Style = 
         jobs = safe(", ".join(one.jobs)) or "no jobs"
         lines += ["", f"{style.bold(safe(one.resource.name))}  {one.resource.type}  {style.dim(jobs)}"]
         if remote.cluster is not None:
-            lines += hanging(
-                f"  on the cluster {safe(remote.cluster.controller)}, which is there already", 4, style.columns
-            )
+            lines += hanging(f"  on the existing cluster {safe(remote.cluster.controller)}", 4, style.columns)
             continue
         limit = "no limit" if remote.time_limit is None else length(remote.time_limit)
         if one.errors:
-            lines.append(f"  {style.error('not to be launched')}: {', '.join(one.errors)}")
+            lines.append(f"  {style.error('cannot be launched')}: {', '.join(one.errors)}")
         if not one.offers:
             lines.append("  no offer")
             continue
@@ -119,6 +117,6 @@ def _notes(offers: Sequence[Offer]) -> list[str]:
     if priced:
         notes.append(f"prices on demand of {', '.join(day or 'an unknown day' for day in priced)}")
     if not all(offer.known for offer in offers):
-        notes.append("? nobody has looked whether the machine is to be had there")
+        notes.append("? availability of the machine in that region is not verified")
     notes += dict.fromkeys(f"unverified: {offer.unverified}" for offer in offers if offer.unverified)
     return notes

@@ -21,9 +21,9 @@ def runs_text(runs: Sequence[Run], now: datetime, style: Style = PLAIN, *, hidde
         style: the style of the text.
         hidden: the number of ended runs that are not shown.
     """
-    more = [style.dim(f"{plural(hidden, 'run')} that ended: --all shows {'it' if hidden == 1 else 'them'}")]
+    more = [style.dim(f"{plural(hidden, 'finished run')}: --all shows {'it' if hidden == 1 else 'them'}")]
     if not runs:
-        return ["no run waits or runs", *(more if hidden else [])]
+        return ["no queued or running runs", *(more if hidden else [])]
     rows = [
         (run.name, run.state, run.team or "-", _gpus(run), age(run.created, now), _ran(run, now), _about(run))
         for run in runs
@@ -152,9 +152,9 @@ def cancelled_text(run: Run, has: Stake, style: Style = PLAIN) -> list[str]:
     """What was stopped, and what becomes free."""
     if has.gpus or has.asked:
         gpus = has.total
-        had = f"{run.counted(gpus)} of it {'comes' if gpus == 1 else 'come'} free when its pods have stopped"
+        had = f"its {run.counted(gpus)} {'becomes' if gpus == 1 else 'become'} free when its pods have stopped"
     elif has.quota:
-        had = f"its quota of {run.counted(has.quota)} comes free"
+        had = f"its quota of {run.counted(has.quota)} becomes free"
         had += " when its pods have stopped" if run.count("starting") else ""
     else:
         had = "it held no GPU"

@@ -100,13 +100,13 @@ def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
             known = estimated if key != "gpus" or needed else ""
             origin = f"the stack file{under or (f'; its jobs need {known}' if known else '')}"
         elif key == "gpus" and one.part is not None:
-            origin = "one slice, as it names no number"
+            origin = "one slice, because it sets no number"
         elif key == "gpus":
             origin = "no GPU is requested" + (f"; its jobs need {estimated}" if needed else "")
         elif key in ("cpu", "memory") and one.size.gpus and one.gpu is not None and value != needed:
             origin = "its GPUs" + (f"; its jobs need {estimated}" if estimated else "")
         else:
-            origin = _of_jobs(one, key) if estimated else "a default: nobody knows what its jobs need"
+            origin = _of_jobs(one, key) if estimated else "a default, because the need of its jobs is unknown"
         if key == "gpus" and one.part is not None:
             origin += f"; {one.part.resource} of partition {one.part.partition.name}"
         yield key, _gets_text(key, Fraction(value)), origin

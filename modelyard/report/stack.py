@@ -325,5 +325,5 @@ def _runs(job: Job, resource: Resource | None) -> str:
     if command:
         return " ".join(hidden_at("command", list(command)))
     if rented:
-        return "on a machine of its own"
+        return "on a separate machine"
     return "in the pods of its resource" if remote is None else "never: a remote cluster runs commands"

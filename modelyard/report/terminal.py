@@ -80,7 +80,9 @@ def _where(plan: Plan) -> str:
 
 def _state(plan: Plan) -> str:
     if not plan.cluster:
-        return f"as if nothing were there (modelyard record {plan.stack} looks), namespace {plan.namespace}"
+        return (
+            f"against an empty cluster (modelyard record {plan.stack} records the real one), namespace {plan.namespace}"
+        )
     return (
         f"against {_where(plan)} (Kubernetes {plan.kubernetes}, cluster {plan.cluster[:8]}), namespace {plan.namespace}"
     )
@@ -183,7 +185,7 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
     lead = f"{number}{paint(mark)} "
     lines = _head(target, rows, turn.why if turn else "", lead, indent, style)
     if target.action in ("update", "none") and not rows and len(target.patches) != 1:
-        lines.extend(_dim(f"only notes which patches it has: {', '.join(target.patches)}", indent, style))
+        lines.extend(_dim(f"only records which patches it has: {', '.join(target.patches)}", indent, style))
     for patch, some in rows:
         lines.extend(_patched(patch, some, seen, indent, style, alone=_single(rows)))
         if len(some) >= _WORTH_A_MENTION:
@@ -261,7 +263,7 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
     """What happens to an existing object."""
     before, after = target.replicas
     if target.leaves:
-        yield "put back" if target.action == "restore" else "deleted"
+        yield "restored" if target.action == "restore" else "deleted"
     if before != after and after is not None:
         # If the object set no number before, the API server or a controller did.
         yield f"pods {before} → {after}" if before is not None else f"{plural(after, 'pod')} from now on"

@@ -33,9 +33,9 @@ def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str
     for owner in traced.owners:
         what = f"({owner.operation})" + (f" at {owner.time}" if owner.time else "")
         name = shorten(owner.manager, room - 14 - len(safe(what)))
-        lines.append(f"    held by {style.bold(name)} {safe(what)}")
+        lines.append(f"    owned by {style.bold(name)} {safe(what)}")
     if not traced.owners and traced.before is not merge.ABSENT:
-        lines.append("    held by nobody: a default of the API server")
+        lines.append("    no owner: a default of the API server")
     return lines
 
 

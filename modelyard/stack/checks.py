@@ -60,13 +60,11 @@ def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
     """Finds KEDA mode without a server to query."""
     scaling = config.get(PREFIX + "autoscaling")
     if isinstance(scaling, dict) and scaling.get("mode") == "keda" and "prometheus" not in scaling:
-        remedy = (
-            "add `prometheus: http://prometheus.monitoring.svc:9090` to autoscaling, as pods of the cluster reach it"
-        )
+        remedy = "add to autoscaling the address as pods reach it, such as `prometheus: http://prometheus.monitoring.svc:9090`"
         yield Mistake(
             (PREFIX + "autoscaling",),
             codes.MISSING_KEY,
-            "autoscaling.prometheus is missing: mode keda needs a Prometheus server that KEDA can ask",
+            "autoscaling.prometheus is missing: mode keda needs a Prometheus server that KEDA can query",
             remedy,
             at_key=True,
         )
@@ -97,11 +95,11 @@ def _tolerations(config: Mapping[str, Any]) -> Iterator[Mistake]:
             path: Path = (PREFIX + "flavors", index, "tolerations", number)
             exists = one.get("operator") == "Exists"
             if exists and one.get("value"):
-                summary = f"{name(path)} has a value, and its operator Exists takes any"
+                summary = f"{name(path)} has a value, but its operator Exists matches any value"
                 yield Mistake((*path, "value"), codes.FORM, summary, "drop the value, or set operator: Equal")
             if not exists and not one.get("key"):
-                summary = f"{name(path)} has no key, and only the operator Exists does without one"
-                yield Mistake(path, codes.FORM, summary, "name the key of the taint, or set operator: Exists")
+                summary = f"{name(path)} has no key, which only the operator Exists allows"
+                yield Mistake(path, codes.FORM, summary, "set the key of the taint, or set operator: Exists")
 
 
 def _readable(config: Mapping[str, Any], secrets: tuple[Path, ...]) -> Iterator[Mistake]:
@@ -117,15 +115,15 @@ def _readable(config: Mapping[str, Any], secrets: tuple[Path, ...]) -> Iterator[
                 places.append(((*path, "credentials"), item["credentials"]))
     for path, _ in places:
         if path not in secrets:
-            remedy = f"change them, and set them with: pulumi config set --secret --path '{PREFIX}{name(path)}'"
-            yield Mistake(path, codes.SECRET, f"{name(path)} can be read in the file", remedy)
+            remedy = f"rotate them, and set them with: pulumi config set --secret --path '{PREFIX}{name(path)}'"
+            yield Mistake(path, codes.SECRET, f"{name(path)} is in plain text in the file", remedy)
 
 
 def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
     for path in secrets:
         if not may_be_secret(path):
             summary = f"{name(path)} is encrypted, but the plan needs its plain value"
-            remedy = "set it without --secret; encrypted values may stand in credentials and in parameters of patches"
+            remedy = "set it without --secret; only credentials and parameters of patches may be encrypted"
             yield Mistake(path, codes.SECRET, summary, remedy)
 
 

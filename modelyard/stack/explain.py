@@ -200,7 +200,7 @@ def _unknown(path: Path, key: str, known: list[str]) -> Mistake:
 def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
     full = name((*path, key))
     if key == "reason":
-        remedy = "say why this stack accepts the finding"
+        remedy = "write why this stack accepts the finding"
         return Mistake(path, codes.WAIVER_REASON, f"{name(path)} has no reason", remedy, at_key=True)
     examples = schema.get("properties", {}).get(key, {}).get("examples") or ["…"]
     remedy = f"add `{key}: {json.dumps(examples[0], ensure_ascii=False)}` to {name(path)}"
@@ -261,19 +261,19 @@ def _of_format(
     elif form == "finding-code":
         return _finding_code(path, str(value))
     elif form == "reason" and not str(value).strip():
-        return Mistake(path, codes.WAIVER_REASON, f"{full} says nothing", "say why this stack accepts the finding")
+        return Mistake(path, codes.WAIVER_REASON, f"{full} is blank", "write why this stack accepts the finding")
     elif value == "":
         return Mistake(path, codes.FORM, f"{full} is empty", "give a value")
     elif form == "url" and "@" in str(value):
         # Not printed: it may hold a password.
-        summary, remedy = f"{full} has a user or a password in it", f"write the address without it, {_LOGINS[path[0]]}"
+        summary, remedy = f"{full} contains a user or a password", f"write the address without them, {_LOGINS[path[0]]}"
         return Mistake(path, codes.FORM, summary, remedy)
     elif error.validator == "maxLength":
         remedy = "give a shorter text"
         return Mistake(path, codes.FORM, f"{full} is longer than {error.validator_value} characters", remedy)
     elif form in _INSIDE and ".." in str(value).split("/"):
-        summary = f"{full} is {said}: a path may not leave {_INSIDE[form]} by .."
-        return Mistake(path, codes.FORM, summary, f"write where it is in {_INSIDE[form]}, without ..")
+        summary = f"{full} is {said}, which leaves {_INSIDE[form]}"
+        return Mistake(path, codes.FORM, summary, f"write a path in {_INSIDE[form]}, without ..")
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
         remedy = "choose another: YAML reads it as a number or keyword in every object that has it"
@@ -289,7 +289,7 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
     most = schema.get("maxItems", schema.get("maxProperties", 0))
     if there < least:
         summary = f"{full} is an empty {'list' if isinstance(value, list) else 'mapping'}"
-        return Mistake(path, codes.RANGE, summary, "write what belongs there, or remove the key")
+        return Mistake(path, codes.RANGE, summary, "add a value, or remove the key")
     summary = f"{full} has {there} entries; it can have {most}"
     return Mistake(path, codes.RANGE, summary, f"keep {most} of them" + (", or fewer" if most > 1 else ""))
 
@@ -349,7 +349,7 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
 
 def _price(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
     full, said = name(path), given(value, path, texts)
-    remedy = "write USD as a number such as 14.69, or leave the entry out: what has no price is unknown"
+    remedy = "write USD as a number such as 14.69, or drop the entry, which makes the price unknown"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a number", remedy)
     if value < 0:

@@ -124,12 +124,10 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
             known = stacks_in(path.parent)
         except OSError:
             known = []
-        have = (
-            f"the stacks are {listed(known, 'and')}" if known else f"there are no stacks in {plain(path.parent.name)}/"
-        )
+        have = f"the stacks are {listed(known, 'and')}" if known else f"{plain(path.parent.name)}/ has no stacks"
         close = did_you_mean(stack, known)
         remedy = f"{close} {have}" if close else have
-        return Problem(codes.UNREADABLE, f"there is no stack {quoted(stack)}", remedy=remedy)
+        return Problem(codes.UNREADABLE, f"unknown stack {quoted(stack)}", remedy=remedy)
 
 
 def stack_of(file: str) -> str:
@@ -187,7 +185,9 @@ def _shape(document: Document) -> Iterator[Problem]:
         if ":" in key:
             remedy = "indent it under `config:`"
             elsewhere = True
-            yield Problem(codes.UNKNOWN_KEY, f"{plain(key)} stands beside config", *document.keys[(key,)], remedy)
+            yield Problem(
+                codes.UNKNOWN_KEY, f"{plain(key)} is next to config, not in it", *document.keys[(key,)], remedy
+            )
         elif len(ignored) >= _CUT:
             pass  # enough are reported, and one close to a known key is no news
         elif close := nearest(key, _TOP):
@@ -210,7 +210,9 @@ def _shape(document: Document) -> Iterator[Problem]:
     for key in ignored:
         section = nearest(key, tuple(CONFIG.keys), 0.8)
         remedy = (
-            f"write {PREFIX}{section} under `config:`" if section else f"take it out; known are {listed(_TOP, 'and')}"
+            f"write {PREFIX}{section} under `config:`"
+            if section
+            else f"remove it; known keys are {listed(_TOP, 'and')}"
         )
         summary = f"unknown key {plain(key)}, which Pulumi ignores"
         yield Problem(codes.UNKNOWN_KEY, summary, *document.keys[(key,)], remedy, harmless=True)

@@ -42,7 +42,7 @@ def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
             Severity.ERROR,
             (section, index, "name"),
             f"{section} has {names[index]} twice",
-            "give one of them another name, or drop it",
+            "rename or drop one of them",
         )
 
 
@@ -58,7 +58,7 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
     names = sorted(known)
     if meant := did_you_mean(name, names):
         return meant
-    return f"the {kind} are {few(names, MANY)}" if names else f"there are no {kind} yet; add one"
+    return f"the {kind} are {few(names, MANY)}" if names else f"the stack has no {kind} yet; add one"
 
 
 def fresh(text: str, longest: int, nothing: str) -> str:

@@ -66,7 +66,9 @@ def outside(root: Path, folder: str) -> ReadError | None:
     remedy = "name a folder of the project by its path from Pulumi.yaml"
     path = root / normpath(folder)
     if os.path.isabs(folder):  # noqa: PTH117 (as Pulumi sees it)
-        return ReadError(errno.EINVAL, "it is an absolute path, which Pulumi looks for below the project", path, remedy)
+        return ReadError(
+            errno.EINVAL, "it is an absolute path, but Pulumi expects a path below the project", path, remedy
+        )
     if normpath(folder).split("/")[0] == "..":
         return ReadError(errno.EINVAL, "it is outside the project", path, remedy)
     if "\0" not in folder and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):

@@ -56,7 +56,7 @@ def _shape(document: Document, root: Path, only_folder: bool) -> Iterator[Proble
     if "main" in value and not (isinstance(main, str) and main):
         yield _wrong(document, "main", f"main is {_given(main)}", "name the folder of the program: main: stacks/")
     elif main is not None and not os.path.exists(root / main):  # noqa: PTH110 (what no name can be is none)
-        summary = f"main is {quoted(main)}, and there is nothing of that name"
+        summary = f"main is {quoted(main)}, which does not exist"
         yield _wrong(document, "main", summary, "name the folder of the program: main: stacks/")
 
 
@@ -94,7 +94,7 @@ def _runtime(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
     name = runtime.get("name") if isinstance(runtime, dict) else runtime
     if name != "python":
         said = _given(name) if name is not None or not isinstance(runtime, dict) else "without a name"
-        yield _wrong(document, "runtime", f"runtime is {said}, and the program is Python", "write runtime: python")
+        yield _wrong(document, "runtime", f"runtime is {said}, but the program is Python", "write runtime: python")
 
 
 def _wrong(document: Document, key: str, summary: str, remedy: str) -> Problem:

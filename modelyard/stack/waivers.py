@@ -82,8 +82,8 @@ def _expired(index: int, waiver: Waiver, stack: Stack) -> Finding:
         Severity.ERROR,
         f"the waiver of {waiver.code} expired on {waiver.expires}",
         field=f"waivers[{index}].expires",
-        detail=f"It was given because: {waiver.reason}",
-        remedy="correct what it covered and remove it, or decide again and set a new day",
+        detail=f"Its reason: {waiver.reason}",
+        remedy="correct the finding and remove the waiver, or decide again and set a new date",
     )
     return stack.place(finding, *path)
 
@@ -92,9 +92,9 @@ def _nobody(index: int, waiver: Waiver, stack: Stack) -> Finding:
     finding = Finding(
         codes.WAIVER_BY,
         Severity.WARNING,
-        f"the waiver of {waiver.code} does not say who decided",
+        f"the waiver of {waiver.code} does not name who decided",
         field=f"waivers[{index}].by",
-        remedy="add `by:` with whom to ask when it expires",
+        remedy="add `by:` with the person or team to ask when it expires",
     )
     return stack.place(finding, "waivers", index)
 

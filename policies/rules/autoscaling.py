@@ -41,7 +41,7 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
         yield subject.finding(
             f"{subject.name} lets KEDA start at most {most} pods",
             field="spec.maxReplicaCount",
-            remedy='set it to 1 or more; to keep a side asleep: autoscaling.keda.sh/paused-replicas: "0"',
+            remedy='set it to 1 or more; to pause scaling at 0 pods: autoscaling.keda.sh/paused-replicas: "0"',
         )
     elif isinstance(most, int) and isinstance(least, int) and least > most:
         yield subject.finding(
@@ -70,7 +70,7 @@ def vendor_bounds_are_numbers(subject: Subject, _: Params) -> Iterable[Finding]:
     ```
 
     ```text
-    autoscaling/max_replicas of deployment-ray-model-training-worker is two, which is no number of pods
+    autoscaling/max_replicas of deployment-ray-model-training-worker is two, which is not a number of pods
     ```
 
     **Fix.** Write a whole number in quotes, or leave the annotations to `modelyard:autoscaling: {mode: annotations}`.
@@ -81,13 +81,13 @@ def vendor_bounds_are_numbers(subject: Subject, _: Params) -> Iterable[Finding]:
     field = f'metadata.annotations["{_MAX}"]'
     text = str(bound)
     if not (text.isascii() and text.isdigit()):
-        summary = f"{_MAX} of {subject.name} is {text}, which is no number of pods"
+        summary = f"{_MAX} of {subject.name} is {text}, which is not a number of pods"
         yield subject.finding(summary, field=field, remedy="write a whole number in quotes")
     elif int(text) == 0 and mapping(subject.facts.get(subject.role)).get("active") is True:
         yield subject.finding(
-            f"{_MAX} of {subject.name} is 0, and training is on this side",
+            f"{_MAX} of {subject.name} is 0, but training uses this backend",
             field=field,
-            detail="nothing would start a pod: training jobs wait for ever",
+            detail="no pod would start, so training jobs wait for ever",
             remedy="set it to 1 or more (autoscaling.maxReplicas)",
         )
 
@@ -133,12 +133,12 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
         yield subject.finding(
             f"{subject.name} may stop training pods of {target} with a job in them",
             field="spec.behavior.scaleDown.selectPolicy",
-            detail="it takes any pod, and a job may be in its fifth hour",
+            detail="it may stop any pod, including one whose job has run for hours",
             remedy="set behavior.scaleDown.selectPolicy to Disabled, or use modelyard:autoscaling",
         )
     elif role == "rayHead":
         yield subject.finding(
-            f"{subject.name} scales the Ray head {target}, of which there is always one",
+            f"{subject.name} scales the Ray head {target}, which must have exactly one pod",
             field="spec.scaleTargetRef.name",
             remedy="drop the autoscaler; rayWorker.replicas adds workers",
         )

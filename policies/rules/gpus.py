@@ -72,7 +72,7 @@ def _wrong(request: Any, limit: Any, whole: bool) -> str:
     """What is wrong with a request and a limit, None for one that is not there; empty where nothing is."""
     for amount in (request, limit):
         if amount is not None and not _is_whole(amount):
-            return "which is no whole number"
+            return "which is not a whole number"
     if request is None or (limit is None and not whole):
         return ""
     if limit is None:

@@ -17,7 +17,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
         "digest": {
             "type": "boolean",
             "default": False,
-            "description": "Whether only a digest will do.",
+            "description": "Whether a digest is required.",
         },
         "tags": {
             "type": "array",
@@ -65,8 +65,10 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
         yield subject.finding(
             f"image of {name} is not pinned: {image}",
             field=f"{path}.image",
-            detail="a digest is asked for" if params["digest"] else moving,
-            remedy="add its digest (@sha256:…)" if params["digest"] else "name the version's whole tag, or its digest",
+            detail="a digest is required" if params["digest"] else moving,
+            remedy="add its digest (@sha256:…)"
+            if params["digest"]
+            else "use the complete tag of a version, or a digest",
         )
 
 

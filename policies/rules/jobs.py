@@ -61,7 +61,7 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
     for field, value in _deadlines(subject):
         if isinstance(value, int) and value < params["seconds"]:
             yield subject.finding(
-                f"{subject.name} is ended after {value} s, a training job may run for {params['seconds']} s",
+                f"{subject.name} is ended after {value} s, but a training job may run for {params['seconds']} s",
                 field=field,
                 detail="the deadline kills the pod with the job in it",
                 remedy=f"raise it to more than {params['seconds']}, or leave it out",
@@ -104,7 +104,7 @@ def marked_against_eviction(subject: Subject, _: Params) -> Iterable[Finding]:
             yield subject.finding(
                 f"pods of {subject.name} lack {' and '.join(lacking)}",
                 field=template.at("metadata.annotations"),
-                detail="a node autoscaler may end their jobs to save a node",
+                detail="a node autoscaler may end their jobs to remove a node",
                 remedy="let a patch set the annotations on the pod template",
             )
 

@@ -117,7 +117,7 @@ def _labels(subject: Subject, path: str, metadata: Mapping[str, Any], wanted: Ma
         value = labels.get(name)
         field = f'{path}.metadata.labels["{name}"]'.removeprefix(".")
         if value is None:
-            remedy = f"set {name} in a patch of your own"
+            remedy = f"set {name} in your own patch"
             yield subject.finding(f"{whose} has no label {name}", field=field, remedy=remedy)
         elif not fullmatch(pattern, str(value)):
             yield subject.finding(

@@ -58,9 +58,9 @@ def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == code, said
-    assert "stopping: the running step ends first; again to stop at once" in said
+    assert "stopping after the running step" in said
     assert f"error: {name}: apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
-    assert "→ modelyard apply dev does the rest" in words(said)
+    assert "→ modelyard apply dev finishes the rest" in words(said)
     assert "Traceback" not in said
     assert "Warning" not in said
     assert locks(dev) == []
@@ -71,7 +71,7 @@ def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         run.process.send_signal(signal.SIGTERM)
-        run.until("stopping: ")
+        run.until("stopping after ")
         time.sleep(1.1)
         run.process.send_signal(signal.SIGTERM)
         ended, _, said = run.end()
@@ -103,7 +103,7 @@ def test_an_engine_that_is_killed_leaves_no_lock(dev: Environment) -> None:
         assert run.running() == {}
     assert ended == 3, said
     assert "error: the engine was killed while it ran apply dev" in words(said)
-    assert "its lock on the state is freed. modelyard apply dev does the rest" in words(said)
+    assert "its lock on the state is freed. modelyard apply dev finishes the rest" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
     goes_on(dev)
@@ -178,16 +178,16 @@ def test_a_destroy_that_is_stopped_goes_on_too(
         # One step at a time: the others have not begun when the signal comes.
         way.setitem(dev.env, "PULUMI_PARALLEL", "1")
         with cli_process(dev, "destroy", "dev", "--yes", "--json") as run:
-            run.until("putting back ")
+            run.until("restoring ")
             run.process.send_signal(signal.SIGTERM)
-            run.until("stopping: ")
+            run.until("stopping after ")
             stopping.set()
             ended, out, said = run.end()
         assert run.running() == {}
     assert ended == 143, said
     error = json.loads(out)["error"]
     assert error["summary"].startswith("SIGTERM: destroy dev was stopped; ")
-    assert error["remedy"] == "modelyard destroy dev does the rest"
+    assert error["remedy"] == "modelyard destroy dev finishes the rest"
     assert locks(dev) == []
     release(dev)
     dev.modelyard("destroy", "dev", "--yes")
@@ -202,7 +202,7 @@ def test_no_half_of_the_state_is_ever_there(dev: Environment) -> None:
     attributes.touch()
     run = dev.modelyard("destroy", "dev", "--yes", check=False)
     assert run.returncode == 3
-    assert "killed while it kept the state" in run.stderr
+    assert "killed while it wrote the state" in run.stderr
     assert "remove the empty .json.attrs beside the stack's .json" in run.stderr
     attributes.unlink()
     dev.modelyard("destroy", "dev", "--yes")

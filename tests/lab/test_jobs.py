@@ -144,7 +144,7 @@ def test_what_the_cluster_refuses_leaves_nothing(env: Environment) -> None:
     done = env.modelyard("job", "submit", "dev", "train", check=False)
     env.lab.kubectl("delete", "quota", "none", "--namespace", NAMESPACE)
     assert done.returncode == 1
-    assert "the cluster does not take it: Service" in done.stderr
+    assert "the cluster rejects it: Service" in done.stderr
     after = json.loads(env.lab.kubectl("get", "jobs", "--namespace", NAMESPACE, "--output", "json").stdout)["items"]
     assert len(after) == len(before)
 

@@ -50,7 +50,7 @@ def apply(env: Environment, *words: str, **variables: str) -> Done:
 
 def test_nothing_was_ever_applied(dev: Environment) -> None:
     done = dev.modelyard("destroy", "dev", "--yes", "--json", check=False)
-    assert document(done, 3)["error"]["summary"] == "nothing was ever applied for dev in this state"
+    assert document(done, 3)["error"]["summary"] == "this state has no stack dev"
 
 
 def test_success_and_nothing_to_do(dev: Environment) -> None:

@@ -144,12 +144,12 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     problems = form.get_by_role("alert").get_by_role("listitem")
     expect(problems).to_have_count(3)
     expect(problems.nth(2).locator("span")).to_have_text(
-        ["'y' is no parameter", "write -p name=value, with the name of a variable of the notebook"]
+        ["'y' is not a parameter", "write -p name=value, with the name of a variable of the notebook"]
     )
     form.get_by_label("Parameters").fill("x")
     form.get_by_label("Device").select_option("1g.6gb of one A30, 6 GB: small (partial)")
     form.get_by_role("button", name="Submit").click()
-    expect(form.get_by_role("alert")).to_contain_text("'x' is no parameter")
+    expect(form.get_by_role("alert")).to_contain_text("'x' is not a parameter")
     expect(form.get_by_role("alert")).to_contain_text("write -p name=value")
     # What was chosen is still there.
     expect(form.get_by_label("Flavor")).to_have_value("a30")
@@ -206,8 +206,8 @@ def test_no_value_passes_for_an_option(server: Jupyter, work: Path) -> None:
     asked = {"path": notebook.name, "flavor": "a10", "team": "--dry-run", "parameters": ["--dry-run"]}
     status, answer = server.ask("modelyard/jobs", asked)
     assert status == 422
-    assert "there is no team --dry-run" in answer["summary"]
-    assert "'--dry-run' is no parameter" in answer["summary"]
+    assert "unknown team --dry-run" in answer["summary"]
+    assert "'--dry-run' is not a parameter" in answer["summary"]
 
 
 def test_how_far_a_job_is(server: Jupyter, work: Path) -> None:

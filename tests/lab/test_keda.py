@@ -269,7 +269,7 @@ def test_destroy_leaves_nothing_of_it(site: Site) -> None:
         f"{name} with {number} pod{'' if number == 1 else 's'}"
         for name, number in zip((CELERY, RAY), pods, strict=True)
     ]
-    assert f"KEDA lets go of {' and '.join(said)}. So they stay" in told
+    assert f"KEDA stops scaling {' and '.join(said)}" in told
     assert [env.get(key) for key in SCALERS] == [None, None]
     env.lab.wait("KEDA's autoscalers to go", lambda: not env.found(AUTOSCALERS))
     annotations = env.deployment(RAY)["metadata"].get("annotations", {})

@@ -107,7 +107,7 @@ def test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent(dev: Envir
         (finding,) = findings(dev.plan(), "OWN009")
         assert finding.target == SERVICE
         assert "at most one replica" in finding.detail
-        refused(dev, 1, "OWN009", f"admission refuses the change of {SERVICE}", "at most one replica")
+        refused(dev, 1, "OWN009", SERVICE, "at most one replica")
     finally:
         dev.lab.kubectl("delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "lab")
     dev.lab.wait("the policy to go", lambda: findings(dev.plan(), "OWN009") == [])
@@ -264,7 +264,7 @@ def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluste
             assert [one["name"] for one in template["spec"]["containers"]][-1] == "proxy"
             field = "spec.template.spec.terminationGracePeriodSeconds"
             (warning,) = [one for one in findings(plan, "OWN008") if one.field and one.target == RAY]
-            assert warning.summary == f"the API server makes {field} 21600 where the patches ask for 21900"
+            assert "21600" in warning.summary and "21900" in warning.summary
             added = [one for one in findings(plan, "OWN008") if one.severity.value == "advice"]
             assert {one.target for one in added} == {target.name for target in plan.targets}
             env.up()
@@ -289,7 +289,7 @@ def test_replicas_that_a_controller_takes_after_the_plan_are_left_to_it(tmp_path
         done = env.modelyard("apply", "--plan", "plan.json", check=False)
         assert done.returncode == 4
         words = " ".join(done.stderr.split())
-        assert f"{CELERY} is not what it was when the plan was made" in words
+        assert f"{CELERY} has changed since the plan was made" in words
         assert f"{CELERY} now takes spec.replicas of keda-operator (scale)" in words
         assert versions(env) == before
         # A new plan names who would fight.
@@ -317,7 +317,7 @@ def test_replicas_that_a_controller_takes_between_the_plan_and_the_step_stop_the
         words = " ".join(errors.split())
         assert run.returncode == 4, words
         assert f"the plan is stale: {CELERY} was not changed" in words
-        assert "it would take spec.replicas of keda-operator (scale)" in words
+        assert "would take spec.replicas of keda-operator (scale)" in words
         assert "Traceback" not in words
         after = env.deployment(CELERY)
         assert after["spec"]["replicas"] == 1

@@ -95,7 +95,7 @@ def test_waiting_ends_with_the_job(env: Environment) -> None:
     (name,) = set(jobs(env)) - before
     assert waiting.stderr is not None
     said = waiting.stderr.readline()
-    assert said == f"it waits: {name} is in its queue; modelyard job why dev {name} says for what\n"
+    assert said == f"it waits: {name} is in its queue; modelyard job why dev {name} shows why\n"
     assert waiting.poll() is None
     env.lab.kubectl("delete", "job", name, "--namespace=vision")
     waiting.communicate(timeout=60)

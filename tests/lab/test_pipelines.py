@@ -266,10 +266,10 @@ def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
         asked = env.modelyard("job", "cancel", "dev", run, check=False)
         assert "which is queued and has no GPU yet." in asked.stderr
 
-        assert "1 GPU of it comes free" in ended(env, holder)
+        assert "its 1 GPU becomes free" in ended(env, holder)
         env.lab.wait("the stage", lambda: told(env, run)["state"] == "running")
         assert f"{run} (stage train)" in env.modelyard("gpus", "--live", "dev").stdout
-        assert "1 GPU of it comes free when its pods have stopped" in ended(env, run)
+        assert "its 1 GPU becomes free when its pods have stopped" in ended(env, run)
         assert starter.result().returncode != 0
     env.lab.wait("the end of its stages", lambda: not found(env, "jobs", run))
 

@@ -334,8 +334,8 @@ def test_saved_state_tells_what_pods_really_get(applied: Environment) -> None:
     done = analyze(applied, "--stack", "dev")
     assert done.returncode != 0
     assert told(done) == [("mandatory", "RAY001")]
-    assert "rayHead.replicas is 2, a Ray cluster has exactly one head" in words(done)
-    assert f"{HEAD} is so, whatever the stack file says" in words(done)
+    assert "rayHead.replicas is 2" in words(done)
+    assert f"the object {HEAD} has this value" in words(done)
 
 
 def test_saved_state_tells_of_sizes_that_somebody_gave_by_hand(applied: Environment) -> None:
@@ -348,4 +348,4 @@ def test_saved_state_tells_of_sizes_that_somebody_gave_by_hand(applied: Environm
     done = analyze(applied, "--stack", "dev")
     assert done.returncode != 0
     assert ("mandatory", "RES001") in told(done)
-    assert "RES006 modelService.gpu is 1, the model service runs on CPUs only" in words(done)
+    assert "RES006 modelService.gpu is 1" in words(done)

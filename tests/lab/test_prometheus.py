@@ -189,7 +189,7 @@ def test_our_own_queries_give_a_number(asked: Server) -> None:
     ray = found(asked, BACKENDS["ray"].queries.valid)
     celery = found(asked, BACKENDS["celery"].queries.valid % {"queue": QUEUE})
     assert [finding.code for finding in (*ray, *celery)] == ["AUT023", "AUT023"]
-    assert celery[0].summary == "the server answers 8 now (awake)"  # (3 + 1) messages, shown by two exporters
+    assert "8 now (awake)" in celery[0].summary  # (3 + 1) messages, shown by two exporters
 
 
 def test_of_the_vendors_queries_the_server_takes_the_halves(asked: Server) -> None:

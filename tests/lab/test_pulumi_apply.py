@@ -81,7 +81,7 @@ def test_a_plan_is_stale_when_the_cluster_moved(dev: Environment) -> None:
     done = dev.modelyard("apply", "--plan", "plan.json", check=False)
     assert done.returncode == 4
     assert "the plan is stale" in done.stderr
-    assert f"{HEAD} is not what it was" in " ".join(done.stderr.split())
+    assert f"{HEAD} has changed since" in " ".join(done.stderr.split())
     assert "spec.progressDeadlineSeconds 600 → 700" in " ".join(done.stderr.split())
     assert SERVICE not in done.stderr
     assert versions(dev) == before
@@ -149,7 +149,7 @@ def test_what_moves_between_the_answer_and_the_run_stops_the_run(dev: Environmen
     plan = dev.plan()
     touch(dev, HEAD, 800)
     before = versions(dev)
-    with patch.dict(os.environ, dev.env), pytest.raises(StaleError, match=f"{HEAD} is not what it was"):
+    with patch.dict(os.environ, dev.env), pytest.raises(StaleError, match=f"{HEAD} has changed since"):
         apply(dev.folder, plan, print)
     assert versions(dev) == before
     dev.edit("replicas: 3", "replicas: 2")
@@ -160,7 +160,7 @@ def test_another_cluster_is_refused(dev: Environment, platform_lab: PlatformLab)
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     done = dev.modelyard("apply", "--plan", "plan.json", check=False, env=other)
     assert done.returncode == 4
-    assert "another cluster" in " ".join(done.stderr.split())
+    assert "approved for cluster" in " ".join(done.stderr.split())
     done = dev.modelyard("destroy", "dev", "--yes", check=False, env=other)
     assert done.returncode == 4
     assert "was applied to cluster" in " ".join(done.stderr.split())
@@ -179,7 +179,7 @@ def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
     assert code == 0, said
     assert rolled_out(dev.deployment(HEAD)), said
     assert second.returncode == 3
-    assert "another run holds the state of this stack" in second.stderr
+    assert "another run has locked the state of this stack" in second.stderr
     dev.settle()
     assert dev.plan().changed == ()
 
@@ -191,7 +191,7 @@ def test_destroy_gives_every_field_up(dev: Environment) -> None:
     document = json.loads(done.stdout)
     assert document["result"] == "succeeded"
     assert document["changes"] == {"delete": 5}
-    assert f"putting back Deployment {HEAD}" in done.stderr
+    assert f"restoring Deployment {HEAD}" in done.stderr
     for target in targets:
         live = dev.get(target.key)
         assert live is not None

@@ -54,8 +54,8 @@ def test_a_restore_is_a_target_and_comes_out_as_the_plan_said(dropped: tuple[Env
     done = env.modelyard("apply", "dev", "--yes")
     env.settle()
     assert comparable(env.deployment(HEAD)) == comparable(target.after) == comparable(before)
-    assert f"done putting back Deployment {HEAD}" in done.stderr
-    assert done.stderr.count("putting back") == 2
+    assert f"done restoring Deployment {HEAD}" in done.stderr
+    assert done.stderr.count("restoring") == 2
     assert env.plan().changed == ()
     # What is left of it in the state goes with the next run, which has nothing to do.
     version = env.deployment(HEAD)["metadata"]["resourceVersion"]
@@ -68,7 +68,7 @@ def test_nobody_restores_without_being_asked(dropped: tuple[Environment, Object]
     version = env.deployment(HEAD)["metadata"]["resourceVersion"]
     done = env.modelyard("apply", "dev", check=False)
     assert done.returncode == 2
-    assert "give --yes where nobody can answer" in words(done.stderr)
+    assert "give --yes in scripts" in words(done.stderr)
     assert env.deployment(HEAD)["metadata"]["resourceVersion"] == version
 
 
@@ -82,7 +82,7 @@ def test_an_approved_restore_is_refused_when_the_object_moved(dropped: tuple[Env
     env.settle()
     done = env.modelyard("apply", "--plan", file, check=False)
     assert done.returncode == 4, done.stderr
-    assert f"{HEAD} is not what it was when the plan was made" in words(done.stderr)
+    assert f"{HEAD} has changed since the plan was made" in words(done.stderr)
     assert ours(env.deployment(HEAD))
     env.modelyard("plan", "dev", "--live", "--out", file)
     (target,) = env.plan().changed

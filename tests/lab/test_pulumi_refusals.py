@@ -112,7 +112,7 @@ def test_a_provider_that_would_look_elsewhere(dev: Environment) -> None:
 def test_nobody_to_ask(dev: Environment) -> None:
     done = dev.modelyard("apply", "dev", check=False)
     assert done.returncode == 2
-    assert "give --yes where nobody can answer" in words(done)
+    assert "give --yes in scripts" in words(done)
 
 
 def autoscaler(least: int) -> str:

@@ -105,7 +105,7 @@ def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform
     dev.settle()
     dev.lab.kubectl("scale", "deployment", SERVICE, "--namespace", NAMESPACE, "--replicas", "3")
     shown = dev.modelyard("ledger", "dev", "--live").stdout
-    assert "set since by kubectl (Update of scale)" in shown
+    assert "changed since by kubectl (Update of scale)" in shown
     (stack,) = json.loads(dev.modelyard("ledger", "dev", "--live", "--json").stdout)["stacks"]
     (service,) = [target for target in stack["targets"] if target["name"] == SERVICE]
     (replicas,) = [field for field in service["fields"] if field["field"] == "spec.replicas"]

@@ -206,7 +206,7 @@ def test_a_plan_is_stale_when_that_cluster_moved(two: Two) -> None:
     two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
     two.resource(quota={**QUOTA, "gpus": 4})
     stale = two.env.modelyard("apply", "--plan", str(saved), "--yes", check=False)
-    assert (stale.returncode, "on far: ClusterQueue//remote-far is not what it was" in stale.stderr) == (4, True)
+    assert (stale.returncode, "on far: ClusterQueue//remote-far has changed since" in stale.stderr) == (4, True)
     two.resource()
     two.env.modelyard("apply", "dev", "--yes")
 
@@ -343,5 +343,5 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     assert all(body is None or "deletionTimestamp" in body["metadata"] for body in gone)
     assert two.env.lab.request("GET", "/apis/apps/v1/namespaces/ml-platform/deployments").body["items"]
     config(two.env, resources=[], jobs=[], buckets=[])
-    assert "dev@far: nothing of dev is there any more" in two.env.modelyard("record", "dev").stdout
+    assert "dev@far: the cluster has nothing of dev any more" in two.env.modelyard("record", "dev").stdout
     assert not recording.exists()

@@ -36,7 +36,7 @@ def test_the_second_stack_of_the_same_objects_waits_for_the_first_or_takes_them_
         env.pulumi("stack", "init", "twin")
         refused = env.pulumi("up", "--yes", "--skip-preview", "--stack", "twin", check=False)
         assert refused.returncode != 0
-        assert "is patched by the stack modelyard/dev" in " ".join((refused.stdout + refused.stderr).split())
+        assert "is already patched by stack modelyard/dev" in " ".join((refused.stdout + refused.stderr).split())
         assert versions(env) == then
 
         env.modelyard("destroy", "dev", "--yes")

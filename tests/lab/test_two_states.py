@@ -33,7 +33,7 @@ def test_a_second_state_is_found_before_anything_is_changed(tmp_path: Path) -> N
         done = pulumi_in(env, "stacks", "up", "--yes", "--skip-preview", "--stack", "dev")
         assert done.returncode != 0
         said = " ".join((done.stdout + done.stderr).split())
-        assert "dev has a state of its own in stacks/.pulumi, because pulumi ran in stacks/" in said
+        assert "dev has a separate state in stacks/.pulumi, because pulumi ran in stacks/" in said
         refused = env.modelyard("apply", "dev", "--yes", check=False)
         assert refused.returncode == 3
         assert "remove stacks/.pulumi if nothing was applied from there" in " ".join(refused.stderr.split())
@@ -91,7 +91,7 @@ def test_what_the_engine_lost_sight_of_elsewhere_is_taken_up_again(tmp_path: Pat
 
         refused = env.modelyard("destroy", "dev", "--yes", check=False)
         assert refused.returncode == 4
-        assert "the engine has lost sight of deployment-ray-head, which dev made" in " ".join(refused.stderr.split())
+        assert "the engine's state lacks deployment-ray-head, which dev created" in " ".join(refused.stderr.split())
         assert deployments(env.lab) == here
         dropped = env.stack_file.read_text()
         document = yaml.safe_load(dropped)

@@ -6,8 +6,8 @@ from modelyard.cli.app import Verb
 from modelyard.cli.subverbs import add_subverbs, run_subverb
 
 _KNOWN = {
-    "list": Verb("environment.list", "the environments of a stack, and whether they are locked"),
-    "show": Verb("environment.show", "one environment with every package of its lock"),
+    "list": Verb("environment.list", "list the Python environments of a stack, and whether they are locked"),
+    "show": Verb("environment.show", "show one environment with every package of its lock"),
     "lock": Verb("environment.lock", "resolve a list to exact versions with hashes"),
     "build": Verb("environment.build", "build a locked environment in the cluster, once"),
 }

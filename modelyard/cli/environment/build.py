@@ -29,8 +29,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the Job"
     )
-    parser.add_argument("--again", action="store_true", help="build again; what is on the volume stays")
-    parser.add_argument("--wait", action="store_true", help="wait for the end of the build; exit code 1 if it failed")
+    parser.add_argument("--again", action="store_true", help="build again; the volume keeps its content")
+    parser.add_argument("--wait", action="store_true", help="wait until the build ends; exit code 1 if it failed")
     json_option(parser)
 
 
@@ -91,7 +91,9 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
                 delete(client, found)
             except (OvertakenError, RefusedError) as error:
                 raise Stop(
-                    Exit.FINDINGS, f"the build before stays: {error}", "try again, or delete that Job"
+                    Exit.FINDINGS,
+                    f"the previous build's Job cannot be deleted: {error}",
+                    "try again, or delete that Job",
                 ) from error
     answer = create_all(client, [job], FIELD_MANAGER, dry=dry)
     if not isinstance(answer, Refusal):
@@ -113,5 +115,5 @@ def _end(client: "Client", job: dict[str, Any]) -> str:
         patience.look()
         time.sleep(PAUSE)
     if state == "none":
-        raise Stop(Exit.FINDINGS, f"the job {namespace}/{name} is gone", "it was deleted before it was over")
+        raise Stop(Exit.FINDINGS, f"job {namespace}/{name} no longer exists", "it was deleted while it ran")
     return state

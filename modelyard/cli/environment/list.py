@@ -19,7 +19,9 @@ Built = Mapping[str, Mapping[str, str]]
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
-    parser.add_argument("--live", action="store_true", help="also ask the cluster in which namespaces they were built")
+    parser.add_argument(
+        "--live", action="store_true", help="also show in which namespaces of the cluster they are built"
+    )
     json_option(parser)
 
 
@@ -36,7 +38,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(list_document(stack.name, stack.config, built))])
     elif not stack.config.environments:
-        say([f"{stack.name} has no environments: modelyard:environments lists them"])
+        say([f"{stack.name} has no Python environments; add them under modelyard:environments"])
     else:
         say(list_text(stack.name, stack.config, built, style_for(args, sys.stdout)))
     say_errors(wrong, args)

@@ -61,8 +61,8 @@ def _may_replace(root: Path, name: str) -> None:
     from modelyard.workloads.environments.locks import MAX_BYTES, is_lock
 
     try:
-        why = "" if is_lock(read_text(root / name, limit=MAX_BYTES, within=root)) else "it is no lock"
+        why = "" if is_lock(read_text(root / name, limit=MAX_BYTES, within=root)) else "it is not a lock file"
     except ReadError as error:
         why = "" if error.missing else error.reason
     if why:
-        raise Stop(Exit.USAGE, f"{name} is in the way: {why}", "move it away and lock again")
+        raise Stop(Exit.USAGE, f"cannot write {name}: {why}", "move it away and lock again")

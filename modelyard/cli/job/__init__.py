@@ -7,12 +7,12 @@ from modelyard.cli.subverbs import add_subverbs, run_subverb
 
 _KNOWN = {
     "submit": Verb("job.submit", "start a job of a stack, or a notebook as a job"),
-    "render": Verb("job.render", "print what a run of a job would be, without a cluster"),
-    "choices": Verb("job.choices", "what a notebook can be submitted with"),
-    "list": Verb("job.list", "runs that wait, run, or have ended"),
-    "why": Verb("job.why", "why a run waits, or why it failed"),
-    "logs": Verb("job.logs", "what a run's workers wrote"),
-    "cancel": Verb("job.cancel", "stop a run, so that its GPUs come free"),
+    "render": Verb("job.render", "print the objects of a run without a cluster"),
+    "choices": Verb("job.choices", "show the options for submitting a notebook"),
+    "list": Verb("job.list", "list queued, running and finished runs"),
+    "why": Verb("job.why", "explain why a run waits or failed"),
+    "logs": Verb("job.logs", "print the logs of a run's workers"),
+    "cancel": Verb("job.cancel", "stop a run and free its GPUs"),
 }
 
 configure = partial(add_subverbs, known=_KNOWN)

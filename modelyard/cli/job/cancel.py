@@ -37,11 +37,11 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("nothing was cancelled"):
         if not (one.over or args.yes):
             if not _agreed(one, has):
-                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes where nobody can answer")
+                raise Stop(Exit.USAGE, "nothing was cancelled", "answer yes, or give --yes in scripts")
             # The run may have got its GPUs meanwhile, or ended.
             client, one, has = _now(args)
     if one.over:
-        text = [f"{one.name} has ended ({one.state}): there is nothing to stop"]
+        text = [f"{one.name} has ended ({one.state}), so nothing is left to stop"]
     else:
         _delete(client, one)
         text = cancelled_text(one, has, style_for(args, sys.stdout))
@@ -72,7 +72,7 @@ def _agreed(run: "Run", has: "Stake") -> bool:
     from modelyard.report.runs import cancelling_text
     from modelyard.report.style import hanging
 
-    text = f"{cancelling_text(run, has)} What it has not written elsewhere is lost, its logs too."
+    text = f"{cancelling_text(run, has)} Results that it has not saved elsewhere, and its logs, are lost."
     question = "".join(f"{line}\n" for line in hanging(text, 0, 100))
     if not sys.stdin.isatty():
         sys.stderr.write(question)
@@ -92,7 +92,7 @@ def _delete(client: "Client", run: "Run") -> None:
         except (OvertakenError, RefusedError) as error:
             raise Stop(
                 Exit.FINDINGS,
-                f"the cluster does not delete {part.kind} {part.name}: {error}",
+                f"{part.kind} {part.name} cannot be deleted: {error}",
                 "ask for the right to delete it where that is missing, else try again; "
-                "what stands before it in modelyard job list is cancelled",
+                "the parts above it in modelyard job list are cancelled",
             ) from error

@@ -30,12 +30,12 @@ def run(args: Namespace) -> Exit:
 
     if args.team is not None and args.remote is not None:
         raise Stop(
-            Exit.USAGE, "a remote cluster has no teams", "drop --team; the column QUEUE says in which queue a run is"
+            Exit.USAGE, "a remote cluster has no teams", "drop --team; the column QUEUE shows the queue of each run"
         )
     found = runs_in(args)
     teams = {*(team.name for team in found.stack.config.teams), *(run.team for run in found.runs if run.team)}
     if args.team is not None and args.team not in teams:
-        raise Stop(Exit.USAGE, f"there is no team {args.team!r}", instead(args.team, teams, "teams"))
+        raise Stop(Exit.USAGE, f"unknown team {args.team!r}", instead(args.team, teams, "teams"))
     asked = [one for one in found.runs if args.team in (None, one.team)]
     shown = [one for one in asked if args.all or not one.over]
     if args.json:

@@ -25,7 +25,9 @@ def configure(parser: ArgumentParser) -> None:
     from modelyard.cli.job.shared import PART, run_options
 
     run_options(parser, PART)
-    parser.add_argument("--worker", type=int, metavar="N", help="only this worker, or this trial of a search, from 0")
+    parser.add_argument(
+        "--worker", type=int, metavar="N", help="only this worker, or this trial of a search, counted from 0"
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="follow until the run ends")
     parser.add_argument("--tail", type=int, metavar="N", help="only the last lines of each")
     parser.add_argument("--previous", action="store_true", help="logs of the container before its last restart")
@@ -40,7 +42,9 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.pool.logs import of_part, sources
 
     if args.tail is not None and args.tail < 0:
-        raise Stop(Exit.USAGE, f"--tail is {args.tail}, less than 0", "say how many of the last lines")
+        raise Stop(
+            Exit.USAGE, f"--tail is {args.tail}; it must be 0 or more", "give the number of lines, such as --tail 100"
+        )
     found = runs_in(args)
     one = run_or_part(found, args.run)
     with reached():
@@ -54,13 +58,13 @@ def run(args: Namespace) -> Exit:
     homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
     known = sources(one, pods)
     wanted = [source for source in known if args.worker in (None, source.worker)]
-    why = f"modelyard job why {one.words} tells why"
+    why = f"modelyard job why {one.words} shows why"
     if elsewhere.hidden is not None:
         if not known:
             raise elsewhere.hidden
         sys.stderr.write(f"{safe(elsewhere.hidden.summary)}: {safe(elsewhere.hidden.remedy)}\n")
     if not known:
-        raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so there is no log", why)
+        raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so it has no log", why)
     if not wanted:
         have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none with a number"
         raise Stop(Exit.USAGE, f"{one.name} has no pod of a worker {args.worker}", f"the workers with a pod are {have}")
@@ -71,7 +75,7 @@ def run(args: Namespace) -> Exit:
         from modelyard.report.job import log_line
 
         if source.pod in homeless:
-            raise NoLogError("it has no node yet, so no log")
+            raise NoLogError("it has no node yet, so it has no log")
         mark = source.mark if len(wanted) > 1 else ""
         request = LogRequest(
             namespace=one.namespace,
@@ -84,12 +88,12 @@ def run(args: Namespace) -> Exit:
         for line in log_lines(clients.get(source.pod, found.client), request):
             yield log_line(line, style, mark)
 
-    with ended_by_signal("no longer followed; the run goes on"), reached():
+    with ended_by_signal("no longer followed; the run continues"), reached():
         missing = (_together if args.follow and len(wanted) > 1 else _in_turn)(wanted, lines_of)
     for source, words in missing:
         sys.stderr.write(f"{safe(source.pod)}: {safe(words)}\n")
     if len(missing) == len(wanted):
-        raise Stop(Exit.FINDINGS, f"{one.name} has written nothing that could be read", why)
+        raise Stop(Exit.FINDINGS, f"{one.name} has no readable log output", why)
     return Exit.FINE
 
 

@@ -70,7 +70,7 @@ def options(parser: ArgumentParser) -> None:
     add("--allocation", choices=get_args(Allocation), help="single (one GPU, the default), partial, multi_gpu")
     add("--partition", metavar="P", help="with partial: the partition, as in modelyard:partitions")
     add("--slice", metavar="PROFILE", help="with partial: the MIG profile, if the partition has several")
-    add("--team", metavar="T", help="whose quota to use; default: the only team")
+    add("--team", metavar="T", help="team whose quota to use (default: the only team)")
     add("--priority", metavar="P", help="priority, as in modelyard:priorities")
     add(
         "-p",
@@ -86,7 +86,7 @@ def options(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="the workspace's folder on this machine (default: notebooks.path of the stack)",
     )
-    add("--wait", action="store_true", help="wait for the end of the job; exit code 1 if it failed")
+    add("--wait", action="store_true", help="wait until the job ends; exit code 1 if it failed")
 
 
 def run(args: Namespace) -> Exit:
@@ -173,7 +173,7 @@ def _stop(problems: list[Problem]) -> Stop:
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
     listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
-    return Stop(Exit.USAGE, f"{len(problems)} things keep it from being submitted{listed}")
+    return Stop(Exit.USAGE, f"{len(problems)} problems prevent the submission{listed}")
 
 
 def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
@@ -188,7 +188,7 @@ def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
         nodes = state.nodes if state is not None else ()
     else:
         nodes = live
-    note = f"; nodes may not be read, so the recorded ones count: modelyard record {made.stack.name} renews them"
+    note = f"; live nodes are not readable, so recorded ones were used: modelyard record {made.stack.name}"
     shown, note = Path(args.what).name, note if live is None else ""
     if errors := check_notebook_room(made.stack, shown, made.chosen, nodes, date.today(), note):
         raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {made.stack.name}", "", errors)
@@ -203,7 +203,7 @@ def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str,
     if isinstance(made, Refusal):
         name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
         remedy = "nothing was submitted; correct what it names, or ask the cluster's administrator"
-        raise Stop(Exit.FINDINGS, f"the API server refuses the job {namespace}/{name}: {made.message}", remedy)
+        raise Stop(Exit.FINDINGS, f"the API server rejects job {namespace}/{name}: {made.message}", remedy)
     return {**made, "apiVersion": job["apiVersion"], "kind": job["kind"]}
 
 
@@ -214,13 +214,11 @@ def _end(client: "Client", made: Submission) -> str:
     from modelyard.kube.state import key_of
 
     key = key_of(made.job, "")
-    patience = Patience(client, made.job, f"; modelyard job why {made.stack.name} {key.name} says for what")
+    patience = Patience(client, made.job, f"; modelyard job why {made.stack.name} {key.name} shows why")
     while True:
         found = read(client, key)
         if found is None or found["metadata"]["uid"] != made.job["metadata"]["uid"]:
-            raise Stop(
-                Exit.FINDINGS, f"the job {key.namespace}/{key.name} is gone", "it was deleted before it was over"
-            )
+            raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", "it was deleted while it ran")
         for condition in found.get("status", {}).get("conditions", ()):
             if condition.get("type") in ENDS and condition.get("status") == "True":
                 return ENDS[condition["type"]]

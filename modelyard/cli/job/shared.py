@@ -39,7 +39,7 @@ class Found(NamedTuple):
 def run_options(parser: ArgumentParser, also: str = "") -> None:
     """Adds the arguments for the stack and a run; ``also`` describes what else identifies the run."""
     stack_option(parser)
-    parser.add_argument("run", metavar="RUN", help=f"name of a run, as job submit and job list show it{also}")
+    parser.add_argument("run", metavar="RUN", help=f"name of a run, as shown by job submit and job list{also}")
 
 
 PART = ", or of the Job of a stage or trial of it"
@@ -138,7 +138,7 @@ def the_run(found: Found, name: str) -> "Run":
         return ours[0]
     if ours:
         places = ", ".join(run.namespace for run in ours)
-        raise Stop(Exit.USAGE, f"there are several runs {name!r}: in {places}", "they were not made by submissions")
+        raise Stop(Exit.USAGE, f"several runs are named {name!r}: in {places}", "job submit did not create them")
     theirs = next((run for run in found.others if run.name == name), None)
     if theirs is not None:
         summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {found.stack.name}"
@@ -149,16 +149,16 @@ def the_run(found: Found, name: str) -> "Run":
         if run.has(name):
             raise Stop(
                 Exit.USAGE,
-                f"{safe(name)} is a {run.noun} of {safe(run.name)}, and no run of its own",
+                f"{safe(name)} is a {run.noun} of {safe(run.name)}, not a separate run",
                 f"name the whole run instead: {safe(run.name)}",
             )
     close = near_runs(name, found.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
-    have = f"modelyard job list {found.stack.name} --all shows every run that is left"
+    have = f"modelyard job list {found.stack.name} --all shows every remaining run"
     if any(one.remote is not None and one.remote.cluster is not None for one in found.stack.config.resources):
         have += ", with --remote RESOURCE those of a remote cluster"
     raise Stop(
         Exit.USAGE,
-        f"{found.stack.name} has no run {name!r}; only what modelyard submitted is one",
+        f"{found.stack.name} has no run {name!r} that modelyard submitted",
         " ".join(filter(None, (meant, have))),
     )

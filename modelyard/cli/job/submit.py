@@ -25,7 +25,7 @@ def configure(parser: ArgumentParser) -> None:
         "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
     )
     parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
-    parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, if it does not stand before the job")
+    parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, if it is not given before the job")
     parser.add_argument(
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the run"
     )
@@ -50,8 +50,8 @@ def run(args: Namespace) -> Exit:
         remedy = "only jobs of the stack, by their names, and notebooks (.ipynb) can be submitted"
         raise Stop(Exit.USAGE, f"{args.what!r} is neither a notebook nor the name of a job", remedy)
     if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
-        remedy = "set these in the stack file for a job; a notebook is a file that ends in .ipynb"
-        raise Stop(Exit.USAGE, f"{args.what} is no notebook, so {', '.join(idle)} cannot be given", remedy)
+        remedy = "set these in the stack file for a job, or give a notebook (.ipynb)"
+        raise Stop(Exit.USAGE, f"{args.what} is not a notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     need_job(stack, args.what)

@@ -6,9 +6,9 @@ from modelyard.cli.app import Verb
 from modelyard.cli.subverbs import add_subverbs, run_subverb
 
 _KNOWN = {
-    "show": Verb("pipeline.show", "show the stages in order, and what they take"),
-    "render": Verb("pipeline.render", "print what a run of a pipeline would be, without a cluster"),
-    "submit": Verb("pipeline.submit", "make a run of a pipeline"),
+    "show": Verb("pipeline.show", "show the stages in order, with their GPUs and times"),
+    "render": Verb("pipeline.render", "print the objects of a run without a cluster"),
+    "submit": Verb("pipeline.submit", "start a run of a pipeline"),
 }
 
 configure = partial(add_subverbs, known=_KNOWN)

@@ -13,7 +13,7 @@ from modelyard.cli.submitting import chosen_pipeline
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
-    parser.add_argument("pipeline", nargs="?", metavar="PIPELINE", help="name of one of its pipelines; left out, all")
+    parser.add_argument("pipeline", nargs="?", metavar="PIPELINE", help="name of one of its pipelines (default: all)")
     parser.add_argument("--mermaid", action="store_true", help="print a flowchart in Mermaid's language")
     json_option(parser)
 
@@ -31,7 +31,7 @@ def run(args: Namespace) -> Exit:
     if not names and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
     if not names:
-        say([f"{stack.name} has no pipelines: modelyard:pipelines lists them"])
+        say([f"{stack.name} has no pipelines; add them under modelyard:pipelines"])
     if len(names) > 1 and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has several pipelines", f"name one of them: {', '.join(names)}")
     everything = sized(stack.config)

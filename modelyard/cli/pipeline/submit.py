@@ -23,7 +23,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
     parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
     parser.add_argument("--from", dest="since", metavar="STAGE", help="run only this stage and those that need it")
-    parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run that has what they read")
+    parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run whose artifacts they read")
     parser.add_argument(
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the run"
     )
@@ -43,9 +43,13 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.pipelines import Since, jumping, pipeline_run_name, pipeline_submission
 
     if (args.since is None) != (args.run is None):
-        raise Stop(Exit.USAGE, "--from and --run belong together", "--from STAGE --run RUN goes on from an earlier run")
+        raise Stop(
+            Exit.USAGE, "--from and --run belong together", "use --from STAGE --run RUN to continue an earlier run"
+        )
     if args.run is not None and not RUN.fullmatch(args.run):
-        raise Stop(Exit.USAGE, "--run is no name of a run", "write it as the submission said it: nightly-x7k2p")
+        raise Stop(
+            Exit.USAGE, "--run is not the name of a run", "write it as shown by the submission, such as nightly-x7k2p"
+        )
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     pipeline = chosen_pipeline(stack, args.pipeline, args.since)

@@ -25,7 +25,7 @@ def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, .
     if drain is None or target.key.kind not in ("Deployment", SCALED_OBJECT):
         return ()
     if os.environ.get(NO_DRAIN):
-        pulumi.log.warn(f"{target.name} is changed at once, whatever runs on {drain.name}: {NO_DRAIN} is set")
+        pulumi.log.warn(f"{target.name} is changed without waiting for jobs on {drain.name}: {NO_DRAIN} is set")
         return ()
 
     async def until_idle(_args: pulumi.ResourceHookArgs) -> None:

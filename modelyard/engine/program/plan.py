@@ -34,7 +34,7 @@ def plan_of_stack() -> Plan:
     name = pulumi.get_stack()
     files = {found.name: found.path for found in discover(root)} if root is not None else {}
     if root is None or name not in files:
-        raise pulumi.RunError(f"there is no stack file for {name}; the stacks are {', '.join(sorted(files)) or 'none'}")
+        raise pulumi.RunError(f"stack {name} has no stack file; the stacks are {', '.join(sorted(files)) or 'none'}")
     check_state(root, name)
     if pulumi.Config("kubernetes").get("kubeconfig"):
         # The plan would read one cluster and the engine change another.
@@ -64,9 +64,7 @@ def _planned(root: Path, file: Path, name: str) -> Plan:
         if state.held is None:
             raise pulumi.RunError(f"{name} cannot be planned: what was applied to {plan.remote} cannot be read")
         if lost := unplanned_objects(plan, state):
-            raise pulumi.RunError(
-                f"the plan of {name} does not say what becomes of {', '.join(lost)}; nothing was changed"
-            )
+            raise pulumi.RunError(f"the plan of {name} does not cover {', '.join(lost)}; nothing was changed")
     return result.plan
 
 
@@ -115,7 +113,7 @@ def check_state(root: Path, stack: str) -> None:
         if found.stem == stack:
             folder = found.relative_to(root).parts[0]
             raise pulumi.RunError(
-                f"{stack} has a state of its own in {folder}/.pulumi, because pulumi ran in {folder}/; "
+                f"{stack} has a separate state in {folder}/.pulumi, because pulumi ran in {folder}/; "
                 f"run it in {root}, and remove {folder}/.pulumi if nothing was applied from there"
             )
 

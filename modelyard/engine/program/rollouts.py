@@ -81,7 +81,7 @@ class Rollouts:
             if not state:
                 return
             if stop_asked():
-                raise pulumi.RunError(f"stopped while {target.name} rolls out ({state}); it goes on by itself")
+                raise pulumi.RunError(f"stopped while {target.name} rolls out ({state}); the rollout continues")
             if time.monotonic() >= until:
                 raise pulumi.RunError(f"{target.name} has not rolled out in {patience} s: {state}")
             if not reported:
@@ -99,7 +99,7 @@ class Rollouts:
             # A wait this long also covers an API server that restarts.
             return error.summary
         if live is None:
-            return "it is not there"
+            return "it does not exist"
         status = live.get("status") or {}
         wanted = (live.get("spec") or {}).get("replicas", 1)
         return "" if rolled_out(live) else f"{status.get('availableReplicas', 0)} of {wanted} pods available"

@@ -26,7 +26,7 @@ def _unknown(stack: Stack, name: str) -> Finding:
         Severity.ERROR,
         _MODEL,
         f"unknown GPU {plain(name)!r}",
-        detail="Names are compared exactly, letter case aside, so that an A10G is never taken for an A10.",
+        detail="Names must match exactly, except for letter case, because an A10G is not an A10.",
         remedy=near_gpus(name),
     )
 

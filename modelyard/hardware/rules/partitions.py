@@ -22,8 +22,9 @@ from modelyard.stack.pool import Partition, PartitionMode
 
 ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
     "mig": (
-        "each slice has memory, compute and faults of its own",
-        "Slices are parts of the hardware: no pod takes another's memory or time, and a fault ends its own pod only.",
+        "slices are isolated in memory, compute and faults",
+        "Slices are parts of the hardware: a pod cannot use another pod's memory or time, and a fault ends only "
+        "its own pod.",
     ),
     "mps": (
         "memory and threads are limited, and a fault ends all pods on the GPU",
@@ -31,8 +32,8 @@ ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
         "the GPU: a fatal fault of one ends the others'.",
     ),
     "time-slicing": (
-        "no pod is kept from another's memory, time or faults",
-        "Pods take turns on the whole GPU. One that takes all memory, or breaks the GPU, takes the others with it.",
+        "pods are not isolated in memory, time or faults",
+        "Pods take turns on the whole GPU. A pod that uses all memory or breaks the GPU makes the others fail.",
     ),
 }
 """Isolation of a pod by mode, in short and in long (NVIDIA/k8s-device-plugin README, shared access to GPUs;
@@ -94,8 +95,8 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
                 "PAR008",
                 Severity.ERROR,
                 (*where, "flavor"),
-                f"nodes of flavor {flavor.name} have {CONFIG_LABEL}={other}, and not {partition.name}",
-                "name the partition in the flavor's labels, or take the label away",
+                f"nodes of flavor {flavor.name} have {CONFIG_LABEL}={other}, not {partition.name}",
+                "set the partition in the flavor's labels, or remove the label",
             )
         if partition.flavor in seen:
             yield stack.finding(
@@ -103,7 +104,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
                 Severity.ERROR,
                 (*where, "flavor"),
                 f"partitions {seen[partition.flavor]} and {partition.name} both divide the nodes of {partition.flavor}",
-                "give them flavors of different nodes: a node's GPUs are all divided in one way",
+                "use flavors of different nodes: all GPUs of a node are divided in the same way",
                 detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
             )
         seen.setdefault(partition.flavor, partition.name)
@@ -115,7 +116,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
             "PAR002",
             Severity.ERROR,
             (*where, "gpu"),
-            f"partition {partition.name} is of the GPU {name}, which is not one GPU",
+            f"partition {partition.name} has GPU {name}, which is not a single GPU",
             near_gpus(name),
         )
 
@@ -140,7 +141,7 @@ def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Findin
                 "PAR003",
                 Severity.ERROR,
                 ("partitions", index, key),
-                f"partition {partition.name} has {key}, which {mode} does not know",
+                f"partition {partition.name} has {key}, which {mode} does not support",
                 f"drop it: {mode} has {' and '.join(_OF_MODE[mode])}",
             )
     if mode == "mps" and not partition.fail_requests_greater_than_one:
@@ -148,7 +149,7 @@ def _settings(stack: Stack, index: int, partition: Partition) -> Iterator[Findin
             "PAR003",
             Severity.ERROR,
             ("partitions", index, "failRequestsGreaterThanOne"),
-            f"partition {partition.name} lets a container have several shared GPUs, and MPS never does",
+            f"partition {partition.name} allows a container several shared GPUs, which MPS does not support",
             "drop failRequestsGreaterThanOne, which the device plugin does not read with mps",
         )
 
@@ -191,7 +192,7 @@ def _divided(stack: Stack, index: int, partition: Partition, gpu: GpuModel) -> I
             Severity.ERROR,
             (*where, "mode"),
             f"partition {partition.name} is of the {gpu.short}, which has no MIG",
-            "take mps or time-slicing, or nodes whose GPU has MIG",
+            "use mps or time-slicing, or nodes whose GPU has MIG",
         )
     else:
         yield from _layout(stack, (*where, "layout"), partition, gpu, found)
@@ -205,7 +206,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
             "PAR005",
             Severity.WARNING,
             where,
-            f"nobody knows the MIG profiles of the {gpu.short}: the layout of {partition.name} is not checked",
+            f"the MIG profiles of the {gpu.short} are unknown, so the layout of {partition.name} is not checked",
             "compare it with `nvidia-smi mig -lgip` on a node",
         )
         return
@@ -224,8 +225,8 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
             "PAR006",
             Severity.ERROR,
             where,
-            f"partition {partition.name} has {len(layout)} profiles, and strategy single takes one",
-            "set strategy to mixed, or take one profile",
+            f"partition {partition.name} has {len(layout)} profiles, but strategy single allows one",
+            "set strategy to mixed, or use one profile",
         )
     words = ", ".join(f"{count} × {name}" for name, count in layout.items())
     verdict = fits(found, layout)
@@ -234,7 +235,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
             "PAR006",
             Severity.WARNING,
             where,
-            f"nobody knows whether {words} fit on one {gpu.short}",
+            f"whether {words} fit on one {gpu.short} is unknown",
             "compare it with `nvidia-smi mig -lgipp` on a node",
         )
     elif not verdict:
@@ -245,7 +246,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
             Severity.ERROR,
             where,
             f"{words} do not fit on one {gpu.short}",
-            f"take fewer or smaller slices; alone, a GPU takes {most}",
+            f"use fewer or smaller slices; a GPU holds {most} alone",
             detail=f"they take {compute} of {found.instances} compute slices, and each has to lie on memory slices of "
             "its own, at places that its profile may have",
         )
@@ -259,7 +260,7 @@ def _clients(stack: Stack, where: Path, partition: Partition, gpu: GpuModel) -> 
             Severity.ERROR,
             (*where[:-1], "mode"),
             f"partition {partition.name} is of the {gpu.short}, on which MPS cannot limit its clients",
-            "take time-slicing; MPS needs a V100 or a newer GPU",
+            "use time-slicing; MPS needs a V100 or a newer GPU",
         )
     elif (partition.replicas or 0) > most:
         why = "" if most == MPS_CLIENTS else f"; {MPS_CLIENTS} are for GPUs from compute capability 7.5 on"
@@ -267,7 +268,7 @@ def _clients(stack: Stack, where: Path, partition: Partition, gpu: GpuModel) -> 
             "PAR007",
             Severity.ERROR,
             where,
-            f"{partition.replicas} pods would share one {gpu.short}, and the device plugin's MPS takes {most}",
+            f"{partition.replicas} pods would share one {gpu.short}, but the device plugin's MPS allows {most}",
             f"set replicas to {most} or less",
             detail=f"Its control daemon ends with an error above {most} on this GPU{why}.",
         )
@@ -285,7 +286,7 @@ def _isolation(stack: Stack, index: int, partition: Partition) -> Finding:
         Severity.ADVICE,
         ("partitions", index, "mode"),
         f"partition {partition.name}, {partition.mode}: {brief}",
-        "nothing to do where that is enough",
+        "nothing to do if that is enough",
         detail=f"{full}{also}",
     )
 

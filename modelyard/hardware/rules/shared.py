@@ -77,7 +77,7 @@ def cpu_finding(
             code,
             Severity.ERROR,
             path,
-            f"{'.'.join(path)} is {cpu(value(text))}, at least {minimum} cores are needed",
+            f"{'.'.join(path)} is {cpu(value(text))}, but at least {minimum} cores are needed",
             detail=detail,
             remedy=f"set {'.'.join(path)} to {minimum} or more",
             target=target,

@@ -98,7 +98,7 @@ def grace_finding(stack: Stack, code: str, pods: PodSizes, job_seconds: int) -> 
             code,
             Severity.ERROR,
             (section, "gracePeriod"),
-            f"{section}.gracePeriod is {pods.grace_period} s, a training job may run for {job_seconds} s",
+            f"{section}.gracePeriod is {pods.grace_period} s, but a training job may run for {job_seconds} s",
             detail="A rollout or a drained node would kill the job, and its hours of GPU time with it.",
             remedy=f"set {section}.gracePeriod to {job_seconds} or more (a few minutes more let the pod clean up)",
             target=pods.deployment,
@@ -121,7 +121,7 @@ def no_worker_finding(stack: Stack, code: str, pods: PodSizes) -> list[Finding]:
             Severity.WARNING,
             path,
             f"{'.'.join(path)} is 0: training jobs wait for ever",
-            detail="The active training backend has no pod and nothing that would start one.",
+            detail="The active training backend has no pod and no autoscaler.",
             remedy=f"set {'.'.join(path)} to 1 or more",
             target=pods.deployment,
         )

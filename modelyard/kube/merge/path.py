@@ -173,7 +173,7 @@ class _Reader:
             if not self._take("="):
                 raise self._error(f"expected '=' after {name!r}")
             if name in fields:
-                raise self._error(f"{name!r} stands twice")
+                raise self._error(f"{name!r} appears twice")
             fields[name] = self._value()
             if not self._take(","):
                 break

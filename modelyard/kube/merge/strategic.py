@@ -107,7 +107,7 @@ def _in_set_order(kind: Type, path: Path, out: Object, rest: Object, directive: 
     original, patch = out.get(name), rest.get(name)
     for side in (original, patch):
         if side is not None and not isinstance(side, list):
-            _fail(path / name, f"expected a list, as {directive} stands beside it")
+            _fail(path / name, f"expected a list, because {directive} is next to it")
     type_ = _field_type(kind, path, name)
     key = type_.merge_key
     _check_order(path / directive, patch or [], wanted, key)
@@ -120,7 +120,7 @@ def _in_set_order(kind: Type, path: Path, out: Object, rest: Object, directive: 
     else:
         return
     if not original and not patch:
-        _fail(path / directive, "there are no items to put in order")
+        _fail(path / directive, "the list has no items to order")
     _item_sort(path / name, original or [], patch or [])
     _require_key(path / name, key, merged, wanted, original or [])
     inside, outside = ordering.split(merged, wanted, key)

@@ -70,7 +70,9 @@ class _Check:
             elif name.startswith(_DIRECTIVES):
                 if not self.directives:
                     errors.append(
-                        SchemaError(path / name, "server-side apply knows no directives of strategic merge patch")
+                        SchemaError(
+                            path / name, "server-side apply does not support directives of strategic merge patch"
+                        )
                     )
             else:
                 type_ = kind.child[name]

@@ -31,12 +31,16 @@ def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[F
                 "QUE010",
                 Severity.ERROR,
                 where,
-                f"jobs of team {team.name} are to run in {name}, and there is no such worker cluster",
+                f"team {team.name} sends its jobs to worker cluster {name}, which is not defined",
                 instead(name, known, "workerClusters"),
             )
         elif number in twice:
             yield stack.finding(
-                "QUE010", Severity.ERROR, where, f"clusters of team {team.name} has {name} twice", "drop one of them"
+                "QUE010",
+                Severity.ERROR,
+                where,
+                f"team {team.name} lists {name} twice under clusters",
+                "drop one of them",
             )
     if team.clusters and len(team.name) > LONGEST:
         yield stack.finding(
@@ -45,7 +49,7 @@ def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[F
             ("teams", index, "name"),
             f"the name of team {team.name} has {len(team.name)} characters, and that of a team with clusters "
             f"{LONGEST} at most",
-            "give it a shorter one",
+            "give the team a shorter name",
         )
 
 
@@ -66,7 +70,7 @@ def _cohorts(stack: Stack) -> Iterator[Finding]:
                 "QUE012",
                 Severity.WARNING,
                 ("teams", index, "cohort"),
-                f"teams {other.name} and {team.name} lend each other {quota.flavor}, and their jobs run in different "
+                f"teams {other.name} and {team.name} lend each other {quota.flavor}, but their jobs run in different "
                 "clusters",
                 "give them the same clusters, or different cohorts",
                 detail=f"{other.name}: {_clusters(other)}; {team.name}: {_clusters(team)}",

@@ -151,7 +151,7 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
         )
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
     reasons = _reasons(ask, flavors, kinds)
-    return Unplaced("no node takes a worker", reasons or "no node has the labels of its flavors")
+    return Unplaced("no node takes a worker", reasons or "no node has the labels of the flavors it may take")
 
 
 def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:

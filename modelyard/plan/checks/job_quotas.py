@@ -71,8 +71,8 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
     why, remedy = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}", _less(ask.workers)
     if not flavors and (others := gpu_flavors(config, team)):
         have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
-        why = f"it asks for {' or '.join(ask.products)}, and its team's quotas are of {have}"
-        remedy = "name another GPU in gpu of the resource, or give the team a quota of a flavor with this one"
+        why = f"it asks for {' or '.join(ask.products)}, but its team has quotas of {have} only"
+        remedy = "set gpu of the resource to another GPU, or give the team a quota of a flavor with this GPU"
     return Short(_gpus(ask, wanted), str(most), why, remedy)
 
 
@@ -131,7 +131,7 @@ def check_resource_quotas(
                 f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
                 f"and team {team.name} never has more than {have}",
                 f"lower workers or scale.most, {_MORE}",
-                detail="Kueue admits each pod for itself: those beyond the quota stay pending",
+                detail="Kueue admits each pod separately: pods beyond the quota stay pending",
             )
 
 
@@ -151,7 +151,7 @@ def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fin
                 "RES216",
                 Severity.ADVICE,
                 ("teams", index, "quotas"),
-                f"team {team.name} has pods without GPUs, and all of its quotas are of GPU nodes",
-                "add a quota of a flavor without gpu, of nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
+                f"team {team.name} has pods without GPUs, but only quotas of GPU nodes",
+                "add a quota of a flavor without gpu, for nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
                 detail=f"jobs: {few(without[team.name], NAMED)}",
             )

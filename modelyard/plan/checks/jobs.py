@@ -166,6 +166,6 @@ def _without_node(stack: Stack, where: Path, what: str, why: Unplaced) -> Findin
         Severity.WARNING,
         where,
         f"{what} can never run: {why.summary}",
-        "request less, or add such nodes; if an autoscaler adds them, ignore this",
+        "request less, or add such nodes; ignore this if an autoscaler adds them",
         detail=why.detail,
     )

@@ -69,7 +69,7 @@ def _refused(query: Query, text: str, answer: Refused) -> Finding:
     return Finding(
         "AUT020",
         Severity.ERROR,
-        f"the server refuses the query: {answer.words}",
+        f"the server rejects the query: {answer.words}",
         target=query.target,
         field=query.field,
         detail=_shown(text),
@@ -83,11 +83,11 @@ def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
         return found._replace(detail=detail or _shown(text))
 
     if answer.series is None or answer.series > 1:
-        number = "more series than can be read" if answer.series is None else f"{answer.series} series"
+        number = "more series than modelyard reads" if answer.series is None else f"{answer.series} series"
         return finding(
             "AUT021",
             Severity.ERROR,
-            f"the server answers {number} now, and an autoscaler takes one number",
+            f"the query returns {number} now, but an autoscaler takes one number",
             "; ".join(_labelled(labels) for labels in answer.labels[:_SHOWN]),
             "aggregate them: sum(…) or vector(0)",
         )
@@ -95,17 +95,17 @@ def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
         return finding(
             "AUT022",
             Severity.WARNING,
-            "the server answers nothing now, not 0",
-            remedy="write … or vector(0), so that there is always a number",
+            "the query returns no value now, not 0",
+            remedy="append or vector(0) to the query, so that it always returns a number",
         )
     if answer.kind in ("matrix", "string"):
-        return finding("AUT021", Severity.ERROR, f"the server answers a {answer.kind} now, not a number")
+        return finding("AUT021", Severity.ERROR, f"the query returns a {answer.kind} now, not a number")
     (value,) = answer.values
     if math.isnan(value):
-        return finding("AUT022", Severity.WARNING, "the server answers NaN now, which is not above 0")
+        return finding("AUT022", Severity.WARNING, "the query returns NaN now, which is not above 0")
     state = "awake" if value > 0 else "asleep"
-    known = "" if valid else ", although Prometheus 3 would refuse the query"
-    return finding("AUT023", Severity.ADVICE, f"the server answers {value:g} now ({state}){known}")
+    known = "" if valid else ", although Prometheus 3 would reject the query"
+    return finding("AUT023", Severity.ADVICE, f"the query returns {value:g} now ({state}){known}")
 
 
 def _labelled(labels: object) -> str:
@@ -123,8 +123,8 @@ def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
                 f"the server has had no series of {_shown(text)} for a day",
                 target=query.target,
                 field=query.field,
-                detail="with `or vector(0)` a name with a mistake in it answers 0 for ever",
-                remedy="compare names and labels with what the exporter shows, and with the server's list of targets",
+                detail="with `or vector(0)`, a misspelled name returns 0 for ever",
+                remedy="compare names and labels with the exporter's metrics and with the server's list of targets",
             )
 
 
@@ -137,10 +137,10 @@ def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) 
     yield Finding(
         "AUT025",
         Severity.WARNING if slower else Severity.ADVICE,
-        f"the server scrapes every {words(real)}, the stack says {words(scrape_interval)}",
+        f"the server scrapes every {words(real)}, but the stack file says {words(scrape_interval)}",
         target=query.target,
         field="autoscaling.scrapeInterval",
-        detail="windows and steps of the queries were judged by the stack's number",
+        detail="modelyard checked windows and steps of the queries with the stack file's interval",
         remedy=f"set autoscaling.scrapeInterval: {words(real)}",
     )
 

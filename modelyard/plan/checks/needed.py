@@ -30,10 +30,10 @@ def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Find
             yield Finding(
                 "PAT019",
                 Severity.WARNING,
-                f"pods of {few(names, 1)} need {word} {key.name}, and namespace {key.namespace} has none",
+                f"pods of {few(names, 1)} need {word} {key.name}, which namespace {key.namespace} does not have",
                 target=names[0],
-                detail="They do not start without it, and an apply waits for them, ten minutes at most.",
-                remedy=f"make it before the apply, or correct its name: kubectl --namespace {key.namespace} get "
+                detail="The pods do not start without it, and an apply waits up to ten minutes for them.",
+                remedy=f"create it before the apply, or correct its name: kubectl --namespace {key.namespace} get "
                 f"{key.kind.lower()}s",
             )
 

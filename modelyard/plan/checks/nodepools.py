@@ -63,7 +63,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     """Whether machines with the pool's GPU exist, and one label identifies them."""
     gpu = resolve(pool.gpu)
     if gpu is None:
-        summary = f"node pool {pool.name} is of the GPU {pool.gpu}, which is in no table"
+        summary = f"node pool {pool.name} has the unknown GPU {pool.gpu}"
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_gpus(pool.gpu))
         return
     regions = region_names(pool.cloud)
@@ -76,7 +76,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     there = machines(pool.cloud, gpu, pool.region)
     place = f" in {pool.region}" if pool.region is not None else ""
     if not there:
-        summary = f"{pool.cloud} rents no machine with whole {gpu.short}{place}"
+        summary = f"{pool.cloud} offers no machine with a whole {gpu.short}{place}"
         remedy, detail = _instead_of(pool, gpu)
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, remedy, detail=detail)
         return
@@ -87,9 +87,9 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             "QUE021",
             Severity.ERROR,
             (*where, "gpu"),
-            f"nodes call the {gpu.short} by {len(products(gpu))} names, and a pool has one",
-            f"name the variant, or one of them in the pool's labels: {PRODUCT_LABEL}",
-            detail=f"names of the product label: {', '.join(products(gpu)) or 'none that is known'}",
+            f"node labels name the {gpu.short} in {len(products(gpu))} ways, but a node pool has one GPU product",
+            f"name the variant, or set the product in the pool's labels: {PRODUCT_LABEL}",
+            detail=f"names of the product label: {', '.join(products(gpu)) or 'none known'}",
         )
 
 
@@ -117,7 +117,7 @@ def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]
 def _instead_of(pool: NodePool, gpu: GpuModel) -> tuple[str, str]:
     """Alternatives where a cloud has no machine with a GPU: remedy and detail."""
     here = {one.gpu.id for one in whole(pool.cloud, pool.region) if one.gpu is not None}
-    remedy = f"name a GPU that it rents there: {_some(here, 12)}"
+    remedy = f"choose a GPU that is offered there: {_some(here, 12)}"
     regions = {place.region for one in machines(pool.cloud, gpu) for place in offered(one)}
     if regions:
         return f"{remedy}; or another region", f"it has them in {_some(regions)}"
@@ -149,7 +149,7 @@ def _types(stack: Stack, pool: NodePool, where: Path, gpu: GpuModel, there: set[
         known = by_type().get(name)
         has = known.gpu.short if known is not None and known.gpu is not None else "another GPU"
         if known is None:
-            why, remedy = "is in no table", did_you_mean(name, there) or f"there are {_some(there)}"
+            why, remedy = "is unknown", did_you_mean(name, there) or f"there are {_some(there)}"
         elif known.cloud != pool.cloud:
             why, remedy = f"is a machine of {known.cloud}", f"{pool.cloud} has {_some(there)}"
         elif known.gpu_id not in (gpu.members or (gpu.id,)):

@@ -19,8 +19,8 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
             "RES222",
             Severity.ERROR,
             ("notebooks", "servers", "users", index, "name"),
-            f"notebooks.servers has {names[index]} twice",
-            "give one of them another name, or drop it",
+            f"notebooks.servers lists {names[index]} twice",
+            "rename or drop one of them",
         )
     teams = [one.name for one in stack.config.teams]
     for index, user in enumerate(servers.users):
@@ -29,8 +29,8 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
                 "RES223",
                 Severity.ERROR,
                 ("notebooks", "servers", "users", index),
-                f"notebook server {user.name} is of no team, and there are several",
-                f"say whose quota its notebooks take: team: {' or '.join(sorted(teams)[:3])}",
+                f"notebook server {user.name} names no team, and the stack has several",
+                f"set the team whose quota its notebooks use: team: {' or '.join(sorted(teams)[:3])}",
             )
         elif user.team is not None and user.team not in teams:
             yield stack.finding(
@@ -45,14 +45,14 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
                 "RES224",
                 Severity.WARNING,
                 ("notebooks", "servers", "users", index),
-                f"notebook server {user.name} can submit nothing: jobs of team {team.name} run in other clusters",
-                "give the user a team whose jobs run here, where the workspace is",
+                f"notebook server {user.name} cannot submit jobs: team {team.name} runs its jobs in other clusters",
+                "give the user a team whose jobs run in this cluster, where the workspace is",
             )
     if notebooks.image is None and notebooks.environment is None:
         yield stack.finding(
             "RES224",
             Severity.WARNING,
             ("notebooks", "servers"),
-            "notebook servers can submit nothing: notebooks.image is not set",
+            "notebook servers cannot submit jobs: notebooks.image is not set",
             "set it to an image with papermill and the notebooks' kernel, or name an environment",
         )

@@ -58,7 +58,7 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
                     f"resource {one.resource.name} asks for {one.part.resource}, "
                     f"of which team {team.name} has no quota",
                     "add a quota of it, or take the team away",
-                    detail="Kueue admits no pod that asks for a resource that its queue does not count.",
+                    detail="Kueue admits no pod that asks for a resource without a quota in its queue.",
                 )
 
 
@@ -98,8 +98,8 @@ def _makers(config: Config, partition: Partition) -> str:
     """How new nodes get the labels. Karpenter adds none for slices with custom names."""
     names = sorted({one.resource for one in slices(config, partition).values() if is_slice(one.resource)})
     if not names:
-        return "give the labels to its node pool"
-    return f"give the labels to a node group that keeps its nodes: Karpenter adds none for {' or '.join(names)}"
+        return "add the labels to its node pool"
+    return f"add the labels to a node group with permanent nodes: Karpenter adds no nodes for {' or '.join(names)}"
 
 
 def _run(pods: int) -> str:
@@ -117,22 +117,22 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node, running: i
         remedy = f"drain it, then kubectl label node {node.name} --overwrite {MIG_LABEL}={partition.name}"
     elif partition.mode == "mig" and labels.get(STATE_LABEL) in ("failed", "pending"):
         problem = f"says that its layout is {labels[STATE_LABEL]}"
-        remedy = "read the log of the MIG manager there; pods on the GPUs keep it from dividing them"
+        remedy = "read the log of the MIG manager on that node; it cannot divide GPUs that pods use"
     elif partition.mode == "mig" and labels.get(STRATEGY_LABEL, partition.strategy) != partition.strategy:
-        problem = f"has the MIG strategy {labels[STRATEGY_LABEL]}, and not {partition.strategy}"
+        problem = f"has the MIG strategy {labels[STRATEGY_LABEL]}, not {partition.strategy}"
         remedy = f"set mig.strategy of the operator to {partition.strategy}: its setting wins over the configuration's"
     elif missing := sorted(name for name in wanted if not have.get(name)):
         problem = f"advertises no {', '.join(missing)}"
-        remedy = f"let the device plugin read the ConfigMap, and wait; it has {_amounts(have) or 'no GPUs'}"
+        remedy = f"let the device plugin read the ConfigMap, and wait; the node has {_amounts(have) or 'no GPUs'}"
     elif not _whole(partition, node, wanted):
         problem = f"does not advertise {_amounts(wanted)} of each GPU"
-        remedy = f"let the device plugin read the ConfigMap, and wait; it has {_amounts(have)}"
+        remedy = f"let the device plugin read the ConfigMap, and wait; the node has {_amounts(have)}"
     if problem:
         yield stack.finding(
             "PAR016",
             Severity.WARNING,
             ("partitions", index),
-            f"{node.name} is to have partition {partition.name}, and {problem}",
+            f"{node.name} should have partition {partition.name}, but {problem}",
             remedy,
             detail=f"{_run(running)} on its GPUs now: drain it before they are divided anew." if running else "",
         )
@@ -177,8 +177,8 @@ def _overlaps(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
                     Severity.ERROR,
                     ("partitions", index, "flavor"),
                     f"partitions {first.name} and {one.name} both divide {node.name}",
-                    f"tell their flavors' nodes apart, such as by the label {CONFIG_LABEL}",
-                    detail="The device plugin takes one configuration for a node, and MPS needs GPUs without MIG.",
+                    f"give their flavors different node labels, such as {CONFIG_LABEL}",
+                    detail="The device plugin takes one configuration per node, and MPS needs GPUs without MIG.",
                 )
 
 

@@ -110,7 +110,7 @@ def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str
         return ""
     have = " and ".join(f"{pool} may have {plural(limit, 'GPU')}" for pool, limit in sorted(limits.items()))
     few = plural(missing * pods.gpus, "GPU")
-    return f"node pool {have}, which is {few} too few: raise its gpus, or ask for fewer pods"
+    return f"node pool {have}, {few} too few: raise gpus of the pool, or ask for fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, scaled: bool) -> str:
@@ -120,9 +120,9 @@ def _way_out(pods: Pods, room: Room, scaled: bool) -> str:
         if room.nodes and not any(node.labels.get(key) == value for node in room.nodes)
     ]
     if missing:
-        return f"add nodes with {' and '.join(missing)}, which no node has, or give it to those that are meant"
+        return f"add nodes with {' and '.join(missing)}, which no node has, or label existing nodes"
     added = " (an autoscaler may add them)" if scaled else ""
-    return f"ask for less per pod, for fewer replicas, or add nodes{added}"
+    return f"request less per pod, reduce the replicas, or add nodes{added}"
 
 
 def _holds(node: Node, pods: Pods) -> bool:
@@ -138,7 +138,7 @@ def _holds(node: Node, pods: Pods) -> bool:
 
 
 def _by_node(pods: Pods, room: Room, without: Collection[str] = ()) -> str:
-    return by_node(room.limits(pods, without)) or "no node is known"
+    return by_node(room.limits(pods, without)) or "the cluster has no nodes"
 
 
 def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
@@ -150,11 +150,11 @@ def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
     yield Finding(
         "RES104",
         Severity.WARNING,
-        f"{target.name} rolls out by adding a pod first, and no node has room for one more",
+        f"the rollout of {target.name} adds a pod first, but no node has room for it",
         target=target.name,
         field="spec.strategy.rollingUpdate",
         detail=_by_node(pods, room),
-        remedy="make room on a node, or let the rollout stop a pod first (maxSurge: 0, maxUnavailable: 1)",
+        remedy="free space on a node, or let the rollout stop a pod first (maxSurge: 0, maxUnavailable: 1)",
     )
 
 

@@ -52,19 +52,19 @@ def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"flavor {flavor.name} is of the GPU {flavor.gpu}, which is in no table",
+            f"flavor {flavor.name} has the unknown GPU {flavor.gpu}",
             near_gpus(flavor.gpu),
         )
         return
     names = products(gpu)
     if len(names) != 1 and not any(name.startswith("nvidia.com/gpu.") for name in flavor.labels):
-        have = ", ".join(names) or "none that is known"
+        have = ", ".join(names) or "none known"
         yield stack.finding(
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"nodes call the {gpu.short} by {len(names)} names, and a flavor has one",
-            "name one of them in the flavor's labels: nvidia.com/gpu.product",
+            f"node labels name the {gpu.short} in {len(names)} ways, but a flavor has one GPU product",
+            "set one of them in the flavor's labels: nvidia.com/gpu.product",
             detail=f"names of the product label: {have}",
         )
 
@@ -85,9 +85,10 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
                 Severity.ERROR,
                 ("flavors", places[name]),
                 f"{' and '.join(changed)} of {target.key.kind} {target.key.name} cannot be changed",
-                f"replace it: name the flavor otherwise, here and in the quotas, such as {name}-2",
+                f"rename the flavor here and in the quotas, such as to {name}-2",
                 target=target.name,
-                detail="Kueue places running pods by them; a new flavor is made and the old one goes when it is free",
+                detail="Kueue has placed running pods by these fields; under a new name, the old flavor is "
+                "deleted once it is unused",
             )
 
 
@@ -108,10 +109,10 @@ def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Findi
             continue
         if target.key.kind == "ClusterQueue" and holding:
             summary = f"{target.name} is deleted, and {_jobs(holding, 'holds', 'hold')} its quota"
-            detail = "Kueue keeps a queue until they have ended, and the apply waits for it, ten minutes at most."
+            detail = "Kueue keeps the queue until these jobs end, and an apply waits up to ten minutes for that."
         elif target.key.kind == "LocalQueue" and waiting:
             summary = f"{target.name} is deleted, and {_jobs(waiting, 'waits', 'wait')} in it"
-            detail = "Without their queue they wait for ever."
+            detail = "Jobs without a queue wait for ever."
         else:
             continue
         yield Finding(
@@ -135,9 +136,9 @@ def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
     problem = (
         (f"names {twice[0]} twice", "drop one of them")
         if twice
-        else (f"has {HOST} not as its last level", "name it last: nothing is narrower than a node")
+        else (f"has {HOST} before its last level", "move it to the end: a node is the narrowest level")
         if HOST in levels[:-1]
-        else ("has no node labels", "name its gpu or labels: places are looked for on nodes with them")
+        else ("has no node labels", "set gpu or labels, which select the nodes of the topology")
         if levels and not node_labels(flavor)
         else None
     )
@@ -146,7 +147,7 @@ def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             "QUE007",
             Severity.ERROR,
             ("flavors", index, "topology"),
-            f"flavor {flavor.name} has a topology and {problem[0]}",
+            f"flavor {flavor.name} has a topology but {problem[0]}",
             problem[1],
         )
 
@@ -163,8 +164,8 @@ def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
             "QUE008",
             Severity.ERROR,
             ("teams", index, "quotas"),
-            f"no quota of team {team.name} has cpu and memory, and every job asks for them",
-            "set both in its quotas, or add a quota of nodes of any kind with cpu and memory alone",
+            f"team {team.name} has no quota of cpu and memory, which every job needs",
+            "set both in its quotas, or add a quota with only cpu and memory, for nodes of any kind",
         )
     for number, quota in enumerate(team.quotas):
         where: Path = ("teams", index, "quotas", number)
@@ -173,8 +174,8 @@ def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
                 "QUE008",
                 Severity.ERROR,
                 (*where, "cpu"),
-                f"team {team.name} has cpu and memory with the GPUs of {quota.flavor} and not with all others",
-                "set them in all quotas with GPUs, or in none of them",
+                f"team {team.name} has cpu and memory with the GPUs of {quota.flavor}, but not with all its GPUs",
+                "set both in every quota with GPUs, or in none",
                 detail=f"without: {', '.join(sorted(alone))}",
             )
         elif quota.flavor in alone & topologies:
@@ -183,7 +184,7 @@ def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
                 Severity.ERROR,
                 where,
                 f"team {team.name} has no cpu and memory of {quota.flavor}, which has a topology",
-                "set both: a place is looked for in one flavor, with all that a pod asks for",
+                "set both: a topology needs one flavor with everything that a pod requests",
             )
 
 
@@ -197,7 +198,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 "QUE003",
                 Severity.ERROR,
                 (*where, "flavor"),
-                f"team {team.name} has a quota of {quota.flavor}, and there is no such flavor",
+                f"team {team.name} has a quota of flavor {quota.flavor}, which is not defined",
                 instead(quota.flavor, known, "flavors"),
             )
         if (quota.flavor, quota.resource) in flavors:
@@ -207,7 +208,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 Severity.ERROR,
                 (*where, "flavor"),
                 f"team {team.name} has two quotas of {quota.flavor}{counted}",
-                "make them one",
+                "merge them",
             )
         elif quota.cpu is not None and quota.flavor in basic:
             yield stack.finding(
@@ -225,15 +226,15 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
                 "QUE004",
                 Severity.ERROR,
                 (*where, "borrow" if quota.borrow is not None else "lend"),
-                f"team {team.name} would borrow or lend, and is in no cohort",
-                "name its cohort, or drop borrow and lend",
+                f"team {team.name} borrows or lends, but has no cohort",
+                "set its cohort, or drop borrow and lend",
             )
         if quota.lend is not None and quota.lend > quota.gpus:
             yield stack.finding(
                 "QUE004",
                 Severity.ERROR,
                 (*where, "lend"),
-                f"team {team.name} would lend {quota.lend} GPUs of {quota.flavor}, and has {quota.gpus}",
+                f"team {team.name} lends {quota.lend} GPUs of {quota.flavor}, but has {quota.gpus}",
                 f"lend at most {quota.gpus}",
             )
 
@@ -260,7 +261,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"no node has the labels of flavor {flavor.name}",
-                "correct the flavor, or add such nodes; if an autoscaler adds them, ignore this",
+                "correct the flavor, or add such nodes; ignore this if an autoscaler adds them",
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
@@ -283,8 +284,8 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),
-                f"teams have quotas of {promised} {what} of {flavor.name}, and its nodes have {have}",
-                "lower the quotas; if an autoscaler adds nodes, ignore this",
+                f"teams have quotas of {promised} {what} of {flavor.name}, but its nodes have {have}",
+                "lower the quotas; ignore this if an autoscaler adds nodes",
                 detail=f"{names}; {plural(len(fitting), 'node')}",
             )
     yield from _together(stack, promises)
@@ -331,7 +332,7 @@ def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
             "QUE006",
             Severity.WARNING,
             ("flavors", group[-1].at),
-            f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, and the nodes have {have}",
-            "tell the flavors apart by labels, or lower the quotas to what their nodes have together",
+            f"flavors {names} share nodes: teams have quotas of {promised} {what} of them, but the nodes have {have}",
+            "give the flavors different labels, or lower the quotas to the total of their nodes",
             detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )

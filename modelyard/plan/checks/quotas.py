@@ -37,12 +37,11 @@ def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iter
                 yield Finding(
                     "RES108",
                     Severity.ERROR,
-                    "quota {} has no room for the pods of this plan: they take {} {} more, {} of {} are left".format(
-                        quota.name, next(said), name, *said
-                    ),
+                    "quota {} is too small for the pods of this plan: they need {} more {}, and {} of {} are "
+                    "left".format(quota.name, next(said), name, *said),
                     target=largest.name,
-                    detail=f"the API server would refuse pods of {largest.name}, and it would never get ready",
-                    remedy=f"ask for less, or have the quota raised: kubectl --namespace {quota.namespace} "
+                    detail=f"the API server would reject pods of {largest.name}, which would never become ready",
+                    remedy=f"request less, or ask for a larger quota: kubectl --namespace {quota.namespace} "
                     f"describe quota {quota.name}",
                 )
 

@@ -100,7 +100,7 @@ def _explained(
     if file and not line:
         line = written_at(file, path, chosen)
     return finding._replace(
-        detail=f"{who}, whatever {section}.{last} says. {finding.detail}",
+        detail=f"{who}, regardless of {section}.{last}. {finding.detail}",
         remedy=remedy or finding.remedy,
         file=file or finding.file,
         line=line or (0 if file else finding.line),
@@ -111,10 +111,15 @@ def _explained(
 def _giver(traced: Trace, stack: Stack) -> tuple[str, str, str, int]:
     """The source of a field's value, what to do there, and its file and line where known."""
     if not traced.settings:
-        return f"{traced.target.name} has it of its own: no patch sets {traced.path}", "let a patch set it", "", 0
+        return (
+            f"{traced.target.name} has this value without a patch: no patch sets {traced.path}",
+            "let a patch set it",
+            "",
+            0,
+        )
     setting = traced.settings[-1]
     for source in setting.sources:
         if source.path[:1] == ("patches",):
-            who = f"The parameter {source.param} of {setting.patch} gives it"
+            who = f"The parameter {source.param} of {setting.patch} sets it"
             return who, f"correct or drop the parameter {source.param} of {setting.patch}", stack.file, source.line
-    return f"{setting.patch} gives it", f"correct {setting.patch}", setting.file, 0
+    return f"{setting.patch} sets it", f"correct {setting.patch}", setting.file, 0

@@ -25,9 +25,9 @@ def check_version(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     best = ".".join(map(str, nearest))
     where = "the cluster runs" if state.source == "live" else "the recorded platform runs"
     summary = f"{_KEY} is {stack.config.kubernetes_version}, and {where} {state.version}"
-    detail = "objects are checked and merged by the schema of the version that the stack file names"
+    detail = "modelyard checks and merges objects with the schema of the version in the stack file"
     if nearest != runs:
-        detail += f"; of {runs[0]}.{runs[1]} none is shipped, and {best} is the nearest"
+        detail += f"; modelyard has no schema of {runs[0]}.{runs[1]}; {best} is the nearest"
     if nearest == named:
         finding = Finding("CFG105", Severity.ADVICE, summary, field=_KEY, detail=detail, remedy="nothing to do")
     else:

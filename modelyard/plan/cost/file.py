@@ -50,7 +50,7 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
     try:
         content = read_file(root / shown, limit=MAX_BYTES, within=root)
     except ReadError as error:
-        what = "is not there" if error.missing else f"cannot be read: {error.reason}"
+        what = "does not exist" if error.missing else f"cannot be read: {error.reason}"
         finding = Finding(
             UNREADABLE,
             Severity.ERROR,
@@ -129,8 +129,8 @@ def _repeated(
         if key and first.setdefault(key, index) != index:
             line = document.keys[(section, first[key])][0]
             again = ", ".join(plain(part) for part in key if part)
-            summary = f"{section}[{index}] is a second price of {again}, the first is on line {line}"
-            remedy = "keep one of them: which one counts is undefined"
+            summary = f"{section}[{index}] is a second price of {again}, after the one on line {line}"
+            remedy = "keep one of them"
             yield Mistake((section, index), codes.DUPLICATE_KEY, summary, remedy, at_key=True)
 
 

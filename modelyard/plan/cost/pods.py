@@ -261,11 +261,11 @@ def _moment(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers
     held = _held(pods)
     asks = (held,) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
     if not any(asks):
-        return _Moment(Load(count, asks, (), None), gpus, (), "its pods ask for neither GPU nor CPU nor memory")
+        return _Moment(Load(count, asks, (), None), gpus, (), "its pods request no GPU, CPU or memory")
     offer = offers.of(pods)
     why = offer.unknown
     if count is None and (offer.each or not offer.places):
-        why = "nothing says how many pods may run"
+        why = "the number of its pods is unknown"
     return _Moment(Load(count, asks, offer.places, offer.each), gpus, offer.used, why)
 
 
@@ -323,7 +323,7 @@ def _share(pods: Pods, node: Node) -> Fraction:
 
 def _homeless(pods: Pods) -> str:
     kind = "GPU node" if pods.gpus or _slices(pods.requests) else "node without GPUs"
-    return f"no known {kind} may hold its pods"
+    return f"no known {kind} can run its pods"
 
 
 def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:

@@ -51,7 +51,7 @@ def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
     if known.region in ("", region):
         return known, ""
     where = f"in {region}" if region else f"on a node without the label {REGION_LABEL}"
-    return None, f"{kind} {where} has no price, the list has {known.region}"
+    return None, f"{kind} {where} has no price; the list has {known.region}"
 
 
 def cpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:

@@ -92,7 +92,7 @@ def noted_in(state: ClusterState) -> tuple[Noted, ...]:
             found.append(_noted(key, body, copy))
         elif copy and state.source == "recorded":
             found.append(
-                Noted(key, "", (), "what is recorded is from before its apply; look with --live, or record again")
+                Noted(key, "", (), "the recorded platform is older than the last apply; use --live, or record again")
             )
     return tuple(found)
 

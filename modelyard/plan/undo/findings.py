@@ -19,20 +19,20 @@ def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
     if it is deleted.
     """
     held = annotations_of(body).get(PATCHES_ANNOTATION)
-    holds = f"it holds {held}" if held else "it holds fields of ours"
+    holds = f"it has {held}" if held else "it has fields that modelyard set"
     if back is None:
         return Finding(
             "OWN006",
             Severity.ADVICE,
-            f"{name} is no longer asked for; an apply deletes it",
+            f"the stack no longer defines {name}; an apply deletes it",
             target=name,
-            detail=f"{holds}; the stack made it",
+            detail=f"{holds}; the stack created it",
             remedy="to keep it, keep its patch",
         )
     return Finding(
         "OWN006",
         Severity.ADVICE,
-        f"{name} is no longer patched; an apply puts it back",
+        f"{name} is no longer patched; an apply restores it",
         target=name,
         detail=f"{holds}; {_back_words(body, back.ledger)}",
         remedy="to keep the fields, keep a patch; modelyard ledger shows the value that each is restored to",
@@ -44,10 +44,10 @@ def stranger(name: str, body: dict[str, Any]) -> Finding:
     return Finding(
         "OWN006",
         Severity.WARNING,
-        f"{name} holds patches that this stack never applied; an apply leaves it as it is",
+        f"{name} has patches that this stack never applied; an apply does not change it",
         target=name,
-        detail=f"it holds {annotations_of(body)[PATCHES_ANNOTATION]}, and the engine's state has nothing of it",
-        remedy="destroy it with the stack and the state that applied it (PULUMI_BACKEND_URL)",
+        detail=f"it holds {annotations_of(body)[PATCHES_ANNOTATION]}, which the engine's state does not contain",
+        remedy="undo them with the stack and the state that applied them (PULUMI_BACKEND_URL)",
     )
 
 
@@ -56,13 +56,12 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
     return Finding(
         "OWN016",
         Severity.WARNING,
-        f"the engine's state knows nothing of what {stack.name} has applied to {few(names)}",
+        f"the engine's state does not contain what {stack.name} has applied to {few(names)}",
         stack=stack.name,
         file=stack.file,
-        detail="another state of the same stack does, or this one was lost; an apply goes on from what the objects say "
-        "of themselves, and a destroy from either state then puts all of it back",
-        remedy="keep one state that everybody who applies can reach: check PULUMI_BACKEND_URL and the backend of "
-        "Pulumi.yaml",
+        detail="it is in another state of the same stack, or this state was lost; an apply continues from the objects' "
+        "annotations, and a destroy with either state then restores everything",
+        remedy="use one state for everybody who applies: check PULUMI_BACKEND_URL and the backend of Pulumi.yaml",
     )
 
 
@@ -71,11 +70,11 @@ def unread(stack: Stack, why: str) -> Finding:
     return Finding(
         "OWN006",
         Severity.ADVICE,
-        f"only annotations say what {stack.name} no longer asks for",
+        f"what {stack.name} no longer defines is known from annotations only",
         stack=stack.name,
         file=stack.file,
-        detail=f"the engine's state, which has all of it, cannot be read: {why}",
-        remedy="plan where pulumi and its state can be reached (PULUMI_BACKEND_URL)",
+        detail=f"the engine's state, which has the full list, cannot be read: {why}",
+        remedy="plan on a machine that can run pulumi and read its state (PULUMI_BACKEND_URL)",
     )
 
 
@@ -92,10 +91,10 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
         yield Finding(
             "OWN017",
             Severity.WARNING,
-            f"these credentials may not list {' or '.join(lists)}{where}; the plan does not know them",
+            f"these credentials may not list {' or '.join(lists)}{where}, so the plan leaves them out",
             stack=stack.name,
             file=stack.file,
-            detail="a plan compares new pods with quotas, and leaves replicas alone that an autoscaler sets",
+            detail="with them, a plan compares new pods with quotas, and does not set replicas that an autoscaler sets",
             remedy="ask for the right to list them: docs/guides/rights.md has the roles",
         )
 
@@ -105,10 +104,10 @@ def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     back = [path for path in restorable_fields(ledger, ours(body), others(body), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
     parts = [
-        f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to what nobody set"
+        f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to unset"
         for owner, number in sorted(owners.items())
     ]
-    return ", ".join(parts) or "what others hold as well stays, the rest goes away"
+    return ", ".join(parts) or "fields that others own too stay, the rest is removed"
 
 
 def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:
@@ -117,18 +116,18 @@ def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:
         yield Finding(
             "OWN012",
             Severity.WARNING,
-            f"what the fields that modelyard holds of {name} were before is not known",
+            f"the earlier values of the fields that modelyard owns on {name} are unknown",
             target=name,
-            detail="its ledger is missing or cannot be read, and the engine's state does not know either; an undo "
-            "drops them, and each takes its default",
-            remedy="if that is right, nothing to do; else destroy, and apply the installer's own values afterwards",
+            detail="the ledger is missing or unreadable, and the engine's state does not have them; an undo "
+            "removes the fields, and each takes its default",
+            remedy="if defaults are right, nothing to do; otherwise destroy, then apply the installer's values",
         )
     elif kept.hands_over:
         yield Finding(
             "OWN013",
             Severity.WARNING,
-            f"fields of {name} have their earlier values and still wait for their earlier owners",
+            f"fields of {name} have their earlier values back, but not yet their earlier owners",
             target=name,
-            detail="an apply was interrupted between the two",
-            remedy="apply again: it hands them over",
+            detail="an apply was interrupted between these two steps",
+            remedy="apply again",
         )

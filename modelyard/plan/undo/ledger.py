@@ -93,7 +93,7 @@ def read_ledger(text: str) -> Ledger:
             _set(document["returning"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LedgerError(f"it is not what modelyard writes: {error}") from error
+        raise LedgerError(f"modelyard did not write it: {error}") from error
 
 
 def _set(value: Any) -> FieldSet:

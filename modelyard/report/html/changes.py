@@ -21,7 +21,7 @@ _PART = re.compile(r"(?:[^.\[]|\[[^\]]*\])+")
 """A part of a path with its keys."""
 _GIST = 32
 """Characters of a value in a gist."""
-NOBODY = "nobody any more"
+NOBODY = "no owner any more"
 DEFAULT = "the API server’s default"
 """What sets a field that no patch asks for."""
 PARTS = {

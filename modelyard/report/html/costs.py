@@ -40,7 +40,7 @@ def total_cost(document: Mapping[str, Any]) -> Cost:
     known = [usd for usd in map(_usd, costs) if None not in usd]
     if not known:
         made = any(cost is not None for cost in costs)
-        why = f"nothing that {plural(len(costs), 'stack')} run on has a price" if made else "made without prices"
+        why = f"no machine or GPU of {plural(len(costs), 'stack')} has a price" if made else "made without prices"
         return _words(None, None, None, (why,))
     before, after, delta = (_sum(side) for side in zip(*known, strict=True))
     lacks = len(costs) - len(known)

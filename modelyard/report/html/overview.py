@@ -69,16 +69,16 @@ def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
     stacks = [stack for stack in document["stacks"] if stack["blocked"]]
     project = document.get("project", {}).get("findings", {})
     if not stacks and any(finding["severity"] == "error" for finding in project.get("new", ())):
-        return "error", "The project has a new error, with which no stack can be applied"
+        return "error", "A new error of the project blocks every stack"
     if not document["stacks"]:
         moves = any(project.get(part) for part in ("new", "fixed", "moved"))
-        return "fixed", "Findings of the project change, and no stack" if moves else "Nothing changes"
+        return "fixed", "Only findings of the project change" if moves else "Nothing changes"
     gone = sum(stack["status"] == "removed" for stack in document["stacks"])
     if not stacks:
-        notes = [f"; {plural(gone, 'stack')} left behind without a file"] if gone else []
+        notes = [f"; {plural(gone, 'stack')} without a stack file any more"] if gone else []
         errors = {words: document["summary"].get(part, {}).get("error", 0) for part, words in _QUIETED.items()}
         notes += [f"; {plural(number, 'error')} {words}" for words, number in errors.items() if number]
-        return ("warning" if notes else "fixed"), f"Nothing stops an apply{''.join(notes)}"
+        return ("warning" if notes else "fixed"), f"Every stack can be applied{''.join(notes)}"
     unplanned = sum(stack["unplanned"] for stack in stacks)
     words = f"{plural(len(stacks), 'stack')} cannot be applied"
     return "error", f"{words}, {unplanned} of them not even planned" if unplanned else words
@@ -125,8 +125,8 @@ def _known(document: Mapping[str, Any], name: str, stat: Stat) -> Stat:
     if not unknown:
         return stat
     if unknown == len(document["stacks"]):
-        return stat._replace(value=UNKNOWN, note=f"{plural(unknown, 'stack')} of which nobody knows it")
-    return stat._replace(note=f"{stat.note}, without {plural(unknown, 'stack')} of which nobody knows it")
+        return stat._replace(value=UNKNOWN, note=f"unknown for {plural(unknown, 'stack')}")
+    return stat._replace(note=f"{stat.note}; unknown for {plural(unknown, 'stack')}")
 
 
 def _bad(new: Mapping[str, int]) -> str:

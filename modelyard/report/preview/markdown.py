@@ -70,7 +70,7 @@ def preview_markdown(preview: Preview, *, limit: int = LIMIT, report: str = "") 
         ValueError: the limit is less than ``least(report)``.
     """
     if limit < least(report):
-        raise ValueError(f"a comment may need {least(report)} characters, and only {limit} are allowed")
+        raise ValueError(f"a comment may need {least(report)} characters, but the limit is {limit}")
     top, tail = "\n".join(_top(preview, report, limit)), _tail(preview, limit)
     room = limit - len(top) - len(tail) - 11  # line breaks between the parts
     table = _table(preview, room // 2)
@@ -269,7 +269,7 @@ def _change(group: Group, *, opened: bool) -> Item:
     title = f"<code>{html(kind + change.name)}</code> in {html(few(group.stacks, NAMES))}"
     title += "".join(f" · {html(part)}" for part in (versions, words) if part)
     fields = "\n".join(_fields(group)).rstrip("\n")
-    fields = fields or ("The whole object goes." if change.status == "deleted" else "No field differs.")
+    fields = fields or ("The whole object is deleted." if change.status == "deleted" else "No field differs.")
     forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
     if len(group.stacks) > NAMES:
         every = f"In all of: {text(few(group.stacks, _STACKS))}\n\n{fields}"

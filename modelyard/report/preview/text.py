@@ -81,7 +81,7 @@ def _findings(preview: Preview, style: Style) -> list[str]:
         if findings:
             lines += [style.bold(title), *shown_text(alike(findings), style), ""]
     if parts.still:
-        words = f"still there: {tally(parts.still)} (modelyard check tells them)"
+        words = f"still there: {tally(parts.still)} (modelyard check shows them)"
         lines += [*map(style.dim, hanging(words, 2, style.columns)), ""]
     return lines
 

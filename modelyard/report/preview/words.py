@@ -43,7 +43,7 @@ HAPPENS = {
     "removed": "no longer patched",
     "deleted": "deleted",
     "changed": "changed",
-    "same": "comes out alike",
+    "same": "renders the same",
 }
 """What happens to an object, in words."""
 _BECOMES = {"added": "new", "removed": "gone", "changed": ""}
@@ -102,7 +102,7 @@ def headline(preview: Preview) -> str:
     """``2 of 3 stacks change``."""
     total = len(preview.stacks) + len(preview.unchanged)
     if not preview.stacks and preview.project.changes:
-        return f"findings of the project change, and no stack of {total}"
+        return f"only findings of the project change, none of {total} stacks"
     if not preview.stacks:
         return f"no changes in {plural(total, 'stack')}"
     return f"{len(preview.stacks)} of {plural(total, 'stack')} change{'s' if len(preview.stacks) == 1 else ''}"
@@ -169,7 +169,7 @@ def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
     stacks = tuple(stacks)
     return [
         ("added", sum(stack.status == "added" for stack in stacks)),
-        ("without a file any more", sum(stack.status == "removed" for stack in stacks)),
+        ("stack file deleted", sum(stack.status == "removed" for stack in stacks)),
         ("not planned (what changes there is unknown)", sum(stack.unplanned for stack in stacks)),
     ]
 
@@ -214,7 +214,7 @@ def change_words(group: Group) -> str:
     change = group.change
     words = [HAPPENS[change.status]] if change.status != "changed" else []
     if change.status == "deleted" and change.kind == "Namespace":
-        words[0] += " with all that is in it"
+        words[0] += " with everything in it"
     if group.replaces_pods:
         words.append(f"replaces {plural(group.replaces_pods, 'pod')}")
     if group.gpus[0] != group.gpus[1]:

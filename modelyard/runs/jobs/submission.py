@@ -144,7 +144,7 @@ def check_images(stack: Stack) -> Iterator[Finding]:
         if not job.command or job.name in staged or has_image(config, job, resource):
             continue
         if job.resource is None or (resource is not None and resource.remote is None):
-            summary = f"job {job.name} has no image to run in, so nobody can submit it"
+            summary = f"job {job.name} has no image, so it cannot be submitted"
             yield stack.finding("RES214", Severity.ADVICE, ("jobs", index), summary, NAME_AN_IMAGE)
 
 
@@ -160,18 +160,18 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     elif resource is not None and remote is not None and remote.cluster is None:
         # The machine has its own command, so this check comes before the check of the job's command.
         where = (*where, "resource")
-        summary = f"is on the remote resource {resource.name}, which has a machine for each job and no cluster"
-        remedy = f"modelyard remote {stack.name} --write DIR writes what launches it there"
+        summary = f"is on the remote resource {resource.name}, which rents a machine for each job and has no cluster"
+        remedy = f"modelyard remote {stack.name} --write DIR writes the files that launch it"
     elif not job.command:
-        summary = "has no command, so there is nothing to run once"
-        work = "; without one it is work for the pods of its resource" if remote is None else ""
+        summary = "has no command, so it has nothing to run once"
+        work = "; without one, the pods of its resource do its work" if remote is None else ""
         remedy = f"give it a command{work}"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
         where = (*where, "resource")
-        summary = f"is on {resource.name}, whose slices are none that a partition has"
+        summary = f"is on {resource.name}, whose slice is in no partition"
         remedy = f"correct it first: modelyard check {stack.name}"
     elif not has_image(stack.config, job, resource):
-        summary = "has no image to run in"
+        summary = "has no image"
         remedy = NAME_AN_IMAGE
     else:
         return None
@@ -211,9 +211,9 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
             "QUE011",
             Severity.WARNING,
             where,
-            f"the pods of {deployment_of(one)} run in other clusters, each in any of them, and no Service of this one "
-            "finds them there",
-            "give it a team without clusters; a job with a command may have this one",
+            f"the pods of {deployment_of(one)} may run in several other clusters, where no Service of this "
+            "cluster reaches them",
+            "give it a team without clusters; only jobs with a command can use a team with clusters",
         )
 
 
@@ -226,7 +226,7 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
             "QUE011",
             Severity.ERROR,
             (*where, "engine"),
-            f"job {job.name} runs on Spark, and Kueue sends no application of Spark to the clusters of team {team}",
+            f"job {job.name} runs on Spark, and Kueue cannot send Spark applications to the clusters of team {team}",
             "give it a team without clusters, or another engine",
         )
     elif job.engine == "job" and job.trials is None and one.size.workers > 1:
@@ -235,8 +235,8 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
             Severity.ERROR,
             where,
             f"job {job.name} has {one.size.workers} workers that find each other by a Service, "
-            f"which does not go to the clusters of team {team} with them",
-            "set engine: ray, which makes it there; waive this where the workers do not talk to each other",
+            f"which Kueue does not copy to the clusters of team {team}",
+            "set engine: ray, which creates the Service there; waive this if the workers do not talk to each other",
         )
     found = environment_named(stack.config, job.environment or one.resource.environment)
     if job.engine == "job" and found is not None:
@@ -245,8 +245,8 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
             Severity.WARNING,
             (*where, "environment") if job.environment else where,
             f"job {job.name} has environment {found.name} from the volume {found.claim}, "
-            f"which does not go to the clusters of team {team} with it",
-            f"let the volume {found.claim} of each of them have it, or put the packages into the image",
+            f"which Kueue does not copy to the clusters of team {team}",
+            f"provide the environment in the volume {found.claim} of each cluster, or put the packages into the image",
         )
 
 
@@ -275,7 +275,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
                     "RES220",
                     Severity.ERROR,
                     ("jobs", index, "spark"),
-                    f"job {job.name} has settings of Spark, and its engine is {job.engine}",
+                    f"job {job.name} has Spark settings, but its engine is {job.engine}",
                     "set engine to spark, or drop them",
                 )
             continue
@@ -289,15 +289,15 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
     """The settings that cannot run as written: where, what is wrong, and what to do."""
     spark = job.spark
     if spark.version is None:
-        yield ("spark",), "does not say which version of Spark its image has", "set spark.version, such as 3.5.7"
+        yield ("spark",), "does not set the Spark version of its image", "set spark.version, such as 3.5.7"
     if not job.command:
-        yield (), "is an application of Spark without a command", "set command: its main file and its arguments"
+        yield (), "is a Spark application without a command", "set command: its main file and its arguments"
     elif kind_of(job) != "Python" and spark.main_class is None:
-        yield ("command",), "is no Python file and names no main class", "name a .py file, or set spark.mainClass"
+        yield ("command",), "is not a Python file and has no main class", "name a .py file, or set spark.mainClass"
     for key in spark.conf:
         rest = next((key.removeprefix(prefix) for prefix in CONF if key.startswith(prefix)), "")
         if rest in _SAID:
-            remedy = "drop it; sizes are the resource's, and the driver's are driverCpu and driverMemory"
+            remedy = "drop it; set sizes in the resource, and the driver's with driverCpu and driverMemory"
             yield ("spark", "conf", key), f"sets {key}, which modelyard sets", remedy
     most = spark.most_executors
     if most is None:
@@ -307,7 +307,7 @@ def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
         yield ("spark", "leastExecutors"), what, f"set leastExecutors to {most} or less"
     team = job.team or (one.resource.team if one is not None else None)
     if team is not None:
-        what = f"lets executors come and go (mostExecutors), and Kueue admits a fixed number for team {team}"
+        what = f"varies its executors (mostExecutors), but Kueue admits a fixed number for team {team}"
         yield ("spark", "mostExecutors"), what, "drop mostExecutors and set workers of its resource, or drop the team"
 
 
@@ -317,9 +317,9 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
     named = job.environment or (resource.environment if resource is not None else None)
     if run_environment(stack.config, named) is not None:
         what = f"runs on Spark with the environment {named} of a volume"
-        yield (), what, "build its packages into the image, and name an environment that is an image, or none"
+        yield (), what, "build its packages into the image, then use an environment that is an image, or none"
     if resource is not None and (resource.partition or resource.grow):
-        what = f"runs on Spark on slices of GPUs, of {resource.name}, and executors ask for whole ones"
+        what = f"runs on Spark with GPU slices of {resource.name}, but executors need whole GPUs"
         yield ("resource",), what, "name a resource with whole GPUs"
 
 

@@ -55,7 +55,7 @@ def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
     if choice.priority is not None and choice.priority not in known:
         problems.append(Problem(_no("priority", choice.priority), instead(choice.priority, known, "priorities")))
     elif choice.priority is not None and team is None and not problems:
-        problems.append(Problem("without a team nothing is queued, so --priority says nothing", "leave it out"))
+        problems.append(Problem("without a team nothing is queued, so --priority has no effect", "leave it out"))
     if problems or flavor is None:
         return tuple(problems)
     return Chosen(flavor=flavor, gpus=gpus, allocation=allocation, team=team, priority=choice.priority, part=part)
@@ -68,11 +68,11 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
         problems.append(Problem(_no("team", choice.team), instead(choice.team, known, "teams")))
     elif (choice.team is not None and choice.team not in known) or (everyone and not known):
         whose = f"team {choice.team}" if choice.team is not None else "all teams"
-        summary = f"jobs of {whose} run in other clusters, where the notebook and its volume are not"
+        summary = f"jobs of {whose} run in other clusters, which do not have the notebook and its volume"
         remedy = f"--team {' or '.join(known)}" if known else "the stack needs a team without clusters"
         problems.append(Problem(summary, remedy))
     elif choice.team is None and len(known) > 1:
-        problems.append(Problem("the stack has several teams and none was named", f"--team {' or '.join(known)}"))
+        problems.append(Problem("the stack has several teams; name one", f"--team {' or '.join(known)}"))
     if choice.team is not None:
         return known.get(choice.team)
     return next(iter(known.values())) if len(known) == 1 else None
@@ -84,7 +84,7 @@ def _flavor(
     """The only flavor that fits the choice; ``whole``: GPUs of it that the team must be able to hold; None: any."""
     gpu = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and gpu is None:
-        summary = _empty("GPU", choice.device) or f"{choice.device} is not the name of one GPU"
+        summary = _empty("GPU", choice.device) or f"{choice.device} does not name exactly one GPU"
         problems.append(Problem(summary, near_gpus(choice.device)))
     known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):
@@ -113,19 +113,19 @@ def _flavor(
     elif able and team is None:
         if whole is not None and any(flavor in gpu_flavors(config, one) for one in teams for flavor in able):
             summary = f"no team can ever have {plural(whole, 'whole GPU')} of {what or 'any flavor'} at once"
-            problems.append(Problem(summary, "take another --allocation, or raise a quota"))
+            problems.append(Problem(summary, "use another --allocation, or raise a quota"))
             return None
-        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", "give one a quota of them"))
+        problems.append(Problem(f"no team has GPUs of {what or 'any flavor'}", "give a team a quota of them"))
     elif able and team is not None:
         if whole is not None and whole > 1 and any(flavor in _theirs(config, team, 1) for flavor in able):
             summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"
-            problems.append(Problem(summary, "take --allocation single, or raise its quota"))
+            problems.append(Problem(summary, "use --allocation single, or raise its quota"))
             return None
         have = ", ".join(one.name for one in theirs) or "none"
         parted = whole is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
         summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
         remedy = f"its quotas have {'whole ' * parted}GPUs of: {have}"
-        problems.append(Problem(summary, remedy + "; or take --allocation partial" * parted))
+        problems.append(Problem(summary, remedy + "; or use --allocation partial" * parted))
     else:
         have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no GPU'})" for one in known.values())
         problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
@@ -142,7 +142,7 @@ def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]
 
 
 def _several(what: str) -> str:
-    return f"several flavors have {what}" if what else "the stack has several flavors and none was named"
+    return f"several flavors have {what}" if what else "the stack has several flavors; name one"
 
 
 def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
@@ -150,11 +150,11 @@ def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int,
     named = choice.partition or choice.slice
     allocation = choice.allocation or ("partial" if named else "single")
     if named and allocation != "partial":
-        summary = f"a partition gives a part of a GPU, and --allocation {allocation} takes whole ones"
+        summary = f"a partition gives a part of a GPU, but --allocation {allocation} needs whole GPUs"
         problems.append(Problem(summary, "leave one of them out"))
     if allocation == "multi_gpu" and config.gpu.per_worker < 2:
-        summary = f"multi_gpu takes gpu.perWorker GPUs, and that is {config.gpu.per_worker}"
-        problems.append(Problem(summary, "take --allocation single, or set gpu.perWorker to 2 or more"))
+        summary = f"multi_gpu uses gpu.perWorker GPUs, which is {config.gpu.per_worker}"
+        problems.append(Problem(summary, "use --allocation single, or set gpu.perWorker to 2 or more"))
     return config.gpu.per_worker if allocation == "multi_gpu" else 1, allocation
 
 
@@ -163,13 +163,13 @@ def _part(
 ) -> Slice | None:
     """The slice of a submission that takes a part of a GPU: the only one that fits the choice."""
     if not config.partitions:
-        summary = "partial is half a GPU, and a pod has whole GPUs or none: no partition divides the stack's nodes"
-        problems.append(Problem(summary, "take --allocation single, or add modelyard:partitions"))
+        summary = "partial needs half a GPU, but no partition divides GPUs of the stack's nodes"
+        problems.append(Problem(summary, "use --allocation single, or add modelyard:partitions"))
         return None
     names = [one.name for one in config.partitions]
     if choice.partition is not None and choice.partition not in names:
         remedy = instead(choice.partition, names, "partitions")
-        problems.append(Problem(f"there is no partition {choice.partition}", remedy))
+        problems.append(Problem(f"unknown partition {choice.partition}", remedy))
         return None
     if flavor is None:
         return None
@@ -182,9 +182,7 @@ def _part(
     if len(found) != 1:
         place = f"flavor {flavor.name}" if flavor.name else "the stack's GPU"
         if found:
-            problems.append(
-                Problem(f"{place} has several slices and none was named", " or ".join(one for one, _ in found))
-            )
+            problems.append(Problem(f"{place} has several slices; name one", " or ".join(one for one, _ in found)))
         else:
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None
@@ -192,7 +190,7 @@ def _part(
     if team is not None and flavor not in gpu_flavors(config, team, (), part.resource):
         where = f" of flavor {flavor.name}" if part.resource in counted(team) else ""
         summary = f"team {team.name} has no quota of {part.resource}{where}"
-        problems.append(Problem(summary, "add one, or take a whole GPU"))
+        problems.append(Problem(summary, "add one, or use a whole GPU"))
     return part
 
 
@@ -224,7 +222,7 @@ def _divides(config: Config, partition: Partition, flavor: Flavor) -> bool:
 
 def _no(kind: str, name: str) -> str:
     """The message that nothing has this name."""
-    return _empty(kind, name) or f"there is no {kind} {name}"
+    return _empty(kind, name) or f"unknown {kind} {name}"
 
 
 def _empty(kind: str, name: str) -> str:

@@ -31,7 +31,7 @@ def parse_parameters(
         name, equals, value = word.partition("=")
         if not equals or not name.isidentifier() or keyword.iskeyword(name):
             remedy = "write -p name=value, with the name of a variable of the notebook"
-            problems.append(Problem(f"{word!r} is no parameter", remedy))
+            problems.append(Problem(f"{word!r} is not a parameter", remedy))
         elif name in found:
             problems.append(Problem(f"the parameter {name} was given twice", "give it once"))
         elif any(ord(one) < 32 for one in value):
@@ -42,8 +42,8 @@ def parse_parameters(
         have = variables(notebook.defaults)
         problems += [_unknown(name, have, shown) for name in found if have is not None and name not in have]
     elif found and notebook is not None:
-        words_ = f"{shown} has no cell tagged parameters, so what -p gives would come before everything it sets"
-        remedy = "tag the cell that has the defaults: in JupyterLab, Property Inspector, Cell Tags, parameters"
+        words_ = f"{shown} has no cell tagged parameters, so its own values would override those of -p"
+        remedy = "tag the cell with the defaults: in JupyterLab, Property Inspector, Cell Tags, parameters"
         problems.append(Problem(words_, remedy))
     return found, tuple(problems)
 

@@ -50,17 +50,17 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
         shown: the notebook's path as problems name it.
     """
     if workspace.exists() and not workspace.is_dir():
-        return (Problem(f"the workspace {workspace} is not a folder", "name the folder that is the volume here"),)
+        return (Problem(f"the workspace {workspace} is not a folder", "name the folder where the volume is mounted"),)
     if not workspace.is_dir():
         remedy = "submit from Jupyter, or name the folder of the volume on this machine with --workspace"
-        return (Problem(f"the workspace {workspace} is not here", remedy),)
+        return (Problem(f"the workspace {workspace} does not exist on this machine", remedy),)
     try:
         root, real = workspace.resolve(), notebook.resolve()
     except (OSError, RuntimeError):
-        return (Problem(f"{shown} is a link in a circle", "name the notebook itself"),)
+        return (Problem(f"{shown} is a symbolic link that leads to itself", "name the notebook itself"),)
     if real == root or not real.is_relative_to(root):
         leads = "" if real == notebook.absolute() else f" (it is {real})"
-        remedy = f"move it below {workspace}: the job sees nothing else"
+        remedy = f"move it below {workspace}: a job sees only this folder"
         return (Problem(f"{shown} is outside the workspace {workspace}{leads}", remedy),)
     strange = [part for part in real.relative_to(root).parts if any(ord(one) < 32 or ord(one) == 127 for one in part)]
     if strange:
@@ -69,6 +69,6 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
     if len(seen.name.encode()) + len(_PARTIAL) > LONGEST_FILE:
         return (Problem(f"the name of {shown} is too long: its result adds .{job} to it", "give it a shorter name"),)
     if seen.exists() or seen.is_symlink():
-        return (Problem(f"{seen} is there already", "submit again: the next job has another name"),)
+        return (Problem(f"{seen} exists already", "submit again: the next job has another name"),)
     inside = Path(mounted)
     return Place(str(inside / real.relative_to(root)), str(inside / seen.relative_to(root)), seen)

@@ -39,12 +39,12 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
         shown: the path as problems name it.
     """
     if path.suffix != _SUFFIX:
-        return (Problem(f"{shown} is not named like a notebook", f"name a file that ends in {_SUFFIX}"),)
+        return (Problem(f"{shown} does not end in {_SUFFIX}", f"name a file that ends in {_SUFFIX}"),)
     try:
         return parse_notebook(read_file(path, limit=MAX_BYTES), shown)
     except ReadError as error:
         if error.missing:
-            return (Problem(f"{shown} is not there", "check the path; save the notebook first"),)
+            return (Problem(f"{shown} does not exist", "check the path; save the notebook first"),)
         if error.errno == EFBIG:
             summary = f"{shown} has more than {MAX_BYTES // (1024 * 1024)} MiB"
             return (Problem(summary, "clear its output in Jupyter (Edit, Clear Outputs of All Cells) and save it"),)
@@ -60,23 +60,24 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
         # By default json would also read UTF-16, which papermill does not.
         document = parse_json(content)
     except json.JSONDecodeError as error:
-        words = f"{shown}:{error.lineno}: not JSON, so not a notebook: {error.msg[:1].lower()}{error.msg[1:]}"
+        words = f"{shown}:{error.lineno}: not a notebook, because it is not valid JSON: "
+        f"{error.msg[:1].lower()}{error.msg[1:]}"
         return (Problem(words, again),)
     except UnicodeDecodeError:
-        return (Problem(f"{shown} is not UTF-8 text, so not a notebook", again),)
+        return (Problem(f"{shown} is not a notebook, because it is not UTF-8 text", again),)
     except ValueError as error:
         # The error may be about nesting or numbers: Python reads no integer of more than some thousand digits.
-        return (Problem(f"{shown} is no notebook: {error}", again),)
+        return (Problem(f"{shown} is not a notebook: {error}", again),)
     if not isinstance(document, dict) or "nbformat" not in document:
         return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
     form = document["nbformat"]
     if form != 4 or isinstance(form, bool):
         found = json.dumps(form) if isinstance(form, str) else str(form)
-        words = f"{shown} has nbformat {found[:20]}, papermill runs nbformat 4"
+        words = f"{shown} has nbformat {found[:20]}, but papermill runs nbformat 4"
         return (Problem(words, f"convert it: jupyter nbconvert --to notebook --nbformat 4 {shown}"),)
     cells = document.get("cells")
     if not isinstance(cells, list):
-        return (Problem(f"{shown} is not a notebook: cells is no list", again),)
+        return (Problem(f"{shown} is not a notebook: cells is not a list", again),)
     broken = [
         Problem(f"{shown} is not a notebook: cell {number} {what}", again)
         for number, cell in enumerate(cells, 1)
@@ -88,13 +89,13 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
 def _broken(cell: Any) -> str:
     """What is wrong with the form of a cell; empty if nothing is."""
     if not isinstance(cell, dict):
-        return "is no object"
+        return "is not an object"
     if cell.get("cell_type") not in _CELLS:
-        return "is of no known type"
+        return "has an unknown type"
     source = cell.get("source")
     if not isinstance(source, str) and not (isinstance(source, list) and all(isinstance(one, str) for one in source)):
         return "has no source"
-    return "" if isinstance(cell.get("metadata", {}), dict) else "has metadata that is no object"
+    return "" if isinstance(cell.get("metadata", {}), dict) else "has metadata that is not an object"
 
 
 def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebook | tuple[Problem, ...]:
@@ -102,9 +103,9 @@ def _judged(document: Mapping[str, Any], cells: list[Any], shown: str) -> Notebo
     metadata = document.get("metadata")
     problems = []
     if not code:
-        problems.append(Problem(f"{shown} has no code cell", "a job would run nothing: write some code and save it"))
+        problems.append(Problem(f"{shown} has no code cell", "write some code and save it"))
     if not isinstance(metadata, dict):
-        problems.append(Problem(f"{shown} is not a notebook: metadata is no object", "save it again in Jupyter"))
+        problems.append(Problem(f"{shown} is not a notebook: metadata is not an object", "save it again in Jupyter"))
         return tuple(problems)
     kernel, language = _kernel(metadata)
     if not kernel:

@@ -85,7 +85,7 @@ def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]
             if name in needs and name not in seen:
                 seen.add(name)
                 ways.append((*way, name))
-    raise AssertionError("a stage that is before itself has a way back")
+    raise AssertionError("a stage that comes before itself is part of a cycle")
 
 
 def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[int, tuple[str, ...]]:

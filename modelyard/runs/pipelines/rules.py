@@ -73,8 +73,8 @@ class _Judge:
                 "PIP001",
                 Severity.ERROR,
                 ("stages", number, "name"),
-                f"has the stage {names[number]} twice",
-                "give one of them another name, or drop it",
+                f"has two stages named {names[number]}",
+                "rename or drop one of them",
             )
         for number, stage in enumerate(self.stages):
             yield from self._runs(number, stage)
@@ -154,9 +154,9 @@ class _Judge:
                 "PIP009",
                 Severity.WARNING,
                 (*self.where, "stages", number),
-                f"pipeline {self.pipeline.name} begins with {stage.name}, which loads data and asks for {_gpus(one)}",
-                f"put the job {name} on a resource without gpus; GPUs are for the stages behind it",
-                detail="loading waits for storage and the network; the GPUs would be idle and their queue longer",
+                f"pipeline {self.pipeline.name} begins with {stage.name}, which loads data but asks for {_gpus(one)}",
+                f"put job {name} on a resource without gpus; use GPUs in later stages",
+                detail="loading waits for storage and network, so the GPUs would be idle while others queue for them",
             )
 
     def _rolls_out(self, number: int, stage: Stage, name: str) -> Iterator[Finding]:
@@ -165,7 +165,7 @@ class _Judge:
         if one is None:
             remedy = instead(name, served, "resources that serve")
             yield self._stage(
-                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is no resource", remedy
+                "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which is not defined", remedy
             )
         elif one.resource.type not in SERVING:
             remedy = f"name a resource of type {' or '.join(SERVING)}"
@@ -225,7 +225,7 @@ class _Judge:
                         "PIP007",
                         Severity.ERROR,
                         ("stages", number, "writes", place),
-                        f"has {name} from {other} and from the stage {stage.name}: one would overwrite the other",
+                        f"gets {name} from {other} and from the stage {stage.name}: one would overwrite the other",
                         "give one of them another name",
                     )
                 writers.setdefault(name, stage.name)
@@ -254,7 +254,7 @@ class _Judge:
                 "PIP008",
                 Severity.ERROR,
                 (),
-                f"writes {', '.join(sorted(writers))}, and says nowhere where to",
+                f"writes {', '.join(sorted(writers))}, but does not set where",
                 "set artifacts: a bucket and a prefix",
             )
         if pipeline.artifacts is not None:
@@ -292,15 +292,15 @@ class _Judge:
         if bucket is None:
             remedy = instead(place.bucket, buckets, "buckets")
             yield self._error(
-                "PIP008", Severity.ERROR, at, f"has {what} in the bucket {place.bucket}, which is not defined", remedy
+                "PIP008", Severity.ERROR, at, f"keeps {what} in bucket {place.bucket}, which is not defined", remedy
             )
         elif PLATFORM not in bucket.reached_by:
             yield self._error(
                 "PIP008",
                 Severity.ERROR,
                 at,
-                f"has {what} in the bucket {bucket.name}, which the platform does not reach",
-                f"add {PLATFORM} to its reachedBy once pods here can read and write it, or name another",
+                f"keeps {what} in bucket {bucket.name}, which the platform cannot reach",
+                f"add {PLATFORM} to its reachedBy if pods of this cluster can read and write it, or use another bucket",
             )
 
     def _one_namespace(self) -> Iterator[Finding]:
@@ -315,8 +315,8 @@ class _Judge:
                 "PIP011",
                 Severity.ERROR,
                 ("stages",),
-                f"has its stages in {len(places)} namespaces, and a run is in one",
-                "name the same team in all of their jobs and resources",
+                f"has stages in {len(places)} namespaces, but a run is in one",
+                "use the same team in the jobs and resources of all stages",
                 "; ".join(f"{place}: {', '.join(names)}" for place, names in places.items()),
             )
 

@@ -250,7 +250,7 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
             "PIP013",
             Severity.ERROR,
             "the cluster holds jobs without a queue, and with them the pod that starts the stages",
-            remedy="make a LocalQueue named default in the namespace; Kueue is set to manageJobsWithoutQueueName",
+            remedy="create a LocalQueue named default in the namespace, because Kueue has manageJobsWithoutQueueName",
         )
     return None
 

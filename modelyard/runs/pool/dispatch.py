@@ -17,7 +17,7 @@ from modelyard.stack.words import few
 
 _PREFIX: Final = "cluster-"
 """Prefix of the MultiKueueCluster of a stack's worker cluster, as patch team-queues names it."""
-_NO_COPY: Final = "it has no copy yet"
+_NO_COPY: Final = "Kueue has created no copy yet"
 _NO_QUEUE: Final = "doesn't exist"
 """Part of Kueue's message about a workload without its LocalQueue (Kueue 0.19.2, workload_controller.go)."""
 
@@ -83,10 +83,10 @@ def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> boo
         body = bodies.get(_PREFIX + name) or bodies.get(name)
         active = condition(body, "Active") if body is not None else NOTHING
         if body is None:
-            diagnosis.cause("queue", f"Kueue knows no worker cluster {name}")
-            diagnosis.helps.append(f"make it known: modelyard apply {run.stack}")
+            diagnosis.cause("queue", f"Kueue has no worker cluster {name}")
+            diagnosis.helps.append(f"register it: modelyard apply {run.stack}")
         elif active.get("status") == "False":
-            diagnosis.cause("queue", f"Kueue does not reach worker cluster {name}", active.get("message"))
+            diagnosis.cause("queue", f"Kueue cannot reach worker cluster {name}", active.get("message"))
             diagnosis.helps.append(_what_to_correct(name, body, str(active.get("reason") or "")))
         else:
             continue
@@ -100,12 +100,14 @@ def add_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
     if not asked:
-        diagnosis.cause("queue", "it has its quota here, and Kueue has asked no other cluster yet", *words)
+        diagnosis.cause(
+            "queue", "the run has its quota here, but Kueue has not offered it to a worker cluster yet", *words
+        )
         return
     who = f"{asked[0]} has not" if len(asked) == 1 else f"none of {few(asked)} has"
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    diagnosis.cause("queue", f"it has its quota here, and {who} taken it yet", *words, *lines)
+    diagnosis.cause("queue", f"the run has its quota here, but {who} taken it yet", *words, *lines)
     diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 
@@ -114,13 +116,12 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
     if run.clusters and run.over:
         diagnosis.cause(
             "pods",
-            f"it ran in {few(run.clusters)}, where Kueue deletes a run's pods as soon as it has ended, "
-            "and their logs with them",
+            f"the run was in {few(run.clusters)}, where Kueue deletes pods and their logs as soon as a run ends",
         )
     elif run.clusters and run.stages:
-        diagnosis.cause("pods", f"stages of it run in {few(run.clusters)}: their pods and logs are there")
+        diagnosis.cause("pods", f"some stages run in {few(run.clusters)}, with their pods and logs")
     elif run.clusters:
-        diagnosis.cause("pods", f"it runs in {few(run.clusters)}: its pods and their logs are there")
+        diagnosis.cause("pods", f"the run is in {few(run.clusters)}, with its pods and logs")
 
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
@@ -137,15 +138,16 @@ def _reason_there(name: str, work: Work, known: Evidence) -> str:
 
 def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str:
     if reason == _NO_COPY:
-        return f"see that {name} has the namespace {work.namespace}, without which Kueue can make no copy there"
+        return f"make sure that {name} has the namespace {work.namespace}: Kueue copies the run there"
     if _NO_QUEUE in reason:
-        return f"make the team's queue in {name}: LocalQueue {work.local_queue} in namespace {work.namespace}"
+        return f"create the team's queue in {name}: LocalQueue {work.local_queue} in namespace {work.namespace}"
     if reason:
-        return f"it starts when quota comes free in {name}, or raise the team's there"
+        return f"wait until quota is free in {name}, or raise the team's quota there"
     context = next(
         (f" --context {quote(one.context)}" for one in config.worker_clusters if one.name == name and one.context), ""
     )
-    return f"ask {name} what it lacks: kubectl{context} --namespace {work.namespace} describe workload {work.name}"
+    shown = f"kubectl{context} --namespace {work.namespace} describe workload {work.name}"
+    return f"see why {name} does not admit the run: {shown}"
 
 
 def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:
@@ -156,4 +158,4 @@ def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:
             f"correct the address of {name} in Secret {secret} of Kueue's namespace, or the rights of its account "
             "there; Kueue tries again within 5 min 20 s, and at once when the kubeconfig changes"
         )
-    return f"put a kubeconfig for {name} that Kueue takes into Secret {secret} of its namespace, key kubeconfig"
+    return f"put a kubeconfig for {name} that Kueue accepts into Secret {secret} of its namespace, key kubeconfig"

@@ -130,7 +130,7 @@ class Queues:
         """Why a ClusterQueue admits nothing; empty if it admits."""
         body = self.bodies.get(queue)
         if body is None:
-            return "there is no such ClusterQueue"
+            return "the ClusterQueue does not exist"
         active = condition(body, "Active")
         return str(active.get("message") or active.get("reason") or "") if active.get("status") == "False" else ""
 

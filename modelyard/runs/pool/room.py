@@ -140,9 +140,9 @@ def _add_together(
     )
     if most < count:
         held = f"nodes with one {level} hold {most} of {workers} even when empty"
-        diagnosis.helps.append(f"{held}: drop together, ask for fewer or smaller workers, or add nodes there")
+        diagnosis.helps.append(f"{held}: drop together, use fewer or smaller workers, or add nodes there")
     else:
-        diagnosis.helps.append(f"it starts when {workers} have room on nodes with one {level}, or without together")
+        diagnosis.helps.append(f"wait until nodes with one {level} have room for {workers}, or drop together")
     return True
 
 
@@ -150,7 +150,7 @@ def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
     """The nodes and what runs there; None without the right to read them."""
     if hidden := [name for name in ("nodes", "pods") if name in known.objects.unread]:
         diagnosis.cause(
-            "nodes", f"these credentials may not list the cluster's {' and '.join(hidden)}, so room is not known"
+            "nodes", f"these credentials may not list the cluster's {' and '.join(hidden)}, so free capacity is unknown"
         )
         return None
     return Floor(known.objects.nodes, known.objects.pods)
@@ -165,4 +165,4 @@ def add_places(found: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
     if found.empty < count:
         held = f"the nodes hold {found.empty} of {plural(count, 'worker')} even when empty"
         open_up = f"uncordon {few(found.cordoned)}, " if found.cordoned else ""
-        diagnosis.helps.append(f"{held}: {open_up}add nodes, or ask for less")
+        diagnosis.helps.append(f"{held}: {open_up}add nodes, or request less")

@@ -51,7 +51,7 @@ def busy_gpus(server: Server, minutes: int) -> Usage:
     assert isinstance(idle, dict)
     assert isinstance(load, dict)
     if not gpus:
-        return Usage({}, minutes, f"the server has no {METRIC} with the name of a pod")
+        return Usage({}, minutes, f"the server has no {METRIC} with a pod label")
     pods = {pod: Known(int(count), int(idle.get(pod, 0)), load.get(pod, 0.0)) for pod, count in gpus.items()}
     return Usage(pods, minutes)
 
@@ -69,9 +69,9 @@ def _counted(server: Server, query: str) -> dict[tuple[str, str], float] | str:
     """The numbers of an answer by pod, or why there are none."""
     answer = ask(server, query)
     if isinstance(answer, Refused):
-        return f"the server refuses the query: {answer.words}"
+        return f"the server rejects the query: {answer.words}"
     if answer.series is None:
-        return "the server answers more than can be read"
+        return "the server returns more series than modelyard reads"
     return _by_pod(answer)
 
 

@@ -26,15 +26,15 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
     """Adds why a part has no quota yet."""
     queues = known.queues
     if "workloads" in known.objects.unread:
-        diagnosis.cause("queue", "these credentials may not read workloads of Kueue")
+        diagnosis.cause("queue", "these credentials may not read Kueue workloads")
         diagnosis.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
     elif not queues.there:
-        diagnosis.cause("queue", "it waits for Kueue, and the cluster has none")
-        diagnosis.helps.append("install Kueue 0.19 or later, which admits what waits in queues")
+        diagnosis.cause("queue", "the run needs Kueue, which the cluster does not have")
+        diagnosis.helps.append("install Kueue 0.19 or later")
     elif (work := queues.by_uid.get(part.uid)) is None:
-        diagnosis.cause("queue", "Kueue has not taken notice of it yet")
+        diagnosis.cause("queue", "Kueue has not created a workload for the run yet")
         diagnosis.helps.append(
-            "wait some seconds; where it stays so, see whether Kueue runs: kubectl -n kueue-system get pods"
+            "wait some seconds; if nothing changes, check that Kueue runs: kubectl -n kueue-system get pods"
         )
     else:
         add_evicted(part, diagnosis, known)
@@ -53,19 +53,19 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     if work.queue is None:
         diagnosis.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
         queues_of = "queues there" if run.remote else "team's queues"
-        diagnosis.helps.append(f"make the {queues_of}: modelyard apply {run.stack}")
+        diagnosis.helps.append(f"create the {queues_of}: modelyard apply {run.stack}")
         return
     if (work.body.get("spec") or NOTHING).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
-        diagnosis.cause("queue", "Kueue has set it aside and does not try it again", words)
-        diagnosis.helps.append(f"correct what kept it from starting, and submit it again: {run.again}")
+        diagnosis.cause("queue", "Kueue has deactivated the run and does not retry it", words)
+        diagnosis.helps.append(f"correct what stopped it, and submit it again: {run.again}")
         return
     if "clusterqueues" in known.objects.unread:
-        diagnosis.cause("queue", "these credentials may not read clusterqueues of Kueue: quotas are not known")
+        diagnosis.cause("queue", "these credentials may not read Kueue clusterqueues, so quotas are unknown")
     elif stopped := queues.stopped(work.queue):
         diagnosis.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
         if not explained:
-            diagnosis.helps.append(f"see what it lacks: kubectl describe clusterqueue {work.queue}")
+            diagnosis.helps.append(f"see why: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
     if work in waiting:
         place = waiting.index(work) + 1
@@ -76,7 +76,9 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     words = reason_of(work)
     # Right after Kueue has taken quota away, this message says why, which is already reported.
     said = str(condition(work.body, "Evicted").get("message") or "")
-    diagnosis.cause("quota", f"it asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None)
+    diagnosis.cause(
+        "quota", f"the run asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None
+    )
     _quota_helps(run, work, diagnosis, known)
 
 
@@ -85,7 +87,7 @@ def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
         if quota.resource in dict(work.gpus):
             borrowed = f", {quota.borrowed} of them borrowed" if quota.borrowed else ""
             if quota.borrow is None:
-                more = "may borrow what its cohort has free"
+                more = "may borrow free quota of its cohort"
             else:
                 more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "may not borrow"
             yield f"{quota.flavor}: {quota.used} used of {quota.nominal}{borrowed}; {more}"
@@ -100,7 +102,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
             less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
-            diagnosis.helps.append(f"{less}raise the quota of {whose}: it can never have {least}")
+            diagnosis.helps.append(f"{less}raise the quota of {whose}: it never has {least}")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
@@ -116,13 +118,13 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     )
     if order:
         diagnosis.helps.append(
-            f"it starts when quota comes free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
+            f"the run starts when quota is free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
             + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:
         those = "those in its queue" if run.remote else "the team's own"
-        diagnosis.helps.append(f"or end one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
+        diagnosis.helps.append(f"or cancel one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
 
 
 def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
@@ -201,11 +203,9 @@ def add_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> Non
     found = _JOB_UID.search(words)
     other = known.queues.by_uid.get(found[1]) if found is not None else None
     if evicted.get("reason") == "Preempted" and other is not None:
-        diagnosis.cause("queue", f"it was stopped in favour of {_named(other, known.queues)}", words)
+        diagnosis.cause("queue", f"the run was preempted for {_named(other, known.queues)}", words)
     else:
         diagnosis.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
     again = moment(next_try(work)) if work is not None else None
     if again is not None and again > known.now:
-        diagnosis.cause(
-            "queue", f"Kueue tries it again in {span(int((again - known.now).total_seconds()))}, and not before"
-        )
+        diagnosis.cause("queue", f"Kueue retries the run in {span(int((again - known.now).total_seconds()))}")

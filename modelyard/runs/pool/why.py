@@ -52,7 +52,7 @@ def why(
         case "cancelled":
             living = [pod for pod in ours if (pod.get("status") or NOTHING).get("phase") in ("Pending", "Running")]
             return diagnosis.why(
-                run, f"was cancelled; {plural(len(living), 'pod')} of it still stop{'s' * (len(living) == 1)}"
+                run, f"was cancelled; {plural(len(living), 'pod')} still stop{'s' * (len(living) == 1)}"
             )
         case "held":
             _given_up(run, diagnosis)
@@ -75,7 +75,7 @@ def why(
             waiting = [part for part in run.parts if part.state == "queued"]
             if waiting:
                 add_waiting(run, waiting[0], diagnosis, known)
-                state = f"runs in part: {run.count('running')} of {plural(len(run.work), run.noun)}"
+                state = f"runs partly: {run.count('running')} of {plural(len(run.work), run.noun)}"
             _given_up(run, diagnosis)
             return diagnosis.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
 
@@ -122,10 +122,10 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder
     elif run.clusters:
         add_clusters(run, diagnosis)
         diagnosis.helps.append(
-            f"submit it again and read along while it runs: {run.again}, then modelyard job logs with --follow"
+            f"submit it again and follow its log: {run.again}, then modelyard job logs with --follow"
         )
     elif not pods and run.reason != "DeadlineExceeded":
-        diagnosis.cause("pods", "its pods are gone, and with them what they ended with")
+        diagnosis.cause("pods", "its pods are deleted, so their exit codes are unknown")
     for part in run.parts:
         add_evicted(part, diagnosis, known)
     diagnosis.helps += what_would_help(run, ends, logs=bool(pods))
@@ -142,13 +142,13 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         work = known.queues.by_uid.get(part.uid)
         admitted = condition(work.body, "Admitted") if work is not None and part.state == "starting" else NOTHING
         if admitted.get("status") == "False":
-            diagnosis.cause("queue", "it has its quota and is not admitted yet", admitted.get("message"))
+            diagnosis.cause("queue", "the run has its quota but is not admitted yet", admitted.get("message"))
     living = [pod for pod in pods if (pod.get("status") or NOTHING).get("phase") == "Pending"]
     homeless = [pod for pod in living if not pod["spec"].get("nodeName")]
     if homeless:
         diagnosis.cause(
             "pods",
-            f"{plural(len(homeless), 'pod')} of it {'has' if len(homeless) == 1 else 'have'} no node",
+            f"{len(homeless)} of its pods {'has' if len(homeless) == 1 else 'have'} no node",
             str(condition(homeless[0], "PodScheduled").get("message") or ""),
         )
         # The nodes of other clusters are not known here.
@@ -158,16 +158,18 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
             add_places(found, len(homeless), diagnosis)
         if missing := _claims(homeless):
             where = f" of {few(run.clusters)}" if run.clusters else ""
-            diagnosis.helps.append(f"make the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}")
+            diagnosis.helps.append(
+                f"create the PersistentVolumeClaim {few(missing)} in namespace {run.namespace}{where}"
+            )
         elif not (run.clusters or run.remote) and (found is None or found.room < len(homeless)):
-            diagnosis.helps.append(f"see who has the GPUs: modelyard gpus --live {run.stack}")
+            diagnosis.helps.append(f"see which runs hold the GPUs: modelyard gpus --live {run.stack}")
     for pod in living:
         _not_started(pod, diagnosis)
     if run.state == "starting" and not (pods or diagnosis.causes):
         sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body)]
-        diagnosis.cause("pods", f"none of its {plural(sum(sets), 'pod')} has been made yet")
+        diagnosis.cause("pods", f"none of its {plural(sum(sets), 'pod')} exists yet")
         diagnosis.helps.append(
-            "wait some seconds; where it stays so, its controller does not run or a quota of the namespace is full"
+            "wait some seconds; if nothing changes, its controller does not run or a quota of the namespace is full"
         )
 
 
@@ -191,10 +193,10 @@ WORDS: Final[Mapping[str, str]] = {
     "BackoffLimitExceeded": "a worker failed, and no retry was left",
     "FailedIndexes": "a worker failed, and no retry was left",
     "MaxFailedIndexesExceeded": "too many workers failed",
-    "PodFailurePolicy": "a worker failed in a way that is not tried again",
+    "PodFailurePolicy": "a worker failed in a way that is not retried",
     "AppFailed": "its program failed",
     "SubmissionFailed": "Ray could not start it",
-    "JobDeploymentStatusTransitionGracePeriodExceeded": "Ray lost sight of it",
+    "JobDeploymentStatusTransitionGracePeriodExceeded": "Ray lost track of it",
 }
 """What the reasons of Kubernetes and KubeRay mean."""
 
@@ -269,6 +271,6 @@ def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator
     if "DeadlineExceeded" in (run.reason, *reasons):
         yield "raise the job's timeLimit, or have it continue from a checkpoint"
     if reasons & {"Evicted", "PreemptionByScheduler", "EvictionByEvictionAPI", "DeletionByTaintManager"}:
-        yield f"its node took the pods away, so the same may go well again: {run.again}"
+        yield f"its node removed the pods, so a new run may succeed: {run.again}"
     if logs and ("Error" in reasons or not reasons):
-        yield f"read what it wrote: modelyard job logs {run.words}"
+        yield f"read its log: modelyard job logs {run.words}"

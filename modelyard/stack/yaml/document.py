@@ -200,7 +200,7 @@ class _Builder:
         place = (mark.line + 1, mark.column + 1)
         if key in frame.value and len(self._problems) <= MOST_COUNTED:
             what = f"{quoted(key)} is given twice, first on line {self.keys[path][0]}"
-            remedy = "keep one of them: readers of YAML disagree which one counts"
+            remedy = "keep one of them: YAML parsers disagree on which one applies"
             self._problems.append(Problem(codes.DUPLICATE_KEY, what, *place, remedy))
         self.keys[path] = place
 
@@ -243,8 +243,8 @@ class _Builder:
         anchored = self._anchors.get(event.anchor or "")
         if anchored is None:
             # Its name may be a password without quotes.
-            what = "the value is an alias that has no anchor before it, or stands inside it"
-            raise _at(event, codes.FEATURE, what, "anchor the value first, or write it out; for text, use quotes")
+            what = "the value is an alias without an anchor before it, or inside its own anchor"
+            raise _at(event, codes.FEATURE, what, "add the anchor first, or write the value out; for text, use quotes")
         self._nodes += anchored.nodes
         self._aliased += anchored.nodes
         if self._aliased > MAX_ALIASED:

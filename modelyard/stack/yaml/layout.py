@@ -152,11 +152,11 @@ class Layout:
             first = self._root.start.line
             lines += self._between(first)
             if self._lines[first].startswith(("---", "%")):
-                raise Unknown(first + 1, "a value stands behind ---")
+                raise Unknown(first + 1, "a value follows ---")
             if self._root.flow or self._root.kind == "scalar":
                 lines += self._leaf("", self._root, 0, 0, ())
             elif self._root.start.index != self._root.children[0].start.index and self._root.kind == "mapping":
-                raise Unknown(first + 1, "an anchor stands before the first key")
+                raise Unknown(first + 1, "an anchor precedes the first key")
             else:
                 lines += self._block(self._root, 0, ())
         lines += self._between(len(self._lines))
@@ -190,7 +190,7 @@ class Layout:
         rest = line[end.column :]
         comment = rest.strip()
         if comment and not comment.startswith("#"):
-            raise Unknown(end.line + 1, "something stands behind a value")
+            raise Unknown(end.line + 1, "something follows a value")
         self._next = end.line + 1
         gap = max(GAP, len(rest) - len(rest.lstrip()))
         return " " * gap + comment if comment else ""
@@ -277,7 +277,7 @@ class Layout:
         rest = self._lines[before.line][before.column :].lstrip().removeprefix(":")
         self._next = before.line + 1
         if value.start.line == before.line and not rest.lstrip().startswith("&"):
-            raise Unknown(before.line + 1, "a block begins behind its key")
+            raise Unknown(before.line + 1, "a block begins on the line of its key")
         return [Line(before.lead + note(rest)), *self._block(value, indent + INDENT, path)]
 
     def _nothing_between(self, before: "_Before", value: Node) -> None:
@@ -288,7 +288,7 @@ class Layout:
         found += self._lines[before.line + 1 : value.start.line]
         found.append(self._lines[value.start.line][: value.start.column])
         if any(text.strip() for text in found):
-            raise Unknown(before.line + 1, "something stands between a key and its value")
+            raise Unknown(before.line + 1, "something is between a key and its value")
 
     def _leaf(self, lead: str, node: Node, indent: int, old: int, path: Path) -> list[Line]:
         """Returns a copied value behind its key or dash. ``old`` is the old indentation of the key or dash."""

@@ -66,9 +66,7 @@ def checked(content: bytes, problems: list[Problem]) -> bytes:
 def too_large(size: int) -> Problem:
     """Returns the problem for a file of ``size`` bytes."""
     limit = f"the limit is {MAX_BYTES:,} bytes"
-    return Problem(
-        codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="move what is not configuration elsewhere"
-    )
+    return Problem(codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="keep only configuration in this file")
 
 
 def _place(content: bytes, offset: int) -> Place:
@@ -99,7 +97,11 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     if b"\t" in indent:
         what = "the line is indented with a tab"
         return Problem(
-            codes.SYNTAX, what, line, indent.index(b"\t") + 1, remedy="indent with spaces; YAML takes no tabs there"
+            codes.SYNTAX,
+            what,
+            line,
+            indent.index(b"\t") + 1,
+            remedy="indent with spaces; YAML does not allow tabs there",
         )
     problem = plain(error.problem or "cannot be read", 200)
     context = f" {plain(error.context, 200)}" if error.context else ""

@@ -80,22 +80,22 @@ def faults_of(environment: Environment) -> Iterator[Fault]:
         if found is None:
             # The text is not repeated: a URL may contain a password.
             remedy = 'write a name with versions, such as "numpy=1.26"; channels have a list of their own'
-            yield Fault("has a package that is no name with versions", remedy, "conda", item=index)
+            yield Fault("has a package that is not a name with versions", remedy, "conda", item=index)
         elif (name := found["name"].lower()) in seen:
-            yield Fault(f"has {found['name']} twice", "make them one, such as numpy>=1.26,<2", "conda", item=index)
+            yield Fault(f"has {found['name']} twice", "merge them, such as numpy>=1.26,<2", "conda", item=index)
         elif name == "python":
-            yield Fault("has python in its list", "its version is the environment's python", "conda", item=index)
+            yield Fault("has python in its list", "set its version with python of the environment", "conda", item=index)
         else:
             seen.add(name)
     for index, text in enumerate(environment.channels):
         if _TOKEN.search(text):
-            remedy = "every reader of the stack file would have it: name a channel or a mirror that asks for none"
+            remedy = "use a channel or a mirror without credentials: every reader of the stack file sees them"
             yield Fault("has a channel with a password or a token", remedy, "channels", item=index)
         elif _CHANNEL.fullmatch(text) is None:
             remedy = "write a name such as conda-forge, or an address that begins with https://"
-            yield Fault("has a channel that is no name and no address", remedy, "channels", item=index)
+            yield Fault("has a channel that is neither a name nor an address", remedy, "channels", item=index)
     if environment.channels and not environment.conda:
-        yield Fault("has channels and nothing from them", "list packages under conda, or drop channels", "channels")
+        yield Fault("has channels but no conda packages", "list packages under conda, or drop channels", "channels")
 
 
 def constraints(solved: Iterable[Solved]) -> Iterator[str]:

@@ -65,22 +65,24 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
             yield (
                 line,
                 f"option {option[:40]}",
-                "list requirements only; where packages come from is for indexSecret",
+                "list requirements only, and set the package index in indexSecret",
             )
         elif _CONTROL.search(line.text):
             yield line, "a requirement with control characters", "write it as plain text"
         elif _FILE.search(line.text) or (found is None and _REFERENCE.search(line.text.split(";")[0])):
             # The text is not repeated: such URLs may contain passwords.
-            remedy = "put the package in an index and name it with its version: what an address holds may change"
+            remedy = (
+                "publish the package in an index and name it with its version: the content of an address may change"
+            )
             yield line, "a requirement that is an address or a file", remedy
         elif found is None:
             remedy = 'write a name with versions, such as "pandas>=2,<3"'
             shown = shown or _shown(every)
-            yield line, f'"{shown[index][:60]}", which is no requirement', remedy
+            yield line, f'"{shown[index][:60]}", which is not a requirement', remedy
         else:
             key = canonical(found["name"]), (found["marker"] or "").strip()
             if key in seen:
-                yield line, f"{found['name']} twice", "make them one requirement"
+                yield line, f"{found['name']} twice", "merge them into one requirement"
             seen[key] = line
 
 

@@ -46,7 +46,7 @@ _RETRYING: Final = "WARNING: Retrying "
 _SOME: Final = re.compile(r"\(from versions: (?!none\))")
 """pip's text for a package with versions in an index: the index did answer in the end."""
 _CONFLICT: Final = re.compile(r"^The conflict is caused by:\n(?:[ \t]+\S.*\n?)+", re.MULTILINE)
-_OUT_OF_REACH: Final = "see that pip reaches its index from this machine: pip config list says which it is"
+_OUT_OF_REACH: Final = "check that pip reaches its index from this machine (pip config list shows which)"
 
 
 class LockingError(Failure):
@@ -79,7 +79,7 @@ def resolved(environment: Environment, files: Files, cuda: str) -> str:
     wheels = _wheels(environment, files, tuple(constraints(chosen))) if files.requirements else {}
     made = locked(environment.python, files.made_of, wheels, chosen)
     if len(made.encode()) > MAX_BYTES:
-        remedy = "split the environment; a build takes one that is smaller"
+        remedy = "split the environment into smaller ones"
         raise LockingError(f"the lock has {len(made.encode()):,} bytes; the limit is {MAX_BYTES:,}", remedy)
     return made
 
@@ -115,7 +115,7 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
             why = _CONFLICT.search(done.stdout)
             said = f"{done.stderr or done.stdout}\n{why[0] if why is not None and done.stderr else ''}"
             said = hidden_text(_end_of(said, str(listed), environment.requirements))
-            summary = f"pip finds no lock for environment {environment.name}:\n{said}"
+            summary = f"pip cannot resolve environment {environment.name}:\n{said}"
             if _RETRYING in done.stderr and why is None and _SOME.search(done.stderr) is None:
                 raise LockingError(summary, _OUT_OF_REACH, out_of_reach=True)
             raise LockingError(summary, "correct its list")
@@ -127,8 +127,8 @@ def _interpreter(version: str) -> str:
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         here = f"{platform.system()} {platform.machine()}"
         raise LockingError(
-            f"a lock for Linux x86_64 cannot be made on {here}: pip would leave out what only Linux needs",
-            "lock it in CI, or in a container of the environment's image",
+            f"{here} cannot make a lock for Linux x86_64: pip would leave out packages that only Linux needs",
+            "lock it in CI, or in a container with the environment's image",
             out_of_reach=True,
         )
     own = "{}.{}".format(*sys.version_info[:2]) == version
@@ -136,7 +136,7 @@ def _interpreter(version: str) -> str:
         if found and _has_pip(found):
             return found
     remedy = f"install Python {version} with pip, or lock it in CI or in a container of the environment's image"
-    summary = f"a lock for Python {version} takes that Python with pip, and there is none on PATH"
+    summary = f"a lock for Python {version} needs that Python with pip, which is not on PATH"
     raise LockingError(summary, remedy, out_of_reach=True)
 
 
@@ -154,7 +154,7 @@ def _files(report: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
         sha = archive.get("hashes", {}).get("sha256", "")
         if not sha:
             summary = f"{metadata['name']} {metadata['version']} comes without a SHA-256"
-            raise LockingError(summary, "take it from an index that tells hashes, as PyPI does")
+            raise LockingError(summary, "use an index that provides hashes, as PyPI does")
         found[metadata["name"]] = metadata["version"], sha
     return found
 

@@ -86,7 +86,7 @@ def parse_lock(text: str) -> Lock:
     """
     head = _HEAD.match(text)
     if head is None:
-        raise LockError("its first two lines do not say what it was made of")
+        raise LockError("its first two lines do not name the Python version and the list it was made from")
     body = text[head.end() :]
     packages: list[Pinned] = []
     conda: list[str] = []
@@ -97,7 +97,7 @@ def parse_lock(text: str) -> Lock:
             continue
         found = _PIN.fullmatch(" ".join(entry.split()))
         if found is None:
-            raise LockError(f"entry {number} is no package with version and hash")
+            raise LockError(f"entry {number} is not a package with version and hash")
         packages.append(Pinned(found["name"], found["version"]))
     if not packages:
         raise LockError("it has no packages")

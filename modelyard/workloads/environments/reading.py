@@ -82,7 +82,13 @@ def _lock(root: Path, file: str, faults: list[Fault]) -> Lock | None:
     try:
         return parse_lock(text)
     except LockError as error:
-        faults.append(Fault(f"is no lock: {error}", "move it away and lock it again; a lock is not edited", file=file))
+        faults.append(
+            Fault(
+                f"is not a lock file: {error}",
+                "delete it and lock the environment again; do not edit lock files",
+                file=file,
+            )
+        )
     return None
 
 
@@ -97,7 +103,7 @@ def _text(root: Path, file: str, faults: list[Fault], key: str) -> str | None:
         return read_text(path, limit=MAX_BYTES, within=root)
     except ReadError as error:
         if error.missing:
-            fault("is not there", "add the file, or correct its path, which begins at the project's folder")
+            fault("does not exist", "add the file, or correct its path, which is relative to the project folder")
         else:
             fault(f"cannot be read: {error.reason}", "list fewer packages" if error.errno == EFBIG else error.remedy)
     return None

@@ -81,7 +81,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             "ENV006",
             Severity.ERROR,
             where,
-            f"environment {name} has no image to be built in",
+            f"environment {name} has no image to build it in",
             "set its image, or that of modelyard:runtime",
         )
     if files is None:
@@ -97,9 +97,9 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             "ENV004",
             Severity.ERROR,
             where,
-            f"environment {name} is not locked: nobody can say which versions it has",
+            f"environment {name} is not locked, so its package versions are unknown",
             again,
-            detail=f"there is no {files.lock_file}",
+            detail=f"{files.lock_file} does not exist",
         )
     elif files.lock.made_of != files.made_of:
         changed = f"was locked for Python {files.lock.python}" if files.lock.python != environment.python else "changed"
@@ -107,7 +107,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             "ENV005",
             Severity.ERROR,
             where,
-            f"the lock of environment {name} is of another list: it {changed}",
+            f"the lock of environment {name} does not match its list: it {changed}",
             again,
             detail=f"{files.lock_file} is shared by all stacks with an environment of this name",
         )
@@ -144,8 +144,8 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
                 "ENV007",
                 Severity.WARNING,
                 ("environments", index),
-                f"environment {environment.name} has {shown} of CUDA {asked}, which does not run on the {gpu.short}",
-                f"take versions for CUDA {last} or older",
+                f"environment {environment.name} has {shown} for CUDA {asked}, which does not run on the {gpu.short}",
+                f"use versions for CUDA {last} or older",
             )
             continue
         floor, promised = cuda.minor_driver(asked), cuda.toolkit_driver(platform.cuda)
@@ -156,17 +156,15 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
         if old:
             why = f"nodes have driver {', '.join(old[:4])}"
         elif not stated and have is not None and least is not None and have < least:
-            why = (
-                f"CUDA {platform.cuda} of the platform asks for no more than {promised}, and no node states its driver"
-            )
+            why = f"the platform's CUDA {platform.cuda} guarantees only driver {promised}, and no node label shows more"
         else:
             continue
         yield stack.finding(
             "ENV007",
             Severity.WARNING,
             ("environments", index),
-            f"environment {environment.name} has {shown} of CUDA {asked}, which needs driver {floor}: {why}",
-            f"take versions for CUDA {platform.cuda.partition('.')[0]}, or upgrade the drivers to {floor} or newer",
+            f"environment {environment.name} has {shown} for CUDA {asked}, which needs driver {floor}: {why}",
+            f"use versions for CUDA {platform.cuda.partition('.')[0]}, or upgrade the drivers to {floor} or newer",
         )
 
 
@@ -175,7 +173,7 @@ def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[st
         "ENV003",
         Severity.ERROR,
         path,
-        f"{who} names the environment {name}, which is not defined",
+        f"{who} uses environment {name}, which is not defined",
         instead(name, known, "environments"),
     )
 
@@ -195,16 +193,18 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
         return
     image = image_of(environment, stack.config.runtime.image)
     if job.environment is not None and resource is not None and resource.remote is not None:
-        yield _unfit(stack, where, who, "it runs at another place", "put the packages in the image there")
+        yield _unfit(stack, where, who, "it runs outside this cluster", "put the packages in its image")
         return
     if job.environment is not None and not job.command:
-        yield _unfit(stack, where, who, "it has no command, and is work for its resource's pods", "give it a command")
+        yield _unfit(
+            stack, where, who, "it has no command, so the pods of its resource do its work", "give it a command"
+        )
     if job.engine == "ray":
         remedy = "set engine: job, or put the packages in its image"
-        yield _unfit(stack, where, who, "Ray's workers run the Python of their image", remedy)
+        yield _unfit(stack, where, who, "Ray workers run the Python of their image", remedy)
     if job.image is not None and job.image != image:
         remedy = "drop the job's image, or the environment"
-        yield _unfit(stack, where, who, f"its image is {job.image}, and {environment.name} is for {image}", remedy)
+        yield _unfit(stack, where, who, f"its image is {job.image}, but {environment.name} is for {image}", remedy)
 
 
 def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -218,13 +218,13 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
     image = image_of(environment, stack.config.runtime.image)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
-        yield _unfit(stack, where, who, "its jobs run at another place", "put the packages in the image there")
+        yield _unfit(stack, where, who, "its jobs run outside this cluster", "put the packages in its image")
     elif shared:
         remedy = "give these jobs a command, or put the packages in the image"
-        why = f"its pods run their image's own program, for {', '.join(shared[:4])}"
+        why = f"its pods run the program of their image, for {', '.join(shared[:4])}"
         yield _unfit(stack, where, who, why, remedy)
     if resource.image is not None and resource.image != image:
-        why = f"its image is {resource.image}, and {environment.name} is for {image}"
+        why = f"its image is {resource.image}, but {environment.name} is for {image}"
         yield _unfit(stack, where, who, why, "drop the resource's image, or the environment")
 
 
@@ -238,7 +238,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
     environment = known[name]
     own, image = stack.config.notebooks.image, image_of(environment, stack.config.runtime.image)
     if own is not None and own != image:
-        why = f"their image is {own}, and {name} is for {image}"
+        why = f"their image is {own}, but {name} is for {image}"
         yield _unfit(stack, where, "notebooks", why, "drop image of notebooks")
     lock = environment.files.lock if environment.files is not None else None
     have = {canonical(one.name) for one in lock.packages} if lock is not None else set(NOTEBOOKS)
@@ -247,7 +247,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
             "ENV008",
             Severity.ERROR,
             where,
-            f"environment {name} has no {' and no '.join(missing)}, so no notebook runs in it",
+            f"environment {name} has no {' and no '.join(missing)}, so notebooks cannot run in it",
             f"add {' and '.join(missing)} to its list and lock it again",
         )
 

@@ -62,23 +62,23 @@ def solved(name: str, python: str, specs: Sequence[str], channels: Sequence[str]
     }
     answer = _answer(asked)
     if "version" in answer:
-        here = f"py-rattler {answer['version']} is here" if answer["version"] else "it is not installed"
+        here = f"version {answer['version']} is installed" if answer["version"] else "it is not installed"
         raise SolvingError(
-            f"a conda list is locked by py-rattler {SOLVER_VERSION}, and {here}",
+            f"locking a conda list needs py-rattler {SOLVER_VERSION}, but {here}",
             f"{sys.executable} -m pip install py-rattler=={SOLVER_VERSION}",
             out_of_reach=True,
         )
     if "error" in answer:
-        summary = f"conda's solver finds no lock for environment {name}:\n{answer['error'].strip()}"
+        summary = f"conda's solver cannot resolve environment {name}:\n{answer['error'].strip()}"
         if _UNSENT in answer["error"]:
-            remedy = "make the channel reachable from this machine, or name a mirror"
+            remedy = "make the channel reachable from this machine, or use a mirror"
             raise SolvingError(summary, remedy, out_of_reach=True)
         raise SolvingError(summary, "correct its list or its channels")
     files = [Solved(one["url"], one["sha256"], one["python"]) for one in answer["files"]]
     for one in files:
         if pinned(one.line) is None:
             file = one.url.rpartition("/")[2]
-            raise SolvingError(f"{file} comes without a SHA-256 or from an odd address", "take it from another channel")
+            raise SolvingError(f"{file} has no SHA-256 or an unusual address", "use another channel")
     return tuple(sorted(files, key=lambda one: one.url.rpartition("/")[2]))
 
 
@@ -93,7 +93,7 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         summary = f"conda's solver did not end within {LONGEST // 60} minutes"
         raise SolvingError(summary, "ask for fewer versions") from None
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         remedy = f"install py-rattler {SOLVER_VERSION} again"
         raise SolvingError(f"conda's solver does not run: {last}", remedy, out_of_reach=True)
     answer: dict[str, Any] = parse_json(done.stdout)

@@ -79,7 +79,7 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
     written("autoscaling.pollingInterval", lambda given: given.config.autoscaling.polling_interval),
     written("autoscaling.cooldownPeriod", lambda given: given.config.autoscaling.cooldown_period),
     Fact("stack.name", lambda given: given.name, (), "the name of the stack file"),
-    Fact("stack.context", lambda given: given.context, (), "a setting of Pulumi's own, kubernetes:context"),
+    Fact("stack.context", lambda given: given.context, (), "Pulumi's setting kubernetes:context"),
 )
 """The facts of the platform as a whole, and of the stack's cluster."""
 

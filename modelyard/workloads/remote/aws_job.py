@@ -107,7 +107,7 @@ class RemoteJob(NamedTuple):
         """
         found = _REPOSITORY.fullmatch(self.image)
         if found is None:
-            raise ValueError(f"no image of ECR: {self.image}")
+            raise ValueError(f"not an ECR image: {self.image}")
         return f"arn:{self.partition}:ecr:{found['region']}:{found['account']}:repository/{found['repository']}"
 
     @property
@@ -138,10 +138,10 @@ def problems(job: RemoteJob) -> Iterator[str]:
     machine = types("aws").get(job.instance_type)
     if machine is None:
         near = instead(job.instance_type, types("aws"), "types")
-        yield f"instance_type is {job.instance_type!r}, which is no GPU machine of AWS: {near}"
+        yield f"instance_type is {job.instance_type!r}, which is not an AWS GPU machine: {near}"
     elif not may_be_in(machine, job.region):
         near = ", ".join(near_regions("aws", job.region, machine))
-        yield f"instance_type is {job.instance_type}, which AWS does not have in {job.region}; the nearest: {near}"
+        yield f"instance_type is {job.instance_type}, which AWS does not offer in {job.region}; similar: {near}"
     for name, network in (("vpc", job.vpc), ("subnet", job.subnet)):
         if (found := _NETWORK.fullmatch(network)) is None or found[1] != name:
             yield f"{name} is {network!r}: an id is needed, such as {name}-0a1b2c3d"
@@ -153,7 +153,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
         if place is None:
             continue
         if _BUCKET.fullmatch(place.bucket) is None:
-            yield f"{name} is of the bucket {place.bucket!r}, which is no bucket's name"
+            yield f"{name} names the bucket {place.bucket!r}, which is not a valid bucket name"
         if not is_prefix(place.prefix):
             yield f"{name} has the prefix {place.prefix!r}: letters, digits, dots, dashes, a slash at the end"
     if job.manifest and re.fullmatch("[0-9a-f]{64}", job.manifest) is None:
@@ -165,7 +165,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
     if not LEAST_LIMIT <= job.limit <= MOST_LIMIT:
         yield f"limit is {job.limit} seconds: from {LEAST_LIMIT} to {MOST_LIMIT}"
     if job.disk < LEAST_DISK:
-        yield f"disk is {job.disk} GiB: the machine's image alone needs {LEAST_DISK}"
+        yield f"disk is {job.disk} GiB: the machine image alone needs {LEAST_DISK}"
     if not job.machine_image.startswith(("ami-", "/")):
         yield f"machine_image is {job.machine_image!r}: an AMI, or the path of an SSM parameter"
     if job.key is not None and _KEY.fullmatch(job.key) is None:
@@ -173,7 +173,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
     if job.port is not None and not (job.serves and 0 < job.port < 65536):
         yield f"port is {job.port}: from 1 to 65535, of a job that serves"
     if taken := sorted(key for key in job.tags if key.startswith(("modelyard:", "aws:"))):
-        yield f"tags have {', '.join(taken)}, which are not free"
+        yield f"tags have {', '.join(taken)}, which are reserved"
 
 
 def is_prefix(text: str) -> bool:

@@ -40,14 +40,14 @@ _PROJECT: Final = """# {form}, job {job} of resource {resource}: {type} in {regi
 # Run it below the project's folder, in its virtual environment (make setup LOCK=aws), as account {account}:
 # pulumi stack init {name}
 # pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
-# pulumi config set dataManifest SHA256        # where export.sh has said one
+# pulumi config set dataManifest SHA256        # if export.sh printed one
 # pulumi up
 {more}name: {name}
 description: One remote job
 runtime: python
 """
 _MODEL: Final = "# When import.sh has fetched the model: pulumi destroy\n"
-_ENDS: Final = "# When nobody needs it any more: pulumi destroy\n"
+_ENDS: Final = "# When it is no longer needed: pulumi destroy\n"
 _SERVES: Final = f"""# Print what reaches it, for users with the rights in reach.rights.json: pulumi stack output reach
 {_ENDS}"""
 

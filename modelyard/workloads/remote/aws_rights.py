@@ -8,8 +8,8 @@ Statement = Mapping[str, Any]
 Conditions = Mapping[str, Mapping[str, str | list[str]]]
 
 UNSCOPED: Final[Mapping[str, str]] = {
-    "ecr:GetAuthorizationToken": "a token is of the account's registry, and IAM knows no resource for it",
-    "ssm:UpdateInstanceInformation": "the machine reports itself, and has no name before it is there",
+    "ecr:GetAuthorizationToken": "a token belongs to the account's registry, which has no IAM resource",
+    "ssm:UpdateInstanceInformation": "the machine reports its state, and has no name before it exists",
     **dict.fromkeys(
         (
             "ssmmessages:CreateControlChannel",
@@ -17,7 +17,7 @@ UNSCOPED: Final[Mapping[str, str]] = {
             "ssmmessages:OpenControlChannel",
             "ssmmessages:OpenDataChannel",
         ),
-        "IAM knows no resource for the channels of a machine",
+        "a machine's channels have no IAM resource",
     ),
 }
 """Actions that AWS grants only on ``*``, and why; no other statement of this project has that resource."""

@@ -21,18 +21,20 @@ def check_accounts(stack: Stack) -> Iterator[Finding]:
         if provider.aws is None:
             continue
         if provider.kind != "aws":
-            summary = f"provider {provider.name} is {provider.kind}, and has an account and networks of AWS"
+            summary = f"provider {provider.name} is of kind {provider.kind}, but has an AWS account and networks"
             yield stack.finding("REM015", Severity.ERROR, where, summary, "drop aws, or set kind to aws")
             continue
         regions = [one.region for one in provider.aws.networks]
         for number, region in enumerate(regions):
             place: Path = (*where, "networks", number, "region")
             if region in regions[:number]:
-                summary = f"provider {provider.name} has two networks in {region}, and machines go to the first"
-                yield stack.finding("REM015", Severity.ERROR, place, summary, "keep the one that machines are to be in")
+                summary = f"provider {provider.name} has two networks in {region}, but machines use only the first"
+                yield stack.finding(
+                    "REM015", Severity.ERROR, place, summary, "keep the network that machines should use"
+                )
             elif region not in region_names("aws"):
-                summary = f"provider {provider.name} has a network in {region}, which is no region of aws in the table"
-                near = f"the nearest: {', '.join(near_regions('aws', region))}"
+                summary = f"provider {provider.name} has a network in {region}, which is not a known AWS region"
+                near = f"similar names: {', '.join(near_regions('aws', region))}"
                 yield stack.finding("REM015", Severity.WARNING, place, summary, near)
 
 
@@ -47,7 +49,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
             "REM015",
             Severity.ADVICE,
             ("providers", which),
-            f"provider {provider.name} does not say its account and networks, so no Pulumi program is written",
+            f"provider {provider.name} has no account and networks, so modelyard cannot write a Pulumi program",
             "add aws: the account, and for each region a VPC and a subnet",
         )
         return
@@ -58,7 +60,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
             "REM015",
             Severity.ERROR,
             (*where, "regionPrefix"),
-            f"{found[0].type} is offered in {found[0].region} first, and {provider.name} has networks in {have} only",
+            f"{found[0].type} is offered in {found[0].region} first, but {provider.name} has networks only in {have}",
             f"add a network in one of {', '.join(one.region for one in found[:3])}, or correct regionPrefix",
         )
         return
@@ -76,7 +78,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
 def _problems(launch: Launch) -> Iterator[str]:
     """Yields what is wrong with one launch, one sentence each."""
     if launch.aws is None:
-        yield "it needs remote.model, where its result goes, and its buckets have to be of S3"
+        yield "it needs remote.model for its result, and its buckets must be S3 buckets"
         return
     wrong = list(problems(launch.aws))
     yield from wrong

@@ -22,8 +22,8 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
         return "has an environment, which is built in the platform's cluster", "name an image that has its packages"
     if job.engine != "job" or job.trials is not None or workers != 1:
         return (
-            "has several workers, and a remote job has one",
-            "set workers of its resource to 1; no trials, no ray",
+            "has several workers, but a remote job has one",
+            "set workers of its resource to 1, and drop trials and engine: ray",
         )
     used = [*([way[1].bucket] if way is not None else []), *([model.bucket] if writes(resource) and model else [])]
     if unknown := [name for name in used if name not in known]:
@@ -37,9 +37,12 @@ def missing_secret(resource: Resource) -> tuple[str, str] | None:
     cluster = resource.remote.cluster
     assert cluster is not None
     if data_of(resource) is not None and cluster.read_secret is None:
-        return "has data and no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
+        return "has data but no credentials for it", "set readSecret: a Secret of that namespace with READ_ variables"
     if writes(resource) and cluster.write_secret is None:
-        return "has no credentials for its model", "set writeSecret: names of Secrets there with WRITE_ variables"
+        return (
+            "has no credentials for its model",
+            "set writeSecret: the names of Secrets of that namespace with WRITE_ variables",
+        )
     return None
 
 

@@ -28,7 +28,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             Severity.WARNING,
             (*where, "controller"),
             f"the credentials of {resource.name} would go to {cluster.controller} unencrypted",
-            "give the address that begins with https://",
+            "use an address that begins with https://",
         )
     if cluster.quota is not None:
         yield from _within_quota(stack, (*where, "quota"), one, cluster.quota)
@@ -41,7 +41,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "REM003",
             Severity.ADVICE,
             where,
-            f"resource {resource.name} has no pods there for {idle}: a remote cluster runs what is submitted",
+            f"resource {resource.name} has no pods in its remote cluster for {idle}, which have no command",
             "give the jobs a command",
         )
     if bare := [job.name for job in jobs if job.command and not has_image(stack.config, job, resource)]:
@@ -49,7 +49,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "REM003",
             Severity.ADVICE,
             where,
-            f"resource {resource.name} has no image for {', '.join(bare)}, so nobody can submit that",
+            f"resource {resource.name} has no image for {', '.join(bare)}, so these jobs cannot be submitted",
             "set remote.image of the resource, or image under modelyard:runtime",
         )
 
@@ -68,7 +68,7 @@ def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -
                 (*where, "context"),
                 f"context {cluster.context} of {resource.name} leads to one API server, and {other.name} says it is "
                 f"{known.controller}",
-                "correct controller of one of them, or give each a context of its own",
+                "correct controller of one of them, or give them different contexts",
             )
             return
 
@@ -88,8 +88,8 @@ def _one_way(stack: Stack, where: Path, index: int, name: str, cluster: Cluster)
                 "REM012",
                 Severity.ERROR,
                 where,
-                f"{name} reaches its cluster by {ours}, and {other.name} reaches the same one by {theirs}",
-                "give both the same credentials; those of the first are used",
+                f"{name} reaches its cluster by {ours}, but {other.name} reaches the same cluster by {theirs}",
+                "give both the same credentials; modelyard uses those of the first",
             )
         return
 
@@ -114,5 +114,5 @@ def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> 
             where,
             f"quota has only {', '.join(short)} that resource {one.resource.name} needs",
             "raise quota, or correct the resource",
-            detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
+            detail=f"modelyard size {stack.name} {one.resource.name} shows the calculation",
         )

@@ -52,7 +52,7 @@ def run(launch: Launch) -> str:
 def fleet(launch: Launch) -> str:
     """Returns the text of the fleet's file: one machine while the job runs, none before and after."""
     body = {"type": "fleet", "name": launch.name, "nodes": "0..1", **_machine(launch), "idle_duration": IDLE}
-    return f"# {FORM}, where job {launch.job} runs; task.dstack.yml says the commands.\n{text_of(body)}"
+    return f"# {FORM}, where job {launch.job} runs; task.dstack.yml has the commands.\n{text_of(body)}"
 
 
 def _machine(launch: Launch) -> dict[str, Any]:

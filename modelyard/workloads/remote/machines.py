@@ -29,13 +29,14 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
             "REM004",
             Severity.ERROR,
             (*where, "instanceType"),
-            f"{provider.kind} has no machine with GPUs of type {remote.instance_type} in the table",
-            did_you_mean(remote.instance_type, known, 3, 0.5) or f"it has {', '.join(sorted(known)[:3])} and others",
+            f"{remote.instance_type} is not a known machine type with GPUs of {provider.kind}",
+            did_you_mean(remote.instance_type, known, 3, 0.5)
+            or f"known types: {', '.join(sorted(known)[:3])} and others",
         )
         yield from _region(stack, where, resource, provider.kind, None, own)
         return
     if not machine.whole_gpus:
-        what = "fractions of a GPU" if machine.whole == "no" else "GPUs of which nobody knows whether they are whole"
+        what = "fractions of a GPU" if machine.whole == "no" else "GPUs that may be fractions"
         yield stack.finding(
             "REM004",
             Severity.ERROR,
@@ -52,7 +53,7 @@ def unfit_gpu(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str]
     """Returns what is wrong with a machine's GPU, and why; None if it is supported."""
     gpu = machine.gpu
     if gpu is None:
-        return f"the GPU {machine.gpu_id}, of which nothing is known", ""
+        return f"the unknown GPU {machine.gpu_id}", ""
     found = verdict(gpu, cuda, embeds_ptx)
     if not found.refusals:
         return None
@@ -95,7 +96,7 @@ def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[
             (*where, "instanceType"),
             f"{machine.type} has only {', '.join(short)} that resource {one.resource.name} needs",
             "choose a larger machine",
-            detail=f"modelyard size {stack.name} {one.resource.name} shows every number",
+            detail=f"modelyard size {stack.name} {one.resource.name} shows the calculation",
         )
 
 
@@ -129,8 +130,8 @@ def _region(
             "REM007",
             Severity.ADVICE,
             (*where, "regionPrefix" if prefix else "instanceType"),
-            f"nobody has looked whether {best.type} is to be had in {best.region}",
-            "ask the provider before relying on it; the launcher fails where it is not",
+            f"whether {best.type} is available in {best.region} is not verified",
+            "ask the provider before relying on it; the launch fails if it is not available",
             detail=best.unverified,
         )
     # The caller that passes prices reads the price file; without prices its content is unknown.
@@ -140,6 +141,6 @@ def _region(
             "REM008",
             Severity.WARNING,
             (*where, "instanceType"),
-            f"nobody knows what {best.type} costs in {best.region}",
-            f"choose {priced[0]}, whose price is known" if priced else "give its price in the stack's price file",
+            f"the price of {best.type} in {best.region} is unknown",
+            f"choose {priced[0]}, whose price is known" if priced else "add its price to the stack's price file",
         )

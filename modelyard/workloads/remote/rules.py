@@ -48,8 +48,8 @@ def check_remote(stack: Stack, own: Own | None = None, everything: Sequence[Size
                 "REM002",
                 Severity.ERROR,
                 ("resources", index, "type"),
-                f"resource {resource.name} is for {resource.type} jobs, which cannot be remote",
-                f"drop remote, or make it one of {', '.join(ALLOWED)}",
+                f"resource {resource.name} is of type {resource.type}, which cannot be remote",
+                f"drop remote, or use one of the types {', '.join(ALLOWED)}",
             )
         else:
             yield from _without_gpus(stack, index, one)
@@ -73,8 +73,8 @@ def _without_gpus(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "REM003",
             Severity.WARNING,
             ("resources", index) if resource.gpus is None else ("resources", index, "gpus"),
-            f"resource {resource.name} is remote, and asks for no GPU",
-            "set gpus, or drop remote: without GPUs its jobs run beside the data",
+            f"resource {resource.name} is remote but has no GPU",
+            "set gpus, or drop remote: jobs without GPUs run better beside their data",
         )
 
 
@@ -88,9 +88,11 @@ def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
         if job.type != "training" or job.model.parameters is not None:
             continue
         if job.rows is not None or job.columns is not None:
-            summary = f"job {job.name} trains on a dataset in memory, as its sizes say, and cannot be remote"
+            summary = f"job {job.name} cannot be remote: its sizes describe training on a dataset in memory"
         elif not one.size.gpus:
-            summary = f"nothing says that job {job.name} trains a deep-learning model, and no other can be remote"
+            summary = (
+                f"job {job.name} cannot be remote: none of its settings shows that it trains a deep-learning model"
+            )
         else:
             continue
         yield stack.finding(
@@ -114,7 +116,7 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                 "REM001",
                 Severity.ERROR,
                 ("providers", index, "launcher"),
-                f"provider {provider.name} is {provider.kind}, and Pulumi launches on aws only",
+                f"provider {provider.name} is of kind {provider.kind}, but launcher pulumi supports only aws",
                 "set launcher to skypilot or dstack",
             )
         yield from _credentials(
@@ -158,7 +160,7 @@ def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Fin
         return
     if given:
         several = f"{', '.join(given[:-1])} and {given[-1]}"
-        summary = f"cluster of {name} has {several}, and is reached by one of them only"
+        summary = f"cluster of {name} has {several}, but may have only one of them"
         remedy = f"keep one of {' and '.join(given)}; to change from one to another, write the other and apply"
     else:
         summary = f"cluster of {name} has neither a context nor credentials"
@@ -186,7 +188,7 @@ def _one_place(
             "REM001",
             Severity.ERROR,
             (*where, "provider"),
-            f"resource {name} is at provider {remote.provider}, which is not defined",
+            f"resource {name} uses provider {remote.provider}, which is not defined",
             instead(remote.provider, providers, "providers"),
         )
     if remote.cluster is None:
@@ -197,16 +199,16 @@ def _one_place(
                 "REM003",
                 Severity.ERROR,
                 where,
-                f"resource {name} does not say {' and '.join(missing)}",
-                "a machine is rented by its type, and runs the command in the image",
+                f"resource {name} does not set {' and '.join(missing)}",
+                "a rented machine needs a type, and runs a command in an image",
             )
         if remote.time_limit is None and remote.provider is not None:
             yield stack.finding(
                 "REM009",
                 Severity.ERROR,
                 where,
-                f"resource {name} has no time limit, and a rented machine costs until it is given back",
-                "set timeLimit to the longest that a job may run, such as 6h",
+                f"resource {name} has no time limit, but a rented machine costs until it is released",
+                "set timeLimit to the longest time that a job may run, such as 6h",
             )
     provider = providers.get(remote.provider or "")
     pulumi = remote.cluster is None and provider is not None and provider.launched_by == "pulumi"
@@ -215,24 +217,24 @@ def _one_place(
             "REM003",
             Severity.ERROR,
             where,
-            f"resource {name} does not say on which port its jobs serve, so nobody would reach them",
-            "set port to the one that its command listens on, such as 8000",
+            f"resource {name} does not set the port of its jobs, so clients cannot reach them",
+            "set port to the port that its command listens on, such as 8000",
         )
     if remote.model is None and resource.type != "llm-serving":
         yield stack.finding(
             "REM003",
             Severity.ERROR,
             where,
-            f"resource {name} does not say where its jobs write their models",
-            "set model: a bucket that the platform and the job reach, and a prefix",
+            f"resource {name} does not set where its jobs write their models",
+            "set model: a bucket that the platform and the job can reach, and a prefix",
         )
     if data_of(resource) is None and resource.type == "training":
         yield stack.finding(
             "REM003",
             Severity.ERROR,
             where,
-            f"resource {name} does not say how its training jobs get their data",
-            "set data.shared where the machine reaches the platform's storage, else data.transfer",
+            f"resource {name} does not set how its training jobs get their data",
+            "set data.shared if the machine reaches the platform's storage, otherwise data.transfer",
         )
 
 
@@ -259,21 +261,21 @@ def _reached(
                 "REM001",
                 Severity.ERROR,
                 (*path, "bucket"),
-                f"resource {resource.name} has {what} in bucket {place.bucket}, which is not defined",
+                f"resource {resource.name} keeps {what} in bucket {place.bucket}, which is not defined",
                 instead(place.bucket, buckets, "buckets"),
             )
             continue
         absent = [who for who in users if who not in bucket.reached_by]
         if absent:
             shared = path[-1] == "shared" and far in absent
-            other = f"; where {far} cannot reach it, use data.transfer" if shared else ""
+            other = f"; if {far} cannot reach it, use data.transfer" if shared else ""
             yield stack.finding(
                 "REM010",
                 Severity.ERROR,
                 (*path, "bucket"),
-                f"resource {resource.name} has {what} in bucket {bucket.name}, "
+                f"resource {resource.name} keeps {what} in bucket {bucket.name}, "
                 f"which {' and '.join(users[who] for who in absent)} cannot reach",
-                f"name a bucket that both reach, or add {' and '.join(absent)} to its reachedBy{other}",
+                f"use a bucket that both can reach, or add {' and '.join(absent)} to its reachedBy{other}",
             )
 
 
@@ -290,7 +292,7 @@ def _apart(stack: Stack) -> Iterator[Finding]:
             Severity.ERROR,
             (*one.path, "prefix"),
             f"job {one.job} writes its model to {one.prefix} of {one.bucket}, and {what} {other.prefix}",
-            "give the model a prefix that is neither inside another nor around one",
+            "give each its own prefix, not inside the other",
         )
 
 
@@ -320,7 +322,8 @@ def check_lifetimes(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             Severity.WARNING,
             where if where in stack.positions else where[:-1],
             f"{who} may run {text(limit)}, and credentials that write to {bucket.url} last {text(lasts)}",
-            f"set timeLimit to {text(lasts)} at most, or renew them while it runs: it writes its model at its end",
+            f"set timeLimit to {text(lasts)} at most, or renew the credentials while the job runs: it writes "
+            f"its model at the end",
         )
 
 

@@ -48,7 +48,7 @@ def _workers(stack: Stack, where: Path, one: Sized) -> Iterator[Finding]:
             "REM006",
             Severity.ERROR,
             (*where, "workers") if one.resource.workers is not None else (*where, "remote"),
-            f"resource {one.resource.name} gets {one.size.workers} workers, and a remote job has {what}",
+            f"resource {one.resource.name} gets {one.size.workers} workers, but a remote job has {what}",
             f"set workers to 1, and make the {what.removeprefix('one ')} large enough",
         )
 
@@ -59,21 +59,21 @@ def _resource(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding
     assert remote is not None
     if remote.cluster is None:
         if resource.image is not None:
-            why = "a machine runs remote.image"
-            yield _finding(stack, (*where, "image"), who, "image", why, "say it in remote.image")
+            why = "a rented machine runs remote.image"
+            yield _finding(stack, (*where, "image"), who, "image", why, "set remote.image")
         yield from _gpu(stack, where, resource)
     if remote.cluster is not None:
         for key in _CLUSTER:
             if (*where, "remote", key) in stack.positions:
                 remedy = f"remove it, or set it in {key} of its jobs" if key in ("timeLimit", "command") else "drop it"
-                why = "it has a cluster, and rents no machine"
+                why = "it uses a cluster and rents no machine"
                 yield _finding(stack, (*where, "remote", key), who, f"remote.{key}", why, remedy)
         yield from _shared(stack, where, resource, remote.cluster)
     yield from _copies(stack, where, resource)
     if remote.port is not None and (remote.cluster is not None or resource.type != "llm-serving"):
-        why = "only llm-serving jobs are reached by one"
+        why = "only llm-serving jobs have a port"
         if remote.cluster is not None:
-            why = "kubectl port-forward takes any port of a pod"
+            why = "kubectl port-forward reaches any port of a pod"
         yield _finding(stack, (*where, "remote", "port"), who, "remote.port", why, "drop it")
 
 
@@ -88,8 +88,8 @@ def _shared(stack: Stack, where: Path, resource: Resource, cluster: Cluster) -> 
     for key, (own, theirs) in said.items():
         at = (*where, "remote", "cluster", key)
         if own != theirs and at in stack.positions:
-            why = f"{name} is the first on this cluster, and its own holds for all"
-            yield _finding(stack, at, f"resource {resource.name}", f"{key} of its own", why, f"say it in {name}")
+            why = f"all resources of this cluster use the value of the first, {name}"
+            yield _finding(stack, at, f"resource {resource.name}", f"another {key}", why, f"set it in {name}")
 
 
 def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
@@ -102,14 +102,14 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
             remote.export_from,
             remote.data.transfer is not None,
             "its data is not exported",
-            "drop it, or say data.transfer",
+            "drop it, or set data.transfer",
         ),
         (
             "importTo",
             remote.import_to,
             writes(resource),
             "it writes no model",
-            "drop it" if resource.type == "llm-serving" else "drop it, or say model",
+            "drop it" if resource.type == "llm-serving" else "drop it, or set model",
         ),
     ):
         if copying is None:
@@ -118,7 +118,9 @@ def _copies(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
         if not copied:
             yield _finding(stack, at, who, f"remote.{key}", why, remedy)
         elif image_of_copy(stack.config, resource, copying) is None:
-            yield _finding(stack, at, who, f"remote.{key}", "nobody names an image that copies", "set its image")
+            yield _finding(
+                stack, at, who, f"remote.{key}", "no image is set for the pods that copy data", "set its image"
+            )
 
 
 def _gpu(stack: Stack, where: Path, resource: Resource) -> Iterator[Finding]:
@@ -146,7 +148,7 @@ def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Fi
         if value is not None:
             yield _finding(stack, (*where, key), who, key, *_waits(resource))
     if job.engine != "job":
-        why = f"a remote job has one worker, and {job.engine} several"
+        why = f"a remote job has one worker, but {job.engine} needs several"
         yield _finding(stack, (*where, "engine"), who, f"engine {job.engine}", why, "drop engine")
     if job.trials is not None:
         yield _finding(stack, (*where, "trials"), who, "trials", "a remote job is one run", "drop trials")
@@ -154,11 +156,11 @@ def _job(stack: Stack, where: Path, job: Job, resource: Resource) -> Iterator[Fi
         return
     for key, place in _MACHINE.items():
         if (*where, key) in stack.positions:
-            why = f"a machine has it from {place}"
-            yield _finding(stack, (*where, key), who, key, why, f"drop it, and put it into {place}")
+            why = f"a rented machine uses {place}"
+            yield _finding(stack, (*where, key), who, key, why, f"drop it, and set {place}")
     for key in ("retries", "keep"):
         if (*where, key) in stack.positions:
-            why = "a machine runs its job once, and goes"
+            why = "a rented machine runs its job once, then ends"
             yield _finding(stack, (*where, key), who, key, why, "drop it; to run it again, launch it again")
 
 
@@ -166,10 +168,10 @@ def _waits(resource: Resource) -> tuple[str, str]:
     """Returns why a team's queue has no effect there, and what to do."""
     assert resource.remote is not None
     if resource.remote.cluster is None:
-        return "a machine of its own waits in no team's queue", "drop it"
+        return "jobs on rented machines do not queue with a team", "drop it"
     return (
-        "its cluster knows no teams of this one",
-        "drop it, and limit its jobs by quota of its cluster; or drop remote, and give the team clusters",
+        "its remote cluster does not have this cluster's teams",
+        "drop it and limit its jobs with quota of its cluster; or drop remote and give the team clusters",
     )
 
 

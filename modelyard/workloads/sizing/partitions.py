@@ -16,8 +16,9 @@ from modelyard.workloads.sizing.resources import Sized
 from modelyard.workloads.sizing.values import count
 
 _NEVER: Final[dict[PartitionMode, str]] = {
-    "mps": "The device plugin gives each of its pods an equal part of threads and memory for good, idle or not.",
-    "mig": "A slice is a part of the hardware; a pod has more only after a restart on a larger slice or a whole GPU.",
+    "mps": "With MPS each pod keeps an equal part of threads and memory, idle or not.",
+    "mig": "A MIG slice is a fixed part of the hardware; a pod gets more only after a restart on a larger slice "
+    "or a whole GPU.",
 }
 """Why a pod never gets more than its slice."""
 
@@ -28,15 +29,15 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     where: Path = ("resources", index)
     if resource.partition is None:
         if resource.slice is not None:
-            yield _unknown(stack, (*where, "slice"), resource, "has a slice and no partition", "name the partition")
+            yield _unknown(stack, (*where, "slice"), resource, "has a slice but no partition", "name the partition")
         if resource.grow and one.part is None:
             able = [partition.name for partition in able_to_grow(config, resource)]
             yield stack.finding(
                 "PAR012",
                 Severity.ERROR,
                 (*where, "grow"),
-                f"resource {resource.name} is to grow, and names no partition on which it could",
-                f"name one of them: {', '.join(able)}" if able else "add a partition of mode time-slicing, and name it",
+                f"resource {resource.name} has grow but no partition on which it could grow",
+                f"name one of them: {', '.join(able)}" if able else "add a partition of mode time-slicing, and set it",
             )
             return
     else:
@@ -58,9 +59,9 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
                 Severity.ERROR,
                 (*where, "grow"),
                 f"resource {resource.name} cannot grow on partition {partition.name}: {partition.mode} does not",
-                "take a partition of mode time-slicing, or drop grow",
-                detail=f"{_NEVER[partition.mode]} Time-slicing lets one pod use an idle GPU whole, and keeps none from "
-                "another's memory or faults.",
+                "use a partition of mode time-slicing, or drop grow",
+                detail=f"{_NEVER[partition.mode]} Time-slicing lets one pod use a whole idle GPU, but does not "
+                "isolate memory or faults of pods.",
             )
     if one.part is not None:
         yield from _number(stack, where, one, one.part)
@@ -70,7 +71,7 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
                 stack,
                 (*where, "partition"),
                 resource,
-                "is remote, and partitions are of this cluster's nodes",
+                "is remote, but partitions divide nodes of this cluster",
                 "drop partition",
             )
 
@@ -84,20 +85,18 @@ def _profile(
 ) -> Iterator[Finding]:
     """Checks that the partition has the slice, on the GPU that the resource wants."""
     if resource.slice is not None and partition.mode != "mig":
-        summary = f"has slice {resource.slice}, and partition {partition.name} is {partition.mode}"
+        summary = f"has slice {resource.slice}, but partition {partition.name} is of mode {partition.mode}"
         yield _unknown(stack, (*where, "slice"), resource, summary, "drop slice: only MIG has profiles")
     elif resource.slice is not None and resource.slice not in partition.layout:
-        summary = f"has slice {resource.slice}, which partition {partition.name} has not"
+        summary = f"has slice {resource.slice}, which partition {partition.name} does not have"
         remedy = instead(resource.slice, partition.layout, "slices")
         yield _unknown(stack, (*where, "slice"), resource, summary, remedy)
     elif part is None and len(slices(stack.config, partition)) > 1:
-        summary = f"does not say which slice of partition {partition.name} it has"
+        summary = f"does not set a slice of partition {partition.name}"
         yield _unknown(stack, (*where, "partition"), resource, summary, f"set slice: {' or '.join(partition.layout)}")
     gpu, wanted = partition_gpu(stack.config, partition), resolve(resource.gpu or "")
     if gpu is not None and wanted is not None and gpu != wanted:
-        summary = (
-            f"wants the GPU {resource.gpu}, and partition {partition.name} is of {gpu_name(stack.config, partition)}"
-        )
+        summary = f"has GPU {resource.gpu}, but partition {partition.name} divides {gpu_name(stack.config, partition)}"
         yield _unknown(stack, (*where, "gpu"), resource, summary, "drop gpu, or name another partition")
 
 
@@ -109,8 +108,8 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
             "PAR013",
             Severity.ERROR,
             (*where, "gpus"),
-            f"a pod of resource {one.resource.name} asks for no slice of partition {partition.name}, "
-            "and would be kept to its nodes all the same",
+            f"a pod of resource {one.resource.name} uses no slice of partition {partition.name} "
+            "but is bound to its nodes",
             "set gpus to 1, or drop partition",
         )
     if gpus < 2:
@@ -125,7 +124,7 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
         "set gpus to 1, and workers to more",
         detail="The pod would fail with UnexpectedAdmissionError."
         if shared
-        else "Slices are not added up: a process sees one MIG slice, and several shares of a GPU are no larger share.",
+        else "Slices do not add up: a process sees one MIG slice, and several shares of a GPU are not a larger share.",
     )
 
 
@@ -135,15 +134,15 @@ def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
     if not needed or have is None:
         return
     jobs = ", ".join(job.name for job, found in one.jobs if found.need.gpu_memory)
-    detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows every number"
+    detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows the calculation"
     words = f"the jobs of resource {one.resource.name} need {count(Fraction(needed, GB))} GB of GPU memory"
     if needed > have:
         yield stack.finding(
             "PAR014",
             Severity.ERROR,
             (*where, "slice" if one.resource.slice else "partition"),
-            f"{words}, and a slice of partition {partition.name} has {count(have / GB)}",
-            "take a larger slice, or whole GPUs",
+            f"{words}, but a slice of partition {partition.name} has {count(have / GB)}",
+            "use a larger slice, or whole GPUs",
             detail=detail,
         )
     elif partition.mode == "time-slicing" and needed * (partition.replicas or 1) > have:
@@ -152,6 +151,6 @@ def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
             Severity.WARNING,
             (*where, "partition"),
             f"{words}, and {partition.replicas} pods of partition {partition.name} share {count(have / GB)}",
-            "set fewer replicas, or let the pods take less; nothing stops one from taking all of it",
+            "set fewer replicas, or let the pods use less memory; time-slicing does not limit it",
             detail=detail,
         )

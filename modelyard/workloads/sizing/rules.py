@@ -23,7 +23,7 @@ _LONGEST = 63 - len("keda-hpa-")
 """Maximum length of a ScaledObject's name: KEDA puts this prefix before it, and uses the whole as a label."""
 _LONGEST_SERVICE = 63
 """Maximum length of a Service's name, which is a DNS label."""
-_ONLY_RUNS = "has only jobs with a command, each with pods of its own"
+_ONLY_RUNS = "has only jobs with a command, which run in separate pods"
 _SERVE = ("serving", "llm-serving")
 """Types whose pods answer requests: a pod that stops leaves its requests to the others."""
 
@@ -77,8 +77,8 @@ def _assigned(stack: Stack, index: int, job: Job, wanted: str, resources: Mappin
             "RES202",
             Severity.ERROR,
             ("jobs", index, "resource"),
-            f"job {job.name} is a {job.type} job, and resource {resource.name} is for {resource.type} jobs",
-            f"put it on {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
+            f"job {job.name} is of type {job.type}, but resource {resource.name} is for {resource.type} jobs",
+            f"use {' or '.join(fitting)}" if fitting else f"add a resource of type {job.type}",
         )
 
 
@@ -89,17 +89,17 @@ def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
             "RES205",
             Severity.ERROR,
             ("jobs", index),
-            f"job {job.name} needs {_gpus(own)}, and a job without a resource gets none",
-            f"add a resource of type {job.type} with gpus, and name it in the job",
+            f"job {job.name} needs {_gpus(own)}, but a job without a resource gets none",
+            f"add a resource of type {job.type} with gpus, and set it in the job",
         )
     size = own.size
     return stack.finding(
         "RES203",
         Severity.ADVICE,
         ("jobs", index),
-        f"job {job.name} names no resource and gets one of its own: "
+        f"job {job.name} has no resource, so it gets a separate one: "
         f"{size.workers} × {quantity.cpu(size.cpu)} cores, {quantity.memory(size.memory)}, no GPU",
-        f"add a resource of type {job.type}, and name it; jobs that share one cost less",
+        f"add a resource of type {job.type}, and set it in the job; sharing a resource costs less",
     )
 
 
@@ -111,38 +111,38 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     scaling = stack.config.autoscaling
     problems = {
         "most": (
-            f"may have {scale.most} pods at most, and has {one.size.workers} at least",
+            f"may have {scale.most} pods at most, but has at least {one.size.workers}",
             f"set most to {one.size.workers + 1} or more, or lower workers",
             scale.most < one.size.workers,
         ),
         "cpu": (
-            "has a GPU, and its CPU says little of its load",
-            "set query and each, such as the requests that run",
+            "uses a GPU, so CPU use does not show its load",
+            "set query and each, such as the number of running requests",
             bool(one.size.gpus) and scale.query is None and scale.cpu is None,
         ),
         "query": (
-            "is scaled by a query, and nobody says which server to ask",
+            "is scaled by a query, but no Prometheus server is set",
             "set autoscaling.prometheus: http://prometheus.monitoring.svc:9090",
             scale.query is not None and scaling.prometheus is None,
         ),
         "": (
             f"has a name with which its ScaledObject's, resource-{name}, is longer than KEDA takes",
-            f"give it a name of at most {_LONGEST - len('resource-')} letters",
+            f"use a name of at most {_LONGEST - len('resource-')} characters",
             len(f"resource-{name}") > _LONGEST,
         ),
         "each": (
-            "has no load for one pod to have",
+            "has a target load of 0 for each pod",
             "set each to more than 0",
             scale.each is not None and quantity.parse(scale.each) <= 0,
         ),
     }
     if one.resource.type not in _SERVE:
-        summary = f"is of type {one.resource.type}, and a pod that goes takes its work with it"
+        summary = f"is of type {one.resource.type}, whose pods lose their work when they are scaled down"
         problems = {"": (summary, f"drop scale; it is for {' and '.join(_SERVE)}", True)}
     elif one.resource.remote is not None:
-        problems = {"": ("is remote, and only pods of this cluster are scaled", "drop scale, or remote", True)}
+        problems = {"": ("is remote, but only pods in this cluster are scaled", "drop scale, or remote", True)}
     elif _only_runs(one):
-        problems = {"": (f"{_ONLY_RUNS}, which nobody scales", "drop scale, or the command of a job", True)}
+        problems = {"": (f"{_ONLY_RUNS}, which are not scaled", "drop scale, or the command of a job", True)}
     for key, (summary, remedy, wrong) in problems.items():
         if wrong:
             path = ("resources", index, "scale", key) if key and getattr(scale, key) is not None else None
@@ -161,15 +161,15 @@ def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     if one.resource.port is None:
         return
     if one.resource.remote is not None:
-        summary, remedy = "is remote, and no Service of this cluster leads there", "set port of remote instead"
+        summary, remedy = "is remote, so no Service of this cluster reaches it", "set port of remote instead"
     elif one.resource.type not in _SERVE:
-        summary = f"is of type {one.resource.type}, whose pods answer no requests"
+        summary = f"is of type {one.resource.type}, whose pods serve no requests"
         remedy = f"drop port; it is for {' and '.join(_SERVE)}"
     elif _only_runs(one):
-        summary, remedy = f"{_ONLY_RUNS}, which no Service finds", "drop port, or the command of a job"
+        summary, remedy = f"{_ONLY_RUNS}, without a Service", "drop port, or the command of a job"
     elif len(f"resource-{name}") > _LONGEST_SERVICE:
         summary = f"has a name with which its Service's, resource-{name}, is longer than Kubernetes takes"
-        remedy = f"give it a name of at most {_LONGEST_SERVICE - len('resource-')} letters"
+        remedy = f"use a name of at most {_LONGEST_SERVICE - len('resource-')} characters"
     else:
         return
     where = ("resources", index, "port")
@@ -184,8 +184,8 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "RES206",
             Severity.ADVICE,
             ("resources", index),
-            f"no job is on resource {name}",
-            "drop it, or name it in a job",
+            f"no job uses resource {name}",
+            "drop it, or use it in a job",
         )
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
@@ -195,26 +195,27 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         if key == "gpus" and (one.part is not None or not one.size.gpus):
             continue  # Slices are not added up; a separate finding reports a slice that is too small.
         given, wanted = getattr(one.resource, key), _written(key, needed)
-        remedy = f"set {key} to {wanted}, or keep it if you have measured less"
+        remedy = f"set {key} to {wanted}, or keep it if you have measured a lower need"
         if key == "gpus" and needed > MOST_GPUS:
             # Training divides its model among workers; a remote machine is one of them.
             divided = one.resource.type == "training" and one.resource.remote is None
-            others = "give it more workers" if divided else "take a smaller model"
+            others = "give it more workers" if divided else "use a smaller model"
             remedy = f"a machine has {MOST_GPUS} at most: use a GPU with more memory, or {others}"
         yield stack.finding(
             "RES204",
             Severity.WARNING,
             ("resources", index, key),
-            f"{key} of resource {name} is {given}, and its jobs are estimated to need {wanted}",
+            f"{key} of resource {name} is {given}, but its jobs need an estimated {wanted}",
             remedy,
-            detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows every number",
+            detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows the "
+            f"calculation",
         )
     if needs_gpus and not one.size.gpus:
         yield stack.finding(
             "RES205",
             Severity.ERROR,
             ("resources", index),
-            f"resource {name} has no GPU, and its jobs need {_gpus(one)}",
+            f"resource {name} has no GPU, but its jobs need {_gpus(one)}",
             "set gpus of the resource",
             detail=f"jobs: {on_gpus}",
         )
@@ -226,7 +227,7 @@ def _known_gpu(stack: Stack, index: int, resource: Resource) -> Iterator[Finding
             "RES208",
             Severity.ERROR,
             ("resources", index, "gpu"),
-            f"resource {resource.name} asks for the GPU {resource.gpu}, which is in no table",
+            f"resource {resource.name} has the unknown GPU {resource.gpu}",
             near_gpus(resource.gpu),
         )
 
@@ -243,7 +244,7 @@ def _refers(
             "RES210",
             Severity.ERROR,
             (section, index, key),
-            f"{section[:-1]} {one.name} names the {key} {name}, which is not defined",
+            f"{section[:-1]} {one.name} uses {key} {name}, which is not defined",
             instead(name, known, _PLURALS[key]),
         )
 
@@ -258,14 +259,14 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
         (
             "trials",
             job.trials is not None and job.engine != "job",
-            f"trials run as plain pods, and its engine is {job.engine}",
+            f"trials run as plain pods, but its engine is {job.engine}",
         ),
         ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
         ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),
         (
             "leastWorkers",
             job.least_workers is not None and job.trials is not None,
-            "each trial has one worker, and starts by itself",
+            "each trial has one worker and starts separately",
         ),
         (
             "leastWorkers",
@@ -273,7 +274,7 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
             f"its resource has {workers} workers",
         ),
         ("leastWorkers", job.least_workers is not None and free, "only a team's queue starts fewer workers"),
-        ("priority", job.priority is not None and free, "only a team's queue knows priorities"),
+        ("priority", job.priority is not None and free, "only a team's queue has priorities"),
         ("together", job.together is not None and free, "only a team's queue places workers together"),
     )
     for key, clash, why in clashes:
@@ -299,7 +300,7 @@ def _unread(stack: Stack, index: int, job: Job) -> Iterator[Finding]:
         "RES225",
         Severity.ADVICE,
         ("jobs", index, *keys[0].split(".")),
-        f"nothing reads {listed(keys, 'and')} of job {job.name}, which is {kind}",
+        f"job {job.name} ignores {listed(keys, 'and')}, because it is {kind}",
         f"drop {'it' if len(keys) == 1 else 'them'}, or correct the type: {kind} is sized {by}",
     )
 
@@ -312,8 +313,8 @@ def _idle(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "RES209",
             Severity.ADVICE,
             ("resources", index),
-            f"resource {one.resource.name} is sized and not deployed: it has no image",
-            "set image of the resource or of modelyard:runtime; or give its jobs a command to run once",
+            f"resource {one.resource.name} is sized but not deployed, because it has no image",
+            "set image of the resource or of modelyard:runtime, or give its jobs a command to run once",
             detail=f"jobs without a command: {', '.join(waiting)}",
         )
 

@@ -101,7 +101,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
     "copies": Source(
         "TensorFlow Serving documentation, architecture, availability preserving policy",
-        "a new version is loaded before the old one is let go",
+        "a new version is loaded before the old one is released",
         "https://www.tensorflow.org/tfx/serving/architecture",
     ),
     "training-pod": Source(

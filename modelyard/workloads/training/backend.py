@@ -182,7 +182,7 @@ class Backend(NamedTuple):
             return self.jobs(stack)
         if config.drain.prometheus is None:
             return NoJobSource(
-                f"drain.{self.name}.query is set, and drain.prometheus, the server that would answer it, is not",
+                f"drain.{self.name}.query needs drain.prometheus, which is not set",
                 "set drain.prometheus: http://prometheus.example.com:9090",
             )
         return Numbers(config.drain.prometheus, query, config.autoscaling.scrape_interval)

@@ -36,8 +36,8 @@ def _concurrency(stack: Stack) -> list[Finding]:
             "CEL001",
             Severity.ERROR,
             (_SECTION, "concurrency"),
-            f"{_SECTION}.concurrency is {concurrency}, a replica trains exactly one job at a time",
-            detail="As many jobs train at once as there are replicas: two in one pod would share its GPU.",
+            f"{_SECTION}.concurrency is {concurrency}, but a replica trains exactly one job at a time",
+            detail="Each replica trains one job: two jobs in one pod would share its GPU.",
             remedy=f"set {_SECTION}.concurrency to 1; {_SECTION}.replicas adds concurrent jobs",
             target=stack.config.targets.celery.deployment,
         )
@@ -53,8 +53,8 @@ def _job_limit(stack: Stack) -> list[Finding]:
             "CEL002",
             Severity.ERROR,
             (_SECTION, "jobLimit"),
-            f"{_SECTION}.jobLimit is {limit} s, training jobs run for at most {JOB_SECONDS} s (six hours)",
-            detail="The platform ends a training job after six hours, whatever the worker would allow.",
+            f"{_SECTION}.jobLimit is {limit} s, but training jobs run for at most {JOB_SECONDS} s (six hours)",
+            detail="The platform ends a training job after six hours, regardless of the worker's limit.",
             remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
             target=stack.config.targets.celery.deployment,
         )
@@ -65,12 +65,12 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
     celery = stack.config.celery
     path = (_SECTION, "consumerTimeout")
     detail = (
-        "RabbitMQ closes the channel of a consumer that leaves a delivery unacknowledged for longer: "
-        "the job goes back to the queue while it still trains, and trains twice."
+        "RabbitMQ closes the channel of a consumer that does not acknowledge a delivery in time: "
+        "the job returns to the queue while it still trains, and trains twice."
     )
     remedy = (
         f"raise consumer_timeout of the broker (or x-consumer-timeout of the queue {celery.queue}) to "
-        f"{celery.job_limit * 1000} ms or more, and state it: {'.'.join(path)}: {celery.job_limit} or more"
+        f"{celery.job_limit * 1000} ms or more, and set {'.'.join(path)}: {celery.job_limit} or more"
     )
     if celery.consumer_timeout is None:
         if celery.job_limit <= CONSUMER_TIMEOUT_SECONDS:
@@ -80,8 +80,8 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
                 "CEL005",
                 Severity.WARNING,
                 path,
-                f"{'.'.join(path)} is not stated, RabbitMQ's default of {CONSUMER_TIMEOUT_SECONDS // 60} minutes "
-                f"(since 3.8.17) is under the job limit of {celery.job_limit} s",
+                f"{'.'.join(path)} is not set, and RabbitMQ's default of {CONSUMER_TIMEOUT_SECONDS // 60} minutes "
+                f"(since 3.8.17) is shorter than the job limit of {celery.job_limit} s",
                 detail=detail,
                 remedy=remedy,
                 target=stack.config.targets.celery.deployment,
@@ -94,7 +94,7 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
             "CEL004",
             Severity.ERROR,
             path,
-            f"{'.'.join(path)} is {celery.consumer_timeout} s, a training job may run for {celery.job_limit} s",
+            f"{'.'.join(path)} is {celery.consumer_timeout} s, but a training job may run for {celery.job_limit} s",
             detail=detail,
             remedy=remedy,
             target=stack.config.targets.celery.deployment,
@@ -110,9 +110,10 @@ def _allocation(stack: Stack) -> list[Finding]:
                 "CEL006",
                 Severity.ERROR,
                 ("gpu", "allocation"),
-                "gpu.allocation partial belongs to Ray, a Celery replica trains one job on a whole GPU",
-                detail="Two jobs a GPU are what such a stack counts on; on Celery half of them would wait.",
-                remedy=f"set gpu.allocation to single and {_SECTION}.replicas to the jobs at once, or training to ray",
+                "gpu.allocation partial needs Ray: a Celery replica trains one job on a whole GPU",
+                detail="The stack expects two jobs per GPU; on Celery half of them would wait.",
+                remedy=f"set gpu.allocation to single and {_SECTION}.replicas to the number of concurrent jobs, "
+                f"or training to ray",
                 target=target,
             )
         ]
@@ -122,9 +123,9 @@ def _allocation(stack: Stack) -> list[Finding]:
                 "CEL006",
                 Severity.WARNING,
                 ("gpu", "allocation"),
-                "gpu.allocation multi_gpu belongs to Ray, a Celery replica trains its job on one GPU",
-                detail="Jobs run, but longer, and a model that needs the memory of several GPUs does not fit.",
-                remedy="nothing, if that is enough; otherwise set training to ray",
+                "gpu.allocation multi_gpu needs Ray: a Celery replica trains its job on one GPU",
+                detail="Jobs take longer, and a model that needs the memory of several GPUs does not fit.",
+                remedy="nothing to do if one GPU is enough; otherwise set training to ray",
                 target=target,
             )
         ]
@@ -140,8 +141,8 @@ def _idle_gpus(stack: Stack, pods: PodSizes) -> list[Finding]:
             "CEL007",
             Severity.WARNING,
             (_SECTION, "gpus"),
-            f"a Celery replica has {gpus} GPUs, its job uses one and leaves {gpus - CELERY_GPUS} idle",
-            detail="Each Celery replica trains one job at a time, and jobs over several GPUs belong to Ray.",
+            f"a Celery replica has {gpus} GPUs, but its job uses one and leaves {gpus - CELERY_GPUS} idle",
+            detail="Each Celery replica trains one job at a time, and jobs on several GPUs need Ray.",
             remedy=f"give it one GPU and raise {_SECTION}.replicas, or set training to ray",
             target=pods.deployment,
         )
@@ -153,7 +154,7 @@ def _jobs(stack: Stack) -> Source:
     if config.drain.celery.management is not None:
         return Broker(config.drain.celery.management, config.drain.celery.virtual_host, config.celery.queue)
     return NoJobSource(
-        "drain.celery names neither the broker's management API nor a query",
+        "drain.celery sets neither management (the broker's management API) nor query",
         "set drain.celery.management: http://broker.example.com:15672",
     )
 

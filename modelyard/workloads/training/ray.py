@@ -64,8 +64,8 @@ def head_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
                 "RAY001",
                 Severity.ERROR,
                 (_HEAD, "replicas"),
-                f"{_HEAD}.replicas is {pods.replicas}, a Ray cluster has exactly one head",
-                detail="The head runs the cluster's singletons: two heads are two clusters, none is no cluster.",
+                f"{_HEAD}.replicas is {pods.replicas}, but a Ray cluster has exactly one head",
+                detail="The head runs the cluster's control services: two heads would be two clusters.",
                 remedy=f"set {_HEAD}.replicas to 1 or drop it; {_WORKER}.replicas adds workers",
                 target=target,
             )
@@ -76,9 +76,9 @@ def head_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
                 "RAY004",
                 Severity.ERROR,
                 (_HEAD, "gpu"),
-                f"{_HEAD}.gpu is {pods.gpus}, the head runs on a CPU node",
-                detail="The head runs no tasks of its own: the GPU would be held and never used.",
-                remedy=f"drop {_HEAD}.gpu; gpu.perWorker gives GPUs to the workers",
+                f"{_HEAD}.gpu is {pods.gpus}, but the head runs on a CPU node",
+                detail="The head runs no tasks: the GPU would stay unused.",
+                remedy=f"drop {_HEAD}.gpu; set GPUs of the workers with gpu.perWorker",
                 target=target,
             )
         )
@@ -121,7 +121,7 @@ def _allocation(stack: Stack, pods: PodSizes) -> list[Finding]:
             "RAY007",
             Severity.ERROR,
             ("gpu", "allocation"),
-            f"gpu.allocation multi_gpu needs two GPUs a worker, gpu.perWorker is {pods.gpus}",
+            f"gpu.allocation multi_gpu needs at least two GPUs per worker, but gpu.perWorker is {pods.gpus}",
             detail="A multi-GPU job takes all GPUs of one worker.",
             remedy="set gpu.perWorker to 2 or more, or gpu.allocation to single",
             target=pods.deployment,
@@ -144,7 +144,7 @@ def _interconnect(stack: Stack) -> list[Finding]:
                 "GPU008",
                 Severity.WARNING if default else Severity.ADVICE,
                 ("gpu", "model"),
-                f"{wanted.per_worker} GPUs a worker without NVLink: {gpu.short} has none{mark}",
+                f"{wanted.per_worker} GPUs per worker without NVLink: {gpu.short} has none{mark}",
                 detail=detail,
                 remedy="choose a GPU with NVLink for multi-GPU training, or workers of one GPU (gpu.perWorker: 1)",
             )
