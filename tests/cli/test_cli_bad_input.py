@@ -52,7 +52,7 @@ def test_cpu_under_gpus(project: Any, refused: Any) -> None:
     project.edit(("model: A100", "model: A100"), ("cpu: 32", "cpu: 3"), stack="staging")
     result = refused("check", "staging", code=1)
     assert result.errors == ["RES002"]
-    assert "rayWorker.cpu is 3, at least 4 cores are needed" in result.words
+    assert "rayWorker.cpu is 3, but at least 4 cores are needed" in result.words
     assert "stacks/Pulumi.staging.yaml:24:5" in result.text
 
 
@@ -174,13 +174,13 @@ def test_the_advice_for_a_tampered_release_brings_it_back(project: Any, run: Any
             "{{ '%999999999d' % 1 }}",
             "PAT006",
             0,
-            "makes more than 16,777,216 characters, printed or not, or 1,048,576 at once",
+            "produces more than 16,777,216 characters, printed or not, or 1,048,576 at once",
         ),
         (
             "{{ 'x' * 9999999999 }}",
             "PAT006",
             0,
-            "makes more than 16,777,216 characters, printed or not, or 1,048,576 at once",
+            "produces more than 16,777,216 characters, printed or not, or 1,048,576 at once",
         ),
         ("spec: [\n", "PAT007", 2, "does not render to YAML"),
         ("spec: {replicas: 1}\n", "PAT007", 1, "has no `# target: NAME` line"),
@@ -305,5 +305,5 @@ def test_a_recorded_object_that_is_none_of_its_kind(
 def test_a_missing_stack(refused: Any) -> None:
     result = refused("plan", "stagin", code=2)
     assert result.words == (
-        "error: there is no stack 'stagin' → did you mean staging? The stacks are dev, prod, staging."
+        "error: unknown stack 'stagin' → did you mean staging? The stacks are dev, prod, staging."
     )

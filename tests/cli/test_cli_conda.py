@@ -209,7 +209,7 @@ def test_a_channel_that_does_not_answer_is_told(conda: Any, channel: Channel, re
     conda.edit((channel.url, "http://127.0.0.1:9/none"))
     words = refused("environment", "lock", "dev", "tabular", code=3).words
     assert "127.0.0.1:9/none" in words
-    assert words.endswith("→ make the channel reachable from this machine, or name a mirror")
+    assert words.endswith("→ make the channel reachable from this machine, or use a mirror")
 
 
 def test_without_py_rattler_the_command_that_installs_it_is_told(

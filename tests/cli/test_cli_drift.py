@@ -85,7 +85,7 @@ def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def never(stack: str) -> NothingAppliedError:
-    return NothingAppliedError(f"nothing was ever applied for {stack} in this state", "check PULUMI_BACKEND_URL")
+    return NothingAppliedError(f"this state has no stack {stack}", "check PULUMI_BACKEND_URL")
 
 
 def test_nothing_has_drifted(world: World, run: Run) -> None:
@@ -103,7 +103,7 @@ def test_a_change_is_told_with_the_field_the_values_who_and_when(world: World, r
         f"~ {SERVICE}\n"
         f"  kubectl-edit (Update) at {LATER}:\n"
         "    replicas  2 → 7\n"
-        "→ modelyard apply dev sets it back; modelyard plan dev --live shows what that changes\n"
+        "→ modelyard plan dev --live shows what an apply changes; modelyard apply dev restores it\n"
     )
 
 
@@ -111,8 +111,8 @@ def test_what_is_gone_is_told_with_what_to_do_first(world: World, run: Run) -> N
     world.drop("dev", HEAD)
     result = run("drift", "dev")
     assert result.code == 1
-    assert f"- {HEAD}\n  the whole object is gone\n" in result.out
-    assert f"→ install {HEAD} again first: the stack patches it only" in result.out
+    assert f"- {HEAD}\n  the whole object is deleted\n" in result.out
+    assert f"→ install {HEAD} again first: the stack only patches it" in result.out
 
 
 def test_a_field_that_is_gone_is_nobodys(world: World, run: Run) -> None:
@@ -122,7 +122,7 @@ def test_a_field_that_is_gone_is_nobodys(world: World, run: Run) -> None:
     world.edit("dev", SERVICE, template=template)
     result = run("drift", "dev")
     assert result.code == 1
-    assert "taken away; the API server does not note by whom:\n    " in result.out
+    assert "removed; the API server does not record by whom:\n    " in result.out
     assert "cpu limit - 4" in result.out
 
 
@@ -141,7 +141,7 @@ def test_a_stack_that_was_never_applied_is_more_likely_the_wrong_state(
     world.applied["dev"] = never("dev")
     result = run("drift", *words)
     assert result.code == 3
-    assert "nothing was ever applied for dev in this state" in result.words
+    assert "this state has no stack dev" in result.words
     assert "check PULUMI_BACKEND_URL" in result.words
 
 
@@ -149,7 +149,7 @@ def test_among_all_stacks_one_may_not_be_applied_yet(world: World, run: Run) -> 
     world.applied["prod"] = never("prod")
     result = run("drift", "--all")
     assert (result.code, result.out.count("as it was applied")) == (0, 2)
-    assert "prod: nothing was ever applied for prod in this state" in result.out
+    assert "prod: this state has no stack prod" in result.out
     world.applied |= {name: never(name) for name in STACKS}
     assert run("drift", "--all").code == 3
 
@@ -157,7 +157,7 @@ def test_among_all_stacks_one_may_not_be_applied_yet(world: World, run: Run) -> 
 def test_a_stack_that_was_destroyed_has_nothing_to_compare(world: World, run: Run) -> None:
     world.applied["dev"] = AppliedStack(None, ())
     result = run("drift", "dev")
-    assert (result.code, result.out) == (0, "dev: nothing is applied\n")
+    assert (result.code, result.out) == (0, "dev: the stack was never applied\n")
 
 
 @pytest.mark.parametrize("error", [EngineError("the engine is ill", "heal it"), ClusterError("no cluster", "heal it")])
@@ -188,7 +188,7 @@ def test_an_apply_that_did_not_end_is_told(world: World, run: Run) -> None:
     world.applied["dev"] = applied._replace(targets=(first._replace(finished=False), *rest))
     result = run("drift", "dev")
     assert result.code == 1
-    assert f"~ {first.key.name}\n  its last apply did not come to its end\n" in result.out
+    assert f"~ {first.key.name}\n  its last apply did not finish\n" in result.out
 
 
 def test_the_document_has_the_published_form(world: World, run: Run, valid: Callable[..., list[str]]) -> None:
@@ -234,7 +234,7 @@ def test_without_an_engine_there_is_nothing_to_compare_with(
 
 
 def test_bad_input_comes_before_any_engine(project: Project, refused: Run) -> None:
-    assert "no stack was named" in refused("drift", code=2).err
-    assert "there is no stack 'nope'" in refused("drift", "nope", code=2).err
+    assert "no stack was given" in refused("drift", code=2).err
+    assert "unknown stack 'nope'" in refused("drift", "nope", code=2).err
     project.edit(("model: A10", "modle: A10"))
     assert "dev cannot be read" in refused("drift", "--all", code=2).err

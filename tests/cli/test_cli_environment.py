@@ -161,7 +161,7 @@ def test_a_python_that_is_not_here(environments: Any, wheels: Path, run: Any, re
         (("environment", "build", "dev", "tabula"), 2, "did you mean tabular?"),
         (("environment", "build", "dev", "tabular", "--team", "vison"), 2, "did you mean vision?"),
         (("environment", "build", "dev", "tabular"), 1, "modelyard environment lock dev tabular"),
-        (("environment", "list", "nope"), 2, "there is no stack 'nope'"),
+        (("environment", "list", "nope"), 2, "unknown stack 'nope'"),
         (("job", "submit", "dev", "train"), 1, "modelyard environment lock dev tabular"),
     ],
 )

@@ -81,7 +81,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
     [
         ((), "no verb given"),
         (("pln",), "did you mean modelyard plan?"),
-        (("plan",), "no stack was named → name one of dev, prod, staging, or give --all"),
+        (("plan",), "no stack was given → name one of dev, prod, staging, or give --all"),
         (("plan", "dev", "--all"), "both --all and names of stacks were given"),
         (("plan", "dev", "--bogus"), "unrecognized arguments: --bogus → see modelyard plan --help"),
         (("plan", "dev", "prod", "--out", "x"), "--out saves the whole plan of one stack"),
@@ -91,16 +91,16 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas, status.replicas or"),
         (("blame", "dev", "ray-head", "spec["), "'spec[' is not a field path"),
         (("blame", "dev", "ray-head", "cpu"), "'cpu' names 2 fields → give more of the path"),
-        (("gpus", "a11"), "there is no GPU 'a11' in the table"),
+        (("gpus", "a11"), "unknown GPU 'a11'"),
         (("gpus", "--cuda", "new"), "give a version such as 11.7 or 12.4"),
-        (("patches", "ray-workers"), "there is no patch 'ray-workers' → did you mean ray-worker"),
-        (("explain", "GPU999"), "there is no finding code 'GPU999' → did you mean GPU0"),
+        (("patches", "ray-workers"), "unknown patch 'ray-workers' → did you mean ray-worker"),
+        (("explain", "GPU999"), "unknown finding code 'GPU999' → did you mean GPU0"),
         (("schema", "plans"), "invalid choice: 'plans'"),
         (("completion", "fish"), "invalid choice: 'fish'"),
-        (("show", "nope"), "there is neither a stack nor a file 'nope'"),
+        (("show", "nope"), "neither a stack nor a file is named 'nope'"),
         (("apply",), "give either a stack or --plan FILE"),
         (("apply", "dev", "--plan", "x"), "give either a stack or --plan FILE"),
-        (("apply", "--plan", "nope.json"), "nope.json cannot be used: there is no such file"),
+        (("apply", "--plan", "nope.json"), "nope.json cannot be used: the file does not exist"),
     ],
 )
 def test_wrong_usage_is_told_in_one_message_with_the_next_step(refused: Any, words: tuple[str, ...], said: str) -> None:
@@ -116,7 +116,7 @@ def test_json_errors_are_a_document_on_standard_output(run: Any) -> None:
     document = json.loads(result.out)
     assert result.code == 2
     assert result.err == ""
-    assert document["error"]["summary"] == "there is no stack 'stagin'"
+    assert document["error"]["summary"] == "unknown stack 'stagin'"
 
 
 def test_no_kubeconfig(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def server(no_cluster: Path) -> Iterator[dict[str, Any]]:
     [
         (401, {"kind": "Status", "code": 401}, "does not accept these credentials; they may have expired → log in"),
         (403, {"kind": "Status", "code": 403, "message": "no list"}, "credentials may not read namespaces: no list"),
-        (500, {"kind": "Status", "code": 500, "message": "etcd"}, "the API server refused to show namespaces: etcd"),
+        (500, {"kind": "Status", "code": 500, "message": "etcd"}, "the API server did not return namespaces: etcd"),
         (200, {"hello": "world"}, "is no API server of Kubernetes"),
     ],
 )
@@ -227,7 +227,7 @@ def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr("sys.stdin", terminal)
     result = refused("destroy", "dev", code=2)
     assert "every field to the value and the owners that it had before" in result.words
-    assert "nothing was changed → answer yes, or give --yes where nobody can answer" in result.words
+    assert "nothing was changed → answer yes, or give --yes in scripts" in result.words
 
 
 def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pyt
     monkeypatch.setattr("sys.stdin", terminal)
     result = refused("destroy", "dev", code=2)
     assert "Those jobs are lost." in result.words
-    assert "nothing was changed → let the jobs end, or answer yes" in result.words
+    assert "nothing was changed → wait until the jobs end, or answer yes" in result.words
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_stream_that_is_closed_from_the_start(project: Any, cli: Any) -> None:
         )
         return done.returncode, done.stdout, done.stderr
 
-    said = "error: standard output is closed\n→ send it to /dev/null if nobody reads it\n"
+    said = "error: standard output is closed\n→ redirect it to /dev/null if you do not need it\n"
     assert shell("plan dev >&-") == (2, "", said)
     assert shell("plan dve 2>&-") == (2, "", "")
     assert shell("gpus >&- 2>&-") == (2, "", "")

@@ -180,7 +180,7 @@ def test_a_layout_that_is_not_known_is_left_and_no_error(project: Project, run: 
     project.stack_file().write_text("config:\n  ? a:b\n  : 1\n")
     result = run("fmt", "--check", "stacks/Pulumi.dev.yaml")
     assert result.code == 0
-    assert result.err == "stacks/Pulumi.dev.yaml:2 is left as it is: something stands between a key and its value\n"
+    assert result.err == "stacks/Pulumi.dev.yaml:2 is not changed: something is between a key and its value\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
@@ -208,7 +208,7 @@ def test_a_link_is_left_and_a_file_of_the_project_behind_it_counts(
     assert link.is_symlink()
     assert (file.read_bytes() != before) == formatted
     if not formatted:
-        assert done.err == "stacks/Pulumi.dev.yaml is left as it is: it is a symbolic link\n"
+        assert done.err == "stacks/Pulumi.dev.yaml is not changed: it is a symbolic link\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0 or os.name != "posix", reason="nothing is closed to root")

@@ -109,12 +109,12 @@ def test_files_have_no_colours(project: Project, run: Run) -> None:
     ("words", "said"),
     [
         (("--format", "sarif", "--json"), "both --json and --format sarif were given"),
-        (("--output", "report"), "nothing says the format of report"),
-        (("--output", "a.sarif", "--output", "report", "--format", "junit"), "nothing says the format of report"),
-        (("--format", "github", "--output", "report"), "nothing says the format of report"),
+        (("--output", "report"), "the format of report is unknown"),
+        (("--output", "a.sarif", "--output", "report", "--format", "junit"), "the format of report is unknown"),
+        (("--format", "github", "--output", "report"), "the format of report is unknown"),
         (("--format", "yaml"), "invalid choice: 'yaml'"),
         (("--output", "stacks/Pulumi.dev.yaml/a.sarif"), "is among the files that the project is made of"),
-        (("--output", "."), "nothing says the format of ."),
+        (("--output", "."), "the format of . is unknown"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(refused: Run, words: tuple[str, ...], said: str) -> None:

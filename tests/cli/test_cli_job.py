@@ -30,14 +30,14 @@ def jobs(project: Any) -> Any:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("dev", "clicks"), 1, "has no command, so there is nothing to run once"),
+        (("dev", "clicks"), 1, "has no command, so it has nothing to run once"),
         (("dev", "trian"), 2, "dev has no job 'trian' → did you mean train?"),
         (("dev", "xyz"), 2, "→ the jobs with a command are train"),
         (("dev", "x.txt"), 2, "'x.txt' is neither a notebook nor the name of a job → only jobs of the stack, by their"),
         (("x.txt",), 2, "notebooks (.ipynb) can be submitted"),
         (("dev", "jobs/train"), 2, "'jobs/train' is neither a notebook nor the name of a job"),
-        (("nope", "train"), 2, "there is no stack 'nope'"),
-        (("train",), 2, "no stack was named"),
+        (("nope", "train"), 2, "unknown stack 'nope'"),
+        (("train",), 2, "no stack was given"),
         (("dev", "train"), 3, "kubeconfig"),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_check_tells_of_a_job_without_an_image_on_its_line(project: Any, run: 
     found = json.loads(run("check", "dev", "--json").out)["findings"]
     about = [(one["severity"], one["summary"], one["line"]) for one in found if one["code"] == "RES214"]
     where = project.stack_file().read_text().splitlines().index(f"  {line}") + 1
-    assert about == [("advice", "job nightly has no image to run in, so nobody can submit it", where)]
+    assert about == [("advice", "job nightly has no image, so it cannot be submitted", where)]
     project.add("modelyard:runtime: {image: 'registry.example/jobs:1'}\n")
     assert "RES214" not in run("check", "dev", "--json").out
 

@@ -47,25 +47,25 @@ def submit(refused: Any, file: Path, *words: str, code: int = 2) -> str:
 def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
     notebook.write_text("[]")
     said = submit(refused, notebook, "--stack", "dev", "--flavor", "a11", "--team", "visoin", "-p", "x")
-    for words in ("it has no nbformat", "there is no flavor a11", "there is no team visoin", "'x' is no parameter"):
+    for words in ("it has no nbformat", "unknown flavor a11", "unknown team visoin", "'x' is not a parameter"):
         assert words in said
-    assert "4 things keep it from being submitted - " in said
-    assert "- there is no team visoin → did you mean vision? - there is no flavor" in said
+    assert "4 problems prevent the submission - " in said
+    assert "- unknown team visoin → did you mean vision? - there is no flavor" in said
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "no stack was named"),
+        ((), "no stack was given"),
         (("--stack", "dve"), "did you mean dev?"),
-        (("--stack", "dev"), "the stack has several flavors and none was named"),
+        (("--stack", "dev"), "the stack has several flavors; name one"),
         (("--stack", "dev", "--device", "A40"), "nothing is of the GPU A40 → there is a10 (A10), a30 (A30)"),
-        (("--stack", "dev", "--device", "A300"), "A300 is not the name of one GPU"),
+        (("--stack", "dev", "--device", "A300"), "A300 does not name exactly one GPU"),
         (("--stack", "dev", "--flavor", "a10", "--allocation", "partial"), "partial is half a GPU"),
         (("--stack", "dev", "--flavor", "a10", "--allocation", "multi_gpu"), "multi_gpu takes gpu.perWorker GPUs"),
         (("--stack", "dev", "--flavor", "a10", "--allocation", "half"), "invalid choice"),
         (("--stack", "dev", "--flavor", "a10", "-p", "a=1"), "has no cell tagged parameters"),
-        (("--stack", "dev", "--flavor", "a10", "--priority", "high"), "there is no priority high"),
+        (("--stack", "dev", "--flavor", "a10", "--priority", "high"), "unknown priority high"),
     ],
 )
 def test_bad_input(notebook: Path, refused: Any, words: tuple[str, ...], said: str) -> None:
@@ -137,7 +137,7 @@ def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
 
 def test_nothing_to_choose_from(run: Any, refused: Any) -> None:
     assert "dev no notebooks.image: nothing runs" in run("job", "choices", "dev").words
-    assert "no stack was named" in refused("job", "choices", code=2).words
+    assert "no stack was given" in refused("job", "choices", code=2).words
 
 
 def test_notebooks_may_run_in_an_environments_image(project: Any, run: Any) -> None:
@@ -182,7 +182,7 @@ def test_slices_can_be_chosen_where_a_partition_divides_the_nodes(notebook: Path
         ("{image: a/b:1, login: l, project: ../platform, users: [{name: ada}]}", ("servers.project",)),
         (
             "{image: a/b:1, login: l, users: [{name: ada}, {name: ada}, {name: bob, team: visoin}]}",
-            ("RES222 notebooks.servers has ada twice", "RES210 notebook server bob names the team visoin"),
+            ("RES222 notebooks.servers lists ada twice", "RES210 notebook server bob names the team visoin"),
         ),
     ],
 )

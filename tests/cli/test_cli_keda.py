@@ -21,7 +21,7 @@ def test_the_plan_has_an_object_for_each_side(keda: Any, run: Any) -> None:
     for name in ("ray", "celery"):
         assert f"+ ScaledObject {name}-training  keda-{name}@v1\n" in result.out
     assert "KEDA may start up to 2 pods of deployment-ray-model-training-worker" in result.words
-    assert "KEDA keeps deployment-model-training-tasks-gpu asleep" in result.words
+    assert "KEDA keeps deployment-model-training-tasks-gpu at 0 pods" in result.words
 
 
 def test_they_are_files_of_a_kustomization(keda: Any, run: Any) -> None:
@@ -61,7 +61,7 @@ def test_a_password_in_an_address_is_refused_and_not_printed(keda: Any, run: Any
     keda.edit((SERVER, "http://ada:hunter2@prometheus:9090"))
     result = run("plan", "dev")
     assert result.code == 2
-    assert "autoscaling.prometheus has a user or a password in it" in result.words
+    assert "autoscaling.prometheus contains a user or a password" in result.words
     assert "TriggerAuthentication" in result.words
     assert "hunter2" not in result.out + result.err
 

@@ -11,7 +11,7 @@ def test_nothing_is_held_before_the_first_apply(run: Any) -> None:
     result = run("ledger", "--all")
     assert result.code == 0
     assert result.out.splitlines() == [
-        f"{name}: nothing is held on the recorded platform" for name in ("dev", "prod", "staging")
+        f"{name}: no fields are patched on the recorded platform" for name in ("dev", "prod", "staging")
     ]
 
 
@@ -21,7 +21,7 @@ def test_an_applied_stack_says_what_goes_back_to_whom(run: Any, applied: Callabl
     assert result.code == 0
     assert result.out.startswith("dev: ")
     assert "goes back to kubectl-client-side-apply (Update):" in result.out
-    assert "was not there; goes away:" in result.out
+    assert "did not exist; is removed:" in result.out
     assert "replicas 1 → 2" in result.words
 
 
@@ -50,6 +50,6 @@ def test_a_ledger_that_cannot_be_read_is_told(project: Any, run: Any, applied: C
 
 
 def test_stacks_that_cannot_be_read_end_the_run(project: Any, refused: Any) -> None:
-    assert "there is no stack 'nope'" in refused("ledger", "nope", code=2).words
+    assert "unknown stack 'nope'" in refused("ledger", "nope", code=2).words
     (project.root / "stacks/recorded/dev/cluster.json").unlink()
     assert "dev has no recorded platform" in refused("ledger", "dev", code=2).words

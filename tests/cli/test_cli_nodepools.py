@@ -55,7 +55,7 @@ def test_what_would_never_get_a_node_stops_an_apply(pool: Any, run: Any) -> None
     pool.edit(("gpu: L40S", "gpu: A30"))
     result = run("plan", "dev")
     assert (result.code, result.errors) == (1, ["QUE020"])
-    assert "aws rents no machine with whole A30 in us-east-1" in result.words
+    assert "aws offers no machine with a whole A30 in us-east-1" in result.words
 
 
 def test_a_gpu_that_the_platform_cannot_use_stops_an_apply_before_it_is_rented(pool: Any, run: Any) -> None:

@@ -25,8 +25,8 @@ def test_the_plan_has_their_configurations_and_says_what_they_keep_apart(divided
     assert result.code == 0, result.err
     for name in ("gpu-partitions-device-plugin", "gpu-partitions-mig"):
         assert f"+ ConfigMap {name}  gpu-partitions@v1  new" in result.out
-    assert "partition small, mig: each slice has memory, compute and faults of its own" in result.words
-    assert "partition shared, time-slicing: no pod is kept from another's memory, time or faults" in result.words
+    assert "partition small, mig: slices are isolated in memory, compute and faults" in result.words
+    assert "partition shared, time-slicing: pods are not isolated in memory, time or faults" in result.words
     assert "kubectl label node NODE nvidia.com/device-plugin.config=small nvidia.com/mig.config=small" in result.words
 
 
@@ -84,7 +84,7 @@ def test_size_counts_with_the_memory_of_the_slice(divided: Any, run: Any) -> Non
 modelyard:jobs: [{name: talk, type: llm-serving, resource: chat, model: {parameters: 7G}}]"""
     )
     result = run("size", "dev", "chat")
-    assert "1 one slice, as it names no number; nvidia.com/mig-1g.10gb of partition small" in result.words
+    assert "1 one slice, because it sets no number; nvidia.com/mig-1g.10gb of partition small" in result.words
     assert json.loads(run("size", "dev", "chat", "--json").out)["resources"][0]["slice"] == "nvidia.com/mig-1g.10gb"
     assert "GPU memory ÷ 10 GB of the 1g.10gb slice of the A100 80GB" in result.words
     assert "PAR014" in run("check", "dev").errors

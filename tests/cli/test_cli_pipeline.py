@@ -93,7 +93,7 @@ def test_a_stage_that_there_is_not(pipelines: Any, run: Any, monkeypatch: pytest
 
 def test_without_pipelines_there_is_nothing_to_show(project: Any, run: Any) -> None:
     shown = run("pipeline", "show", "dev")
-    assert (shown.code, shown.out) == (0, "dev has no pipelines: modelyard:pipelines lists them\n")
+    assert (shown.code, shown.out) == (0, "dev has no pipelines; add them under modelyard:pipelines\n")
     assert run("pipeline", "show", "dev", "--json").code == 2
 
 

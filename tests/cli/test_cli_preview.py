@@ -111,7 +111,7 @@ def test_a_file_whose_form_nobody_can_tell(repository: Any, run: Any, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "said", "remedy"),
     [
-        (("--limit", "3999"), "--limit 3999 is too little: the summary may need 4000 characters", "at least 4000"),
+        (("--limit", "3999"), "--limit 3999 is too small: the summary may need 4000 characters", "at least 4000"),
         (("--limit", "0"), "--limit 0 is too little", "at least 4000"),
         (("--limit", "4000", "--report-url", "https://ci.example.com"), "may need 4022", "a shorter --report-url"),
         (
@@ -119,9 +119,9 @@ def test_a_file_whose_form_nobody_can_tell(repository: Any, run: Any, tmp_path: 
             "the default is too little",
             "a shorter --report-url",
         ),
-        (("--report-url", "javascript:alert(1)"), "'javascript:alert(1)' is no web address", "https://"),
-        (("--report-url", "//ci.example.com"), "is no web address", "https://"),
-        (("--report-url", "http://["), "is no web address", "https://"),
+        (("--report-url", "javascript:alert(1)"), "'javascript:alert(1)' is not a web address", "https://"),
+        (("--report-url", "//ci.example.com"), "is not a web address", "https://"),
+        (("--report-url", "http://["), "is not a web address", "https://"),
     ],
 )
 def test_a_comment_that_cannot_be_made_as_asked(repository: Any, run: Any, words: Any, said: str, remedy: str) -> None:
@@ -153,7 +153,7 @@ def test_a_stack_file_that_goes_is_a_warning_and_stops_nothing(repository: Any, 
 def test_a_base_that_is_not_there(repository: Any, run: Any) -> None:
     result = run("preview", "--base", "nowhere")
     assert result.code == 2
-    assert "there is no commit 'nowhere' in this repository" in result.err
+    assert "this repository has no commit 'nowhere'" in result.err
     assert "fetch-depth: 0" in result.err
 
 
@@ -198,7 +198,7 @@ def test_a_promotion_for_machines(project: Any, run: Any) -> None:
     ("words", "said"),
     [
         (("promote", "dev", "dev"), "dev is both source and target"),
-        (("promote", "dev", "nope"), "there is no stack 'nope'"),
+        (("promote", "dev", "nope"), "unknown stack 'nope'"),
         (("promote", "dev", "prod", "--take", "gpu.modle"), "did you mean gpu.model"),
         (("plan", "dev", "--matrix"), "--matrix compares stacks"),
     ],
@@ -276,7 +276,7 @@ def test_a_promotion_with_nothing_to_take_says_what_stays(project: Any, run: Any
     project.add("modelyard:policy: {rules: {POL105: {level: disabled}}}")
     result = run("promote", "dev", "staging")
     assert result.code == 0
-    assert "staging is up to dev in what a promotion takes: nothing to take; " in result.words
+    assert "staging already has every setting that a promotion takes from dev; " in result.words
     assert "waivers.RES102 (none) dev has until 2036-01-01: quiet hours (Ada)" in result.words
     assert "policy.POL105 (none) dev has disabled" in result.words
     assert "decisions about one environment" in result.words

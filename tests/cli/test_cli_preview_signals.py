@@ -93,7 +93,7 @@ def test_a_signal_leaves_nothing_of_the_other_commit(
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (code, "")
-    assert err == f"error: {name}: preview was stopped; nothing is left of the other commit\n"
+    assert err == f"error: {name}: preview was stopped; its temporary files were removed\n"
     assert git(project.root, "worktree", "list").count("\n") == 1
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -103,6 +103,6 @@ def test_a_signal_to_every_process_of_many_leaves_nothing_either(project: Any, c
     os.killpg(child.pid, signal.SIGTERM)
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (143, "")
-    assert err == "error: SIGTERM: preview was stopped; nothing is left of the other commit\n"
+    assert err == "error: SIGTERM: preview was stopped; its temporary files were removed\n"
     assert git(project.root, "worktree", "list").count("\n") == 1
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -33,7 +33,7 @@ def test_check_is_for_ci(project: Any, run: Any) -> None:
 
 def test_a_platform_without_faults_checks_clean(applied: Any, run: Any) -> None:
     applied("dev")
-    assert run("check", "dev").out == "1 stack checked: nothing is wrong\n"
+    assert run("check", "dev").out == "1 stack checked: no findings\n"
 
 
 def test_diff_is_unified_and_by_target(run: Any) -> None:
@@ -74,7 +74,7 @@ def test_a_long_line_that_changes_is_shown_whole(run: Any) -> None:
 @pytest.mark.parametrize(("what", "hint"), [("nosuch.json", "The stacks are dev"), ("stagin", "did you mean staging?")])
 def test_what_is_neither_a_stack_nor_a_file(refused: Any, what: str, hint: str) -> None:
     result = refused("show", what, code=2)
-    assert f"error: there is neither a stack nor a file {what!r} → {hint}" in result.words
+    assert f"error: neither a stack nor a file is named {what!r} → {hint}" in result.words
 
 
 def test_many_fields_of_a_gitops_tool_are_one_warning(project: Any, run: Any) -> None:

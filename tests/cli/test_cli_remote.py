@@ -90,7 +90,7 @@ def test_a_mistake_has_its_line_and_stops_writing(remote: Any, run: Any) -> None
     remote.edit(("provider: lam\n", "provider: lan\n"))
     result = run("remote", "dev", "--write", "out/remote")
     assert result.code == 1
-    assert "resource far is at provider lan, which is not defined" in result.words
+    assert "resource far uses provider lan, which is not defined" in result.words
     assert "Pulumi.dev.yaml:" in result.text
     assert "nothing was written" in result.err
     assert not (remote.root / "out/remote").exists()
@@ -148,7 +148,7 @@ def test_credentials_in_plain_text_are_refused_by_every_verb(remote: Any, run: A
         result = run(verb, "dev")
         assert result.code == 2
         assert "verysecretword" not in result.text
-        assert "providers[0].credentials can be read in the file" in result.words
+        assert "providers[0].credentials is in plain text in the file" in result.words
 
 
 def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(project: Any, run: Any) -> None:
@@ -163,7 +163,7 @@ def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(proje
         (recorded / f"dev@far/namespace.{name}.json").write_text(json.dumps(body))
     told = run("plan", "dev", "--detailed-exitcode")
     assert told.code == 5
-    assert "remote cluster far is not planned any more: an apply deletes far-jobs there" in told.words
+    assert "remote cluster far is no longer in the stack: an apply deletes far-jobs there" in told.words
     assert "1 remote cluster to leave" in told.words
     # A waiver covers it, and nobody says that it covers nothing; what an apply does stays.
     project.add("modelyard:waivers: [{code: REM014, reason: it ends, expires: 2036-01-01, by: Ada}]")
@@ -183,7 +183,7 @@ def test_a_machine_that_is_refused_is_not_shown_as_chosen(remote: Any, run: Any)
     result = run("remote", "dev")
     assert (result.code, result.errors) == (1, ["REM006"])
     assert "→" not in result.out
-    assert "not to be launched: REM006" in result.out
+    assert "cannot be launched: REM006" in result.out
     (resource,) = json.loads(run("remote", "dev", "--json").out)["resources"]
     assert (resource["errors"], resource["offers"] != []) == (["REM006"], True)
 

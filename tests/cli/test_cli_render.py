@@ -22,7 +22,7 @@ modelyard:jobs:
 """)
     result = run("render", "dev")
     assert (result.code, result.out) == (0, "7 files written to out/vendor\n")
-    assert "2 objects of the plan are made whole, not patched, and in none of these files" in result.err
+    assert "2 objects of the plan are created, not patched, and not in of these files" in result.err
     whole = run("render", "dev", "--format", "kustomize")
     assert "made whole" not in whole.err
     assert (project.root / "out/kustomize/dev/resource-web.yaml").exists()
@@ -161,7 +161,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(project: Any, run: Any, cli:
     (folder / "kustomization.yaml").write_text("mine\n")
     result = run("render", "dev", "--format", "kustomize", "--out", "gitops")
     assert result.code == 2
-    assert "kustomization.yaml cannot be used: not made by modelyard, and in the way" in result.words
+    assert "kustomization.yaml exists and was not written by modelyard" in result.words
     assert [path.name for path in folder.iterdir()] == ["kustomization.yaml"]
     assert (folder / "kustomization.yaml").read_text() == "mine\n"
 

@@ -162,14 +162,14 @@ def test_ctrl_c_at_the_question(project: Any, cli: Any, tmp_path: Path) -> None:
     )
     os.close(theirs)
     said = ""
-    while "Only yes counts: " not in said:
+    while "Type yes to continue: " not in said:
         said += os.read(ours, 4096).decode()
     child.send_signal(signal.SIGINT)
     assert child.wait(60) == 130
     said += os.read(ours, 4096).decode()
     os.close(ours)
     assert said.replace("\r", "").endswith(
-        "Only yes counts: \nerror: Ctrl-C: destroy was stopped; nothing was changed\n"
+        "Type yes to continue: \nerror: Ctrl-C: destroy was stopped; nothing was changed\n"
     )
 
 
@@ -213,4 +213,4 @@ def test_a_plan_that_nobody_reads_is_not_applied() -> None:
         [sys.executable, "-c", SHOWING], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writer)
-    assert (done.returncode, done.stderr) == (2, "nobody reads the plan; nothing was changed")
+    assert (done.returncode, done.stderr) == (2, "the output of the plan was closed; nothing was changed")

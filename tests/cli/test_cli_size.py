@@ -138,14 +138,14 @@ def test_what_is_unknown_is_null(jobs: Any, run: Any) -> None:
 
 def test_a_name_that_there_is_not(jobs: Any, refused: Any) -> None:
     result = refused("size", "dev", "feature", code=2)
-    assert "there is no resource and no sized job 'feature' → did you mean features?" in result.words
+    assert "'feature' is neither a resource nor a sized job → did you mean features?" in result.words
 
 
 def test_a_stack_without_jobs(run: Any, project: Any) -> None:
     result = run("size", "dev")
     assert (result.code, result.out) == (
         0,
-        "dev has no jobs and no resources: modelyard:jobs and modelyard:resources list them\n",
+        "dev has no jobs and no resources; add them under modelyard:jobs and modelyard:resources\n",
     )
 
 

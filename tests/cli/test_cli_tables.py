@@ -38,7 +38,7 @@ def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None
     folder = project.patch("mine", "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n")
     assert "v1 (draft)" in run("patches").out
     assert run("patches", "--release").out == "released mine/v1\n"
-    assert run("patches", "--release").out == "every version is released already\n"
+    assert run("patches", "--release").out == "every version is already released\n"
     assert "draft" not in run("patches").out
     (folder / "meta.yaml").write_text("description: changed\n")
     before = (project.own_patches() / "patches.lock").read_text()

@@ -173,7 +173,7 @@ IN_A_STACK = {
     "plan code taken out": (
         SET.format("RES201", "mandatory"),
         "",
-        "RES201 is mandatory at the base and is not any more",
+        "RES201 is mandatory at the base, but not in this change",
     ),
     "waived": ("", WAIVED.format("POL901", "2099-01-01"), "POL901 is waived until 2099-01-01; the base waives it not"),
     "plan code waived": ("", WAIVED.format("GPU001", "2099-01-01"), "GPU001 is waived until 2099-01-01"),

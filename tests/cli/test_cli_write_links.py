@@ -240,7 +240,7 @@ def test_what_is_no_lock_is_not_replaced_by_one(project: Any, refused: Any, monk
     project.add('modelyard:environments: [{name: training, python: "3.11", pip: [numpy]}]')
     (project.root / "environments").mkdir()
     (project.root / "environments/training.lock").write_text("numpy==2.0\n")
-    assert "environments/training.lock is in the way: it is no lock" in refused(*WORDS["lock"], code=2).words
+    assert "cannot write environments/training.lock: it is not a lock file" in refused(*WORDS["lock"], code=2).words
 
 
 @pytest.mark.parametrize("link", ["stacks", "stacks/recorded", "stacks/recorded/dev"])

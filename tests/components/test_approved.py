@@ -82,13 +82,13 @@ def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
 @pytest.mark.parametrize(
     ("causes", "said"),
     [
-        ([KUBECTL, SCALER], "it would take spec.replicas of keda (scale)"),
+        ([KUBECTL, SCALER], "an apply would take spec.replicas of keda (scale)"),
         (
             [SCALER],
-            "it would take spec.replicas of keda (scale) and "
-            "nobody holds spec.replicas of kubectl-client-side-apply now",
+            "an apply would take spec.replicas of keda (scale) and "
+            "spec.replicas of kubectl-client-side-apply has no owner now",
         ),
-        ([], "nobody holds spec.replicas of kubectl-client-side-apply now"),
+        ([], "spec.replicas of kubectl-client-side-apply has no owner now"),
     ],
 )
 def test_any_other_conflict_stops_the_step(answers: Answers, causes: list[tuple[str, str]], said: str) -> None:
@@ -126,7 +126,7 @@ def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change
     answers(409, "Apply failed", [KUBECTL], live)
     with pytest.raises(pulumi.RunError) as caught:
         Guard(Live("dev")).check(target)
-    stale = f"the plan is stale: {SERVICE} was not changed, it is not what it was when the plan was made ("
+    stale = f"the plan is stale: {SERVICE} was not changed: it has changed since the plan was made ("
     assert str(caught.value).startswith(stale)
     assert said in str(caught.value)
     assert str(caught.value).endswith("(OWN011)")
@@ -150,10 +150,10 @@ def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) ->
 def test_an_object_that_is_gone_or_new_stops_the_step(answers: Answers) -> None:
     target = service()
     answers(409, "Apply failed", [KUBECTL])
-    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed, it is gone"):
+    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is gone"):
         Guard(Live("dev")).check(target)
     answers(409, "Apply failed", [KUBECTL], target.before)
-    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed, it is new"):
+    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is new"):
         Guard(Live("dev")).check(target._replace(before=None))
 
 

@@ -63,7 +63,7 @@ def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
         ({"subnets": ("subnet-1", "subnet-2")}, "either zones .* or subnets"),
         ({"zones": ("us-east-1a", "us-east-1a")}, "subnets in two zones at least"),
         ({"zones": ("us-east-1a", "us-west-2a")}, "zones has us-west-2a, which is none of us-east-1"),
-        ({"partition": "aws-cn"}, "partition is aws-cn, and us-east-1 is of aws"),
+        ({"partition": "aws-cn"}, "partition is aws-cn, but us-east-1 is in aws"),
         ({"cidr": "10.0.0.0/24"}, "a network of /20 or larger"),
         ({"cidr": "ten"}, "cidr is 'ten'"),
         ({"public": ("0.0.0.0/0",)}, "public has 0.0.0.0/0: that is everybody"),
@@ -101,12 +101,12 @@ def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
         (cpus("m7i.large", wanted=0), "cpu wants no machine: CoreDNS .* set wanted to 1 or more"),
         (
             {"region": "us-eas-1"},
-            "region is 'us-eas-1', which is no region of AWS that is known: did you mean us-east",
+            "region is 'us-eas-1', which is not a known AWS region: did you mean us-east",
         ),
         ({"region": ""}, "region is '', which is no region .* such as eu-central-1"),
         ({"kubernetes": "1.35.2"}, "kubernetes is '1.35.2': EKS takes a version of the form 1.35"),
         ({"kubernetes": "latest"}, "kubernetes is 'latest'"),
-        ({"kubernetes": "1.30"}, "kubernetes is 1.30: EKS makes no cluster of it any more; set it to 1.31 or newer"),
+        ({"kubernetes": "1.30"}, "kubernetes is 1.30: EKS no longer supports it; set it to 1.31 or newer"),
         ({"cuda": "twelve"}, "cuda is 'twelve': a version of the form 12.4"),
         ({"cidr": "10.0.0.0/8"}, "cidr is 10.0.0.0/8: AWS takes networks of /16 or smaller"),
         ({"zones": (), "subnets": ("subnet-1", "vpc-2")}, "subnets has 'vpc-2': the id of a subnet is needed"),
@@ -120,7 +120,7 @@ def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
         (gpus("g5.2xlarge"), "the A10G, which is not supported"),
         (
             {"region": "eu-west-1", "zones": ("eu-west-1a", "eu-west-1b")},
-            "l40s has g6e.2xlarge, which AWS does not have in eu-west-1; the nearest: eu-central-1, eu-north-1",
+            "l40s has g6e.2xlarge, which AWS does not offer in eu-west-1; similar: eu-central-1, eu-north-1",
         ),
         (gpus("p5.48xlarge"), "H100.* is not supported"),
         ({"access": (Access("ml", "train", ("*/",)),)}, r"ml/train has the prefix '\*/'"),
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_told(change: dict[str, object], message: str) -> None:
 
 def test_a_machine_with_too_little_for_a_worker_is_told_with_both_numbers() -> None:
     assert list(problems(GOOD._replace(**gpus("g6e.xlarge")))) == [
-        "gpu has g6e.xlarge: 32 GiB hold no worker, which needs 44.7 GiB",
+        "gpu has g6e.xlarge: 32 GiB are too little for a worker, which needs 44.7 GiB",
         "gpu has g6e.xlarge: a worker needs 4 of 4 CPUs, Kubernetes some too",
     ]
 

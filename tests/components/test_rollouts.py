@@ -98,7 +98,7 @@ def test_an_api_server_that_is_gone_for_a_moment_is_waited_for(said: list[str]) 
 
 @pytest.mark.parametrize(
     ("seen", "words"),
-    [(STARTING, "0 of 1 pods available"), (None, "it is not there"), (ClusterError("gone", "look"), "gone")],
+    [(STARTING, "0 of 1 pods available"), (None, "it does not exist"), (ClusterError("gone", "look"), "gone")],
 )
 def test_a_rollout_without_end_fails_the_run_and_stops_the_chain(seen: Seen, words: str) -> None:
     found = Rollouts(Looks(seen))

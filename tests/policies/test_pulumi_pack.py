@@ -114,7 +114,7 @@ def test_an_object_that_keeps_the_rules_is_not(project: Path) -> None:
 
 def test_numbers_of_the_engine_are_whole_again(project: Path) -> None:
     (said,) = ask(made(project)["RAY001"], head(replicas=2.0))
-    assert said.startswith("rayHead.replicas is 2, a Ray cluster has exactly one head")
+    assert said.startswith("rayHead.replicas is 2, but a Ray cluster has exactly one head")
 
 
 def test_what_a_preview_does_not_know_is_left_out(project: Path) -> None:

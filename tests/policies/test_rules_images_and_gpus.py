@@ -55,7 +55,7 @@ def test_an_image_that_is_not_pinned(finds: Found, image: str, why: str) -> None
 
 def test_a_project_may_ask_for_digests_only(finds: Found) -> None:
     (found,) = finds("POL101", with_image("repo/it:23.10.4"), params={"digest": True})
-    assert found.detail == "a digest is asked for"
+    assert found.detail == "a digest is required"
     assert finds("POL101", with_image(f"repo/it:23.10.4@{DIGEST}"), params={"digest": True}) == []
 
 
@@ -121,8 +121,8 @@ def test_gpus_in_order(finds: Found, resources: str) -> None:
             "requests",
         ),
         ("{requests: {nvidia.com/gpu: 1}}", "requests 1 nvidia.com/gpu, and has no limit", "requests"),
-        ("{limits: {nvidia.com/gpu: 0.5}}", "requests 0.5 nvidia.com/gpu, which is no whole number", "limits"),
-        ("{limits: {amd.com/gpu: some}}", "requests some amd.com/gpu, which is no whole number", "limits"),
+        ("{limits: {nvidia.com/gpu: 0.5}}", "requests 0.5 nvidia.com/gpu, which is not a whole number", "limits"),
+        ("{limits: {amd.com/gpu: some}}", "requests some amd.com/gpu, which is not a whole number", "limits"),
         (
             "{limits: {nvidia.com/mig-1g.5gb: 1}, requests: {nvidia.com/mig-1g.5gb: 2}}",
             "requests 2 nvidia.com/mig",

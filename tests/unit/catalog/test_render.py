@@ -80,7 +80,7 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         (
             GOOD + "{% for a in range(99999) %}{% set b = 'x' * 1000 %}{% endfor %}",
             "PAT006",
-            "makes more than 16,777,216 characters, printed or not",
+            "produces more than 16,777,216 characters, printed or not",
             0,
         ),
         (GOOD + "{{ 10 ** 10 ** 10 }}", "PAT006", "characters", 0),

@@ -162,7 +162,7 @@ def test_a_kind_without_a_namespace_is_in_none_whoever_asks() -> None:
 
 
 def test_a_kind_that_nobody_reads_is_told() -> None:
-    with pytest.raises(ClusterError, match="Secret v1 is not a kind that modelyard reads"):
+    with pytest.raises(ClusterError, match="modelyard does not read Secret v1"):
         read(client_of(cluster), key("a", "Secret", "v1"))
 
 
@@ -170,7 +170,7 @@ def test_a_kind_that_nobody_reads_is_told() -> None:
     ("answer", "said"),
     [
         (httpx2.Response(403, json={"kind": "Status", "message": "no"}), "these credentials may not read a: no"),
-        (httpx2.Response(500, json={"kind": "Status", "message": "etcd"}), "refused to show a: etcd"),
+        (httpx2.Response(500, json={"kind": "Status", "message": "etcd"}), "did not return a: etcd"),
         (httpx2.Response(404, text="no such page"), "answered 404 for a"),
         (httpx2.Response(200, text="hello"), "what answers for a is no API server"),
         (httpx2.Response(200, json=["hello"]), "what answers for a is no API server"),

@@ -65,7 +65,7 @@ def test_a_bound_that_is_no_number_leaves_everything_unknown(dev: Any, most: str
     site = priced.having("deployment-api-server", scaled(most))
     server = site.of("deployment-api-server")
     assert (server.pods, server.usd, server.delta) == ((None, None), (None, None), None)
-    assert server.unknown == "nothing says how many pods may run"
+    assert server.unknown == "the number of its pods is unknown"
     assert site.cost().after.unknown is None
 
 

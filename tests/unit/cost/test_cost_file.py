@@ -68,7 +68,7 @@ def test_a_file_without_entries_is_list_prices_alone(text: str) -> None:
         ("invoice", '"a\\u0007b"', "CFG018", 'machines[0].source is "a\\u{7}b", not plain text'),
         ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", not one GPU of the table'),
         ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", not one GPU of the table'),
-        ("region: here, gpu: A30, ", "", "CFG006", "machines[1] is a second price of m, the first is on line 2"),
+        ("region: here, gpu: A30, ", "", "CFG006", "machines[1] is a second price of m, after the one on line 2"),
     ],
 )
 def test_a_mistake_is_told_in_words(old: str, new: str, code: str, summary: str) -> None:
@@ -79,7 +79,7 @@ def test_a_mistake_is_told_in_words(old: str, new: str, code: str, summary: str)
 def test_the_same_gpu_by_two_names_is_told() -> None:
     again = "  - {model: a30, usdPerGpuHour: 2, date: 2026-10-03, source: hall}\n"
     assert refused(GOOD + again) == [
-        (f"{FILE}:6:5", "CFG006", "cards[1] is a second price of a30, the first is on line 5")
+        (f"{FILE}:6:5", "CFG006", "cards[1] is a second price of a30, after the one on line 5")
     ]
 
 

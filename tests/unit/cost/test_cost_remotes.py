@@ -112,7 +112,7 @@ def test_without_known_nodes_its_price_is_unknown_and_not_that_of_the_platforms(
     site.serve()
     shutil.rmtree(site.root / "stacks/recorded/dev@far")
     (one,) = [target for target in site.cost().targets if target.name == "far/serve"]
-    assert (one.usd[1], one.unknown) == (None, "no known GPU node may hold its pods")
+    assert (one.usd[1], one.unknown) == (None, "no known GPU node can run its pods")
 
 
 def test_it_is_in_the_plans_document_and_comes_back(site: Site) -> None:

@@ -135,7 +135,7 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
 def test_a_password_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PASSWORD_FILE, "/nowhere/password")
     monkeypatch.setenv("MODELYARD_BROKER_URL", "http://127.0.0.1:9")
-    with pytest.raises(JobSourceError, match="/nowhere/password cannot be read: there is no such file") as error:
+    with pytest.raises(JobSourceError, match="/nowhere/password cannot be read: the file does not exist") as error:
         ask(Broker("http://127.0.0.1:9", "/", QUEUE))
     assert error.value.remedy == f"correct {PASSWORD_FILE}"
 
@@ -276,7 +276,7 @@ def test_a_head_without_a_service_is_told(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
         with pytest.raises(JobSourceError, match="no Service in ml leads to port 8265 of deployment-ray-head") as error:
             ask(HeadService("it", "ml", HEAD))
-    assert error.value.remedy == "name the dashboard's address in drain.ray.jobs"
+    assert error.value.remedy == "set drain.ray.jobs to the dashboard's address"
 
 
 def test_every_source_says_who_is_asked() -> None:

@@ -58,7 +58,7 @@ def test_messages(messages: list[str], summary: str, remedy: str) -> None:
         ("error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions", "no place for the"),
         ("error: unknown shorthand flag: 'x'", "unknown shorthand flag"),
         ("first\nsecond\nthird\nfourth", "second\nthird\nfourth"),
-        ("", "the engine stopped without a word"),
+        ("", "the engine stopped without a message"),
         (
             "Traceback (most recent call last):\n  import pulumi\n  dev ModuleNotFoundError: No module named 'pulumi'"
             "\n It looks like\n  error: an unhandled error occurred: program exited with non-zero exit code: 1",

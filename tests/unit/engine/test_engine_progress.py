@@ -60,7 +60,7 @@ def test_a_deleted_patch_is_only_dropped_and_its_ledger_puts_the_object_back() -
     lines, progress = said(
         *(each for one in (patch, ledger) for each in (event(resource_pre_event=one), event(res_outputs_event=one)))
     )
-    assert lines == ["putting back Deployment it", "done putting back Deployment it"]
+    assert lines == ["restoring Deployment it", "done restoring Deployment it"]
     assert progress.changes == {"delete": 1}
     assert progress.done == ["Deployment it"]
 
@@ -142,7 +142,7 @@ def test_a_wait_for_running_jobs_is_told() -> None:
 @pytest.mark.parametrize(
     ("kind", "then", "line"),
     [
-        ("Restore", "pulumi-python:dynamic/modelyard:Ledger", "putting back Deployment it"),
+        ("Restore", "pulumi-python:dynamic/modelyard:Ledger", "restoring Deployment it"),
         ("Removal", "kubernetes:apps/v1:Deployment", "deleting Deployment it"),
     ],
 )

@@ -131,7 +131,7 @@ def test_nothing_is_begun_after_a_signal(pulumi: Callable[[str], Path], stopping
         stopping.ask(signal.SIGINT)
         with pytest.raises(StoppedError, match="destroy dev was stopped; nothing was changed") as error:
             run.follow(stack, never)
-    assert error.value.remedy == "modelyard destroy dev does the rest"
+    assert error.value.remedy == "modelyard destroy dev finishes the rest"
 
 
 @pytest.fixture

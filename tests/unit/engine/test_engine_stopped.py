@@ -66,7 +66,7 @@ def test_a_run_begins_with_the_first_word_of_the_engine_and_is_over_with_its_sum
 def test_a_stopped_run_tells_how_far_it_came(events: tuple[Any, ...], far: str) -> None:
     error = stopped(signal.SIGTERM, "apply", "dev", followed(*events), "free")
     assert error.summary == f"apply dev was stopped; {far}"
-    assert error.remedy == "modelyard apply dev does the rest"
+    assert error.remedy == "modelyard apply dev finishes the rest"
     assert error.signal == signal.SIGTERM
 
 
@@ -79,7 +79,7 @@ def test_a_stopped_run_tells_how_far_it_came(events: tuple[Any, ...], far: str) 
     ],
 )
 def test_a_killed_engine_tells_of_the_lock(verb: Literal["apply", "destroy"], lock: Lock, words: str) -> None:
-    remedy = f"{words} modelyard {verb} dev does the rest"
+    remedy = f"{words} modelyard {verb} dev finishes the rest"
     assert stopped(signal.SIGINT, verb, "dev", followed(), lock).remedy == remedy
     assert killed(verb, "dev", lock).remedy == remedy
     assert killed(verb, "dev", lock).summary == f"the engine was killed while it ran {verb} dev"

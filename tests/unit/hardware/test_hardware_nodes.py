@@ -149,7 +149,7 @@ def test_nodes_with_one_old_driver_are_one_finding(make_stack):
     assert (found.code, found.severity, found.field) == ("GPU011", Severity.ERROR, "platform.cuda")
     assert (
         found.summary
-        == "driver 440.33.01 is older than 450.80.02, the least for CUDA 11.7 (gpu-1, gpu-2, gpu-3 and 2 more)"
+        == "driver 440.33.01 is older than 450.80.02, the minimum for CUDA 11.7 (gpu-1, gpu-2, gpu-3 and 2 more)"
     )
     assert found.line == 104
 

@@ -239,7 +239,7 @@ def test_a_job_without_an_image_anywhere_is_told_before_somebody_submits_it(libr
     both = (TRAIN, TRAIN._replace(name="sweep"))
     bare = stack(*both, runtime=Runtime())
     told = [(one.code, one.severity.value, one.field, one.summary) for one in check_images(bare)]
-    words = "job {} has no image to run in, so nobody can submit it"
+    words = "job {} has no image, so it cannot be submitted"
     assert told == [("RES214", "advice", f"jobs[{n}]", words.format(job.name)) for n, job in enumerate(both)]
     # A submission is refused for the same reason, and both say the same way out.
     (refused,) = job_submission(bare, library, "train", "train-x7k2p").findings
@@ -363,7 +363,7 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
         (AWAY, ALONE._replace(engine="ray"), "a remote job has one worker", "REM016"),
         (
             {**AWAY, "resources": (AWAY["resources"][0]._replace(workers=2),)},
-            *(ALONE, "resource deep gets 2 workers, and a remote job has one pod", "REM006"),
+            *(ALONE, "resource deep gets 2 workers, but a remote job has one pod", "REM006"),
         ),
         (away(cluster=None, provider="lam"), ALONE, "a machine for each job and no cluster", "RES214"),
         # The machine's command is the resource's: nobody is asked for another one.

@@ -61,7 +61,7 @@ def test_the_servers_leading_dot_is_read_too() -> None:
         ("a[name", 7, "expected '=' after 'name'"),
         ("a[name=", 8, "expected a value"),
         ("a[name=x", 9, "expected ']'"),
-        ("a[name=x,name=y]", 15, "'name' stands twice"),
+        ("a[name=x,name=y]", 15, "'name' appears twice"),
         ('a["x]', 3, "the quoted text does not end"),
         ("a[0", 3, "expected an index"),
         ("a.nvidia.com/gpu", 13, "expected '.' or '['"),

@@ -63,11 +63,11 @@ def test_what_no_team_has_is_nothing_to_choose() -> None:
     quotas = (Quota("any", "16", "64Gi"), Quota("a10", "16", "64Gi", 2))
     stack = config(flavors=(Flavor("any"), A10), teams=(Team("vision", quotas), Team("speech", quotas)))
     assert chosen(stack, team="speech").flavor == A10
-    assert problems(stack) == ["the stack has several teams and none was named; --team vision or speech"]
-    assert problems(stack, flavor="any")[1:] == ["no team has GPUs of flavor any; give one a quota of them"]
+    assert problems(stack) == ["the stack has several teams; name one; --team vision or speech"]
+    assert problems(stack, flavor="any")[1:] == ["no team has GPUs of flavor any; give a team a quota of them"]
     few = tuple(team._replace(quotas=(Quota("a10", "16", "64Gi", 1),)) for team in stack.teams)
     assert problems(stack._replace(teams=few), allocation="multi_gpu")[1:] == [
-        "no team can ever have 2 whole GPUs of any flavor at once; take another --allocation, or raise a quota"
+        "no team can ever have 2 whole GPUs of any flavor at once; use another --allocation, or raise a quota"
     ]
     assert [one.name for one in offer(stack).flavors] == ["a10"]
 
@@ -80,23 +80,23 @@ def test_allocation() -> None:
 @pytest.mark.parametrize(
     ("made", "choice", "said"),
     [
-        (config(), {"flavor": "a10"}, "there is no flavor a10; there are no flavors yet"),
+        (config(), {"flavor": "a10"}, "unknown flavor a10; there are no flavors yet"),
         (config(), {"device": "A30"}, "nothing is of the GPU A30; there is the stack (A10)"),
-        (config(), {"device": "A1"}, "A1 is not the name of one GPU"),
+        (config(), {"device": "A1"}, "A1 does not name exactly one GPU"),
         (config(), {"device": ""}, "the name of the GPU is empty; `modelyard gpus` lists all"),
         (config(), {"device": " "}, "the name of the GPU is empty"),
         (config(flavors=(A10, A30)), {"flavor": ""}, "the name of the flavor is empty; the flavors are a10, a30-spot"),
         (pool(), {"team": ""}, "the name of the team is empty; the teams are cpu, vision"),
         (pool(), {"team": "vision", "flavor": "a10", "priority": ""}, "the name of the priority is empty"),
         (config(), {"allocation": "partial"}, "partial is half a GPU, and a pod has whole GPUs or none"),
-        (config(gpu=Gpu("A10")), {"allocation": "multi_gpu"}, "multi_gpu takes gpu.perWorker GPUs, and that is 1"),
-        (config(), {"team": "vision"}, "there is no team vision"),
-        (config(flavors=(A10, A30)), {}, "the stack has several flavors and none was named; --flavor a10 or a30-spot"),
-        (config(flavors=(A10, A30)), {"flavor": "a30"}, "there is no flavor a30"),
+        (config(gpu=Gpu("A10")), {"allocation": "multi_gpu"}, "multi_gpu uses gpu.perWorker GPUs, which is 1"),
+        (config(), {"team": "vision"}, "unknown team vision"),
+        (config(flavors=(A10, A30)), {}, "the stack has several flavors; name one; --flavor a10 or a30-spot"),
+        (config(flavors=(A10, A30)), {"flavor": "a30"}, "unknown flavor a30"),
         (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "nothing is of flavor a10 and the GPU A30"),
         (pool(), {"flavor": "a10"}, "several teams and none was named; --team vision or cpu"),
         (pool(), {"team": "cpu", "flavor": "a10"}, "team cpu has no GPUs of flavor a10"),
-        (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "there is no priority urgnet"),
+        (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "unknown priority urgnet"),
     ],
 )
 def test_wrong_choices(made: Config, choice: Any, said: str) -> None:
@@ -113,12 +113,12 @@ def test_notebooks_stay_where_their_volume_is() -> None:
     away = here._replace(teams=(vision, cpu._replace(clusters=("farm",))))
     assert chosen(away, flavor="a10").team == vision
     assert problems(away, team="cpu", flavor="a10") == [
-        "jobs of team cpu run in other clusters, where the notebook and its volume are not; --team vision"
+        "jobs of team cpu run in other clusters, which do not have the notebook and its volume; --team vision"
     ]
     assert [team.name for team in offer(away).teams] == ["vision"]
     nowhere = here._replace(teams=(vision._replace(clusters=("farm",)),))
     assert problems(nowhere, flavor="a10") == [
-        "jobs of all teams run in other clusters, where the notebook and its volume are not; "
+        "jobs of all teams run in other clusters, which do not have the notebook and its volume; "
         "the stack needs a team without clusters"
     ]
     assert offer(nowhere).teams == ()
@@ -145,16 +145,16 @@ def test_a_partition_of_a_gpu_is_of_every_flavor_with_it() -> None:
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ({"flavor": "a30-spot", "allocation": "partial"}, "flavor a30-spot has several slices and none was named"),
+        ({"flavor": "a30-spot", "allocation": "partial"}, "flavor a30-spot has several slices; name one"),
         (
             {"flavor": "a10", "partition": "small"},
             "flavor a10 has no partition small; the partitions are shared, small",
         ),
-        ({"flavor": "a10", "partition": "smal"}, "there is no partition smal; did you mean small?"),
+        ({"flavor": "a10", "partition": "smal"}, "unknown partition smal; did you mean small?"),
         ({"flavor": "a30-spot", "slice": "4g.24gb"}, "flavor a30-spot has no partition of any name with slice 4g.24gb"),
         (
             {"flavor": "a10", "partition": "shared", "allocation": "single"},
-            "a partition gives a part of a GPU, and --allocation single takes whole ones",
+            "a partition gives a part of a GPU, but --allocation single needs whole GPUs",
         ),
     ],
 )
@@ -186,7 +186,7 @@ def test_several_gpus_are_not_taken_where_a_team_never_has_so_many() -> None:
     stack = pool()._replace(teams=(Team("vision", (one,)),))
     (problem,) = problems(stack, allocation="multi_gpu")
     assert problem == (
-        "team vision can never have 2 GPUs of any flavor at once; take --allocation single, or raise its quota"
+        "team vision can never have 2 GPUs of any flavor at once; use --allocation single, or raise its quota"
     )
     # Where another flavor has them, it is the one.
     assert chosen(stack._replace(teams=(Team("vision", (one, two)),)), allocation="multi_gpu").flavor == A30

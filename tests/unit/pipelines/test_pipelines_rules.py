@@ -37,7 +37,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
 @pytest.mark.parametrize(
     ("pipeline", "code", "field", "words"),
     [
-        (with_stages(PREPARE, FIT, FIT), "PIP001", "pipelines[0].stages[2].name", "has the stage train twice"),
+        (with_stages(PREPARE, FIT, FIT), "PIP001", "pipelines[0].stages[2].name", "has two stages named train"),
         (with_stages(PREPARE, Stage("x")), "PIP002", "pipelines[0].stages[1]", "neither a job nor a rollout"),
         (with_stages(Stage("x", "fit", "chat")), "PIP002", "pipelines[0].stages[0]", "both a job and a rollout"),
         (with_stages(Stage("x", "fitt")), "PIP002", "pipelines[0].stages[0].job", "which is not defined"),

@@ -103,7 +103,7 @@ def slow_pods(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) ->
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
     most = sorted(reasons.items(), key=lambda one: -len(one[1]))[:4]
     words = [f"{len(names)} node{'' if len(names) == 1 else 's'}: {reason}" for reason, names in most]
-    return Unplaced("no node takes a worker", "; ".join(words) or "no node has the labels of its flavors")
+    return Unplaced("no node takes a worker", "; ".join(words) or "no node has the labels of the flavors it may take")
 
 
 @settings(max_examples=400, deadline=None)

@@ -106,7 +106,7 @@ def test_what_admission_adds_is_in_the_plan_and_noted_once(dev: Any) -> None:
     assert (changes[added].after, changes[added].patch) == ("proxy:1", None)
     (finding,) = found(plan, "OWN008")
     assert (finding.target, finding.severity.value) == (HEAD, "advice")
-    assert finding.summary == f"the API server changes 3 fields of {HEAD} that no patch asks for"
+    assert finding.summary == f"the API server changes 3 fields of {HEAD} that no patch sets"
     assert f"{added}: nothing → proxy:1" in finding.detail
     assert not plan.blocked
 
@@ -119,7 +119,7 @@ def test_what_admission_makes_of_a_value_that_a_patch_asks_for_is_a_warning(dev:
     (finding,) = found(plan, "OWN008")
     field = "spec.template.spec.containers[name=ray-head].resources.limits.memory"
     assert (finding.severity.value, finding.field) == ("warning", field)
-    assert finding.summary == f"the API server makes {field} 1Gi where the patches ask for 16Gi"
+    assert finding.summary == f"the API server sets {field} to 1Gi, but the patches ask for 16Gi"
     change = next(change for change in target_of(plan, HEAD).changes if str(change.path) == field)
     assert change.after == "1Gi"
 
@@ -209,7 +209,7 @@ def test_approval_ends_where_admission_makes_something_else(dev: Any) -> None:
         container(body)["resources"]["limits"]["memory"] = "1Gi"
 
     approved = live.plan(Server(live))
-    words = (f"{HEAD} would become something else than what was approved",)
+    words = (f"{HEAD} would become different from what was approved",)
     assert moved(approved, live.plan(Server(live, {HEAD: less}))) == words
     assert moved(dev.plan(), live.plan(Server(live, {HEAD: less}))) == ()
 

@@ -115,7 +115,7 @@ def test_a_switch_waits_before_the_old_side_is_held_at_no_pods(dev: Any, nodes: 
     ups, downs = [("celery-training", "up")], [("ray-training", "drain"), ("ray-training", "down")]
     assert steps(plan) == [(ROUTE, "route"), *(downs + ups if nodes else ups + downs)]
     assert [(drain.side, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
-    assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}; it is idle by then"
+    assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}, which is idle by then"
     assert f" 1 pod of {CELERY} " in why(plan, "celery-training")
     if nodes:
         assert " 6 h 30 min" in plan.steps[0].why
@@ -152,7 +152,7 @@ def test_fewer_pods_at_most_wait_and_more_do_not(dev: Any) -> None:
     three = keda(dev, max_replicas=3).applied()
     fewer = keda(three, max_replicas=2).plan()
     assert steps(fewer) == [("ray-training", "drain"), ("ray-training", "up")]
-    assert why(fewer, "ray-training") == f"KEDA goes down to 2 pods of {RAY}; it is idle by then"
+    assert why(fewer, "ray-training") == f"KEDA scales down to 2 pods of {RAY}, which is idle by then"
     assert keda(three, max_replicas=4).plan().drains == ()
 
 

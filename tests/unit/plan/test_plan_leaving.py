@@ -59,7 +59,7 @@ def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
     ("patch", "words"),
     [
         ("ray-head", "it holds ray-head@v1; 6 fields back to kubectl-client-side-apply"),
-        ("training-route", "it holds training-route@v1; what others hold as well stays, the rest goes away"),
+        ("training-route", "it holds training-route@v1; fields that others own too stay, the rest is removed"),
     ],
 )
 def test_a_dropped_target_is_told_with_who_gets_its_fields_back(dev: Any, patch: str, words: str) -> None:

@@ -472,7 +472,7 @@ def test_the_states_copy_is_read_where_an_object_has_lost_its_ledger(dev: Any) -
 def test_a_recording_from_before_the_apply_says_so_and_an_object_that_went_back_does_not(dev: Any) -> None:
     before = told(dev, copies(dev))
     assert {problem for _, problem in before.values()} == {
-        "what is recorded is from before its apply; look with --live, or record again"
+        "the recorded platform is older than the last apply; use --live, or record again"
     }
     assert len(before) == 5
     assert told(dev._replace(state=dev.state._replace(source="live")), copies(dev)) == {}

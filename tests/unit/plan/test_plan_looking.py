@@ -59,7 +59,7 @@ def test_no_answer_is_a_warning_with_its_reason(dev: Any, answer: Callable[[JobS
     (finding,) = found(flip(dev))
     assert (finding.code, finding.severity) == ("RES105", Severity.WARNING)
     assert finding.summary.endswith(" Ray: HTTP 401")
-    assert finding.remedy == "give a token; or apply with --no-drain while no job runs"
+    assert finding.remedy == "give a token; or run apply --no-drain while no job runs"
 
 
 def test_it_can_be_waived(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:

@@ -39,8 +39,8 @@ def test_what_new_pods_cannot_start_without_is_told(dev: Site) -> None:
     site, asked = dev.asking(notebooks=SERVERS), list[ObjectKey]()
     made = plan(site, (CLAIM, LOGINS), asked)
     assert told(made) == [
-        "pods of notebook-server-ada and 1 more need Secret logins, and namespace ml-platform has none",
-        "pods of notebook-server-ada and 1 more need claim workspace, and namespace ml-platform has none",
+        "pods of notebook-server-ada and 1 more need Secret logins, which namespace ml-platform does not have",
+        "pods of notebook-server-ada and 1 more need claim workspace, which namespace ml-platform does not have",
     ]
     # The account and the settings of the servers are the stack's own.
     assert sorted(asked) == [CLAIM, LOGINS]

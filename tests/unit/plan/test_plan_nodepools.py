@@ -97,10 +97,10 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
 @pytest.mark.parametrize(
     ("change", "code", "field", "words"),
     [
-        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "is of the GPU A1000, which is in no table"),
-        ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws rents no machine with whole A30"),
+        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "has the unknown GPU A1000"),
+        ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws offers no machine with a whole A30"),
         ({"region": "us-est-1"}, "QUE020", "nodePools[0].region", "aws has no region us-est-1"),
-        ({"region": "af-south-1"}, "QUE020", "nodePools[0].gpu", "aws rents no machine with whole A10G in af-south-1"),
+        ({"region": "af-south-1"}, "QUE020", "nodePools[0].gpu", "aws offers no machine with a whole A10G in af-south-1"),
         (
             {"types": ("g5.xlarge", "g5.12xlrge")},
             "QUE020",
@@ -127,7 +127,7 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
         ),
         ({"types": ("g6.xlarge",)}, "QUE020", "nodePools[0].types[0]", "has L4, not A10G"),
         ({"types": ("g2-standard-4",)}, "QUE020", "nodePools[0].types[0]", "is a machine of gcp"),
-        ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "nodes call the A100 by 4 names, and a pool has one"),
+        ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "node labels name the A100 in 4 ways, but a node pool has one GPU product"),
         (
             {"gpu": "h200-sxm-141gb", "gpus": 4},
             "QUE022",
@@ -161,7 +161,7 @@ def test_a_gpu_that_a_cloud_lacks_is_told_with_what_there_is(
     (one,) = [finding for finding in pools(dev, A10G._replace(**change)).plan().findings if finding.code == "QUE020"]
     assert detail in one.detail if detail else one.detail == ""
     assert remedy in one.remedy
-    assert one.remedy.startswith("name a GPU that it rents there: ")
+    assert one.remedy.startswith("choose a GPU that is offered there: ")
 
 
 def test_a_family_needs_one_variant_or_its_label(dev: Any) -> None:
@@ -245,7 +245,7 @@ def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
     assert told(11, L40S) == [
         (
             Severity.ERROR,
-            "node pool l40s may have 8 GPUs, which is 3 GPUs too few: raise its gpus, or ask for fewer pods",
+            "node pool l40s may have 8 GPUs, 3 GPUs too few: raise gpus of the pool, or ask for fewer pods",
         )
     ]
     assert [severity for severity, _ in told(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]

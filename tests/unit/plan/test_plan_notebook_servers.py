@@ -138,18 +138,18 @@ def test_each_mistake(dev: Any) -> None:
     ((code, field, said),) = found(twice)
     assert (code, field, "ada" in said) == ("RES222", "notebooks.servers.users[1].name", True)
     teamless = dev.asking(notebooks=notebooks(), teams=(VISION, SPEECH))
-    summary = "notebook server ada is of no team, and there are several"
+    summary = "notebook server ada names no team, and the stack has several"
     assert found(teamless) == [("RES223", "notebooks.servers.users[0]", summary)]
     unknown = dev.asking(notebooks=notebooks(NotebookUser("ada", "visoin")), teams=(VISION, SPEECH))
-    summary = "notebook server ada names the team visoin, which is not defined"
+    summary = "notebook server ada uses team visoin, which is not defined"
     assert found(unknown) == [("RES210", "notebooks.servers.users[0].team", summary)]
     assert targets(unknown) == targets(teamless) == []
     useless = dev.asking(notebooks=notebooks()._replace(image=None))
-    summary = "notebook servers can submit nothing: notebooks.image is not set"
+    summary = "notebook servers cannot submit jobs: notebooks.image is not set"
     assert found(useless) == [("RES224", "notebooks.servers", summary)]
     assert not useless.plan().blocked
     away = dev.asking(notebooks=notebooks(), teams=(SPEECH._replace(clusters=("farm",)),))
-    summary = "notebook server ada can submit nothing: jobs of team speech run in other clusters"
+    summary = "notebook server ada cannot submit jobs: team speech runs its jobs in other clusters"
     assert found(away) == [("RES224", "notebooks.servers.users[0]", summary)]
 
 

@@ -117,7 +117,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
             "PAR002",
             "partition small is of the A100, whose variants have different MIG profiles",
         ),
-        (SMALL._replace(gpu="H100"), "PAR002", "partition small is of the GPU H100, which is not one GPU"),
+        (SMALL._replace(gpu="H100"), "PAR002", "partition small has GPU H100, which is not a single GPU"),
         (SMALL._replace(gpu="a30", layout={"1g.5gb": 1}), "PAR005", "the A30 has no MIG profile 1g.5gb"),
         (
             SMALL._replace(layout={"3g.40gb": 2, "1g.10gb": 1}),
@@ -127,23 +127,23 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         (
             SMALL._replace(gpu="rtx-pro-4500-bw"),
             "PAR005",
-            "nobody knows the MIG profiles of the RTX PRO 4500 Blackwell (AWS g7): the layout of small is not checked",
+            "the MIG profiles of the RTX PRO 4500 Blackwell (AWS g7) are unknown, so the layout of small is not checked",
         ),
         (SMALL._replace(layout={}), "PAR003", "partition small has no layout, which mig needs"),
         (SHARED._replace(replicas=None), "PAR003", "partition shared has no replicas, which time-slicing needs"),
         (
             EVEN._replace(fail_requests_greater_than_one=False),
             "PAR003",
-            "partition even lets a container have several shared GPUs, and MPS never does",
+            "partition even allows a container several shared GPUs, which MPS does not support",
         ),
         (SHARED._replace(fail_requests_greater_than_one=False), None, ""),
         (EVEN._replace(replicas=48), None, ""),
-        (EVEN._replace(replicas=49), "PAR007", "49 pods would share one A10, and the device plugin's MPS takes 48"),
+        (EVEN._replace(replicas=49), "PAR007", "49 pods would share one A10, but the device plugin's MPS allows 48"),
         (EVEN._replace(replicas=16, gpu="v100-sxm2-16gb"), None, ""),
         (
             EVEN._replace(replicas=17, gpu="v100-sxm2-16gb"),
             "PAR007",
-            "17 pods would share one V100 SXM2 16GB, and the device plugin's MPS takes 16",
+            "17 pods would share one V100 SXM2 16GB, but the device plugin's MPS allows 16",
         ),
         (EVEN._replace(gpu="p40"), "PAR007", "partition even is of the P40, on which MPS cannot limit its clients"),
         (
@@ -288,7 +288,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
     made = job_submission(site.stack, site.library, "train", "train-x")
     assert made.objects == ()
     assert [one.summary for one in made.findings] == [
-        "job train is on deep, whose slices are none that a partition has"
+        "job train is on deep, whose slice is in no partition"
     ]
 
 
@@ -299,20 +299,20 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         (
             CHAT._replace(partition="small"),
             "PAR011",
-            "resource chat does not say which slice of partition small it has",
+            "resource chat does not set a slice of partition small",
         ),
         (
             CHAT._replace(partition="small", slice="2g.20gb"),
             "PAR011",
-            "resource chat has slice 2g.20gb, which partition small has not",
+            "resource chat has slice 2g.20gb, which partition small does not have",
         ),
         (
             CHAT._replace(slice="3g.40gb"),
             "PAR011",
-            "resource chat has slice 3g.40gb, and partition shared is time-slicing",
+            "resource chat has slice 3g.40gb, but partition shared is of mode time-slicing",
         ),
-        (CHAT._replace(gpu="A30"), "PAR011", "resource chat wants the GPU A30, and partition shared is of A10"),
-        (CHAT._replace(partition=None, slice="3g.40gb"), "PAR011", "resource chat has a slice and no partition"),
+        (CHAT._replace(gpu="A30"), "PAR011", "resource chat has GPU A30, but partition shared divides A10"),
+        (CHAT._replace(partition=None, slice="3g.40gb"), "PAR011", "resource chat has a slice but no partition"),
         (CHAT._replace(grow=True), None, ""),
         (
             CHAT._replace(partition="even", grow=True),
@@ -327,7 +327,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         (
             CHAT._replace(partition=None, grow=True, gpu="A30"),
             "PAR012",
-            "resource chat is to grow, and names no partition on which it could",
+            "resource chat has grow but no partition on which it could grow",
         ),
         (
             CHAT._replace(gpus=2),
@@ -337,7 +337,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         (
             CHAT._replace(gpus=0),
             "PAR013",
-            "a pod of resource chat asks for no slice of partition shared, and would be kept to its nodes all the same",
+            "a pod of resource chat uses no slice of partition shared but is bound to its nodes",
         ),
         (
             CHAT._replace(partition="small", slice="3g.40gb", gpus=2),
@@ -359,12 +359,12 @@ def test_what_a_resource_may_ask_of_a_partition(dev: Any, resource: Resource, co
         (
             CHAT._replace(partition="even"),
             "3G",
-            "the jobs of resource chat need 6.667 GB of GPU memory, and a slice of partition even has 6",
+            "the jobs of resource chat need 6.667 GB of GPU memory, but a slice of partition even has 6",
         ),
         (
             CHAT._replace(partition="small", slice="1g.10gb"),
             "7G",
-            "the jobs of resource chat need 15.556 GB of GPU memory, and a slice of partition small has 10",
+            "the jobs of resource chat need 15.556 GB of GPU memory, but a slice of partition small has 10",
         ),
         (CHAT._replace(partition="small", slice="3g.40gb"), "7G", None),
         (
@@ -415,12 +415,12 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
         (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
         return str(told.remedy.partition("; or ")[2])
 
-    keeps = "give the labels to a node group that keeps its nodes: Karpenter adds none for "
+    keeps = "add the labels to a node group with permanent nodes: Karpenter adds no nodes for "
     assert remedy(SHARED) == f"{keeps}nvidia.com/gpu.shared"
     several = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
     assert remedy(several) == f"{keeps}nvidia.com/mig-1g.10gb or nvidia.com/mig-3g.40gb"
     # By the name of whole GPUs they are what machine types have.
-    assert remedy(SHARED._replace(rename=False)) == "give the labels to its node pool"
+    assert remedy(SHARED._replace(rename=False)) == "add the labels to its node pool"
 
 
 @pytest.mark.parametrize(

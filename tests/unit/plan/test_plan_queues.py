@@ -128,7 +128,7 @@ def test_names_that_stand_twice(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("flavor", "said"),
     [
-        (Flavor("a10", "A101"), "flavor a10 is of the GPU A101, which is in no table"),
+        (Flavor("a10", "A101"), "flavor a10 has the unknown GPU A101"),
         (Flavor("a10", "A100"), "names, and a flavor has one"),
     ],
 )
@@ -196,7 +196,7 @@ def test_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
     other = A10._replace(name="first-node", labels={"kubernetes.io/hostname": "dev-gpu-1"})
     # There are two nodes with a GPU each.
     assert told(A10, again) == []
-    words = "share nodes: teams have quotas of 3 GPUs of them, and the nodes have 2"
+    words = "share nodes: teams have quotas of 3 GPUs of them, but the nodes have 2"
     assert told(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
     ((field, summary),) = told(A10, again, other)
     assert (field, "first-node" in summary) == ("flavors[2]", True)

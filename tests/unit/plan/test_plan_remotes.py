@@ -107,7 +107,7 @@ def test_what_is_dropped_goes_and_its_namespace_last(library: Library) -> None:
     (remote,) = gone.remotes
     deleted = [target.name for target in remote.targets if target.action == "delete"]
     assert deleted == ["far/remote-far", "far/far", "far/remote-far-nodes", "far/far-jobs"]
-    assert remote.steps[-1].why == "goes away, with every job that is in it"
+    assert remote.steps[-1].why == "is deleted with all its jobs"
 
 
 def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(library: Library) -> None:
@@ -134,7 +134,7 @@ def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name
     theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-jobs"}}
     made = plan(library, stack(), EMPTY._replace(objects={SPACE: theirs}))
     (found,) = [one for one in made.findings if one.target == "far/far-jobs" and one.blocks]
-    assert (found.code, found.summary) == ("OWN004", "on far: far-jobs is there already, and not the stack's own")
+    assert (found.code, found.summary) == ("OWN004", "on far: far-jobs exists already and does not belong to this stack")
     assert found.remedy.startswith("set createNamespace to false")
     assert made.blocked
     given = plan(library, stack(far(create_namespace=False)), EMPTY._replace(objects={SPACE: theirs}))

@@ -43,7 +43,7 @@ def test_a_parameter_does_not_walk_past_the_minima(
     finding = by_code(with_params(dev, patch, **params).plan())[code]
     (name,) = params
     assert words in finding.summary
-    assert finding.detail.startswith(f"The parameter {name} of {patch}@v1 gives it, whatever ")
+    assert finding.detail.startswith(f"The parameter {name} of {patch}@v1 sets it, whatever ")
     assert finding.remedy == f"correct or drop the parameter {name} of {patch}@v1"
     assert finding.file == "stacks/Pulumi.dev.yaml"
 
@@ -60,7 +60,7 @@ def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev:
     plan = dev.asking(patches=(PatchChoice("ray-worker", enabled=False),)).plan()
     finding = by_code(plan)["RES001"]
     assert " 12Gi (12.88 GB) " in finding.summary
-    assert finding.detail.startswith(f"{RAY} has it of its own: no patch sets spec.template")
+    assert finding.detail.startswith(f"{RAY} has this value without a patch: no patch sets spec.template")
 
 
 def test_sizes_that_a_broken_patch_was_to_set_are_not_judged(dev: Any, tmp_path: Path) -> None:

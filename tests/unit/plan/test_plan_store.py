@@ -91,7 +91,7 @@ def test_what_changes_by_itself_does_not_make_a_plan_stale(dev: Any) -> None:
 def test_what_somebody_changed_does_and_is_named(dev: Any) -> None:
     later = objects(dev, spec__progressDeadlineSeconds=7)
     assert moved(dev.plan(), later.plan()) == tuple(
-        f"{name} is not what it was when the plan was made (spec.progressDeadlineSeconds 600 → 7)"
+        f"{name} has changed since the plan was made (spec.progressDeadlineSeconds 600 → 7)"
         for name in sorted(starting_state(dev.plan()))
     )
 
@@ -136,7 +136,7 @@ def test_replicas_that_a_plan_holds_until_an_autoscaler_sets_them_count(prod: An
         return {**body, "spec": {**body["spec"], "replicas": 0}} if body["metadata"]["name"] == side else body
 
     (difference,) = moved(site.plan(), site.having(asleep).plan())
-    assert difference.endswith("is not what it was when the plan was made (spec.replicas 3 → 0)")
+    assert difference.endswith("has changed since the plan was made (spec.replicas 3 → 0)")
 
 
 def test_replicas_that_no_patch_sets_may_move(dev: Any) -> None:
@@ -220,7 +220,7 @@ def test_a_secret_that_moves_is_not_told(dev: Any) -> None:
 
 def test_another_cluster_is_noticed(dev: Any) -> None:
     other = dev._replace(state=dev.state._replace(identity="another"))
-    assert moved(dev.plan(), other.plan()) == (f"another cluster: approved for {dev.state.identity}, this is another",)
+    assert moved(dev.plan(), other.plan()) == (f"the plan was approved for cluster {dev.state.identity}, this is another",)
 
 
 def test_changed_inputs_are_named(dev: Any) -> None:

@@ -40,7 +40,7 @@ def test_the_nearest_to_a_version_whose_schema_is_not_shipped_is_right(dev: Any)
     major, minor = map(int, NEWEST.split("."))
     (finding,) = told(dev, f"v{major}.{minor + 3}.1", NEWEST)
     assert finding.severity is Severity.ADVICE
-    assert f"of {major}.{minor + 3} none is shipped, and {NEWEST} is the nearest" in finding.detail
+    assert f"modelyard has no schema of {major}.{minor + 3}; {NEWEST} is the nearest" in finding.detail
     (finding,) = told(dev, f"v{major}.{minor + 3}.1", OLDEST)
     assert finding.severity is Severity.WARNING
     assert f'"{NEWEST}"' in finding.remedy

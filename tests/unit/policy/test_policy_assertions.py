@@ -140,7 +140,7 @@ WRONG = [
     ("", 1, "assert is missing"),
     (f"match: {{kinds: Deployment}}\n{PRIORITY}", 8, 'match.kinds is "Deployment"; it must be a list'),
     (f"match: {{roles: [worker]}}\n{PRIORITY}", 8, 'match.roles[0] is "worker"; it is one of apiServer'),
-    (f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}", 8, "match.when asks for trainning, which no stack has"),
+    (f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}", 8, "match.when has the unknown fact trainning"),
     (f"level: high\n{PRIORITY}", 8, 'level is "high"; it is one of mandatory, advisory or disabled'),
     (f"code: POL902\n{PRIORITY}", 8, '"code" is given twice, first on line 1'),
     ("assert: [\n", 9, "the text is not YAML"),
@@ -164,7 +164,7 @@ def test_a_message_may_only_have_what_an_object_has() -> None:
     rule, wrong = assertion(PRIORITY, HEAD.replace("{kind}", "{knid}"))
     assert rule is None
     (one,) = wrong
-    assert (one.line, one.summary) == (3, "message has {knid}, which stands for nothing")
+    assert (one.line, one.summary) == (3, "message has the unknown placeholder {knid}")
     assert one.remedy == "did you mean kind?"
 
 

@@ -66,7 +66,7 @@ def test_a_field_that_no_patch_sets_is_the_platforms_own(project: Project) -> No
         "yield subject.finding('no', field='spec.template.spec.containers[name=ray-head].image', remedy='do')"
     )
     (one,) = (finding for finding in project.check() if finding.code == "POL901")
-    assert one.detail == "no patch sets it: deployment-ray-head has it of its own"
+    assert one.detail == "no patch sets it: deployment-ray-head has it without a patch"
     assert one.file == "stacks/Pulumi.dev.yaml"
 
 

@@ -88,8 +88,8 @@ def test_a_file_that_cannot_be_loaded(project: Project, text: str, line: int, sa
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (("POL901", "POL001"), "POL001 is no code of a rule"),
-        (("POL901", "MINE"), "MINE is no code of a rule"),
+        (("POL901", "POL001"), "POL001 is not a valid rule code"),
+        (("POL901", "MINE"), "MINE is not a valid rule code"),
         (("**Fix.** That.", ""), "the docstring of POL901 (mine) lacks **Fix.**"),
         (("**Why.** Because.", "**Fix.** First."), "the docstring of POL901 (mine) lacks **Why.** and **Fix.**"),
     ],
@@ -105,10 +105,10 @@ def test_a_rule_that_is_none(project: Project, change: tuple[str, str], said: st
     ("more", "said", "remedy"),
     [
         (", level='high'", "POL901 has the level high", "write mandatory, advisory or disabled"),
-        (", roles=['rayWorkr']", "POL901 looks at rayWorkr, which is no workload", "did you mean rayWorker?"),
+        (", roles=['rayWorkr']", "POL901 looks at rayWorkr, which is not a workload", "did you mean rayWorker?"),
         (", params=['most']", "params of POL901 is not a JSON Schema by name", "write params="),
         (", params={'most': 3}", "params of POL901 is not a JSON Schema by name", "write params="),
-        (", needs=['most']", "POL901 needs most, which is none of its params", "add its schema"),
+        (", needs=['most']", "POL901 needs most, which is not in its params", "add its schema"),
     ],
 )
 def test_a_decorator_that_is_given_nonsense(project: Project, more: str, said: str, remedy: str) -> None:
@@ -130,7 +130,7 @@ def test_parameters_whose_schema_is_none(project: Project) -> None:
     project.write("policy.yaml", "rules: {POL901: {params: {most: 3}}}\n")
     (one,) = project.policies().findings
     assert (one.code, one.file) == ("POL003", "policies/policy.yaml")
-    assert one.summary.startswith("params of POL901 are no JSON Schema: ")
+    assert one.summary.startswith("params of POL901 are not a JSON Schema: ")
 
 
 def test_a_rule_without_a_docstring(project: Project) -> None:
@@ -169,11 +169,11 @@ POLICY = [
     ("rules: [\n", 2, "the text is not YAML: while parsing a flow node did not find expected node content"),
     ("rule: {}\n", 0, "unknown key rule"),
     ("rules:\n  POL901:\n    params: {most: 3}\n", 3, "unknown key POL901.params.most"),
-    ("rules:\n  POL991: {level: advisory}\n", 2, "there is no rule POL991"),
+    ("rules:\n  POL991: {level: advisory}\n", 2, "unknown rule POL991"),
     (
         "rules:\n  GPU001: {level: disabled}\n",
         2,
-        "GPU001 is a finding of the plan: its level cannot be lowered to disabled",
+        "GPU001 is a finding of the plan, whose level cannot be lowered to disabled",
     ),
     ("rules:\n  CFG001: {level: advisory}\n", 2, "CFG001 is about mistakes in files, which have no level"),
     ("rules:\n  GPU008: {params: {a: 1}}\n", 2, "GPU008 has no parameters: a"),

@@ -184,7 +184,7 @@ def test_what_was_told_of_what_is_sent_is_not_told_again(own: Project) -> None:
 def test_an_object_that_the_stack_owns_is_whole_from_the_start(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
     found = Run(own)(root(), head(DEPLOYMENT, labels={}, replicas=1))
-    assert found["POL113"] == [f"{HEAD} has no label team\n→ set team in a patch of your own"]
+    assert found["POL113"] == [f"{HEAD} has no label team\n→ set team in your own patch"]
 
 
 def test_what_is_not_known_yet_is_not_missing(own: Project) -> None:

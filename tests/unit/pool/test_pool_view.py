@@ -331,6 +331,6 @@ def test_who_runs_in_a_worker_cluster_has_gpus_and_who_no_cluster_took_waits(vie
     named = config._replace(worker_clusters=(WorkerCluster("farm", "farm-kubeconfig"),))
     asked_now = Asked("dev", NOW, None)
     shown = pool_text(pool_view(PoolObjects((), (), workloads=tuple(works), kueue=True), named, None, NOW), asked_now)
-    assert shown[0] == "dev: no node of the cluster has GPUs, 1 queued"
+    assert shown[0] == "dev: the cluster has no GPU nodes, 1 queued"
     assert "in farm" in "\n".join(shown)
-    assert pool_text(view(), asked_now)[0] == "dev: no node of the cluster has GPUs"
+    assert pool_text(view(), asked_now)[0] == "dev: the cluster has no GPU nodes"

@@ -127,7 +127,7 @@ def test_the_rule_of_the_fixture_is_one(ruled: Any) -> None:
     ("text", "why"),
     [
         ("rules: {POL901: {level: disabled}}\n", "no longer checked: rule disabled by this change"),
-        (None, "no longer checked: rule taken away by this change"),
+        (None, "no longer checked: rule removed by this change"),
     ],
 )
 def test_a_finding_that_goes_with_its_rule_is_not_mended(ruled: Any, text: str | None, why: str) -> None:
@@ -203,8 +203,8 @@ def test_a_finding_whose_numbers_move_is_still_there(repository: Any) -> None:
 
 def test_findings_of_one_kind_about_different_things_are_not_taken_for_one_another() -> None:
     lock = "patches/patches.lock"
-    gone = Finding("PAT003", Severity.ERROR, "released patch one/v1 is gone or broken", file=lock)
-    other = gone._replace(summary="released patch one/v2 is gone or broken")
+    gone = Finding("PAT003", Severity.ERROR, "released patch one/v1 is missing or broken", file=lock)
+    other = gone._replace(summary="released patch one/v2 is missing or broken")
     news = news_of((gone,), (other,))
     assert (news.new, news.fixed, news.still) == ((other,), (gone,), ())
     gpu = Finding("GPU001", Severity.ERROR, "L4 is not supported", stack="dev", field="gpu.model")
@@ -296,7 +296,7 @@ def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, ho
     found = repository.preview()
     (finding,) = found.project.new
     assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
-    summary = f"released patch ray-worker@v1 was changed, and its line in the lock was {how} with it"
+    summary = f"released patch ray-worker@v1 was changed, and its line in the lock was {how}"
     assert finding.summary == summary
     assert found.blocked
     # A new version is what is asked for, and no finding.
@@ -311,7 +311,7 @@ def test_a_released_patch_that_is_taken_away_with_its_line_is_told(repository: A
     rmtree(repository.root / "patches" / name)
     file.write_text("".join(f"{line}\n" for line in file.read_text().splitlines() if not line.startswith(name)))
     found = repository.preview()
-    assert f"released patch {name.replace('/', '@')} was taken away, and its line in the lock with it" in {
+    assert f"released patch {name.replace('/', '@')} was deleted, together with its line in the lock" in {
         finding.summary for finding in found.project.new
     }
 

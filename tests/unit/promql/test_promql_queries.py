@@ -186,7 +186,7 @@ def test_without_a_scrape_interval_windows_are_not_compared_with_it() -> None:
 def test_a_slow_scrape_needs_a_window_even_for_the_newest_sample() -> None:
     (problem,) = check_query("sum(x) or vector(0)", scrape_interval=600)
     assert problem.kind is K.SHORT
-    assert problem.remedy == "take the newest of a window: last_over_time(…[20m])"
+    assert problem.remedy == "use the newest sample of a window: last_over_time(…[20m])"
 
 
 def test_the_longest_window_is_the_callers() -> None:

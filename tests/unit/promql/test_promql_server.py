@@ -257,7 +257,7 @@ def test_a_query_that_neither_takes_is_left_to_the_findings_about_its_text() -> 
 
 def test_a_query_that_only_the_server_takes_is_told() -> None:
     (finding,) = findings(answers("scalar", [1, "5"]), "holt_winters(x[5m], 0.5, 0.5)")
-    assert finding.summary == "the server answers 5 now (awake), although Prometheus 3 would refuse the query"
+    assert finding.summary == "the query returns 5 now (awake), although Prometheus 3 would reject the query"
 
 
 @pytest.mark.parametrize("data", [{}, [], None, {"activeTargets": None}, {"activeTargets": [None, {"labels": 5}]}])
@@ -290,7 +290,7 @@ def test_the_configured_interval_counts_where_targets_have_none() -> None:
 @pytest.mark.parametrize("query", [f"{'(' * 3000}x{')' * 3000}", "sum(x offset 99999999999999999999999)"])
 def test_a_query_that_the_parser_could_not_survive_is_left_to_the_server(query: str) -> None:
     (finding,) = findings(answers("scalar", [1, "5"]), query)
-    assert finding.summary == "the server answers 5 now (awake), although Prometheus 3 would refuse the query"
+    assert finding.summary == "the query returns 5 now (awake), although Prometheus 3 would reject the query"
 
 
 @pytest.mark.parametrize(("length", "shown"), [(120, 120), (121, 120), (200, 120)])

@@ -53,7 +53,7 @@ def test_packages_and_how_the_solver_gets_them(text: str, spelling: str) -> None
     ],
 )
 def test_what_is_no_package(text: str) -> None:
-    assert faults("six", text) == [("conda", 1, "has a package that is no name with versions")]
+    assert faults("six", text) == [("conda", 1, "has a package that is not a name with versions")]
 
 
 def test_a_package_stands_once_and_python_has_a_key_of_its_own() -> None:
@@ -88,7 +88,7 @@ def test_what_is_no_channel(channel: str, what: str) -> None:
 
 
 def test_channels_without_packages_are_a_mistake_and_packages_without_channels_are_of_conda_forge() -> None:
-    assert faults(channels=("conda-forge",)) == [("channels", None, "has channels and nothing from them")]
+    assert faults(channels=("conda-forge",)) == [("channels", None, "has channels but no conda packages")]
     assert channels_of(Environment("a", "3.11", conda=("numpy",))) == ("conda-forge",)
     assert channels_of(Environment("a", "3.11", pip=("numpy",))) == ()
 

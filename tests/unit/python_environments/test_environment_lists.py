@@ -41,10 +41,10 @@ def test_requirements(text: str) -> None:
         ("a@https://example.com/a.whl", "a requirement that is an address or a file"),
         ("./a", "a requirement that is an address or a file"),
         ("a-1.0-py3-none-any.whl", "a requirement that is an address or a file"),
-        ("pandas=2", '"pandas=2", which is no requirement'),
-        ("pandas 2", '"pandas 2", which is no requirement'),
-        ("pandas==", '"pandas==", which is no requirement'),
-        ("größe", '"größe", which is no requirement'),
+        ("pandas=2", '"pandas=2", which is not a requirement'),
+        ("pandas 2", '"pandas 2", which is not a requirement'),
+        ("pandas==", '"pandas==", which is not a requirement'),
+        ("größe", '"größe", which is not a requirement'),
         ("a\x1b[31m", "a requirement with control characters"),
         ("a; x\u202ey", "a requirement with control characters"),
     ],
@@ -64,7 +64,7 @@ def test_all_mistakes_come_at_once_and_a_package_stands_once() -> None:
     assert wrong("Foo_bar\n-x\nfoo.bar>1\n;\n") == [
         (2, "option -x"),
         (3, "foo.bar twice"),
-        (4, '";", which is no requirement'),
+        (4, '";", which is not a requirement'),
     ]
 
 

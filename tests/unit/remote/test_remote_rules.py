@@ -73,7 +73,7 @@ def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str
         ),
         (
             ("{name: lam, kind: lambda", "{name: lam, kind: lambda, " + NETWORKS),
-            *("providers[0].aws", "error provider lam is lambda, and has an account and networks of AWS"),
+            *("providers[0].aws", "error provider lam is of kind lambda, but has an AWS account and networks"),
         ),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) 
     runs = (OWN, f"{OWN}, command: [run], image: 'registry.example/trainer:3'")
     read = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a}")
     write = ("readSecret: a}", "readSecret: a, writeSecret: b}")
-    assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data and no credentials for it"]
+    assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data but no credentials for it"]
     assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read)) == [
         "error resource away has no credentials for its model"
     ]
@@ -290,7 +290,7 @@ def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) 
 
 def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> None:
     assert about_the_cluster(stack(*ON_A_CLUSTER)) == [
-        "advice resource away has no pods there for own: a remote cluster runs what is submitted"
+        "advice resource away has no pods in its remote cluster for own, which have no command"
     ]
 
 
@@ -322,7 +322,7 @@ def test_of_resources_on_one_cluster_the_first_speaks_for_all(stack: Make) -> No
 def test_a_job_without_an_image_on_a_remote_cluster_is_told(stack: Make) -> None:
     way = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a, writeSecret: b}")
     bare = stack(*ON_A_CLUSTER, (OWN, f"{OWN}, command: [run]"), way)
-    assert about_the_cluster(bare) == ["advice resource away has no image for own, so nobody can submit that"]
+    assert about_the_cluster(bare) == ["advice resource away has no image for own, so these jobs cannot be submitted"]
     image = bare.config.runtime._replace(image="registry.example/trainer:3")
     assert about_the_cluster(bare._replace(config=bare.config._replace(runtime=image))) == []
 
@@ -371,7 +371,7 @@ def test_more_than_one_worker_is_an_error_wherever_it_runs(stack: Make, more: tu
     workers = ("type: runtime\n      cpu", "type: runtime\n      workers: 2\n      cpu")
     (finding,) = (one for one in check_remote(stack(*more, workers)) if one.code == "REM006")
     what = "pod" if more else "machine"
-    assert finding.summary == f"resource away gets 2 workers, and a remote job has one {what}"
+    assert finding.summary == f"resource away gets 2 workers, but a remote job has one {what}"
     assert (finding.blocks, finding.field, finding.remedy) == (
         True,
         "resources[1].workers",
@@ -385,7 +385,7 @@ def test_a_machine_that_pulumi_launches_to_serve_says_its_port(stack: Make) -> N
         ("type: training, res", "type: llm-serving, res"),
     )
     (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, *serving)) if one.code == "REM003")
-    assert (finding.blocks, finding.remedy) == (True, "set port to the one that its command listens on, such as 8000")
+    assert (finding.blocks, finding.remedy) == (True, "set port to the port that its command listens on, such as 8000")
     port = ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: 8000\n")
     assert told(stack(ON_AWS, ECR, *serving, port)) == []
 
@@ -452,7 +452,7 @@ def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "field", "words"),
     [
-        ((("gpus: 1", "gpus: 0"),), "REM003", "resources[1].gpus", "resource away is remote, and asks for no GPU"),
+        ((("gpus: 1", "gpus: 0"),), "REM003", "resources[1].gpus", "resource away is remote but has no GPU"),
         ((("      gpus: 1\n", ""),), "REM003", "resources[1]", "asks for no GPU"),
     ],
 )

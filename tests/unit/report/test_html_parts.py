@@ -209,7 +209,7 @@ def test_blocked_stacks_stand_first_and_the_verdict_counts_them() -> None:
 
 def test_a_stack_without_a_file_is_no_good_news() -> None:
     found = document(stack("a", status="removed"), stack("b"))
-    assert verdict(found) == ("warning", "Nothing stops an apply; 1 stack left behind without a file")
+    assert verdict(found) == ("warning", "Every stack can be applied; 1 stack without a stack file any more")
     patches = [{"name": "ray-worker", "before": "v1", "after": "v1"}]
     rows = matrix_of(document(stack("a", status="removed"), stack("b", patches=patches))).rows
     assert [(row.why, len(row.cells)) for row in rows] == [("its file is gone", 0), ("", 1)]
@@ -221,8 +221,8 @@ def test_what_nobody_knows_of_a_stack_is_not_counted_as_nothing() -> None:
         stack("b", unplanned=True, gpus=None, podsReplaced=None),
     )
     some = {stat.label: stat for stat in stats(document(known, unknown))}
-    assert (some["GPUs"].value, some["GPUs"].note) == ("3", "no change, without 1 stack of which nobody knows it")
-    assert some["Pods replaced"].note.endswith(", without 1 stack of which nobody knows it")
+    assert (some["GPUs"].value, some["GPUs"].note) == ("3", "no change, without 1 unknown for stack")
+    assert some["Pods replaced"].note.endswith(", without 1 unknown for stack")
     assert not gpus_of(document(known, unknown)).known
     none = {stat.label: stat.value for stat in stats(document(unknown))}
     assert (none["GPUs"], none["Pods replaced"]) == ("unknown", "unknown")
@@ -237,7 +237,7 @@ def test_who_sets_a_field_that_no_patch_asks_for() -> None:
     ]
     (change,) = changes_of(document(stack("a"), changes=(changed(fields=fields),)))
     default = "the API server’s default"
-    assert [field.patch for field in change.fields] == [default, default, "nobody any more", "x@v1"]
+    assert [field.patch for field in change.fields] == [default, default, "no owner any more", "x@v1"]
 
 
 def test_a_change_tells_what_it_costs_and_what_is_wrong_with_it() -> None:

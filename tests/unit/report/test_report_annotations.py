@@ -109,7 +109,7 @@ def test_the_summary_counts_and_lists() -> None:
 def test_the_summary_of_nothing_is_one_sentence() -> None:
     assert [line for line in summary_markdown(Checked((), STACKS)) if line] == [
         "### modelyard check",
-        "1 stack checked: nothing is wrong.",
+        "1 stack checked: no findings.",
     ]
 
 

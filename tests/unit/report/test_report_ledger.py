@@ -23,16 +23,16 @@ PAUSED = Path(("spec", "paused"))
     ("entry", "heading", "row"),
     [
         (Entry(REPLICAS, 2, (HELM,), 3, "held"), "goes back to helm (Apply):", "replicas  2 → 3"),
-        (Entry(REPLICAS, 1, (), 3, "held"), "goes back; nobody had set it:", "replicas  1 → 3"),
-        (Entry(PAUSED, merge.ABSENT, (), True, "held"), "was not there; goes away:", "paused  + true"),
+        (Entry(REPLICAS, 1, (), 3, "held"), "is restored; it had no owner:", "replicas  1 → 3"),
+        (Entry(PAUSED, merge.ABSENT, (), True, "held"), "did not exist; is removed:", "paused  + true"),
         (
             Entry(REPLICAS, 2, (HELM,), 5, "changed", (SCALER,)),
-            "set since by scaler (Update of scale) at 2026-11-21T09:00:00Z; stays:",
+            "changed since by scaler (Update of scale) at 2026-11-21T09:00:00Z; stays:",
             "replicas  2 → 5",
         ),
         (
             Entry(REPLICAS, 2, (HELM,), 0, "changed"),
-            "set since by somebody who left no name; stays:",
+            "changed since by an unknown owner; stays:",
             "replicas  2 → 0",
         ),
         (
@@ -40,7 +40,7 @@ PAUSED = Path(("spec", "paused"))
             "has its earlier value; helm (Apply) gets it with the next apply:",
             "replicas  2 → 2",
         ),
-        (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "is back with helm (Apply):", "replicas  2 → 2"),
+        (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "is restored to helm (Apply):", "replicas  2 → 2"),
     ],
 )
 def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:
@@ -53,7 +53,7 @@ def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:
 
 
 def test_a_stack_without_ledgers_is_one_line() -> None:
-    assert ledger_text("dev", "recorded", ()) == ["dev: nothing is held on the recorded platform"]
+    assert ledger_text("dev", "recorded", ()) == ["dev: no fields are patched on the recorded platform"]
 
 
 def test_a_ledger_that_cannot_be_read_is_told() -> None:

@@ -83,7 +83,7 @@ def test_versions_are_told_with_the_change() -> None:
     assert "extra v1 added" in preview_markdown(preview(stack("dev", one)))
     same = one._replace(status="same", fields=())
     assert "No field differs." in preview_markdown(preview(stack("dev", same)))
-    assert any("comes out alike" in line for line in preview_text(preview(stack("dev", same))))
+    assert any("renders the same" in line for line in preview_text(preview(stack("dev", same))))
 
 
 @pytest.mark.parametrize("columns", [60, 100])

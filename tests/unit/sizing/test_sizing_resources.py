@@ -132,7 +132,7 @@ def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: t
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
     (found,) = check_jobs(stack, sized(stack.config))
     assert found.code == "RES204"
-    assert found.remedy == "a machine has 16 at most: use a GPU with more memory, or take a smaller model"
+    assert found.remedy == "a machine has 16 at most: use a GPU with more memory, or use a smaller model"
 
 
 def test_training_that_no_machine_holds_takes_more_workers() -> None:
@@ -209,7 +209,7 @@ def test_a_job_that_needs_a_gpu_has_to_be_given_one(gpus: int | None) -> None:
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=gpus),))
     assert (found[0], words in found[1]) == ("RES205", True)
     (found,) = findings(served._replace(resource=None))
-    assert found == ("RES205", f"job it needs {words}, and a job without a resource gets none")
+    assert found == ("RES205", f"job it needs {words}, but a job without a resource gets none")
 
 
 @pytest.mark.parametrize(("gpus", "code"), [(None, "RES205"), (1, "RES204")])
@@ -273,7 +273,7 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
     ("resource", "words"),
     [
         (Resource("deep", "training", workers=1, scale=Scale(2)), "is of type training, and a pod that goes"),
-        (Resource("deep", "serving", workers=3, scale=Scale(2)), "may have 2 pods at most, and has 3 at least"),
+        (Resource("deep", "serving", workers=3, scale=Scale(2)), "may have 2 pods at most, but has at least 3"),
         (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "its CPU says little of its load"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "which server to ask"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "no load for one pod"),
@@ -293,7 +293,7 @@ def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> N
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
-        (Resource("deep", "training", port=8000), "is of type training, whose pods answer no requests"),
+        (Resource("deep", "training", port=8000), "is of type training, whose pods serve no requests"),
         (Resource("deep", "serving", port=8000, remote=Remote()), "is remote, and no Service of this cluster leads"),
         (Resource("x" * 55, "serving", port=8000), "is longer than Kubernetes takes"),
         (Resource("x" * 54, "serving", port=8000), None),

@@ -65,33 +65,33 @@ def test_what_is_not_said_is_not_told() -> None:
         (
             Job("clicks", "dataset", None, "1M", 10, "20", batch=8, sequence=512, model=Model("70G")),
             "jobs[0].requestRate",
-            "nothing reads requestRate, batch, sequence and model.parameters of job clicks, which is a dataset job",
+            "job clicks ignores requestRate, batch, sequence and model.parameters, because it is a dataset job",
             "drop them, or correct the type: a dataset job is sized by rows and columns",
         ),
         (
             Job("fit", "training", None, "1M", 10, batch=8, model=Model(size="2Gi")),
             "jobs[0].batch",
-            "nothing reads batch and model.size of job fit, which is a training job",
+            "job fit ignores batch and model.size, because it is a training job",
             "drop them, or correct the type: a training job is sized by rows and columns",
         ),
         (
             Job("net", "training", None, "1M", batch=8, model=Model("7G")),
             "jobs[0].rows",
-            "nothing reads rows of job net, which is a training job of a model with parameters",
+            "job net ignores rows, because it is a training job of a model with parameters",
             "drop it, or correct the type: a training job of a model with parameters is sized by batch, "
             "model.parameters and model.activation",
         ),
         (
             Job("chat", "llm-serving", model=Model("7G", size="14G")),
             "jobs[0].model.parameters",
-            "nothing reads model.parameters of job chat, which is an llm-serving job",
+            "job chat ignores model.parameters, because it is an llm-serving job",
             "drop it, or correct the type: an llm-serving job is sized by requestRate, requestTime, sequence, "
             "model.layers, model.keyValueHeads, model.headSize and model.size",
         ),
         (
             Job("own", "runtime", None, "1M"),
             "jobs[0].rows",
-            "nothing reads rows of job own, which is a runtime job",
+            "job own ignores rows, because it is a runtime job",
             "drop it, or correct the type: a runtime job is sized by its resource alone",
         ),
     ],

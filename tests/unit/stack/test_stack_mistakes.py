@@ -148,10 +148,10 @@ def test_every_code_is_raised_by_a_case() -> None:
 @pytest.mark.parametrize(
     ("key", "remedy"),
     [
-        ("zebra", "take it out; known are config, encryptionsalt, encryptedkey, secretsprovider and environment"),
+        ("zebra", "remove it; known keys are config, encryptionsalt, encryptedkey, secretsprovider and environment"),
         ("rayWorker", "write modelyard:rayWorker under `config:`"),
         ("ray_worker", "write modelyard:rayWorker under `config:`"),
-        ("packages", "take it out; known are config, encryptionsalt, encryptedkey, secretsprovider and environment"),
+        ("packages", "remove it; known keys are config, encryptionsalt, encryptedkey, secretsprovider and environment"),
     ],
 )
 def test_a_key_beside_config_that_pulumi_ignores_is_a_warning(key: str, remedy: str) -> None:

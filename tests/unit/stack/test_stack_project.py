@@ -115,7 +115,7 @@ def test_a_missing_stack_names_those_there_are(project: Path) -> None:
 
 def test_a_missing_folder_says_there_are_no_stacks(tmp_path: Path) -> None:
     finding = only_finding(tmp_path / "envs" / "Pulumi.dev.yaml")
-    assert finding.remedy == "there are no stacks in envs/"
+    assert finding.remedy == "envs/ has no stacks"
 
 
 def test_names_of_other_files_are_refused(project: Path) -> None:
