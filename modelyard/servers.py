@@ -138,14 +138,14 @@ def _unreachable(error: Exception, url: str) -> Unreachable:
         why = f"{url}: its certificate is not trusted: {reason.verify_message}"
         return Unreachable(why, "add its authority to the system's, or name it in SSL_CERT_FILE", lasting=True)
     if isinstance(reason, TimeoutError):
-        return Unreachable(f"{url} does not answer within {TIMEOUT:.0f} seconds", "check address and network")
+        return Unreachable(f"{url} does not answer within {TIMEOUT:.0f} seconds", "check the address and the network")
     if isinstance(reason, ValueError | InvalidURL):
         # The client's error message quotes what it cannot send, such as a token with a line break: do not show it.
         what = "the address or the credentials contain characters that cannot be sent"
         return Unreachable(f"{url} cannot be asked: {what}", "check address and credentials", lasting=True)
     words = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
     words = " ".join("".join(one if one.isprintable() else " " for one in words).split())[:_MOST_WORDS]
-    return Unreachable(f"{url} is out of reach: {words}", "check address and network")
+    return Unreachable(f"{url} cannot be reached: {words}", "check the address and the network")
 
 
 def secret_for(url: str, variables: Variables, environment: Mapping[str, str], *, named: bool = False) -> Credential:

@@ -50,8 +50,8 @@ def run(args: Namespace) -> Exit:
         if args.gpu or args.supported:
             raise Stop(
                 Exit.USAGE,
-                "GPU arguments belong to the table, but --live shows a cluster",
-                "give one of them: --live STACK",
+                "--live cannot be combined with GPU names or --supported",
+                "drop them: modelyard gpus --live STACK",
             )
         from modelyard.cli.gpus_live import run as run_live
 

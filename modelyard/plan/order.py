@@ -181,7 +181,7 @@ def _steps(
 
 
 def _why_drain(drain: Drain) -> str:
-    idle = f"waits until no job runs or waits on {drain.name}"
+    idle = f"waits until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"{idle}; no source is configured that shows this, so an apply stops here"
     return f"{idle}, {_span(drain.limit)} at most; checks {described(drain.source)}"

@@ -46,7 +46,7 @@ def test_a_server_out_of_reach_ends_with_3_and_tells_no_token(
     monkeypatch.setenv("MODELYARD_PROMETHEUS_TOKEN", SECRET)
     result = run("check", *words, "--prometheus", f"http://{NOBODY}")
     assert result.code == 3
-    assert f"http://{NOBODY} is out of reach" in result.words
+    assert f"http://{NOBODY} cannot be reached" in result.words
     assert SECRET not in result.text
 
 

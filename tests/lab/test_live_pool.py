@@ -119,7 +119,7 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
     for part in (
         "place 1 of 1 in queue team-vision",
         "a10: 2 used of 2; may not borrow",
-        f"its queue is held by {first} of vision (2 GPUs",
+        f"holders: {first} of vision (2 GPUs",
         "the nodes have room for 0 of 2 workers now",
         "0 of 1 GPUs free, a pod needs 1",
     ):
@@ -131,7 +131,7 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
     refused = env.modelyard("job", "cancel", "dev", first, check=False)
     assert refused.returncode == 2
     assert state(env, first) == "running"
-    assert "2 GPUs of it come free" in env.modelyard("job", "cancel", "dev", first, "--yes").stdout
+    assert "its 2 GPUs become free" in env.modelyard("job", "cancel", "dev", first, "--yes").stdout
     env.lab.wait("the second run", lambda: state(env, second) == "running")
     env.lab.wait("the end of the first", lambda: state(env, first) is None)
     assert env.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{first}").status == 404

@@ -102,7 +102,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
             less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
-            diagnosis.helps.append(f"{less}raise the quota of {whose}: it never has {least}")
+            diagnosis.helps.append(f"{less}raise the quota of {whose}: the run needs {least}, more than it allows")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
@@ -118,12 +118,12 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     )
     if order:
         diagnosis.helps.append(
-            f"the run starts when quota is free; {'its cohort' if len(cohort) > 1 else 'its queue'} is held by "
+            f"the run starts when quota of {'its cohort' if len(cohort) > 1 else 'its queue'} is free; holders: "
             + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:
-        those = "those in its queue" if run.remote else "the team's own"
+        those = "the runs in its queue" if run.remote else "the team's runs"
         diagnosis.helps.append(f"or cancel one of {those}: modelyard job cancel {run._replace(name=own[0].name).words}")
 
 

@@ -167,7 +167,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         _not_started(pod, diagnosis)
     if run.state == "starting" and not (pods or diagnosis.causes):
         sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body)]
-        diagnosis.cause("pods", f"none of its {plural(sum(sets), 'pod')} exists yet")
+        diagnosis.cause("pods", f"0 of {plural(sum(sets), 'pod')} created")
         diagnosis.helps.append(
             "wait some seconds; if nothing changes, its controller does not run or a quota of the namespace is full"
         )

@@ -221,11 +221,11 @@ def test_nothing_is_called_impossible_that_is_not(ask: Any) -> None:
     smaller = workload(body, waits(SHORT))
     smaller["spec"]["podSets"][0]["minCount"] = 2
     queue = [cluster_queue("team-vision", 2)]
-    assert not any("never" in text for text in ask(body, workloads=[smaller], queues=queue).helps)
-    assert any("never have 4" in text for text in ask(body, workloads=[workload(body)], queues=queue).helps)
+    assert not any("raise the quota" in text for text in ask(body, workloads=[smaller], queues=queue).helps)
+    assert any("raise the quota" in text for text in ask(body, workloads=[workload(body)], queues=queue).helps)
     cohort = {"metadata": {"name": "r"}, "spec": {"parentName": "everybody"}}
     tree = {"queues": [cluster_queue("team-vision", 2, cohort="r")], "cohorts": [cohort]}
-    assert not any("never" in text for text in ask(body, workloads=[workload(body)], **tree).helps)
+    assert not any("raise the quota" in text for text in ask(body, workloads=[workload(body)], **tree).helps)
 
 
 def test_where_kueue_says_nothing(ask: Any, golden: Golden) -> None:

@@ -143,17 +143,17 @@ def test_nobody_listens() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with pytest.raises(ServerError, match="is out of reach: Connection refused"):
+    with pytest.raises(ServerError, match="cannot be reached: Connection refused"):
         ask(server(f"http://127.0.0.1:{port}", {}), "x")
 
 
 def test_a_name_that_nobody_has() -> None:
-    with pytest.raises(ServerError, match="is out of reach"):
+    with pytest.raises(ServerError, match="cannot be reached"):
         ask(server("http://prometheus.invalid:9090", {}), "x")
 
 
 def test_https_where_there_is_none() -> None:
-    with serving(says("")) as place, pytest.raises(ServerError, match="is out of reach"):
+    with serving(says("")) as place, pytest.raises(ServerError, match="cannot be reached"):
         ask(server(f"https://{place}", {}), "x")
 
 
