@@ -1,4 +1,4 @@
-"""Trace one field of a target: its value, the patches and parameters that give it, the line, and its owners."""
+"""Trace one field of a target: its value, the patches and parameters that set it, the line, and its owners."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Print a completion script: put it where your shell looks, or eval it in your shell's start file."""
+"""Print a completion script. Save it where your shell looks for completions, or eval it in your shell's start file."""
 
 import sys
 from argparse import ArgumentParser, Namespace

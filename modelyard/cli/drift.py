@@ -1,4 +1,4 @@
-"""Compare what is live with what was applied, and show who changed what and when. Exit code 1 on drift."""
+"""Compare the live objects with what was applied, and show who changed what and when. Exit code 1 on drift."""
 
 import sys
 from argparse import ArgumentParser, Namespace

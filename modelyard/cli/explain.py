@@ -1,4 +1,4 @@
-"""What a finding's code means: why the rule is there, an example, and how to mend it."""
+"""Explain a finding's code: why the rule exists, an example, and how to fix it."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,6 +1,6 @@
-"""Format stack files and patches: order of keys, indentation, space. Values and comments stay as they are.
+"""Format stack files and patches: order of keys, indentation, spaces. Values and comments stay unchanged.
 
-Released patch versions are never touched. A file that cannot be read keeps no other from being formatted.
+Released patch versions are never changed. A file that cannot be read does not stop the others.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Show which GPUs are supported for training, by which rule, and why.
 
-With --live instead the GPUs of a stack's cluster now: who has them, which are free or idle, and what waits for quota or
+With --live, show the GPUs of a stack's cluster now: who uses them, which are free or idle, and what waits for quota or
 for a node.
 """
 
@@ -17,7 +17,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("gpu", nargs="*", metavar="GPU", help="only these GPUs, with their sources")
     parser.add_argument("--supported", action="store_true", help="only supported GPUs")
     parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
-    parser.add_argument("--embeds-ptx", action="store_true", help="the images carry PTX for newer GPUs")
+    parser.add_argument("--embeds-ptx", action="store_true", help="assume that the images contain PTX for newer GPUs")
     live = parser.add_argument_group("with --live")
     live.add_argument("--live", nargs="?", const="", metavar="STACK", help="the GPUs of this stack's cluster, now")
     live.add_argument("--team", metavar="T", help="only this team: its GPUs, quota and queue")

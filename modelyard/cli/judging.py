@@ -36,8 +36,8 @@ def policy_options(parser: ArgumentParser) -> None:
     choice.add_argument(
         "--policies",
         choices=("base", "head", "none"),
-        help="whose Python rules run: those of the commit that --base names (default with --base), this project's own "
-        "(head), or none and no assertions either",
+        help="which Python rules run: those of the commit in --base (base, the default with it), this project's own "
+        "(head), or none, without assertions too",
     )
     choice.add_argument(
         "--trust-head",

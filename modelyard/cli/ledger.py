@@ -1,4 +1,4 @@
-"""Show what each patched field was before modelyard set it, and what a destroy restores."""
+"""Show the value of each patched field before modelyard set it, and what a destroy restores."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""The patches of this project: names, versions, what they are for, and whether they are released."""
+"""Show the patches of this project: names, versions, purpose, and whether they are released."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -21,7 +21,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--base", required=True, metavar="REF", help="branch, tag or commit to compare with, such as origin/main"
     )
-    parser.add_argument("--head", metavar="REF", help="the commit that changes things (default: the working tree)")
+    parser.add_argument("--head", metavar="REF", help="the commit with the changes (default: the working tree)")
     policy_options(parser)
     parser.add_argument(
         "--format",
@@ -42,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
         "--limit",
         type=int,
         metavar="N",
-        help="most characters of the markdown (default 65000, what GitHub takes; at least 4000 and the length of URL)",
+        help="most characters of the markdown (default 65000, GitHub's limit; at least 4000 and the length of URL)",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="exit code 5 if a stack changes and no finding is an error"

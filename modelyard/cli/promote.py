@@ -1,4 +1,4 @@
-"""Propose the edit that brings one stack up to another: release, images and patches; what must differ stays."""
+"""Propose the edit that copies release, images and patches of one stack to another; settings that must differ stay."""
 
 import sys
 from argparse import ArgumentParser, Namespace

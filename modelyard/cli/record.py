@@ -1,5 +1,6 @@
-"""Record the live platform of a stack, so that plans, checks and reviews work without the cluster. An earlier recording
-is replaced, edits by hand included.
+"""Record the live platform of a stack, so that plans, checks and reviews work without the cluster.
+
+Replaces an earlier recorded platform, including edits by hand.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Write a stack's rendered patches as files: for Deployment-Manager-like tools, or as a kustomization for GitOps."""
+"""Write a stack's rendered patches as files, one per patch or as a kustomization for GitOps."""
 
 import sys
 from argparse import ArgumentParser, Namespace

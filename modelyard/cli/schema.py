@@ -1,4 +1,4 @@
-"""Print a JSON Schema (2020-12) that modelyard publishes: of files and of what verbs print."""
+"""Print a JSON Schema (2020-12) of files, or of the JSON output of verbs."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Show what a stack asks for: GPU, workloads, patches, pool, jobs. With the path of a saved plan, show that plan."""
+"""Show what a stack requests: GPU, workloads, patches, pool, jobs. With the path of a saved plan, show that plan."""
 
 import sys
 from argparse import ArgumentParser, Namespace

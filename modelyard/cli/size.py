@@ -1,4 +1,4 @@
-"""Show what the resources of a stack get, and each number of the estimates behind it."""
+"""Show the size of each resource of a stack, with the calculation of every estimate."""
 
 import sys
 from argparse import ArgumentParser, Namespace

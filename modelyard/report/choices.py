@@ -17,7 +17,9 @@ def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str
     """Each option of ``job submit`` with its values."""
     image, environment = _image(stack), stack.config.notebooks.environment
     runs = (
-        f"{safe(image)}{f' with {environment}' if environment else ''}" if image else "no notebooks.image: nothing runs"
+        f"{safe(image)}{f' with {environment}' if environment else ''}"
+        if image
+        else "notebooks.image is not set: notebooks cannot be submitted"
     )
     lines = [f"{style.bold(stack.name)}  {runs}", ""]
     gpus = [f"{name} ({count} GPU{'s' * (count > 1)})" for name, count in offered.allocations]

@@ -38,7 +38,7 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     facts = (
         ("targets", ", ".join(_targets(patch))),
         ("mode", _MODES[patch.meta.use]),
-        ("takes part", _when(patch)),
+        ("used", _when(patch)),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
     for name, value in facts:
@@ -90,10 +90,11 @@ _MODES: dict[Use, str] = {
 
 def _when(patch: PatchVersion) -> str:
     if patch.meta.use == "submitted":
-        return "modelyard job submit"
+        return "by modelyard job submit"
     if patch.meta.when is None:
         return "only if a stack lists it"
-    return " and ".join(f"{path} is {text_of(value)}" for path, value in patch.meta.when.items()) or "always"
+    facts = " and ".join(f"{path} is {text_of(value)}" for path, value in patch.meta.when.items())
+    return f"if {facts}" if facts else "always"
 
 
 def patches_document(library: Library, name: str | None) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def test_patches(run: Any) -> None:
     out = run("patches").out
     assert re.search(r"^ray-worker +v1 ", out, re.MULTILINE)
     one = run("patches", "ray-worker").words
-    assert "takes part ray.available is true" in one
+    assert "used if ray.available is true" in one
     assert "memory rayWorker.memory Memory of the whole pod" in one
     listed = json.loads(run("patches", "--json").out)["patches"]
     assert [patch["name"] for patch in listed] == sorted(patch["name"] for patch in listed)

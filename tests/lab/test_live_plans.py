@@ -262,7 +262,6 @@ def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluste
             template = target_of(plan, RAY).after["spec"]["template"]
             assert template["spec"]["terminationGracePeriodSeconds"] == SIX_HOURS
             assert [one["name"] for one in template["spec"]["containers"]][-1] == "proxy"
-            field = "spec.template.spec.terminationGracePeriodSeconds"
             (warning,) = [one for one in findings(plan, "OWN008") if one.field and one.target == RAY]
             assert "21600" in warning.summary and "21900" in warning.summary
             added = [one for one in findings(plan, "OWN008") if one.severity.value == "advice"]

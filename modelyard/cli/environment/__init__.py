@@ -1,4 +1,4 @@
-"""Python environments of jobs: lock a list, build it once in the cluster, see what there is."""
+"""Lock, build and show Python environments of jobs."""
 
 from functools import partial
 

@@ -1,6 +1,6 @@
-"""Build a locked environment on the shared volume of a namespace, by a Job.
+"""Build a locked Python environment on the shared volume of a namespace, with a Job.
 
-An environment is its content: one that was built is not built again, and two builds at a time end in one.
+The content of the lock identifies the environment: it is built once, even if two builds run at the same time.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Resolve the list of an environment to exact versions with hashes, and write them into its lock.
+"""Resolve the list of a Python environment to exact versions with hashes, and write them into its lock.
 
-pip's own resolver chooses, from the indexes that pip is set up to use here, and conda's own solver from channels.
-Nothing is installed, and of pip's packages only wheels are taken.
+pip resolves from the indexes that are configured on this machine, conda's solver from channels. Nothing is installed,
+and pip selects only wheels.
 """
 
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Jobs of a cluster: submit one of a stack's, or a notebook as one, and see what becomes of it."""
+"""Submit jobs of a stack, or notebooks as jobs, and follow their runs."""
 
 from functools import partial
 

@@ -1,7 +1,7 @@
-"""Stop a run: its objects are deleted, and with them its pods, so that its GPUs come free.
+"""Stop a run: delete its objects and pods, which frees its GPUs. Asks first.
 
-Asks first. A run that has ended stays as it is, with its logs. What another stack submitted, or nobody did with
-modelyard, is not touched. A run of a pipeline, or of a search, is stopped as a whole.
+Finished runs keep their objects and logs. Runs from other stacks, or started outside modelyard, are left alone. A run
+of a pipeline or of a search is stopped as a whole.
 """
 
 import sys

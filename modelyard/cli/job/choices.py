@@ -1,4 +1,4 @@
-"""What the submission of a notebook can choose: flavors with their GPU models, numbers of GPUs, teams, priorities."""
+"""Show the options for submitting a notebook: flavors with their GPU models, numbers of GPUs, teams, priorities."""
 
 import sys
 from argparse import ArgumentParser, Namespace

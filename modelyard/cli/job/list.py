@@ -1,7 +1,7 @@
-"""The runs of a stack's jobs: queued, running, and those that ended.
+"""List the runs of a stack's jobs.
 
-A run that was cancelled is listed until its pods have stopped; one that ended is with --all, for as long as its job's
-keep says.
+A cancelled run is listed until its pods have stopped. Finished runs are shown with --all, as long as keep of the job
+keeps them.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""What the workers of a run wrote, each line with its worker where there are several.
+"""Print the logs of a run's workers, each line with its worker if there are several.
 
-A search's trials are workers of their own: their number is the worker's. Of a worker that was started again the last
-start counts; --previous asks for the one before. By the name of a stage only the logs of that stage are read. A run
-that Kueue sent to a worker cluster is read there, by the context that the stack has for it.
+The trials of a search are its workers: --worker takes their number. The log is that of the last start of each
+container; --previous prints the one before. With the name of a stage, only that stage's logs are printed. Logs of a run
+in a worker cluster are read there, with the context that the stack sets for it.
 """
 
 import sys

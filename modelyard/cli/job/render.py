@@ -1,7 +1,7 @@
-"""Print what a run of a job would be: the objects as YAML, without asking a cluster.
+"""Print the objects of a job's run as YAML, without a cluster.
 
-For reviews, for tools that check manifests, and for clusters that are fed from a repository. The run is named like the
-job, so the same job comes out the same each time; a submission gives every run a name of its own.
+For reviews, for tools that check manifests, and for clusters that apply manifests from a repository. The run has the
+name of the job, so the output is always the same; a submission gives every run its own name.
 """
 
 from argparse import ArgumentParser, Namespace

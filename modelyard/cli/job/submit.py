@@ -1,7 +1,7 @@
-"""Start a job of a stack, or a notebook as a job: a run in its team's queue.
+"""Start a job of a stack, or a notebook as a job.
 
-Every run has a name of its own. It waits until its team's quota has room for all of its workers, and its GPUs are free
-again as soon as it has ended. A notebook's result is a new notebook beside it.
+Every run has its own name. It waits until its team's quota has room for all of its workers, and frees its GPUs as soon
+as it ends. The result of a notebook is a new notebook beside it.
 """
 
 import sys

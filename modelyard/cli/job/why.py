@@ -1,4 +1,4 @@
-"""Why a run waits, or why it failed: quota, queue, nodes and pods, and what would help."""
+"""Explain why a run waits or failed: quota, queue, nodes and pods, with suggestions."""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Pipelines of a stack: show one, or submit a run of it."""
+"""Show pipelines of a stack, and start runs of them."""
 
 from functools import partial
 

@@ -1,7 +1,7 @@
-"""Make a run of a pipeline: all of its stages at once, each held back until those that it needs have succeeded.
+"""Start a run of a pipeline: creates all stages, each held until the stages that it needs have succeeded.
 
-No stage that waits holds a GPU. A pod without one starts them, so nothing of this tool has to stay alive. A stage that
-fails keeps those that need it from starting; the others go on. Deleting the run's Job deletes all of it.
+Waiting stages hold no GPU. A pod without a GPU starts the stages, so you may close this terminal. If a stage fails, the
+stages that need it never start; the others continue. Deleting the run's Job deletes the whole run.
 """
 
 import re

@@ -21,7 +21,7 @@ from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.pool import Quotas
 from modelyard.workloads.sizing import Sized
 
-_SMALLER: Final = "request less, or add such nodes; where an autoscaler adds them, waive RES212"
+_SMALLER: Final = "request less, or add such nodes; waive RES212 if an autoscaler adds them"
 
 
 def check_job_room(

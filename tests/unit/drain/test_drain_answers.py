@@ -173,7 +173,7 @@ def test_credentials_do_not_follow_to_another_address(monkeypatch: pytest.Monkey
 
 
 def test_nobody_listening_may_pass_by(unused_port: int) -> None:
-    with pytest.raises(JobSourceError, match="out of reach: Connection refused") as error:
+    with pytest.raises(JobSourceError, match="cannot be reached: Connection refused") as error:
         ask(Dashboard(f"http://127.0.0.1:{unused_port}"))
     assert not error.value.lasting
 

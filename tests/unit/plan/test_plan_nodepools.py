@@ -100,7 +100,12 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
         ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "has the unknown GPU A1000"),
         ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws offers no machine with a whole A30"),
         ({"region": "us-est-1"}, "QUE020", "nodePools[0].region", "aws has no region us-est-1"),
-        ({"region": "af-south-1"}, "QUE020", "nodePools[0].gpu", "aws offers no machine with a whole A10G in af-south-1"),
+        (
+            {"region": "af-south-1"},
+            "QUE020",
+            "nodePools[0].gpu",
+            "aws offers no machine with a whole A10G in af-south-1",
+        ),
         (
             {"types": ("g5.xlarge", "g5.12xlrge")},
             "QUE020",
@@ -127,7 +132,12 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
         ),
         ({"types": ("g6.xlarge",)}, "QUE020", "nodePools[0].types[0]", "has L4, not A10G"),
         ({"types": ("g2-standard-4",)}, "QUE020", "nodePools[0].types[0]", "is a machine of gcp"),
-        ({"gpu": "A100"}, "QUE021", "nodePools[0].gpu", "node labels name the A100 in 4 ways, but a node pool has one GPU product"),
+        (
+            {"gpu": "A100"},
+            "QUE021",
+            "nodePools[0].gpu",
+            "node labels name the A100 in 4 ways, but a node pool has one GPU product",
+        ),
         (
             {"gpu": "h200-sxm-141gb", "gpus": 4},
             "QUE022",

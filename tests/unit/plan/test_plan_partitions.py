@@ -127,7 +127,8 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         (
             SMALL._replace(gpu="rtx-pro-4500-bw"),
             "PAR005",
-            "the MIG profiles of the RTX PRO 4500 Blackwell (AWS g7) are unknown, so the layout of small is not checked",
+            "the MIG profiles of the RTX PRO 4500 Blackwell (AWS g7) are unknown, so the layout of small is not "
+            "checked",
         ),
         (SMALL._replace(layout={}), "PAR003", "partition small has no layout, which mig needs"),
         (SHARED._replace(replicas=None), "PAR003", "partition shared has no replicas, which time-slicing needs"),
@@ -287,9 +288,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
     site = asking(dev, Resource("deep", "training", partition="smal"), train)
     made = job_submission(site.stack, site.library, "train", "train-x")
     assert made.objects == ()
-    assert [one.summary for one in made.findings] == [
-        "job train is on deep, whose slice is in no partition"
-    ]
+    assert [one.summary for one in made.findings] == ["job train is on deep, whose slice is in no partition"]
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,10 @@ def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name
     theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-jobs"}}
     made = plan(library, stack(), EMPTY._replace(objects={SPACE: theirs}))
     (found,) = [one for one in made.findings if one.target == "far/far-jobs" and one.blocks]
-    assert (found.code, found.summary) == ("OWN004", "on far: far-jobs exists already and does not belong to this stack")
+    assert (found.code, found.summary) == (
+        "OWN004",
+        "on far: far-jobs exists already and does not belong to this stack",
+    )
     assert found.remedy.startswith("set createNamespace to false")
     assert made.blocked
     given = plan(library, stack(far(create_namespace=False)), EMPTY._replace(objects={SPACE: theirs}))

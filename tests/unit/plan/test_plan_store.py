@@ -220,7 +220,9 @@ def test_a_secret_that_moves_is_not_told(dev: Any) -> None:
 
 def test_another_cluster_is_noticed(dev: Any) -> None:
     other = dev._replace(state=dev.state._replace(identity="another"))
-    assert moved(dev.plan(), other.plan()) == (f"the plan was approved for cluster {dev.state.identity}, this is another",)
+    assert moved(dev.plan(), other.plan()) == (
+        f"the plan was approved for cluster {dev.state.identity}, this is another",
+    )
 
 
 def test_changed_inputs_are_named(dev: Any) -> None:
