@@ -132,7 +132,7 @@ async def wait(
             raise GaveUp(
                 f"{drain.name} was not seen idle by {described(drain.source)}: {verdict.failed}. "
                 f"{', '.join(drain.targets)} {'is' if len(drain.targets) == 1 else 'are'} not changed; "
-                "run it again to go on waiting, or with --no-drain (MODELYARD_NO_DRAIN) to wait for nothing"
+                "run again to keep waiting, or with --no-drain (MODELYARD_NO_DRAIN) to skip the wait"
             )
         if verdict.over:
             return

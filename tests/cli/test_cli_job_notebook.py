@@ -58,7 +58,7 @@ def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
     [
         ((), "no stack was given"),
         (("--stack", "dve"), "did you mean dev?"),
-        (("--stack", "dev"), "the stack has several flavors; name one"),
+        (("--stack", "dev"), "the stack has several flavors"),
         (("--stack", "dev", "--device", "A40"), "nothing is of the GPU A40 → there is a10 (A10), a30 (A30)"),
         (("--stack", "dev", "--device", "A300"), "A300 does not name exactly one GPU"),
         (("--stack", "dev", "--flavor", "a10", "--allocation", "partial"), "partial is half a GPU"),

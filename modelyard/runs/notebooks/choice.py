@@ -72,7 +72,7 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
         remedy = f"--team {' or '.join(known)}" if known else "the stack needs a team without clusters"
         problems.append(Problem(summary, remedy))
     elif choice.team is None and len(known) > 1:
-        problems.append(Problem("the stack has several teams; name one", f"--team {' or '.join(known)}"))
+        problems.append(Problem("the stack has several teams", f"--team {' or '.join(known)}"))
     if choice.team is not None:
         return known.get(choice.team)
     return next(iter(known.values())) if len(known) == 1 else None
@@ -142,7 +142,7 @@ def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]
 
 
 def _several(what: str) -> str:
-    return f"several flavors have {what}" if what else "the stack has several flavors; name one"
+    return f"several flavors have {what}" if what else "the stack has several flavors"
 
 
 def _gpus(config: Config, choice: Choice, problems: list[Problem]) -> tuple[int, Allocation]:
@@ -182,7 +182,7 @@ def _part(
     if len(found) != 1:
         place = f"flavor {flavor.name}" if flavor.name else "the stack's GPU"
         if found:
-            problems.append(Problem(f"{place} has several slices; name one", " or ".join(one for one, _ in found)))
+            problems.append(Problem(f"{place} has several slices", " or ".join(one for one, _ in found)))
         else:
             problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
         return None

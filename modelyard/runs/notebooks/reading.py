@@ -60,8 +60,7 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
         # By default json would also read UTF-16, which papermill does not.
         document = parse_json(content)
     except json.JSONDecodeError as error:
-        words = f"{shown}:{error.lineno}: not a notebook, because it is not valid JSON: "
-        f"{error.msg[:1].lower()}{error.msg[1:]}"
+        words = f"{shown}:{error.lineno}: not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         return (Problem(words, again),)
     except UnicodeDecodeError:
         return (Problem(f"{shown} is not a notebook, because it is not UTF-8 text", again),)

@@ -124,7 +124,7 @@ def test_credentials_go_into_the_header_and_into_no_message(monkeypatch: pytest.
         monkeypatch.setenv("MODELYARD_BROKER_URL", f"https://other.example.com {server.url}/")
         monkeypatch.setenv("MODELYARD_RAY_URL", server.url)
         for source in (Broker(server.url, "/", QUEUE), Dashboard(server.url)):
-            with pytest.raises(JobSourceError, match="does not let us in") as error:
+            with pytest.raises(JobSourceError, match="rejects the credentials") as error:
                 ask(source)
             assert error.value.lasting
             assert "w0rd" not in f"{error.value.summary}{error.value.remedy}"
@@ -202,10 +202,10 @@ def test_the_value_of_a_query_is_the_number_of_jobs(document: Any, running: int)
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (prometheus(), "the query gives no series"),
-        (prometheus("0", "0"), "the query gives 2 series"),
-        (prometheus("NaN"), "the query gives nan"),
-        (prometheus("-1"), "the query gives -1"),
+        (prometheus(), "the query returns no series"),
+        (prometheus("0", "0"), "the query returns 2 series"),
+        (prometheus("NaN"), "the query returns nan"),
+        (prometheus("-1"), "the query returns -1"),
     ],
 )
 def test_a_query_that_gives_no_number_is_not_idle(document: Any, words: str) -> None:

@@ -58,7 +58,7 @@ def test_an_idle_side_is_looked_at_for_the_quiet_time() -> None:
     world = World([IDLE])
     assert world.wait() == 30
     assert len(world.looks) == 30 / POLL + 1
-    assert world.lines == ["draining Ray: no job (waiting for 0s)", "draining Ray: no job for 30s: goes on"]
+    assert world.lines == ["draining Ray: no job (waiting for 0s)", "draining Ray: no job for 30s: continuing"]
 
 
 def test_a_job_in_between_starts_the_quiet_time_again() -> None:
@@ -87,7 +87,7 @@ def test_at_the_limit_it_is_given_up_with_what_still_runs() -> None:
     said = world.fails()
     assert world.now - 1000 == 600
     assert "Ray was not seen idle by the jobs API of http://ray: 1 running job: raysubmit_1 (python train.py)" in said
-    assert "after 10m, the limit of the wait. deployment-ray is not changed; run it again to go on waiting" in said
+    assert "at the limit of 10m. deployment-ray is not changed; run again to keep waiting" in said
     assert "--no-drain (MODELYARD_NO_DRAIN)" in said
 
 

@@ -20,8 +20,8 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
     [
         ([f"it: 1 error occurred:\n\t* {LIVE}{FORBIDDEN}", "update failed"], f"it: {FORBIDDEN}", "ask for the right"),
         ([f"it: {MADE}{FORBIDDEN}"], f"it: {FORBIDDEN}", "ask for the right"),
-        (["<{%fg 1%}>dev has errors<{%reset%}>", PROGRAM], "dev has errors", "mend it and run again"),
-        (["same", "same", "other"], "same\nother", "mend it and run again"),
+        (["<{%fg 1%}>dev has errors<{%reset%}>", PROGRAM], "dev has errors", "correct it and run again"),
+        (["same", "same", "other"], "same\nother", "correct it and run again"),
         (
             ["it: configured Kubernetes cluster is unreachable: dial tcp"],
             "a cluster does not answer",
@@ -32,7 +32,7 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
             "it: the",
             "log in",
         ),
-        (["failed to load checkpoint: EOF"], "an engine was killed while it kept the state", "remove the empty"),
+        (["failed to load checkpoint: EOF"], "an engine was killed while it wrote the state", "remove the empty"),
         (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe"),
         (["team-a: timed out waiting for the condition"], "team-a: timed out", "modelyard job list STACK"),
         (
@@ -53,9 +53,12 @@ def test_messages(messages: list[str], summary: str, remedy: str) -> None:
 @pytest.mark.parametrize(
     ("output", "summary"),
     [
-        ("code: 255\nstderr: error: the stack is currently locked by 1 lock(s). Either wait", "another run holds"),
+        ("code: 255\nstderr: error: the stack is currently locked by 1 lock(s). Either wait", "another run has locked"),
         (" stderr: error: getting stack configuration: incorrect passphrase", "another passphrase"),
-        ("error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions", "no place for the"),
+        (
+            "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
+            "no backend is set for the state",
+        ),
         ("error: unknown shorthand flag: 'x'", "unknown shorthand flag"),
         ("first\nsecond\nthird\nfourth", "second\nthird\nfourth"),
         ("", "the engine stopped without a message"),
@@ -101,5 +104,5 @@ def test_nobody_is_advised_to_forget_a_cluster_that_is_away(message: str) -> Non
     for error in (failure([message], ""), failure([], f"error: {message}")):
         assert "PULUMI_K8S" not in error.summary + error.remedy
         assert ("connection refused" in error.summary) == ("connection refused" in message)
-        assert "the state keeps what it has there" in error.remedy
+        assert "the state still has all objects there" in error.remedy
         assert "modelyard explain REM014" in error.remedy

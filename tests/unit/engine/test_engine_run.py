@@ -114,7 +114,7 @@ def test_secret_outputs_are_known_as_such_and_never_shown(pulumi: Callable[[str]
 def test_an_engine_that_is_killed_while_it_looks_for_the_stack(pulumi: Callable[[str], Path]) -> None:
     with pytest.raises(EngineError, match="the engine was killed while it ran apply dev") as error:
         select(pulumi(DIES))
-    assert "pulumi cancel --stack dev frees it" in error.value.remedy
+    assert "pulumi cancel --stack dev unlocks it" in error.value.remedy
 
 
 def test_the_same_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
@@ -122,7 +122,7 @@ def test_the_same_after_a_signal(pulumi: Callable[[str], Path], stopping: Stoppi
     with pytest.raises(StoppedError, match="apply dev was stopped; nothing was changed") as error:
         select(pulumi(DIES), stopping)
     assert error.value.signal == signal.SIGTERM
-    assert "pulumi cancel --stack dev frees it" in error.value.remedy
+    assert "pulumi cancel --stack dev unlocks it" in error.value.remedy
 
 
 def test_nothing_is_begun_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:

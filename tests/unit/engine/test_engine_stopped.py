@@ -75,7 +75,7 @@ def test_a_stopped_run_tells_how_far_it_came(events: tuple[Any, ...], far: str) 
     ("lock", "words"),
     [
         ("freed", "the engine was killed; its lock on the state is freed."),
-        ("unknown", "the engine was killed and may have left the state locked: pulumi cancel --stack dev frees it."),
+        ("unknown", "the engine was killed and may have left the state locked: pulumi cancel --stack dev unlocks it."),
     ],
 )
 def test_a_killed_engine_tells_of_the_lock(verb: Literal["apply", "destroy"], lock: Lock, words: str) -> None:

@@ -365,12 +365,12 @@ def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library
             {**AWAY, "resources": (AWAY["resources"][0]._replace(workers=2),)},
             *(ALONE, "resource deep gets 2 workers, but a remote job has one pod", "REM006"),
         ),
-        (away(cluster=None, provider="lam"), ALONE, "a machine for each job and no cluster", "RES214"),
+        (away(cluster=None, provider="lam"), ALONE, "a machine for each job and has no cluster", "RES214"),
         # The machine's command is the resource's: nobody is asked for another one.
         (
             away(cluster=None, provider="lam"),
             ALONE._replace(command=()),
-            "a machine for each job and no cluster",
+            "a machine for each job and has no cluster",
             "RES214",
         ),
     ],

@@ -115,9 +115,9 @@ def test_executors_that_have_nothing_to_do_go(library: Library) -> None:
 @pytest.mark.parametrize(
     ("job", "resource", "code", "field", "words"),
     [
-        (MAKE._replace(spark=Spark()), WIDE, "RES220", "jobs[0].spark", "which version of Spark"),
+        (MAKE._replace(spark=Spark()), WIDE, "RES220", "jobs[0].spark", "the Spark version"),
         (MAKE._replace(command=()), WIDE, "RES220", "jobs[0]", "without a command"),
-        (MAKE._replace(command=("x.jar",)), WIDE, "RES220", "jobs[0].command", "names no main class"),
+        (MAKE._replace(command=("x.jar",)), WIDE, "RES220", "jobs[0].command", "has no main class"),
         (MAKE._replace(engine="job"), WIDE, "RES220", "jobs[0].spark", "its engine is job"),
         (
             MAKE._replace(spark=Spark("3.5.7", conf={"spark.executor.memory": "8g"})),
@@ -140,7 +140,7 @@ def test_executors_that_have_nothing_to_do_go(library: Library) -> None:
             "jobs[0].spark.leastExecutors",
             "at most 1 executors and at least 2",
         ),
-        (MAKE, WIDE._replace(partition="halves"), "RES220", "jobs[0].resource", "on slices of GPUs"),
+        (MAKE, WIDE._replace(partition="halves"), "RES220", "jobs[0].resource", "GPU slices of wide"),
         (MAKE, WIDE._replace(memory="800Mi"), "RES221", "jobs[0]", "a heap of 416Mi"),
         (
             MAKE._replace(spark=Spark("3.5.7", driver_memory="512Mi")),

@@ -56,15 +56,15 @@ def test_a_workspace_behind_a_link_is_the_same(workspace: Path) -> None:
 def test_nothing_is_overwritten(workspace: Path) -> None:
     (workspace / "deep" / "train.j.ipynb").touch()
     (problem,) = locate(workspace / "deep" / "train.ipynb", workspace, "/w", "j", "x")
-    assert "is there already" in problem.summary  # type: ignore[union-attr]
+    assert "exists already" in problem.summary  # type: ignore[union-attr]
     (workspace / "deep" / "train.k.ipynb").symlink_to("nowhere")
     (problem,) = locate(workspace / "deep" / "train.ipynb", workspace, "/w", "k", "x")
-    assert "is there already" in problem.summary  # type: ignore[union-attr]
+    assert "exists already" in problem.summary  # type: ignore[union-attr]
 
 
 def test_other_names_that_cannot_be(workspace: Path) -> None:
     (problem,) = locate(workspace / "deep" / "train.ipynb", workspace / "none", "/w", "j", "x")
-    assert "is not here" in problem.summary  # type: ignore[union-attr]
+    assert "does not exist" in problem.summary  # type: ignore[union-attr]
     (problem,) = locate(workspace / ("a" * 250 + ".ipynb"), workspace, "/w", "job", "x")
     assert "too long" in problem.summary  # type: ignore[union-attr]
     (problem,) = locate(workspace / "a\nb.ipynb", workspace, "/w", "job", "x")

@@ -40,14 +40,14 @@ def test_a_kernel_that_does_not_say_its_language_may_be_python(tmp_path: Path) -
     ("content", "said"),
     [
         (b"", "train.ipynb is empty"),
-        (b'{\n"cells": [\n', "train.ipynb:3: not a notebook, because it is not valid JSON: expecting value"),
-        (b"\xff\xfe\x00", "train.ipynb is not UTF-8 text"),
+        (b'{\n"cells": [\n', "train.ipynb:3: not valid JSON: expecting value"),
+        (b"\xff\xfe\x00", "UTF-8"),
         (b"[" * 100_000, "levels of nesting"),
         ([], "it has no nbformat"),
         ({"a": 1}, "it has no nbformat"),
         ({"nbformat": 3, "worksheets": []}, "train.ipynb has nbformat 3, but papermill runs nbformat 4"),
         ({"nbformat": True, "cells": []}, "has nbformat True"),
-        ({"nbformat": "4", "cells": []}, 'has nbformat "4", papermill runs nbformat 4'),
+        ({"nbformat": "4", "cells": []}, 'has nbformat "4", but papermill runs nbformat 4'),
         (notebook(cells={}), "cells is not a list"),
         (notebook(1, cell(), cell(kind="sql"), {"cell_type": "code"}), "cell 1 is not an object"),
         (notebook(cell(kind="markdown"), cell("  ")), "train.ipynb has no code cell"),
@@ -75,7 +75,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "folder.ipynb").mkdir()
     (tmp_path / "train.py").write_text("")
     assert "not a regular file" in read_notebook(tmp_path / "folder.ipynb", "x")[0].summary  # type: ignore[union-attr]
-    assert "is not there" in read_notebook(tmp_path / "none.ipynb", "x")[0].summary  # type: ignore[union-attr]
+    assert "does not exist" in read_notebook(tmp_path / "none.ipynb", "x")[0].summary  # type: ignore[union-attr]
     assert "is not named like" in read_notebook(tmp_path / "train.py", "x")[0].summary  # type: ignore[union-attr]
     monkeypatch.setattr(reading, "MAX_BYTES", 10)
     assert "has more than" in read(tmp_path, notebook())[0].summary

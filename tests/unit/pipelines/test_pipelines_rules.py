@@ -42,7 +42,12 @@ def test_a_sound_pipeline_has_no_findings() -> None:
         (with_stages(Stage("x", "fit", "chat")), "PIP002", "pipelines[0].stages[0]", "both a job and a rollout"),
         (with_stages(Stage("x", "fitt")), "PIP002", "pipelines[0].stages[0].job", "which is not defined"),
         (with_stages(Stage("x", "assistant")), "PIP002", "pipelines[0].stages[0].job", "which has no command"),
-        (with_stages(Stage("x", rollout="nope", reads=("raw",))), "PIP002", "pipelines[0].stages[0].rollout", "no res"),
+        (
+            with_stages(Stage("x", rollout="nope", reads=("raw",))),
+            "PIP002",
+            "pipelines[0].stages[0].rollout",
+            "rolls out to nope, which is not defined",
+        ),
         (
             with_stages(Stage("x", rollout="deep", reads=("raw",))),
             "PIP002",
@@ -74,7 +79,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             with_stages(PREPARE, FIT, FIT._replace(name="tune")),
             "PIP007",
             "pipelines[0].stages[2].writes[0]",
-            "has model from train and from the stage tune",
+            "gets model from train and from the stage tune",
         ),
         (
             with_stages(PREPARE._replace(writes=("raw",), reads=())),
@@ -82,7 +87,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             "pipelines[0].stages[0].writes[0]",
             "inputs",
         ),
-        (NIGHTLY._replace(artifacts=None), "PIP008", "pipelines[0]", "writes data-set, model, and says nowhere"),
+        (NIGHTLY._replace(artifacts=None), "PIP008", "pipelines[0]", "writes data-set, model, but does not set where"),
         (NIGHTLY._replace(artifacts=Place("lace", "x")), "PIP008", "pipelines[0].artifacts", "which is not defined"),
         (NIGHTLY._replace(inputs={"raw": Place("lace", "x")}), "PIP008", "pipelines[0].inputs.raw", "the input raw"),
     ],
@@ -151,7 +156,7 @@ def test_a_reader_outside_of_a_circle_is_to_need_the_writer() -> None:
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        ({"buckets": (LAKE._replace(reached_by=()),)}, "PIP008", "the platform does not reach"),
+        ({"buckets": (LAKE._replace(reached_by=()),)}, "PIP008", "the platform cannot reach"),
         ({"resources": (DEEP._replace(remote=Remote()), CHAT)}, "PIP003", "on the remote resource deep"),
         ({"resources": (DEEP, CHAT._replace(remote=Remote()))}, "PIP003", "to the remote resource chat"),
         ({"jobs": (LOAD, TRAIN)}, "PIP002", "rolls out to chat, which has no pods"),

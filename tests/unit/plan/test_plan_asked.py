@@ -150,9 +150,9 @@ def test_an_object_that_admission_sets_back_does_not_change(dev: Any) -> None:
     ("refusal", "words"),
     [
         (Refusal("rights", 'User "viewer" cannot patch'), "these credentials may not change"),
-        (Refusal("admission", "denied request: at most 3 replicas"), "admission refuses the change of"),
+        (Refusal("admission", "denied request: at most 3 replicas"), "denies the change of"),
         (Refusal("quota", "exceeded quota: q"), "exceeds a quota"),
-        (Refusal("invalid", "must be at least 0"), "finds the change of"),
+        (Refusal("invalid", "must be at least 0"), "rejects the change of"),
         (Refusal("missing", 'namespaces "x" not found'), "is not in the cluster"),
     ],
 )

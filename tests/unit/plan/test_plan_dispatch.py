@@ -87,10 +87,10 @@ def test_other_clusters_and_none_any_more_are_changes_of_the_queue(dev: Any) -> 
         (
             VISION._replace(clusters=("fram",)),
             "teams[0].clusters[0]",
-            "are to run in fram, and there is no such",
+            " fram, which is not defined",
             "farm?",
         ),
-        (VISION._replace(clusters=("farm", "farm")), "teams[0].clusters[1]", "has farm twice", "drop one"),
+        (VISION._replace(clusters=("farm", "farm")), "teams[0].clusters[1]", "lists farm twice", "drop one"),
         (VISION._replace(name="v" * 55), "teams[0].name", "has 55 characters", "shorter"),
     ],
 )

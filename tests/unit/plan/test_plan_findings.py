@@ -132,4 +132,4 @@ def test_an_init_container_that_is_not_there_is_told(dev: Any, tmp_path: Path) -
     plan = dev.patched(tmp_path, spec).plan()
     (finding,) = (finding for finding in plan.findings if finding.code == "PAT014")
     assert finding.summary == "deployment-ray-head has no init container 'fetch-model'"
-    assert "it has none" in finding.remedy
+    assert "its containers: none." in finding.remedy

@@ -217,7 +217,7 @@ def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None
     [
         ("a10", 2, "2 workers of 1 GPU; Kueue admits all of them or none"),
         ("a10", 1, None),
-        ("a30", 1, "the run asks for NVIDIA-A10, but its team has quotas of a30 only (NVIDIA-A30)"),
+        ("a30", 1, "it asks for NVIDIA-A10, but its team has quotas of a30 (NVIDIA-A30) only"),
     ],
 )
 def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | None) -> None:

@@ -58,8 +58,8 @@ def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("patch", "words"),
     [
-        ("ray-head", "it holds ray-head@v1; 6 fields back to kubectl-client-side-apply"),
-        ("training-route", "it holds training-route@v1; fields that others own too stay, the rest is removed"),
+        ("ray-head", "it has ray-head@v1; 6 fields back to kubectl-client-side-apply"),
+        ("training-route", "it has training-route@v1; fields that others own too stay, the rest is removed"),
     ],
 )
 def test_a_dropped_target_is_told_with_who_gets_its_fields_back(dev: Any, patch: str, words: str) -> None:
@@ -280,7 +280,7 @@ def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "said"), [("rights", "may not delete"), ("quota", "refuses the delete of"), (None, "")]
+    ("why", "said"), [("rights", "may not delete"), ("quota", "rejects the deletion of"), (None, "")]
 )
 def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, said: str) -> None:
     site = dropping(managed(dev), "ray-head")

@@ -110,7 +110,7 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
             {"types": ("g5.xlarge", "g5.12xlrge")},
             "QUE020",
             "nodePools[0].types[1]",
-            "g5.12xlrge of node pool a10g is in",
+            "g5.12xlrge of node pool a10g is unknown",
         ),
         (
             {"region": "us-east-1", "zones": ("us-east-1a", "us-west-2a")},

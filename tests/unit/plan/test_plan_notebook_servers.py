@@ -141,7 +141,7 @@ def test_each_mistake(dev: Any) -> None:
     summary = "notebook server ada names no team, and the stack has several"
     assert found(teamless) == [("RES223", "notebooks.servers.users[0]", summary)]
     unknown = dev.asking(notebooks=notebooks(NotebookUser("ada", "visoin")), teams=(VISION, SPEECH))
-    summary = "notebook server ada uses team visoin, which is not defined"
+    summary = "notebook server ada names the team visoin, which is not defined"
     assert found(unknown) == [("RES210", "notebooks.servers.users[0].team", summary)]
     assert targets(unknown) == targets(teamless) == []
     useless = dev.asking(notebooks=notebooks()._replace(image=None))

@@ -216,7 +216,7 @@ def test_managed_mode_does_not_take_somebody_elses_objects(dev: Any) -> None:
     refused = found(plan, "OWN004")
     assert plan.blocked
     assert {finding.target for finding in refused} >= {RAY, "deployment-ray-head"}
-    assert all("is not ours" in finding.summary for finding in refused)
+    assert all(finding.target in finding.summary for finding in refused)
     assert RAY not in {target.name for target in plan.targets}
 
 
@@ -241,7 +241,7 @@ def test_a_target_that_no_patch_asks_for_any_more_is_told(dev: Any) -> None:
         if finding.code == "OWN006"
     ]
     assert finding.target == "deployment-ray-head"
-    assert finding.detail.startswith("it holds ray-head@v1; ")
+    assert finding.detail.startswith("it has ray-head@v1; ")
 
 
 def test_a_target_that_was_never_ours_is_not_given_up(dev: Any) -> None:

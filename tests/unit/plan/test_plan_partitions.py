@@ -232,7 +232,7 @@ def test_two_flavors_of_one_node_are_told_by_the_nodes(dev: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("partition", "words"), [(SMALL, "faults of its own"), (EVEN, "a fault ends all"), (SHARED, "no pod is kept from")]
+    ("partition", "words"), [(SMALL, "slices are isolated"), (EVEN, "a fault ends all"), (SHARED, "not isolated")]
 )
 def test_each_mode_says_what_it_keeps_apart(dev: Any, partition: Partition, words: str) -> None:
     (told,) = [one for one in dev.asking(partitions=(partition,)).plan().findings if one.code == "PAR009"]
@@ -435,7 +435,7 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
         (
             SMALL,
             sliced("n", "small", {}, **{"nvidia.com/mig.config": "small", "nvidia.com/mig.strategy": "single"}),
-            "has the MIG strategy single, and not mixed",
+            "has the MIG strategy single, not mixed",
         ),
         (
             SMALL,

@@ -31,7 +31,7 @@ def test_pods_that_a_quota_would_refuse_are_an_error(dev: Any) -> None:
     plan = under(with_workers(dev.applied(), 3), {GPUS: 2}, {GPUS: 1}).plan()
     (finding,) = found(plan)
     assert " team " in finding.summary
-    assert " 2 requests.nvidia.com/gpu more, 1 of 2 " in finding.summary
+    assert " 2 more requests.nvidia.com/gpu, and 1 of 2 " in finding.summary
     assert finding.target == RAY
     assert finding.blocks
 

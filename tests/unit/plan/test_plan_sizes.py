@@ -27,7 +27,7 @@ def by_code(plan: Any, severity: Severity = Severity.ERROR) -> dict[str, Any]:
     ("patch", "params", "code", "words"),
     [
         ("ray-worker", {"memory": "1Gi"}, "RES001", "rayWorker.memory is 1Gi (1.07 GB) per GPU"),
-        ("ray-worker", {"cpu": "1"}, "RES002", "rayWorker.cpu is 1, at least 4 cores"),
+        ("ray-worker", {"cpu": "1"}, "RES002", "rayWorker.cpu is 1, but at least 4 cores"),
         ("ray-worker", {"gracePeriod": 60}, "RAY008", "rayWorker.gracePeriod is 60 s"),
         ("ray-head", {"replicas": 2}, "RAY001", "rayHead.replicas is 2"),
         ("ray-head", {"memory": "1Gi"}, "RAY002", "rayHead.memory is 1Gi"),
@@ -43,7 +43,7 @@ def test_a_parameter_does_not_walk_past_the_minima(
     finding = by_code(with_params(dev, patch, **params).plan())[code]
     (name,) = params
     assert words in finding.summary
-    assert finding.detail.startswith(f"The parameter {name} of {patch}@v1 sets it, whatever ")
+    assert finding.detail.startswith(f"The parameter {name} of {patch}@v1 sets it, ")
     assert finding.remedy == f"correct or drop the parameter {name} of {patch}@v1"
     assert finding.file == "stacks/Pulumi.dev.yaml"
 
@@ -82,7 +82,7 @@ def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: 
     site = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     site = site._replace(library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects={}))
     finding = by_code(site.plan())["RES001"]
-    assert finding.detail.startswith("ray-worker@v1 gives it, whatever rayWorker.memory says.")
+    assert finding.detail.startswith("ray-worker@v1 sets it, ")
     assert finding.remedy == "correct ray-worker@v1"
     assert (finding.file, finding.line) == (
         "patches/ray-worker/v1/base.yaml.j2",
