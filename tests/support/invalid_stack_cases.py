@@ -93,13 +93,13 @@ CASES: list[Case] = [
         codes.MISSING_KEY,
         3,
         "autoscaling.prometheus is missing",
-        "add `prometheus:",
+        "such as `prometheus:",
     ),
     (
         'modelyard:resources: [{name: a, type: training, remote: {cluster: {controller: "https://me:pw@a:6443"}}}]',
         codes.FORM,
         82,
-        "resources[0].remote.cluster.controller has a user or a password in it",
+        "resources[0].remote.cluster.controller contains a user or a password",
         "say context, credentialsSecret or credentials",
     ),
     ("modelyard:autoscaling: {prometheus: prom:9090}", codes.FORM, 39, "autoscaling.prometheus", "http"),
@@ -219,13 +219,13 @@ CASES: list[Case] = [
     ("modelyard:trainin: {secure: v1:HUSH}", codes.UNKNOWN_KEY, 3, "unknown key", "did you mean training?"),
     ("modelyard:rayWorker: {memroy: {secure: v1:HUSH}}", codes.UNKNOWN_KEY, 25, "unknown key", "did you mean memory?"),
     # Waivers
-    ("modelyard:waivers: [{code: GPU001, expires: 2027-03-01}]", codes.WAIVER_REASON, 23, "has no reason", "say why"),
+    ("modelyard:waivers: [{code: GPU001, expires: 2027-03-01}]", codes.WAIVER_REASON, 23, "has no reason", "write why"),
     (
         'modelyard:waivers: [{code: GPU001, reason: " ", expires: 2027-03-01}]',
         codes.WAIVER_REASON,
         46,
-        "waivers[0].reason says nothing",
-        "say why",
+        "waivers[0].reason is blank",
+        "write why",
     ),
     (
         'modelyard:waivers: [{code: GPU001, reason: "\\e[31m", expires: 2027-03-01}]',
@@ -296,7 +296,7 @@ FILES: list[tuple[str, str, int, int, str]] = [
     ("config:\n", codes.SHAPE, 1, 8, "config is empty"),
     ("config: [1]\n", codes.SHAPE, 1, 9, "config is not a mapping"),
     ("confg: {}\n", codes.UNKNOWN_KEY, 1, 1, "unknown key confg"),
-    ("environment: [a]\nmodelyard:training: ray\n", codes.UNKNOWN_KEY, 2, 1, "modelyard:training stands beside config"),
+    ("environment: [a]\nmodelyard:training: ray\n", codes.UNKNOWN_KEY, 2, 1, "modelyard:training is next to config"),
     ('config:\n  modelyard:platform: {release: "23.10"}\n', codes.MISSING_KEY, 1, 1, "modelyard:gpu is missing"),
     ("\ud800", codes.ENCODING, 1, 1, "is not UTF-8"),
 ]

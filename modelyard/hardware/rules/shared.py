@@ -58,7 +58,7 @@ def memory_finding(
             code,
             Severity.ERROR,
             path,
-            f"{'.'.join(path)} is {spelled(text)}{what}, at least {minimum_gb} GB are needed",
+            f"{'.'.join(path)} is {spelled(text)}{what}, but at least {minimum_gb} GB are needed",
             detail=f"{detail} GB are 10^9 bytes here, Gi are 2^30: {minimum_gb} GB are {_in_gi(minimum_gb)}Gi.",
             remedy=f"set {'.'.join(path)} to {least} or more",
             target=target,

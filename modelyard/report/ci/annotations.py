@@ -83,7 +83,7 @@ def _property(text: str) -> str:
 
 
 def _counted(checked: Checked) -> str:
-    return f"{plural(len(checked.stacks), 'stack')} checked: {tally(checked.findings) or 'nothing is wrong'}"
+    return f"{plural(len(checked.stacks), 'stack')} checked: {tally(checked.findings) or 'no findings'}"
 
 
 def summary_markdown(checked: Checked) -> list[str]:

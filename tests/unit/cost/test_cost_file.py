@@ -169,7 +169,7 @@ def test_a_missing_price_file_is_told_where_the_stack_names_it(planned: Any) -> 
     assert result.plan is None
     (finding,) = result.findings
     assert (finding.code, finding.location) == ("CFG103", "stacks/Pulumi.dev.yaml:33:3")
-    assert finding.summary == "the price file stacks/prices.yaml is not there"
+    assert finding.summary == "the price file stacks/prices.yaml does not exist"
 
 
 def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:

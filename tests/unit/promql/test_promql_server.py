@@ -116,18 +116,18 @@ def test_what_the_server_says_against_a_query(status: int) -> None:
     ],
 )
 def test_what_is_no_prometheus(body: str) -> None:
-    assert "does not answer as Prometheus does" in failed(says(body.encode("latin-1"))).summary
+    assert "is not a Prometheus server" in failed(says(body.encode("latin-1"))).summary
 
 
 @pytest.mark.parametrize("status", [404, 500, 502])
 def test_a_server_without_the_api(status: int) -> None:
-    assert failed(says("<html>", status)).summary.endswith(f"has no API of Prometheus (HTTP {status})")
+    assert failed(says("<html>", status)).summary.endswith(f"has no Prometheus API (HTTP {status})")
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_server_that_lets_nobody_in(status: int) -> None:
     error = failed(says("no", status))
-    assert error.summary.endswith(f"does not let us in (HTTP {status})")
+    assert error.summary.endswith(f"rejects the credentials (HTTP {status})")
     assert TOKEN in error.remedy
 
 
@@ -136,7 +136,7 @@ def test_an_answer_without_end_is_many_series() -> None:
 
 
 def test_a_connection_that_is_cut() -> None:
-    assert "does not answer" in failed(says("{", 200, **{"Content-Length": "100"})).summary
+    assert "is not a Prometheus server" in failed(says("{", 200, **{"Content-Length": "100"})).summary
 
 
 def test_nobody_listens() -> None:
@@ -165,7 +165,7 @@ def test_credentials_do_not_follow_to_another_address() -> None:
 
     with serving(take) as other:
         reply = says("", 302, Location=f"http://user:{SECRET}@{other}/api/v1/query?token={SECRET}")
-        with serving(reply) as place, pytest.raises(ServerError, match=f"leads to http://{other}") as raised:
+        with serving(reply) as place, pytest.raises(ServerError, match=f"redirects to http://{other}") as raised:
             ask(server(f"http://{place}", {TOKEN: SECRET}, named=True), "x")
     assert seen == []
     assert SECRET not in str(raised.value)

@@ -221,8 +221,8 @@ def test_what_nobody_knows_of_a_stack_is_not_counted_as_nothing() -> None:
         stack("b", unplanned=True, gpus=None, podsReplaced=None),
     )
     some = {stat.label: stat for stat in stats(document(known, unknown))}
-    assert (some["GPUs"].value, some["GPUs"].note) == ("3", "no change, without 1 unknown for stack")
-    assert some["Pods replaced"].note.endswith(", without 1 unknown for stack")
+    assert (some["GPUs"].value, some["GPUs"].note) == ("3", "no change; unknown for 1 stack")
+    assert some["Pods replaced"].note.endswith("; unknown for 1 stack")
     assert not gpus_of(document(known, unknown)).known
     none = {stat.label: stat.value for stat in stats(document(unknown))}
     assert (none["GPUs"], none["Pods replaced"]) == ("unknown", "unknown")

@@ -22,7 +22,7 @@ PAUSED = Path(("spec", "paused"))
 @pytest.mark.parametrize(
     ("entry", "heading", "row"),
     [
-        (Entry(REPLICAS, 2, (HELM,), 3, "held"), "goes back to helm (Apply):", "replicas  2 → 3"),
+        (Entry(REPLICAS, 2, (HELM,), 3, "held"), "returns to helm (Apply):", "replicas  2 → 3"),
         (Entry(REPLICAS, 1, (), 3, "held"), "is restored; it had no owner:", "replicas  1 → 3"),
         (Entry(PAUSED, merge.ABSENT, (), True, "held"), "did not exist; is removed:", "paused  + true"),
         (
@@ -37,7 +37,7 @@ PAUSED = Path(("spec", "paused"))
         ),
         (
             Entry(REPLICAS, 2, (HELM,), 2, "returning"),
-            "has its earlier value; helm (Apply) gets it with the next apply:",
+            "has its earlier value; the next apply returns it to helm (Apply):",
             "replicas  2 → 2",
         ),
         (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "is restored to helm (Apply):", "replicas  2 → 2"),

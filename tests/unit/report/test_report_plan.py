@@ -153,7 +153,7 @@ def test_what_goes_back_and_what_is_deleted_say_so(dev: Plan) -> None:
     (worker,) = (target for target in dev.targets if target.name == WORKER)
     back = worker._replace(action="restore", patches=(), changes=(), replicas=(2, 1), gpus=(2, 1), replaces_pods=0)
     told = text(dev._replace(targets=(back,), steps=()))
-    assert f"\n~ {WORKER}  put back · pods 2 → 1 · GPUs 2 → 1\n" in told
+    assert f"\n~ {WORKER}  restored · pods 2 → 1 · GPUs 2 → 1\n" in told
     gone = back._replace(action="delete", after={}, replicas=(2, 0), gpus=(2, 0))
     told = text(dev._replace(targets=(gone,), steps=()))
     assert f"\n- {WORKER}  deleted · pods 2 → 0 · GPUs 2 → 0\n" in told
