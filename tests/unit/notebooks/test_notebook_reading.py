@@ -76,7 +76,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "train.py").write_text("")
     assert "not a regular file" in read_notebook(tmp_path / "folder.ipynb", "x")[0].summary  # type: ignore[union-attr]
     assert "does not exist" in read_notebook(tmp_path / "none.ipynb", "x")[0].summary  # type: ignore[union-attr]
-    assert "is not named like" in read_notebook(tmp_path / "train.py", "x")[0].summary  # type: ignore[union-attr]
+    assert "does not end in" in read_notebook(tmp_path / "train.py", "x")[0].summary  # type: ignore[union-attr]
     monkeypatch.setattr(reading, "MAX_BYTES", 10)
     assert "has more than" in read(tmp_path, notebook())[0].summary
 
