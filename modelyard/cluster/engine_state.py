@@ -59,7 +59,7 @@ def held_by_cluster(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
         resources = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
         return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StateError(f"no apply wrote it: it lacks {error}") from error
+        raise StateError(f"its content is invalid: it lacks {error}") from error
 
 
 def remote_of(resource: Mapping[str, Any]) -> str:

@@ -86,7 +86,7 @@ def test_a_vanished_release_is_an_error(project: Path) -> None:
     shutil.rmtree(project / "patches" / "ray-head")
     (finding,) = load_library(project).findings
     assert finding.code == "PAT003"
-    assert "ray-head/v1 is gone" in finding.summary
+    assert "ray-head/v1 is missing" in finding.summary
 
 
 def test_the_lock_is_read_back_as_it_was_written(tmp_path: Path) -> None:

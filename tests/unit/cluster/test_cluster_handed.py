@@ -105,7 +105,7 @@ def test_what_is_no_kubeconfig_is_told_without_a_word_of_it(engine: Path, text: 
 
 def test_a_value_that_the_engine_does_not_decrypt_is_told(engine: Path) -> None:
     (engine / "bin" / "pulumi").write_text("#!/bin/sh\nexit 1\n")
-    with pytest.raises(ClusterError, match="does not decrypt them"):
+    with pytest.raises(ClusterError, match="cannot decrypt them"):
         handed.write_remote_credentials(engine, stack("four"))
 
 
@@ -113,7 +113,7 @@ def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
     engine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(engine / "none"))
-    with pytest.raises(ClusterError, match="there is no kubeconfig"):
+    with pytest.raises(ClusterError, match="needs a kubeconfig"):
         handed.write_remote_credentials(engine, stack("five"))
     assert os.environ["KUBECONFIG"] == str(engine / "none")
 
@@ -146,7 +146,7 @@ def test_credentials_go_only_where_they_belong(engine: Path, cluster: dict[str, 
     if sent:
         handed.write_remote_credentials(engine, stack(f"belongs {cluster}"))
         return
-    with pytest.raises(ClusterError, match="not known to belong to its controller") as refused:
+    with pytest.raises(ClusterError, match="belong to its controller") as refused:
         handed.write_remote_credentials(engine, stack(f"belongs {cluster}"))
     assert "very-secret" not in f"{refused.value} {refused.value.remedy}"
     assert os.environ["KUBECONFIG"] == before

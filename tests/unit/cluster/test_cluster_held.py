@@ -76,7 +76,7 @@ def test_a_state_without_resources(tools: Path) -> None:
         ("echo 'error: could not open bucket' >&2; exit 1", "could not open bucket"),
         ("exit 3", "ended with 3"),
         ("echo '{}'", "lacks 'deployment'"),
-        ("echo '[]'", "not what an apply writes"),
+        ("echo '[]'", "content is invalid"),
         ("""echo '{"deployment": {"resources": [{"type": "x/modelyard:Ledger", "outputs": {}}]}}'""", "lacks 'record'"),
     ],
 )

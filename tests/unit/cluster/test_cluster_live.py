@@ -172,8 +172,8 @@ def test_a_kind_that_nobody_reads_is_told() -> None:
         (httpx2.Response(403, json={"kind": "Status", "message": "no"}), "these credentials may not read a: no"),
         (httpx2.Response(500, json={"kind": "Status", "message": "etcd"}), "did not return a: etcd"),
         (httpx2.Response(404, text="no such page"), "answered 404 for a"),
-        (httpx2.Response(200, text="hello"), "what answers for a is no API server"),
-        (httpx2.Response(200, json=["hello"]), "what answers for a is no API server"),
+        (httpx2.Response(200, text="hello"), "not from a Kubernetes API server"),
+        (httpx2.Response(200, json=["hello"]), "not from a Kubernetes API server"),
     ],
 )
 def test_an_answer_that_is_no_object_is_told(answer: httpx2.Response, said: str) -> None:

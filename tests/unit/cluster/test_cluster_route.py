@@ -113,9 +113,9 @@ def test_questions_go_through_the_proxy(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("ftp://ada:secret@p:1", "it is no URL of a proxy"),
-        ("ada:secret@p", "it is no URL of a proxy"),
-        ("socks5://ada:secret@p:1", "a package is missing"),
+        ("ftp://ada:secret@p:1", "not a proxy URL"),
+        ("ada:secret@p", "not a proxy URL"),
+        ("socks5://ada:secret@p:1", "SOCKS support"),
     ],
 )
 def test_a_proxy_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, words: str) -> None:

@@ -75,9 +75,9 @@ def test_channels(channel: str) -> None:
     [
         ("https://me:hunter2@example.com/a", "a password or a token"),
         ("https://example.com/t/hunter2/a", "a password or a token"),
-        ("file:///srv/channel", "no name and no address"),
-        ("../channel", "no name and no address"),
-        ("https://example.com/a?x=hunter2", "no name and no address"),
+        ("file:///srv/channel", "neither a name nor an address"),
+        ("../channel", "neither a name nor an address"),
+        ("https://example.com/a?x=hunter2", "neither a name nor an address"),
     ],
 )
 def test_what_is_no_channel(channel: str, what: str) -> None:

@@ -20,11 +20,11 @@ def test_a_lock_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("# python 3.11, linux x86_64\n", "", "what it was made of"),
-        (f" \\\n    --hash=sha256:{SHA}", "", "no package with version and hash"),
-        ("numpy==1.26.4", "numpy>=1", "no package with version and hash"),
-        ("numpy==1.26.4", "--index-url https://example.com\nnumpy==1.26.4", "no package with version and hash"),
-        ("numpy==1.26.4", "<<<<<<< HEAD\nnumpy==1.26.4", "no package with version and hash"),
+        ("# python 3.11, linux x86_64\n", "", "the list it was made from"),
+        (f" \\\n    --hash=sha256:{SHA}", "", "not a package with version and hash"),
+        ("numpy==1.26.4", "numpy>=1", "not a package with version and hash"),
+        ("numpy==1.26.4", "--index-url https://example.com\nnumpy==1.26.4", "not a package with version and hash"),
+        ("numpy==1.26.4", "<<<<<<< HEAD\nnumpy==1.26.4", "not a package with version and hash"),
     ],
 )
 def test_what_is_no_lock(before: str, after: str, said: str) -> None:

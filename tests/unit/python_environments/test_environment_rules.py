@@ -65,19 +65,19 @@ def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
         (("six]}", "six]}\n    - {name: tabular, python: '3.11', pip: [six]}"), "ENV001", 7, "tabular twice"),
         (("six]}", "six, -x]}"), "ENV002", 6, "has option -x"),
         (("six]}", "six], requirements: a.txt}"), "ENV002", 6, "both pip and requirements"),
-        (("six]}", "six], conda: [six, x::y]}"), "ENV002", 6, "a package that is no name with versions"),
+        (("six]}", "six], conda: [six, x::y]}"), "ENV002", 6, "a package that is not a name with versions"),
         (("six]}", "six], channels: [conda-forge]}"), "ENV002", 6, "has channels but no conda packages"),
         (("six]}", "six], conda: [numpy]}"), "ENV005", 6, "it changed"),
         ((', pip: ["pandas>=2", six]', ""), "ENV002", 6, "has no packages"),
-        (('pip: ["pandas>=2", six]', "requirements: a.txt"), "ENV002", 6, "a.txt is not there"),
+        (('pip: ["pandas>=2", six]', "requirements: a.txt"), "ENV002", 6, "a.txt does not exist"),
         (("environment: tabular", "environment: tabula"), "ENV003", 10, "tabula, which is not defined"),
-        (("gpus: 1}", "gpus: 1, environment: nope}"), "ENV003", 8, "resource deep names the environment nope"),
-        (('image: "notebooks:1"', "environment: nope"), "ENV003", 11, "notebooks names the environment nope"),
+        (("gpus: 1}", "gpus: 1, environment: nope}"), "ENV003", 8, "resource deep uses environment nope"),
+        (('image: "notebooks:1"', "environment: nope"), "ENV003", 11, "notebooks uses environment nope"),
         (("name: tabular", "name: other"), "ENV004", 6, "other is not locked"),
         (("six]}", "seven]}"), "ENV005", 6, "it changed"),
         (('python: "3.11"', 'python: "3.10"'), "ENV005", 6, "was locked for Python 3.11"),
         (('  modelyard:runtime: {image: "jobs:1"}\n', ""), "ENV006", 5, "has no image"),
-        (("environment: tabular", "environment: tabular, engine: ray"), "ENV006", 10, "Ray's workers"),
+        (("environment: tabular", "environment: tabular, engine: ray"), "ENV006", 10, "Ray workers"),
         (("environment: tabular", 'environment: tabular, image: "jobs:2"'), "ENV006", 10, "its image is jobs:2"),
         (("command: [python, x.py], ", ""), "ENV006", 10, "has no command"),
         (("gpus: 1}", 'gpus: 1, image: "jobs:2", environment: tabular}'), "ENV006", 8, "its image is jobs:2"),
@@ -96,7 +96,7 @@ def test_a_resource_whose_pods_are_shared_cannot_have_one(root: Path) -> None:
     shared = ("command: [python, x.py], environment: tabular", "rows: 5M")
     (finding,) = told(root, shared, ("gpus: 1}", "gpus: 1, environment: tabular}"))
     assert finding.code == "ENV006"
-    assert "their image's own program, for train" in finding.summary
+    assert "the program of their image, for train" in finding.summary
 
 
 def test_a_mistake_in_a_file_is_told_with_its_line(root: Path) -> None:
@@ -175,7 +175,7 @@ def cuda(root: Path, version: str) -> None:
     [
         ("2.0.1+cu117", "", None),
         ("2.0.1+cu118", "", None),
-        ("2.1.0+cu121", "", "needs driver 525.60.13: CUDA 11.7 of the platform asks for no more than 515.43.04"),
+        ("2.1.0+cu121", "", "needs driver 525.60.13: the platform's CUDA 11.7 guarantees only driver 515.43.04"),
         ("2.1.0+cu121", "515.65.01", "needs driver 525.60.13: nodes have driver 515.65.01"),
         ("2.1.0+cu121", "535.183.01", None),
         ("2.0.1+cpu", "515.65.01", None),

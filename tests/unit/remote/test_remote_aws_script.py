@@ -229,7 +229,7 @@ def test_a_good_job_has_no_problems() -> None:
         ({"write": Place("ml-models", "a/../b/")}, "a slash at the end"),
         ({"write": Place("ml-data", "sets/")}, "read and write overlap"),
         ({"write": Place("ml-data", "sets/7/model/")}, "read and write overlap"),
-        ({"write": Place("ml_models*", "a/")}, "no bucket's name"),
+        ({"write": Place("ml_models*", "a/")}, "not a valid bucket name"),
         ({"launched": datetime(2026, 11, 22)}, "no time zone"),
         ({"manifest": "abc"}, "a SHA-256 has 64"),
         ({"limit": 5}, "limit is 5 seconds"),

@@ -23,7 +23,7 @@ def test_the_stack_has_no_errors_and_says_where_nobody_has_looked(stack: Make) -
     findings = list(check_remote(stack()))
     told = [(one.code, one.severity.value, one.line > 0) for one in findings]
     assert told == [("REM015", "advice", True), ("REM017", "warning", True), ("REM007", "advice", True)]
-    assert "gpu_1x_a10 is to be had in us-west-1" in findings[2].summary
+    assert "gpu_1x_a10 is available in us-west-1" in findings[2].summary
 
 
 NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a1b2c3d, subnet: subnet-0a1b2c3d}]}"
@@ -51,7 +51,7 @@ def test_a_job_that_pulumi_can_launch_has_no_findings(stack: Make) -> None:
         (("123456789012.dkr.ecr.us-west-2.amazonaws.com/t:3", "registry.example/t:3"), "an image in ECR"),
         (("timeLimit: 6h", "timeLimit: 30s"), "limit is 30 seconds"),
         (("command: [train,", f"command: [{(250 * 'x' + ', ') * 62}"), "the script has"),
-        (("s3://acme-lake", "gs://acme-lake"), "its buckets have to be of S3"),
+        (("s3://acme-lake", "gs://acme-lake"), "its buckets must be S3 buckets"),
     ],
 )
 def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str, str], words: str) -> None:
@@ -87,20 +87,20 @@ def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str,
     ("change", "code", "field", "words", "remedy"),
     [
         (("provider: lam\n", "provider: lamb\n"), "REM001", "resources[1].remote.provider", "lamb, which", "lam?"),
-        (("name: amazon", "name: lam"), "REM001", "providers[1].name", "lam twice", "another name"),
-        (("name: pond", "name: lake"), "REM001", "buckets[1].name", "lake twice", "another name"),
+        (("name: amazon", "name: lam"), "REM001", "providers[1].name", "lam twice", "rename"),
+        (("name: pond", "name: lake"), "REM001", "buckets[1].name", "lake twice", "rename"),
         (
             ("kind: lambda, ", "kind: lambda, launcher: pulumi, "),
-            *("REM001", "providers[0].launcher", "on aws only", "skypilot or dstack"),
+            *("REM001", "providers[0].launcher", "supports only aws", "skypilot or dstack"),
         ),
         (("bucket: pond, prefix: out", "bucket: pnd, prefix: out"), "REM001", "", "bucket pnd", "pond?"),
-        (("type: runtime\n", "type: serving\n"), "REM002", "resources[1].type", "serving jobs", "llm-serving"),
+        (("type: runtime\n", "type: serving\n"), "REM002", "resources[1].type", "of type serving", "llm-serving"),
         (("        provider: lam\n", ""), "REM003", "resources[1].remote", "neither", "one of the two"),
         (("        image: registry.example/trainer:3\n        command: [run]\n", ""), "REM003", "", "image", "image"),
         (("        data: {shared: {bucket: lake, prefix: datasets/churn}}\n", ""), "REM003", "", "data", "data.shared"),
         (("        model: {bucket: pond, prefix: models}\n", ""), "REM003", "", "write their models", "set model"),
-        (("gpu_1x_a10\n", "gpu_1x_a11\n"), "REM004", "", "of type gpu_1x_a11", "gpu_1x_a10"),
-        (("gpu_1x_a10\n", "p4d.24xlarge\n"), "REM004", "", "lambda has no machine", "it has"),
+        (("gpu_1x_a10\n", "gpu_1x_a11\n"), "REM004", "", "gpu_1x_a11", "gpu_1x_a10"),
+        (("gpu_1x_a10\n", "p4d.24xlarge\n"), "REM004", "", "p4d.24xlarge", "known types"),
         (("p4d.24xlarge", "p2.xlarge"), "REM005", "resources[0].remote.instanceType", "which is not supported", "gpus"),
         (("cpu: 4\n", "cpu: 31\n"), "REM006", "", "30 of 31 cores", "larger"),
         (("memory: 16Gi", "memory: 201Gi"), "REM006", "", "200 GiB of 201Gi memory", "larger"),
@@ -118,8 +118,20 @@ def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str,
             "add platform to its reachedBy",
         ),
         (("[platform, lam]", "[platform, lam, la]"), "REM010", "buckets[1].reachedBy[2]", "by la,", "lam?"),
-        (("pond, prefix: models", "pond, prefix: out"), "REM011", "resources[1].remote.model.prefix", "out/own", "nor"),
-        (("prefix: out", "prefix: models/own/x"), "REM011", "resources[1].remote.model.prefix", "models/own", "nor"),
+        (
+            ("pond, prefix: models", "pond, prefix: out"),
+            "REM011",
+            "resources[1].remote.model.prefix",
+            "out/own",
+            "its own prefix",
+        ),
+        (
+            ("prefix: out", "prefix: models/own/x"),
+            "REM011",
+            "resources[1].remote.model.prefix",
+            "models/own",
+            "its own prefix",
+        ),
         ((", credentials: {secure: AAAA}", ""), "REM012", "providers[1]", "no credentials", "either"),
         (("Secret: lambda", "Secret: l, credentials: {secure: A}"), "REM012", "providers[0]", "two kinds", "either"),
     ],
@@ -191,13 +203,13 @@ OWN = "{name: own, type: runtime, resource: away"
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        (("    - name: away\n", "    - name: away\n      team: vision\n"), "resources[1].team", "no team's queue"),
+        (("    - name: away\n", "    - name: away\n      team: vision\n"), "resources[1].team", "queue with a team"),
         (("    - name: away\n", "    - name: away\n      image: a/b:1\n"), "resources[1].image", "remote.image"),
-        ((OWN, f"{OWN}, team: vision"), "jobs[1].team", "waits in no team's queue"),
-        ((OWN, f"{OWN}, priority: high"), "jobs[1].priority", "waits in no team's queue"),
-        ((OWN, f"{OWN}, together: kubernetes.io/hostname"), "jobs[1].together", "waits in no team's queue"),
-        ((OWN, f"{OWN}, leastWorkers: 1"), "jobs[1].leastWorkers", "waits in no team's queue"),
-        ((OWN, f"{OWN}, engine: ray"), "jobs[1].engine", "one worker, and ray several"),
+        ((OWN, f"{OWN}, team: vision"), "jobs[1].team", "queue with a team"),
+        ((OWN, f"{OWN}, priority: high"), "jobs[1].priority", "queue with a team"),
+        ((OWN, f"{OWN}, together: kubernetes.io/hostname"), "jobs[1].together", "queue with a team"),
+        ((OWN, f"{OWN}, leastWorkers: 1"), "jobs[1].leastWorkers", "queue with a team"),
+        ((OWN, f"{OWN}, engine: ray"), "jobs[1].engine", "one worker, but ray needs several"),
         ((OWN, f"{OWN}, trials: 4"), "jobs[1].trials", "one run"),
         ((OWN, f"{OWN}, command: [other]"), "jobs[1].command", "remote.command of its resource"),
         ((OWN, f"{OWN}, image: 'a/b:1'"), "jobs[1].image", "remote.image of its resource"),
@@ -313,7 +325,7 @@ def test_of_resources_on_one_cluster_the_first_speaks_for_all(stack: Make) -> No
     fields = [f"resources[1].remote.cluster.{key}" for key in ("createNamespace", "credentialsSecret")]
     both = stack(*ON_A_CLUSTER, first, other)
     assert [field for field, _ in unread(both)] == fields
-    assert "far is the first on this cluster" in unread(both)[0][1]
+    assert "the value of the first, far" in unread(both)[0][1]
     assert unread(stack(*ON_A_CLUSTER, first)) == []
     elsewhere = ("createNamespace: false", "createNamespace: false, namespace: own")
     assert unread(stack(*ON_A_CLUSTER, first, other, elsewhere)) == []
@@ -453,7 +465,7 @@ def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
     ("changes", "code", "field", "words"),
     [
         ((("gpus: 1", "gpus: 0"),), "REM003", "resources[1].gpus", "resource away is remote but has no GPU"),
-        ((("      gpus: 1\n", ""),), "REM003", "resources[1]", "asks for no GPU"),
+        ((("      gpus: 1\n", ""),), "REM003", "resources[1]", "has no GPU"),
     ],
 )
 def test_what_would_be_rented_for_nothing_is_warned_of(
@@ -469,9 +481,9 @@ def test_what_would_be_rented_for_nothing_is_warned_of(
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ((("resource: far}", "resource: far, rows: 1M, columns: 9}"),), "job churn trains on a dataset in memory"),
-        ((("resource: far}", "resource: far, columns: 9}"),), "job churn trains on a dataset in memory"),
-        ((("gpus: 8", "gpus: 0"),), "nothing says that job churn trains a deep-learning model"),
+        ((("resource: far}", "resource: far, rows: 1M, columns: 9}"),), "training on a dataset in memory"),
+        ((("resource: far}", "resource: far, columns: 9}"),), "training on a dataset in memory"),
+        ((("gpus: 8", "gpus: 0"),), "none of its settings shows"),
     ],
 )
 def test_training_of_no_deep_learning_model_cannot_be_remote(
@@ -490,12 +502,12 @@ def test_training_of_no_deep_learning_model_cannot_be_remote(
     ("ways", "words"),
     [
         ("", "has neither a context nor credentials"),
-        (", context: farm, credentialsSecret: site", "has context and credentialsSecret, and"),
-        (", context: farm, credentials: {secure: AAAA}", "has context and credentials, and"),
-        (", credentialsSecret: site, credentials: {secure: AAAA}", "has credentialsSecret and credentials, and"),
+        (", context: farm, credentialsSecret: site", "has context and credentialsSecret, but"),
+        (", context: farm, credentials: {secure: AAAA}", "has context and credentials, but"),
+        (", credentialsSecret: site, credentials: {secure: AAAA}", "has credentialsSecret and credentials, but"),
         (
             ", context: farm, credentialsSecret: site, credentials: {secure: AAAA}",
-            "has context, credentialsSecret and credentials, and",
+            "has context, credentialsSecret and credentials, but",
         ),
     ],
 )
@@ -520,9 +532,13 @@ def test_there_is_one_way_to_a_remote_cluster_and_the_remedy_names_them_all(stac
     ("first", "second", "told"),
     [
         ("credentialsSecret: site", "credentialsSecret: site", ""),
-        ("credentialsSecret: site", "credentialsSecret: other", "by Secret other, and first reaches the same one by"),
-        ("credentials: {secure: AAAA}", "credentialsSecret: other", "the same one by encrypted credentials"),
-        ("credentialsSecret: site", "credentials: {secure: AAAA}", "by encrypted credentials, and first"),
+        (
+            "credentialsSecret: site",
+            "credentialsSecret: other",
+            "by Secret other, but first reaches the same cluster by",
+        ),
+        ("credentials: {secure: AAAA}", "credentialsSecret: other", "the same cluster by encrypted credentials"),
+        ("credentialsSecret: site", "credentials: {secure: AAAA}", "by encrypted credentials, but first"),
         # Nobody can tell without the key.
         ("credentials: {secure: AAAA}", "credentials: {secure: BBBB}", ""),
         ("credentialsSecret: site", "credentialsSecret: other, namespace: elsewhere", ""),

@@ -193,7 +193,7 @@ def test_a_resource_that_there_is_not() -> None:
 def test_a_resource_of_another_type() -> None:
     (found, _unused) = findings(CLICKS, resources=(Resource("features", "serving"),))
     assert found[0] == "RES202"
-    assert [word for word in found[1].split() if word in JOB_TYPES] == ["dataset", "serving"]
+    assert [word for word in re.findall(r"\w+", found[1]) if word in JOB_TYPES] == ["dataset", "serving"]
 
 
 def test_a_job_of_its_own_is_told_what_it_gets() -> None:
@@ -255,8 +255,8 @@ DEEP = Resource("deep", "training", workers=2)
 @pytest.mark.parametrize(
     ("job", "code", "words"),
     [
-        (RUNS._replace(team="visoin"), "RES210", "names the team visoin"),
-        (RUNS._replace(priority="urgnt"), "RES210", "names the priority urgnt"),
+        (RUNS._replace(team="visoin"), "RES210", "uses team visoin"),
+        (RUNS._replace(priority="urgnt"), "RES210", "uses priority urgnt"),
         (RUNS._replace(trials=2, engine="ray"), "RES211", "cannot have trials: trials run as plain pods"),
         (RUNS._replace(least_workers=1, engine="ray"), "RES211", "cannot have leastWorkers: a Ray cluster"),
         (RUNS._replace(least_workers=3, team="vision"), "RES211", "cannot have leastWorkers: its resource has 2"),
@@ -272,16 +272,16 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
-        (Resource("deep", "training", workers=1, scale=Scale(2)), "is of type training, and a pod that goes"),
+        (Resource("deep", "training", workers=1, scale=Scale(2)), "is of type training"),
         (Resource("deep", "serving", workers=3, scale=Scale(2)), "may have 2 pods at most, but has at least 3"),
-        (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "its CPU says little of its load"),
-        (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "which server to ask"),
-        (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "no load for one pod"),
+        (Resource("deep", "serving", workers=1, gpus=1, scale=Scale(2)), "uses a GPU"),
+        (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "no Prometheus server"),
+        (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "a target load of 0"),
         # KEDA writes the name of its object into a label, with more before it.
         (Resource("x" * 46, "serving", workers=1, scale=Scale(2)), "is longer than KEDA takes"),
         (
             Resource("deep", "serving", workers=1, scale=Scale(2), remote=Remote()),
-            "only pods of this cluster are scaled",
+            "only pods in this cluster are scaled",
         ),
     ],
 )
@@ -294,7 +294,10 @@ def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> N
     ("resource", "words"),
     [
         (Resource("deep", "training", port=8000), "is of type training, whose pods serve no requests"),
-        (Resource("deep", "serving", port=8000, remote=Remote()), "is remote, and no Service of this cluster leads"),
+        (
+            Resource("deep", "serving", port=8000, remote=Remote()),
+            "is remote, so no Service of this cluster reaches it",
+        ),
         (Resource("x" * 55, "serving", port=8000), "is longer than Kubernetes takes"),
         (Resource("x" * 54, "serving", port=8000), None),
     ],
