@@ -9,13 +9,14 @@ Does not read stack files, render workloads, place pods (``kube.scheduling`` doe
 
 from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, products, resolve
 from modelyard.hardware.table import Row, table
-from modelyard.hardware.verdict import Verdict, verdict
+from modelyard.hardware.verdict import Use, Verdict, verdict
 
 __all__ = [
     "Ambiguous",
     "GpuModel",
     "Row",
     "Unknown",
+    "Use",
     "Verdict",
     "find",
     "near_gpus",

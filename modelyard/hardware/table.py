@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from modelyard.hardware.gpu_models import GpuModel, gpu_models, products
 from modelyard.hardware.limits import DEFAULT_CUDA, FLOOR_TFLOPS
-from modelyard.hardware.verdict import Rule, Verdict, verdict
+from modelyard.hardware.verdict import Rule, Use, Verdict, verdict
 
 
 class Row(NamedTuple):
@@ -48,7 +48,7 @@ def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]
 
 
 def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> Row:
-    found = verdict(gpu, cuda, embeds_ptx)
+    found = verdict(gpu, Use(cuda, embeds_ptx))
     return Row(
         id=gpu.id,
         name=gpu.name,

@@ -5,10 +5,13 @@ is under the floor (the V100's is). Any other GPU must support the platform's CU
 reach the throughput of the A10. The list was made for CUDA 11.7: where a platform states another version, a listed GPU
 still needs code for that version. A number that nobody knows decides nothing: the verdict is then "unknown", an error
 with words. A number that nobody could verify is used with its mark.
+
+What runs on the GPU decides how much of that is required (``Use``): the throughput of the A10 is for training, and the
+CUDA version is that of the images that run there.
 """
 
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from modelyard.findings import Severity
 from modelyard.hardware import cuda as toolkits
@@ -17,6 +20,23 @@ from modelyard.hardware.limits import DEFAULT_CUDA, DEVICE_PLUGIN_COMPUTE, FLOOR
 
 Rule = Literal["table", "alternative"]
 _RANK = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.ADVICE: 0}
+
+
+class Use(NamedTuple):
+    """What runs on a GPU, as far as the verdict depends on it."""
+
+    cuda: str | None = DEFAULT_CUDA
+    """CUDA version of the images, ``major.minor``; None if nobody states it."""
+    embeds_ptx: bool = False
+    """Whether the images carry PTX for GPUs newer than their machine code."""
+    trains: bool = True
+    """Whether it trains models: below the throughput of the A10 is then an error, else a warning."""
+    platform: bool = True
+    """Whether the images are the platform's, not the user's own."""
+
+
+TRAINING: Final = Use()
+"""The platform's own training, with the images that the vendor ships."""
 
 
 class Problem(NamedTuple):
@@ -33,10 +53,10 @@ class Problem(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The answer for one GPU and one CUDA version."""
+    """The answer for one GPU and one use."""
 
     gpu: GpuModel
-    cuda: str
+    use: Use
     supported: bool | None
     """None where an unknown number leaves it open."""
     rule: Rule
@@ -63,26 +83,21 @@ class Verdict(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> Verdict:
-    """Whether ``gpu`` is supported on a platform whose images need CUDA ``cuda``.
-
-    Args:
-        gpu: the GPU or family, from ``resolve``.
-        cuda: CUDA version of the platform's images, ``major.minor``.
-        embeds_ptx: whether those images carry PTX for GPUs newer than their machine code.
+def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
+    """Whether ``gpu``, a GPU or family from ``resolve``, is supported for ``use``.
 
     Raises:
-        ValueError: ``cuda`` is not a version.
+        ValueError: the CUDA version of ``use`` is not a version.
     """
-    asked = version(cuda)
+    asked = version(use.cuda or DEFAULT_CUDA)
     code = toolkits.code(gpu, asked)
     listed = LISTED.get(gpu.family)
-    problems = [*_cuda_problems(gpu, cuda, code, embeds_ptx), *_plugin_problems(gpu)]
+    problems = [*_cuda_problems(gpu, use, code), *_plugin_problems(gpu)]
     parts: list[str] = []
     used: list[str] = []
     if listed:
         parts.append(_listed(gpu))
-        if gpu.memory_gb < listed.memory_gb:
+        if use.trains and gpu.memory_gb < listed.memory_gb:
             problems.append(
                 Problem(
                     "GPU009",
@@ -93,13 +108,15 @@ def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -
             )
     else:
         parts += [_unlisted(gpu), _throughput(gpu)]
-        problems += _throughput_problems(gpu)
+        problems += _throughput_problems(gpu, use)
         used += ["fp16_tensor_dense_tflops", "compute_capability"]
-    if not listed or asked != version(DEFAULT_CUDA) or code.mode in ("ptx", "dropped"):
-        parts.append(_code(gpu, cuda, code, embeds_ptx))
+    if use.cuda is None:
+        parts.append("the CUDA version of its images is not stated")
+    elif not listed or asked != version(DEFAULT_CUDA) or code.mode in ("ptx", "dropped"):
+        parts.append(_code(gpu, use.cuda, code, use.embeds_ptx))
         used += ["cuda_first_native"]
     uncertain = tuple(dict.fromkeys(f"{column} ({gpu.mark(column)})" for column in used if gpu.mark(column)))
-    if code.beyond:
+    if code.beyond and use.cuda is not None:
         uncertain = (*uncertain, f"cuda_last_native (checked up to {_dotted(gpu.cuda_last)})")
     unknown = any(problem.unknown for problem in problems)
     failed = any(problem.severity is Severity.ERROR for problem in problems if not problem.unknown)
@@ -107,7 +124,7 @@ def verdict(gpu: GpuModel, cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -
         problems.append(_uncertain(gpu, uncertain))
     return Verdict(
         gpu=gpu,
-        cuda=cuda,
+        use=use,
         supported=False if failed else None if unknown else True,
         rule="table" if listed else "alternative",
         code=code,
@@ -142,30 +159,22 @@ def _throughput(gpu: GpuModel) -> str:
     return f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)} {sign} {FLOOR_TFLOPS}"
 
 
-def _throughput_problems(gpu: GpuModel) -> list[Problem]:
+def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
+    severity = Severity.ERROR if use.trains else Severity.WARNING
+    choose = f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)"
+    accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
     if gpu.tflops is None:
-        return [
-            Problem(
-                "GPU004",
-                Severity.ERROR,
-                f"the FP16 throughput of {gpu.short} is unknown; the minimum is the A10 with {FLOOR_TFLOPS} TFLOPS",
-                "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk",
-                brief="throughput unknown",
-                unknown=True,
-            )
-        ]
+        summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is the A10 with {FLOOR_TFLOPS} TFLOPS"
+        return [Problem("GPU004", severity, summary, accept, brief="throughput unknown", unknown=True)]
     if gpu.tflops >= FLOOR_TFLOPS:
         return []
     has = f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)}" if gpu.tflops else f"no tensor cores{_marked(gpu)}"
-    return [
-        Problem(
-            "GPU001",
-            Severity.ERROR,
-            f"{gpu.short} is not supported: {has}, the minimum is the A10 with {FLOOR_TFLOPS}",
-            f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)",
-            brief=f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores",
-        )
-    ]
+    brief = f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores"
+    if use.trains:
+        summary = f"{gpu.short} is not supported: {has}, the minimum is the A10 with {FLOOR_TFLOPS}"
+        return [Problem("GPU001", severity, summary, choose, brief=brief)]
+    summary = f"{gpu.short} is not supported for training: {has}, the minimum is the A10 with {FLOOR_TFLOPS}"
+    return [Problem("GPU001", severity, summary, f"keep it if its jobs are fast enough, or {choose}", brief=brief)]
 
 
 def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> str:
@@ -193,37 +202,51 @@ def _old_driver(gpu: GpuModel, cuda: str) -> str:
     return ""
 
 
-def _cuda_problems(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> list[Problem]:
+def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem]:
+    first, last, compute = _dotted(gpu.cuda_first), _dotted(gpu.cuda_last), _dotted(gpu.compute)
+    images = "platform images" if use.platform else "images"
+    if use.cuda is None:
+        if code.mode in ("native", "compatible") and gpu.ongoing:
+            return []
+        bounds = f"{first} or newer" if gpu.ongoing else f"{first} to {last}"
+        return [
+            Problem(
+                "GPU005",
+                Severity.ADVICE,
+                f"{gpu.short} needs images of CUDA {bounds}, and nobody states that of its images",
+                "set cuda beside the image",
+            )
+        ]
     if code.mode == "dropped":
         return [
             Problem(
                 "GPU005",
                 Severity.ERROR,
-                f"CUDA {cuda} no longer has code for {gpu.short} (compute capability {_dotted(gpu.compute)})",
-                f"choose a newer GPU, or platform images of CUDA {_dotted(gpu.cuda_last)} or older",
-                brief=f"dropped by CUDA {cuda}",
+                f"CUDA {use.cuda} no longer has code for {gpu.short} (compute capability {compute})",
+                f"choose a newer GPU, or {images} of CUDA {last} or older",
+                brief=f"dropped by CUDA {use.cuda}",
             )
         ]
     if code.mode != "ptx":
         return []
-    first = _dotted(gpu.cuda_first)
-    native = f"(compute capability {_dotted(gpu.compute)}, native from CUDA {first})"
-    if embeds_ptx:
+    native = f"(compute capability {compute}, native from CUDA {first})"
+    if use.embeds_ptx:
         return [
             Problem(
                 "GPU005",
                 Severity.WARNING,
-                f"{gpu.short} runs CUDA {cuda} only through the PTX of the images {native}",
+                f"{gpu.short} runs CUDA {use.cuda} only through the PTX of the images {native}",
                 f"expect a slow first start while the driver compiles; images of CUDA {first} or newer avoid it",
             )
         ]
+    embed = "set platform.imagesEmbedPtx" if use.platform else "waive GPU005"
     return [
         Problem(
             "GPU005",
             Severity.ERROR,
-            f"CUDA {cuda} has no machine code for {gpu.short} {native}",
-            f"choose an older GPU, or images of CUDA {first} or newer; set platform.imagesEmbedPtx if they embed PTX",
-            brief=f"no code in CUDA {cuda}",
+            f"CUDA {use.cuda} has no machine code for {gpu.short} {native}",
+            f"choose an older GPU, or images of CUDA {first} or newer; {embed} if they embed PTX",
+            brief=f"no code in CUDA {use.cuda}",
         )
     ]
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity, ordered
+from modelyard.hardware.gpu_models import resolve
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.worker import size_findings
 from modelyard.kube.state import Node
@@ -18,6 +19,7 @@ from modelyard.plan.run_requests import Ask
 from modelyard.runs.jobs import notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive
+from modelyard.workloads.gpu_uses import notebook_use, use_findings
 
 _PASSING: Final = "node.kubernetes.io/"
 """Prefix of the taints that Kubernetes itself adds to nodes and removes again."""
@@ -38,7 +40,7 @@ def notebook_job(
         today: the day for which waivers are checked.
     """
     _, wrong = notebook_environment(stack)
-    found = [*_image(stack), *wrong, *ordered(waive(_size(stack, chosen), stack, today)[0])]
+    found = [*_image(stack), *wrong, *ordered(waive([*_gpu(stack, chosen), *_size(stack, chosen)], stack, today)[0])]
     if any(one.blocks for one in found):
         return None, tuple(found)
     made = submission(stack, library, TEMPLATE, notebook_facts(stack, name, place, chosen, parameters))
@@ -104,6 +106,12 @@ def _image(stack: Stack) -> list[Finding]:
     summary = "notebooks.image is not set, so notebook jobs have no image"
     remedy = "set it to an image with papermill and the notebooks' kernel"
     return [stack.finding("CFG009", Severity.ERROR, ("notebooks", "image"), summary, remedy)]
+
+
+def _gpu(stack: Stack, chosen: Chosen) -> list[Finding]:
+    """Whether the chosen GPU is supported for the notebooks' image."""
+    gpu = resolve(chosen.flavor.gpu or stack.config.gpu.model)
+    return [] if gpu is None else use_findings(stack, ("notebooks",), "notebooks", gpu, notebook_use(stack.config))
 
 
 def _size(stack: Stack, chosen: Chosen) -> list[Finding]:

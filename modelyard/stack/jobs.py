@@ -105,6 +105,8 @@ class Runtime(NamedTuple):
     """The image of jobs if neither they nor their resource set one."""
 
     image: str | None = None
+    cuda: str | None = None
+    """CUDA version of that image, ``major.minor``; None: unknown."""
 
 
 class Scale(NamedTuple):
@@ -136,6 +138,8 @@ class Resource(NamedTuple):
     """Where its jobs run instead of the platform's cluster; None: in the platform's cluster."""
     image: str | None = None
     """None: the image of the runtime."""
+    cuda: str | None = None
+    """CUDA version of its jobs' images, ``major.minor``; None: that of the runtime."""
     environment: str | None = None
     """The Python environment of its jobs' runs; None: only their image."""
     team: str | None = None
@@ -185,6 +189,8 @@ class Notebooks(NamedTuple):
     """Image with papermill and the notebooks' kernel; None: notebooks cannot be submitted."""
     environment: str | None = None
     """Python environment with papermill and the kernel, instead of ``image``."""
+    cuda: str | None = None
+    """CUDA version of that image, ``major.minor``; None: unknown."""
     claim: str = "workspace"
     """The PersistentVolumeClaim with people's files, with this name in each namespace that runs notebooks."""
     path: str = "/home/jovyan/work"

@@ -155,6 +155,7 @@ NOTEBOOKS: Final = Shape(
     Notebooks,
     {
         "image": same,
+        "cuda": same,
         "claim": same,
         "path": same,
         "environment": same,
@@ -165,7 +166,7 @@ NOTEBOOKS: Final = Shape(
         "servers": NOTEBOOK_SERVERS,
     },
 )
-RUNTIME: Final = Shape(Runtime, {"image": same})
+RUNTIME: Final = Shape(Runtime, {"image": same, "cuda": same})
 SCALE: Final = Shape(Scale, {"most": count, "cpu": count, "query": same, "each": quantity})
 MODEL: Final = Shape(
     Model,
@@ -296,6 +297,7 @@ RESOURCE: Final = Shape(
         "scale": SCALE,
         "port": count,
         "image": same,
+        "cuda": same,
         "team": same,
         "environment": same,
     },

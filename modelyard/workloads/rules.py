@@ -10,6 +10,7 @@ from modelyard.hardware.rules.partitions import partition_findings
 from modelyard.hardware.rules.pods import Applied, PodSizes, sizes_of
 from modelyard.hardware.rules.service import service_findings
 from modelyard.stack.config import Config, Stack
+from modelyard.workloads.gpu_uses import check_gpu_uses
 from modelyard.workloads.training import BACKENDS, Backend, backend_of
 
 
@@ -25,6 +26,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
         findings += _idle(own, backend) if backend.name != config.training else own
         if backend.head is not None and (backend.name == config.training or backend.available(config)):
             findings += backend.head.rules(stack, backend.head.pods(config))
+    findings += check_gpu_uses(stack)
     if config.partitions:
         findings += partition_findings(stack)
     return in_order(findings)

@@ -2,7 +2,7 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus
-from modelyard.hardware.verdict import verdict
+from modelyard.hardware.verdict import Use, verdict
 from modelyard.stack.config import Stack
 from modelyard.stack.words import plain
 
@@ -45,7 +45,7 @@ def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
 
 def _verdict(stack: Stack, gpu: GpuModel) -> list[Finding]:
     platform = stack.config.platform
-    found = verdict(gpu, platform.cuda, platform.images_embed_ptx)
+    found = verdict(gpu, Use(platform.cuda, platform.images_embed_ptx))
     detail = f"Rule: {found.rule}. {found.reason}."
     return [
         stack.finding(problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)

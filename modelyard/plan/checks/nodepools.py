@@ -9,7 +9,6 @@ from modelyard.hardware import GpuModel, near_gpus, products, resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on, whole
 from modelyard.hardware.regions import offered, region_names
-from modelyard.hardware.verdict import verdict
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
@@ -33,7 +32,6 @@ def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
         wrong = tuple(_machines(stack, pool, ("nodePools", index)))
         yield from wrong
         sound = sound and not wrong
-        yield from _unsupported(stack, pool, ("nodePools", index))
         if not wrong:
             yield from _sizes(stack, pool, ("nodePools", index))
     if pools and sound:
@@ -90,27 +88,6 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             f"node labels name the {gpu.short} in {len(products(gpu))} ways, but a node pool has one GPU product",
             f"name the variant, or set the product in the pool's labels: {PRODUCT_LABEL}",
             detail=f"names of the product label: {', '.join(products(gpu)) or 'none known'}",
-        )
-
-
-def _unsupported(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
-    """What keeps the platform from using the pool's GPU; the same check as for a rented machine.
-
-    The stack's own GPU is checked where the stack file names it.
-    """
-    gpu, platform = resolve(pool.gpu), stack.config.platform
-    if gpu is None or gpu == resolve(stack.config.gpu.model):
-        return
-    found = verdict(gpu, platform.cuda, platform.images_embed_ptx)
-    for problem in found.refusals:
-        yield stack.finding(
-            problem.code,
-            problem.severity,
-            (*where, "gpu"),
-            f"node pool {pool.name}: {problem.summary}",
-            problem.remedy,
-            detail=f"Rule: {found.rule}. {found.reason}.",
-            target=pool.name,
         )
 
 

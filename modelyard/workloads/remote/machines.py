@@ -6,11 +6,12 @@ from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import Instance, provider_of, types
 from modelyard.hardware.regions import begins, region_names
-from modelyard.hardware.verdict import verdict
+from modelyard.hardware.verdict import Use, verdict
 from modelyard.quantity import GI
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.stack.words import did_you_mean
+from modelyard.workloads.gpu_uses import resource_use, use_findings
 from modelyard.workloads.remote.offers import Own, near_regions, offers
 from modelyard.workloads.sizing import Sized
 
@@ -44,30 +45,33 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
             f"{machine.type} has {what}",
             "choose a machine with whole GPUs",
         )
-    yield from _gpu(stack, where, machine)
+    yield from _gpu(stack, where, machine, resource)
     yield from _size(stack, where, machine, one)
     yield from _region(stack, where, resource, provider.kind, machine, own)
 
 
-def unfit_gpu(machine: Instance, cuda: str, embeds_ptx: bool) -> tuple[str, str] | None:
-    """Returns what is wrong with a machine's GPU, and why; None if it is supported."""
+def unfit_gpu(machine: Instance, use: Use) -> tuple[str, str] | None:
+    """Returns what is wrong with a machine's GPU for a use, and why; None if it is supported."""
     gpu = machine.gpu
     if gpu is None:
         return f"the unknown GPU {machine.gpu_id}", ""
-    found = verdict(gpu, cuda, embeds_ptx)
+    found = verdict(gpu, use)
     if not found.refusals:
         return None
     word = "not supported" if found.supported is False else "not known to be supported"
     return f"the {gpu.short}, which is {word}", found.reason
 
 
-def _gpu(stack: Stack, where: Path, machine: Instance) -> Iterator[Finding]:
-    platform = stack.config.platform
-    if (wrong := unfit_gpu(machine, platform.cuda, platform.images_embed_ptx)) is not None:
+def _gpu(stack: Stack, where: Path, machine: Instance, resource: Resource) -> Iterator[Finding]:
+    use, path = resource_use(stack.config, resource), (*where, "instanceType")
+    if machine.gpu is not None and not verdict(machine.gpu, use).refusals:
+        who = f"resource {resource.name} on {machine.type}"
+        yield from use_findings(stack, path, who, machine.gpu, use, ("GPU001", "GPU004", "GPU005"))
+    if (wrong := unfit_gpu(machine, use)) is not None:
         yield stack.finding(
             "REM005",
             Severity.ERROR,
-            (*where, "instanceType"),
+            path,
             f"{machine.type} has {wrong[0]}",
             "choose a machine with a GPU that `modelyard gpus --supported` lists",
             detail=wrong[1],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.hardware import resolve, table, verdict
+from modelyard.hardware import Use, resolve, table, verdict
 from modelyard.hardware.cuda import code
 from modelyard.hardware.gpu_models import GpuModel, families, gpu_models
 from modelyard.hardware.limits import FLOOR_TFLOPS, LISTED
@@ -31,7 +31,7 @@ def test_every_verdict_is_the_reviewed_one(golden: Callable[..., None]) -> None:
         lines = [f"CUDA {cuda}{', images embed PTX' if ptx else ''}", ""]
         lines += [f"{row.id:<17} {row.supported:<8} {row.rule:<12} {row.why}" for row in table(cuda, ptx)]
         for family in families().values():
-            found = verdict(family, cuda, ptx)
+            found = verdict(family, Use(cuda, ptx))
             lines.append(f"{family.id:<17} {ANSWER[found.supported]:<8} {found.rule:<12} {found.reason}")
         blocks.append("\n".join(lines) + "\n")
     golden(*blocks)
@@ -51,7 +51,7 @@ def test_the_rules_agree_with_an_independent_table():
             "listed": "yes" if gpu.family in LISTED else "no",
             "meets_a10_compute": "unknown" if gpu.tflops is None else "yes" if gpu.tflops >= FLOOR_TFLOPS else "no",
             "alternative_sass_only": ANSWER[verdict(unlisted).supported],
-            "alternative_with_ptx": ANSWER[verdict(unlisted, embeds_ptx=True).supported],
+            "alternative_with_ptx": ANSWER[verdict(unlisted, Use(embeds_ptx=True)).supported],
         }
         # Their words for half a yes: a variant of a listed name is listed, memory alone does not meet a compute rule.
         theirs = {"variant": "yes", "vram_only": "no", "fp16_only": "no"}
@@ -86,7 +86,7 @@ def test_the_rules_agree_with_an_independent_table():
 def test_which_rule_decides(name, cuda, ptx, supported, rule, severity):
     gpu = resolve(name)
     assert isinstance(gpu, GpuModel)
-    found = verdict(gpu, cuda, ptx)
+    found = verdict(gpu, Use(cuda, ptx))
     assert (found.supported, found.rule, found.severity) == (supported, rule, severity)
 
 
@@ -138,10 +138,10 @@ def test_whose_code_runs(gpu, asked, mode, sm):
 
 
 def test_a_version_that_nobody_checked_is_uncertain():
-    found = verdict(gpu_models()["l40s"], "13.6")
+    found = verdict(gpu_models()["l40s"], Use("13.6"))
     assert found.supported is True
     assert found.uncertain == ("cuda_last_native (checked up to 13.5)",)
-    assert verdict(gpu_models()["l40s"], "13.5").uncertain == ()
+    assert verdict(gpu_models()["l40s"], Use("13.5")).uncertain == ()
 
 
 def test_the_marks_of_the_numbers_are_in_the_reason():

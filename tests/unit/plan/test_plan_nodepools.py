@@ -11,6 +11,7 @@ from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team
+from modelyard.workloads.gpu_uses import training_use
 from modelyard.workloads.remote.machines import unfit_gpu
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")
@@ -321,18 +322,19 @@ def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
 
 def test_a_pool_s_gpu_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -> None:
     def refused(site: Any) -> list[tuple[str, str, str]]:
-        told = [one for one in site.plan().findings if one.code.startswith("GPU") and one.field.startswith("nodePools")]
-        assert all(one.blocks and one.detail for one in told)
+        judged = [one for one in site.plan().findings if one.code.startswith("GPU") and one.blocks]
+        told = [one for one in judged if one.field.startswith("nodePools")]
+        assert all(one.detail for one in told)
         return [(one.code, one.field, one.summary) for one in told]
 
     ((code, field, summary),) = refused(pools(dev, L40S, A10G))
     assert (code, field) == ("GPU001", "nodePools[1].gpu")
     assert summary.startswith("node pool a10g: A10G")
-    platform, told = dev.stack.config.platform, {}
+    told = {}
     for machine in by_type().values():
         if machine.gpu is not None and machine.whole_gpus and machine.cloud in ("aws", "gcp", "azure"):
             judged = refused(pools(dev, L40S._replace(gpu=machine.gpu.id, cloud=machine.cloud)))
             told[machine.gpu.id] = bool(judged)
-            away = unfit_gpu(machine, platform.cuda, platform.images_embed_ptx)
+            away = unfit_gpu(machine, training_use(dev.stack.config))
             assert told[machine.gpu.id] == (away is not None), machine.gpu.id
     assert {*told.values()} == {True, False}

@@ -1,0 +1,100 @@
+"""What runs on each GPU that a stack file names, and whether that GPU is supported for it.
+
+A GPU is judged for its use: the platform's training, jobs in images of their own, or notebooks. A partition, node pool
+or flavor has no use of its own: its GPU is judged only if no use has named it.
+"""
+
+from collections.abc import Container, Iterator
+
+from modelyard.findings import Finding
+from modelyard.hardware.gpu_models import GpuModel, resolve
+from modelyard.hardware.verdict import Use, verdict
+from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.jobs import Resource
+from modelyard.workloads.environments.rules import has_image
+
+_CUDA = ("GPU005",)
+"""Codes of problems that come from the CUDA version of the images."""
+
+
+def training_use(config: Config) -> Use:
+    """Returns what the platform's training backends run."""
+    return Use(config.platform.cuda, config.platform.images_embed_ptx)
+
+
+def resource_use(config: Config, resource: Resource) -> Use:
+    """Returns what the jobs of a resource run: their own images, or the platform's if nothing names an image."""
+    trains = resource.type == "training"
+    image = resource.image or resource.environment or resource.remote is not None or config.runtime.image
+    jobs = [job for job in config.jobs if job.resource == resource.name]
+    if resource.cuda or image or any(has_image(config, job, resource) for job in jobs):
+        return Use(resource.cuda or config.runtime.cuda, trains=trains, platform=False)
+    return training_use(config)._replace(trains=trains)
+
+
+def notebook_use(config: Config) -> Use:
+    """Returns what submitted notebooks run."""
+    return Use(config.notebooks.cuda, trains=False, platform=False)
+
+
+def use_findings(
+    stack: Stack, where: Path, who: str, gpu: GpuModel, use: Use, only: Container[str] | None = None
+) -> list[Finding]:
+    """Returns what keeps a GPU from being plainly supported for a use; with ``only``, the findings of these codes."""
+    judged = verdict(gpu, use)
+    return [
+        stack.finding(
+            problem.code,
+            problem.severity,
+            where,
+            f"{who}: {problem.summary}",
+            problem.remedy,
+            detail=f"Rule: {judged.rule}. {judged.reason}.",
+        )
+        for problem in judged.problems
+        if only is None or problem.code in only
+    ]
+
+
+def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
+    """Yields findings about the GPUs that a stack file names, except ``gpu.model`` and rented machines."""
+    config = stack.config
+    own = resolve(config.gpu.model)
+    used = [own]
+    for index, resource in enumerate(config.resources):
+        if resource.remote is not None and resource.remote.cluster is None:
+            continue  # Its GPU is that of the machine that it rents.
+        who, use = f"resource {resource.name}", resource_use(config, resource)
+        if resource.gpu is not None:
+            gpu = resolve(resource.gpu)
+            used.append(gpu)
+            if gpu is not None:
+                yield from use_findings(stack, ("resources", index, "gpu"), who, gpu, use)
+        elif own is not None and resource.cuda is not None and (resource.gpus or resource.partition):
+            yield from use_findings(stack, ("resources", index, "cuda"), who, own, use, _CUDA)
+    if own is not None and config.notebooks.cuda is not None:
+        yield from use_findings(stack, ("notebooks", "cuda"), "notebooks", own, notebook_use(config), _CUDA)
+    for where, who, name, use in _places(config):
+        gpu = resolve(name)
+        if gpu is not None and not any(other is not None and _same(gpu, other) for other in used):
+            used.append(gpu)
+            yield from use_findings(stack, where, who, gpu, use)
+
+
+def _places(config: Config) -> Iterator[tuple[Path, str, str, Use]]:
+    """Yields the places that name a GPU without a use of their own, with what may run there."""
+    jobs = Use(None, trains=False, platform=False)
+    notebooks = notebook_use(config) if config.notebooks.image or config.notebooks.environment else jobs
+    for index, flavor in enumerate(config.flavors):
+        if flavor.gpu is not None:
+            yield ("flavors", index, "gpu"), f"flavor {flavor.name}", flavor.gpu, notebooks
+    for index, partition in enumerate(config.partitions):
+        if partition.gpu is not None:
+            yield ("partitions", index, "gpu"), f"partition {partition.name}", partition.gpu, jobs
+    for index, pool in enumerate(config.node_pools):
+        yield ("nodePools", index, "gpu"), f"node pool {pool.name}", pool.gpu, training_use(config)
+
+
+def _same(one: GpuModel, other: GpuModel) -> bool:
+    """Whether two names may mean one GPU: a family has its variants."""
+    return one.id == other.id or one.id in other.members or other.id in one.members

@@ -1,0 +1,102 @@
+"""A GPU is judged wherever a stack file names it, for what runs there."""
+
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Severity
+from modelyard.hardware import Use, resolve, verdict
+from modelyard.stack.config import Config, Gpu, Path, Platform, Stack
+from modelyard.stack.jobs import Job, JobType, Notebooks, Resource, Runtime
+from modelyard.stack.pool import Flavor, NodePool, Partition
+from modelyard.stack.remote import Cluster, Remote
+from modelyard.workloads.gpu_uses import check_gpu_uses, resource_use
+from modelyard.workloads.rules import check
+
+ERROR, WARNING, ADVICE = Severity.ERROR, Severity.WARNING, Severity.ADVICE
+BASE = Config("ray", Platform("23.10"), Gpu("A10"))
+CLUSTER = Remote(cluster=Cluster("https://gpu.example.com:6443", context="gpus"))
+
+
+def resource(kind: JobType, gpu: str | None = None, **changes: Any) -> dict[str, Any]:
+    return {"resources": (Resource("mine", kind, gpus=1, gpu=gpu, **changes),)}
+
+
+def pool(gpu: str) -> dict[str, Any]:
+    return {"node_pools": (NodePool("pool", gpu, 8, "gpu"),)}
+
+
+def found(**changes: Any) -> list[tuple[str, Severity, Path]]:
+    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", BASE._replace(**changes), None, {})
+    return [(one.code, one.severity, one.field) for one in check_gpu_uses(stack)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "findings"),
+    [
+        # Training needs the A10's throughput, whatever its image; serving and other jobs are warned.
+        (resource("training", "K80"), [("GPU001", ERROR)]),
+        (resource("training", "K80", image="trainer:1"), [("GPU005", ADVICE), ("GPU001", ERROR)]),
+        (resource("training", "L4", image="trainer:1"), [("GPU001", ERROR)]),
+        (resource("training", "A30", image="trainer:1"), []),
+        (resource("llm-serving", "L4", image="llm:1"), [("GPU001", WARNING)]),
+        (resource("llm-serving", "A10G", image="llm:1"), [("GPU001", WARNING)]),
+        (resource("runtime", "T4", image="mine:1"), [("GPU001", WARNING)]),
+        (resource("llm-serving", "rtx-pro-4500-bw", image="llm:1", cuda="12.8"), [("GPU004", WARNING)]),
+        # The CUDA version is that of the images that run there: stated, unknown, or the platform's.
+        (resource("llm-serving", "h100-sxm5-80gb", image="llm:1"), [("GPU005", ADVICE)]),
+        (resource("llm-serving", "h100-sxm5-80gb", image="llm:1", cuda="12.4"), []),
+        (resource("llm-serving", "h100-sxm5-80gb", image="llm:1", cuda="11.7"), [("GPU005", ERROR)]),
+        (resource("llm-serving", "h100-sxm5-80gb", image="llm:1") | {"runtime": Runtime(cuda="12.4")}, []),
+        (resource("llm-serving", "h100-sxm5-80gb"), [("GPU005", ERROR)]),
+        (resource("llm-serving", "h100-sxm5-80gb") | {"runtime": Runtime("llm:1", "12.4")}, []),
+        (resource("llm-serving", "h100-sxm5-80gb") | {"platform": Platform("23.10", cuda="12.4")}, []),
+        (resource("llm-serving", "K80", image="llm:1", cuda="12.4"), [("GPU005", ERROR), ("GPU001", WARNING)]),
+        # A static remote cluster is no exception; a rented machine has its own rule.
+        (resource("training", "K80", remote=CLUSTER), [("GPU005", ADVICE), ("GPU001", ERROR)]),
+        (resource("llm-serving", "L4", remote=CLUSTER), [("GPU001", WARNING)]),
+        (resource("training", "K80", remote=Remote(provider="cloud")), []),
+        # The stack's own GPU is judged at gpu.model; a resource's images may add to it.
+        (resource("llm-serving", image="llm:1"), []),
+        (resource("llm-serving", image="llm:1", cuda="10.2"), [("GPU005", ERROR)]),
+        # Places have no use of their own: a flavor is for notebooks or jobs, a pool for training.
+        ({"flavors": (Flavor("old", "T4"),)}, [("GPU001", WARNING)]),
+        ({"flavors": (Flavor("old", "K80"),), "notebooks": Notebooks("n:1", cuda="12.4")}, [("GPU005", ERROR)]),
+        ({"flavors": (Flavor("own", "A10"), Flavor("cpu"))}, []),
+        ({"partitions": (Partition("shared", "time-slicing", gpu="T4", replicas=2),)}, [("GPU001", WARNING)]),
+        (pool("A10G"), [("GPU001", ERROR)]),
+        (pool("A10G") | resource("llm-serving", "A10G", image="llm:1"), [("GPU001", WARNING)]),
+        (pool("a100-sxm4-80gb") | {"gpu": Gpu("A100")}, []),
+        # Notebooks run on the stack's GPU where no flavor says otherwise.
+        ({"notebooks": Notebooks("n:1", cuda="10.2")}, [("GPU005", ERROR)]),
+        # Names that mean no GPU have findings of their own.
+        (resource("training", "A11"), []),
+        ({"gpu": Gpu("A11")} | resource("training", image="t:1", cuda="12.4"), []),
+    ],
+)
+def test_each_place_and_use(changes: dict[str, Any], findings: list[tuple[str, Severity]]) -> None:
+    assert [one[:2] for one in found(**changes)][: len(findings)] == findings
+    assert len(found(**changes)) >= len(findings)
+    if not findings:
+        assert found(**changes) == []
+
+
+def test_findings_are_at_the_name_of_the_gpu_and_among_the_rules_of_the_stack() -> None:
+    stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", BASE._replace(**resource("training", "K80")), None, {})
+    (finding,) = check(stack)[:1]
+    assert (finding.code, finding.severity, finding.field) == ("GPU001", ERROR, "resources[0].gpu")
+    assert finding.summary.startswith("resource mine: K80")
+
+
+def test_a_job_with_an_image_makes_the_use_its_own() -> None:
+    one = Resource("mine", "training", gpus=1, gpu="h100-sxm5-80gb")
+    without = BASE._replace(resources=(one,), jobs=(Job("fit", "training", "mine"),))
+    assert resource_use(without, one) == Use("11.7")
+    own = without._replace(jobs=(Job("fit", "training", "mine", image="trainer:1"),))
+    assert resource_use(own, one) == Use(None, platform=False)
+
+
+def test_the_reason_names_what_is_not_stated() -> None:
+    gpu = resolve("h100-sxm5-80gb")
+    assert gpu is not None
+    assert "CUDA version of its images is not stated" in verdict(gpu, Use(None, platform=False)).reason
