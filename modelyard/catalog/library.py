@@ -26,7 +26,7 @@ objects of its base in every mode. ``submitted`` is in no plan: the objects of i
 MODES: tuple[Use, ...] = ("managed", "submitted")
 ClusterKind = Literal["platform", "remote"]
 """The cluster of a version's objects: the platform's, or each remote cluster of the stack."""
-SIDES: tuple[ClusterKind, ...] = get_args(ClusterKind)
+CLUSTER_KINDS: tuple[ClusterKind, ...] = get_args(ClusterKind)
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
@@ -317,7 +317,7 @@ _SHAPES = {
 _CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
     "phase": (PHASES, "use one of " + ", ".join(PHASES)),
     "mode": (MODES, f"write {' or '.join(MODES)}, or leave mode out"),
-    "cluster": (SIDES, f"write {' or '.join(SIDES)}, or leave cluster out"),
+    "cluster": (CLUSTER_KINDS, f"write {' or '.join(CLUSTER_KINDS)}, or leave cluster out"),
 }
 
 

@@ -121,7 +121,7 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
     for drain in found:
         if isinstance(drain.source, NoJobSource):
             yield unanswerable(drain, drain.source.why, drain.source.remedy)
-        longest = BACKENDS[drain.side].longest_job(config)
+        longest = BACKENDS[drain.backend].longest_job(config)
         if drain.limit < longest:
             yield Finding(
                 "RES106",
@@ -141,7 +141,7 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
         Severity.WARNING,
         f"whether {drain.name} runs a job is unknown: {why}",
         target=drain.targets[0],
-        field=f"drain.{drain.side}",
+        field=f"drain.{drain.backend}",
         detail=f"an apply stops before it changes {' and '.join(drain.targets)}",
         remedy=f"{remedy}; or run apply --no-drain while no job runs",
     )
@@ -158,6 +158,6 @@ def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
     found = []
     for backend in BACKENDS.values():
         asleep = [one.name for one in plan.targets if one.role == backend.worker and one.replicas[1] == 0]
-        if asleep and backend.name not in {config.training, *(drain.side for drain in plan.drains)}:
+        if asleep and backend.name not in {config.training, *(drain.backend for drain in plan.drains)}:
             found.append(Drain(backend.name, tuple(asleep), config.drain.timeout, 0, backend.source(stack)))
     return tuple(found)

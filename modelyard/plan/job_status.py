@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
+from itertools import chain
 
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.plan.drains import left_behind, unanswerable
@@ -20,14 +21,14 @@ def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
     A backend that it waits for and that does not answer is a warning: it may answer by the time of the apply.
     """
     waits, left = (
-        [side for side in sides if not isinstance(side.source, NoJobSource)]
-        for sides in (plan.drains, left_behind(stack, plan))
+        [drain for drain in drains if not isinstance(drain.source, NoJobSource)]
+        for drains in (plan.drains, left_behind(stack, plan))
     )
     if not waits and not left:
         return plan
     with ThreadPoolExecutor(max_workers=len(waits) + len(left)) as pool:
-        told = pool.map(_look, waits), pool.map(_look_back, left)
-        found = [finding for answers in told for finding in answers if finding is not None]
+        answers = chain(pool.map(_look, waits), pool.map(_look_back, left))
+        found = [finding for finding in answers if finding is not None]
     # The plan does not find these, so their waivers are applied here; it has judged the waivers themselves.
     judged, _ = waive((place_field(finding, stack) for finding in found), stack, today)
     return plan._replace(findings=(*plan.findings, *ordered(judged)))
@@ -41,10 +42,10 @@ def _look(drain: Drain) -> Finding | None:
     return _busy(drain, seen)
 
 
-def _look_back(side: Drain) -> Finding | None:
+def _look_back(drain: Drain) -> Finding | None:
     """The requests left in the queue of a backend that new requests leave; None where no answer reports any."""
     try:
-        seen = ask(side.source)
+        seen = ask(drain.source)
     except JobSourceError:
         return None
     if seen.idle:
@@ -52,11 +53,11 @@ def _look_back(side: Drain) -> Finding | None:
     return Finding(
         "RES109",
         Severity.WARNING,
-        f"{side.name} has {seen} now, and this plan leaves it without a worker",
-        target=side.targets[0],
-        field=f"drain.{side.side}",
+        f"{drain.name} has {seen} now, and this plan leaves it without a worker",
+        target=drain.targets[0],
+        field=f"drain.{drain.backend}",
         detail="; ".join((*seen.jobs[:5], "these jobs stay there until you switch training back")),
-        remedy=f"wait until {side.name} has finished them, or submit them again to the other backend",
+        remedy=f"wait until {drain.name} has finished them, or submit them again to the other backend",
     )
 
 
@@ -66,7 +67,7 @@ def _busy(drain: Drain, seen: Busy) -> Finding:
         Severity.ADVICE,
         f"{drain.name} has {seen} now",
         target=drain.targets[0],
-        field=f"drain.{drain.side}",
+        field=f"drain.{drain.backend}",
         detail="; ".join(seen.jobs[:5]),
         remedy="nothing to do: an apply waits" if not seen.idle else "nothing to do",
     )

@@ -347,7 +347,7 @@ def drain_to_json(drain: Drain) -> dict[str, Any]:
     """The drain; ``ask`` names the kind of source, ``of`` its arguments."""
     kind = next(name for name, made in _KINDS.items() if isinstance(drain.source, made))
     return {
-        "side": drain.side,
+        "side": drain.backend,
         "targets": list(drain.targets),
         "limit": drain.limit,
         "quiet": drain.quiet,

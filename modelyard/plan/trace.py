@@ -170,7 +170,7 @@ def _settings(
     known: Renderings,
     file: str,
 ) -> Iterator[Setting]:
-    name: _Name = target.name_there if file == TEMPLATE else (target.key.api_version, target.key.kind, target.key.name)
+    name: _Name = target.local_name if file == TEMPLATE else (target.key.api_version, target.key.kind, target.key.name)
     for one in chosen:
         if one.patch.id not in target.patches:
             continue

@@ -44,6 +44,14 @@ class FieldChange(NamedTuple):
         return isinstance(self.after, list) and any(isinstance(item, Key) for item in self.after)
 
 
+def local_name(key: ObjectKey, *, elsewhere: bool) -> str:
+    """The name of an object among the targets of its own cluster.
+
+    It has the namespace of an object ``elsewhere``, in an earlier namespace of the stack: a target may have its name.
+    """
+    return f"{key.namespace}/{key.name}" if elsewhere else key.name
+
+
 class TargetPlan(NamedTuple):
     """What happens to one object."""
 
@@ -89,12 +97,12 @@ class TargetPlan(NamedTuple):
 
         The name of its remote cluster comes first.
         """
-        return f"{self.cluster}/{self.name_there}" if self.cluster else self.name_there
+        return f"{self.cluster}/{self.local_name}" if self.cluster else self.local_name
 
     @property
-    def name_there(self) -> str:
+    def local_name(self) -> str:
         """The object's name among the targets of its own cluster."""
-        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+        return local_name(self.key, elsewhere=self.elsewhere)
 
     @property
     def leaves(self) -> bool:

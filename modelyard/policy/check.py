@@ -97,7 +97,7 @@ def _placed(findings: Iterable[Finding], part: ClusterPart, plan: Plan, library:
     stack = part.stack
     targets: dict[str, list[TargetPlan]] = {}
     for target in plan.targets:
-        targets.setdefault(target.name_there, []).append(target)
+        targets.setdefault(target.local_name, []).append(target)
     chosen: tuple[Selected, ...] | None = None
     renderings = Renderings()
     for finding in findings:

@@ -172,7 +172,7 @@ class StackDiff(NamedTuple):
         """GPUs that all its targets hold before and after; None if unknown."""
         if self.unplanned or self.others is None:
             return None
-        before, after = (self.others + sum(target.gpus[side] for target in self.targets) for side in (0, 1))
+        before, after = (self.others + sum(target.gpus[at] for target in self.targets) for at in (0, 1))
         return before, after
 
     @property

@@ -49,7 +49,8 @@ class JobSourceError(Failure):
 class Drain(NamedTuple):
     """One wait of a plan: targets that are not touched until a backend is idle."""
 
-    side: str
+    backend: str
+    """The backend's name, as in ``modelyard:training``."""
     targets: tuple[str, ...]
     """Names, in the order in which they are applied."""
     limit: int
@@ -61,7 +62,7 @@ class Drain(NamedTuple):
     @property
     def name(self) -> str:
         """The backend's display name."""
-        return BACKENDS[self.side].title
+        return BACKENDS[self.backend].title
 
 
 def described(source: Source) -> str:

@@ -88,8 +88,8 @@ def test_the_next_run_finishes(switching: Switching, point: Point) -> None:
     again = env.modelyard("apply", env.name, "--yes", check=False)
     assert again.returncode == 0, again.stdout + again.stderr
     switching.done()
-    assert bool(env.deployment(RAY)["spec"]["replicas"]) == (switching.side == "ray")
-    assert bool(env.deployment(CELERY)["spec"]["replicas"]) == (switching.side == "celery")
+    assert bool(env.deployment(RAY)["spec"]["replicas"]) == (switching.backend == "ray")
+    assert bool(env.deployment(CELERY)["spec"]["replicas"]) == (switching.backend == "celery")
 
 
 @pytest.mark.parametrize(("down", "up"), ENDS, ids=str)

@@ -225,7 +225,7 @@ def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) 
     site.wait_for(RAY, 1)
     env.edit("modelyard:training: ray", "modelyard:training: celery")
     plan = env.plan()
-    assert [(drain.side, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
+    assert [(drain.backend, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
     assert [key.name for key in SCALERS if key in {target.key for target in plan.changed}] == [
         "celery-training",
         "ray-training",

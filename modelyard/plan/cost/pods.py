@@ -136,14 +136,14 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
     )
 
 
-def _kinds(plan: Plan, nodes: Iterable[Node], sides: Iterable[Prices]) -> tuple[Node, ...]:
+def _kinds(plan: Plan, nodes: Iterable[Node], tables: Iterable[Prices]) -> tuple[Node, ...]:
     """The first node of each kind: nodes that neither prices nor the plan's pods distinguish cost the same."""
     keys = {key for target in plan.targets for body in (target.before, target.after) for key in _named_by(body)}
     if _NAME in keys:
         return tuple(nodes)
     first: dict[Any, Node] = {}
     for node in nodes:
-        worth = [price(node, prices)[0] for prices in sides for price in (gpu_price, cpu_price)]
+        worth = [price(node, prices)[0] for prices in tables for price in (gpu_price, cpu_price)]
         size = tuple(sorted(node.allocatable.items()))
         kind = (gate(node), size, _has_gpus(node), *worth, *map(node.labels.get, sorted(keys)))
         first.setdefault(kind, node)

@@ -22,7 +22,7 @@ from modelyard.plan.undo.findings import let_go, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.request import gets_back
 from modelyard.plan.undo.restore import Undo, finished, undo
-from modelyard.plan.values import FieldChange, TargetPlan
+from modelyard.plan.values import FieldChange, TargetPlan, local_name
 from modelyard.stack.config import Stack
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES
@@ -40,9 +40,9 @@ class Leaving(NamedTuple):
     elsewhere: bool
 
     @property
-    def name(self) -> str:
-        """The name of its target."""
-        return f"{self.key.namespace}/{self.key.name}" if self.elsewhere else self.key.name
+    def local_name(self) -> str:
+        """The object's name among the targets of its own cluster."""
+        return local_name(self.key, elsewhere=self.elsewhere)
 
     @property
     def request(self) -> dict[str, Any]:
@@ -150,11 +150,11 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
     changes: tuple[FieldChange, ...] = ()
     if one.undo is not None:
         offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
-        foreseen, findings = predict(one.name, one.schema, one.live, one.request, offline, answer)
+        foreseen, findings = predict(one.local_name, one.schema, one.live, one.request, offline, answer)
         after = finished(foreseen.after, one.undo.ledger)
         changes = tuple(_changes(one, one.undo, after))
     elif answer is not None and answer.refusal is not None:
-        findings = (undeletable(one.name, answer.refusal),)
+        findings = (undeletable(one.local_name, answer.refusal),)
     rolls = any(change.path[:2] == ("spec", "template") for change in changes)
     before_replicas = replicas_of(one.live)
     after_replicas = replicas_of(after) if after or before_replicas is None else 0
@@ -175,7 +175,7 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
         role=one.role,
         elsewhere=one.elsewhere,
     )
-    return target, (*findings, let_go(one.name, one.live, one.undo))
+    return target, (*findings, let_go(one.local_name, one.live, one.undo))
 
 
 def _phase(one: Leaving, before: int, after: int) -> Phase:

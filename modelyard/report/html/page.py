@@ -54,7 +54,7 @@ def page(document: Mapping[str, Any], title: str) -> str:
             library=library,
             scripts=scripts,
             data=script_json(browser_data(document, parts, costs)),
-            named=all(document[side]["name"] in title for side in ("base", "head")),
+            named=all(document[commit]["name"] in title for commit in ("base", "head")),
             diff_version=DIFF_VERSION,
             base=document["base"],
             head=document["head"],

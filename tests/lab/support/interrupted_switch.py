@@ -36,7 +36,7 @@ class Switching:
 
     def __init__(self, env: Environment, proxy: FaultProxy) -> None:
         self.env, self.proxy = env, proxy
-        self.side = "ray"
+        self.backend = "ray"
         env.env["KUBECONFIG"] = str(proxy.kubeconfig)
         self.before = self.targets()
         env.modelyard("apply", env.name, "--yes")
@@ -60,9 +60,9 @@ class Switching:
 
     def flip(self) -> None:
         """Edits the flag."""
-        other = {"ray": "celery", "celery": "ray"}[self.side]
-        self.env.edit(f"modelyard:training: {self.side}", f"modelyard:training: {other}")
-        self.side = other
+        other = {"ray": "celery", "celery": "ray"}[self.backend]
+        self.env.edit(f"modelyard:training: {self.backend}", f"modelyard:training: {other}")
+        self.backend = other
 
     def interrupted(self, point: Point, verb: str = "apply") -> tuple[int, str]:
         """Runs an apply, or a destroy, in which the victim dies at the point; its exit code and what it said."""

@@ -26,7 +26,7 @@ def steps(plan: Any) -> list[tuple[str, str]]:
 
 
 def waits(plan: Any) -> dict[str, tuple[str, ...]]:
-    return {drain.side: drain.targets for drain in plan.drains}
+    return {drain.backend: drain.targets for drain in plan.drains}
 
 
 def draining(site: Any, **changes: Any) -> Any:
@@ -61,7 +61,7 @@ def test_the_other_way_the_queue_is_asked(dev: Any) -> None:
     celery = dev.applied().asking(training="celery").applied()
     plan = celery.asking(training="ray").plan()
     (drain,) = plan.drains
-    assert (drain.side, drain.targets) == ("celery", (CELERY,))
+    assert (drain.backend, drain.targets) == ("celery", (CELERY,))
     assert drain.source == Broker("http://broker.dev.example.com:15672", "/", "celery-model-training-tasks-gpu")
 
 
@@ -189,7 +189,7 @@ def test_drains_can_be_switched_off(dev: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drain", "side", "source"),
+    ("drain", "training", "source"),
     [
         (Drain(), "ray", HeadService("dev", "ml-platform", HEAD)),
         (Drain(ray=RayJobs(jobs="http://ray:8265")), "ray", Dashboard("http://ray:8265")),
@@ -210,11 +210,11 @@ def test_drains_can_be_switched_off(dev: Any) -> None:
         ),
     ],
 )
-def test_whom_to_ask_is_what_the_stack_names(dev: Any, drain: Drain, side: str, source: Any) -> None:
-    other = {"ray": "celery", "celery": "ray"}[side]
-    site = dev.asking(training=side).applied().asking(training=other, drain=drain)
+def test_whom_to_ask_is_what_the_stack_names(dev: Any, drain: Drain, training: str, source: Any) -> None:
+    other = {"ray": "celery", "celery": "ray"}[training]
+    site = dev.asking(training=training).applied().asking(training=other, drain=drain)
     (found,) = site.plan().drains
-    assert (found.side, found.source) == (side, source)
+    assert (found.backend, found.source) == (training, source)
 
 
 def test_the_quiet_time_is_the_grace_period_of_the_pods_that_send_requests(dev: Any) -> None:

@@ -114,7 +114,7 @@ def test_a_switch_waits_before_the_old_side_is_held_at_no_pods(dev: Any, nodes: 
     plan = (applied.on_nodes(*nodes) if nodes else applied).asking(training="celery").plan()
     ups, downs = [("celery-training", "up")], [("ray-training", "drain"), ("ray-training", "down")]
     assert steps(plan) == [(ROUTE, "route"), *(downs + ups if nodes else ups + downs)]
-    assert [(drain.side, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
+    assert [(drain.backend, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
     assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}, which is idle by then"
     assert f" 1 pod of {CELERY} " in why(plan, "celery-training")
     if nodes:
@@ -134,9 +134,11 @@ def test_without_a_wait_the_jobs_of_a_side_that_keda_stops_get_their_grace_perio
 def test_a_side_that_sleeps_is_waited_for_as_keda_may_wake_it_meanwhile(dev: Any) -> None:
     asleep = written_by_keda(keda(dev).applied(), RAY, 0)
     plan = asleep.asking(training="celery").plan()
-    assert [(drain.side, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
+    assert [(drain.backend, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
     back = asleep.asking(training="celery").applied()
-    assert [drain.side for drain in written_by_keda(back, CELERY, 0).asking(training="ray").plan().drains] == ["celery"]
+    assert [drain.backend for drain in written_by_keda(back, CELERY, 0).asking(training="ray").plan().drains] == [
+        "celery"
+    ]
 
 
 def test_new_pods_of_a_side_that_keda_scales_wait_and_those_of_the_idle_side_do_not(dev: Any) -> None:
@@ -145,7 +147,7 @@ def test_new_pods_of_a_side_that_keda_scales_wait_and_those_of_the_idle_side_do_
         more = getattr(asleep.stack.config, section)._replace(memory="48Gi")
         plan = asleep.asking(**{section: more}).plan()
         assert targets(plan)[name].action == "update"
-        assert [drain.side for drain in plan.drains] == waiting
+        assert [drain.backend for drain in plan.drains] == waiting
 
 
 def test_fewer_pods_at_most_wait_and_more_do_not(dev: Any) -> None:

@@ -127,7 +127,7 @@ def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None
     assert (old.action, old.role, old.elsewhere) == ("restore", "rayWorker", False)
     assert target(plan, f"{WORKER}-2").action == "update"
     (drain,) = [one for one in plan.drains if WORKER in one.targets]
-    assert drain.side == "ray"
+    assert drain.backend == "ray"
 
 
 def test_without_a_wait_it_is_told_what_it_stops(dev: Any) -> None:
@@ -187,7 +187,7 @@ def test_another_namespace_has_its_old_objects_told_apart(dev: Any) -> None:
         f"ml-platform/{one.key.name}" for one in plan.targets if not one.leaves
     }
     assert sorted(step.target for step in plan.steps if step.phase != "drain") == sorted(names)
-    sources = {drain.targets: drain.source for drain in plan.drains if drain.side == "ray"}
+    sources = {drain.targets: drain.source for drain in plan.drains if drain.backend == "ray"}
     assert {
         (source.namespace, source.deployment) for source in sources.values() if isinstance(source, HeadService)
     } == {
