@@ -10,7 +10,7 @@ from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
 from modelyard.workloads import Facts, sized_resources, stack_facts, workloads
-from modelyard.workloads.facts.fact import nested
+from modelyard.workloads.facts.fact import tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
         worker_clusters=(),
     )
     own = stack._replace(config=there, context=remote.context, remote=remote.name)
-    return ClusterPart(own, {**stack_facts(own, ()), **nested(REMOTE, remote)}, remote.path)
+    return ClusterPart(own, {**stack_facts(own, ()), **values_of(tree_of(REMOTE), remote)}, remote.path)
 
 
 def on_cluster(finding: Finding, cluster: str) -> Finding:

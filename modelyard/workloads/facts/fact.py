@@ -28,13 +28,18 @@ def written(path: str, value: Callable[[Given], Any]) -> Fact[Given]:
     return Fact(path, value, tuple(path.split(".")))
 
 
-def nested(table: Iterable[Fact[Given]], given: Given) -> dict[str, Any]:
-    """Returns the values of a table's facts as nested dictionaries, by the words of their paths."""
-    known: dict[str, Any] = {}
+def tree_of(table: Iterable[Fact[Given]]) -> dict[str, Any]:
+    """Returns what computes the values of a table's facts, as nested dictionaries by the words of their paths."""
+    tree: dict[str, Any] = {}
     for fact in table:
         *groups, last = fact.path.split(".")
-        inner = known
+        inner = tree
         for group in groups:
             inner = inner.setdefault(group, {})
-        inner[last] = fact.value(given)
-    return known
+        inner[last] = fact.value
+    return tree
+
+
+def values_of(tree: dict[str, Any], given: Any) -> dict[str, Any]:
+    """Returns the values of a table's facts; ``tree`` is from :func:`tree_of`, made once for many stacks."""
+    return {name: values_of(inner, given) if type(inner) is dict else inner(given) for name, inner in tree.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path, Stack
-from modelyard.workloads.facts.fact import Fact, nested, written
+from modelyard.workloads.facts.fact import Fact, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
 from modelyard.workloads.facts.nodepools import NODE_POOLS
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
@@ -19,6 +19,7 @@ from modelyard.workloads.facts.pool import POOL
 from modelyard.workloads.facts.remote import REMOTE
 from modelyard.workloads.pods import Workload
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES, Backend
+from modelyard.workloads.training.backend import Queries
 from modelyard.workloads.training.ray import RAY
 
 if TYPE_CHECKING:
@@ -36,20 +37,22 @@ class Given(NamedTuple):
     """Name of the stack."""
     context: str
     """Kubeconfig context of its cluster; empty if the stack names none."""
+    queries: Mapping[str, Queries]
+    """Those of each training backend."""
 
 
 def _queries(backend: Backend) -> tuple[Fact[Given], ...]:
     """Returns the facts about a training backend's queries."""
 
     def asked(given: Given) -> str:
-        queries = backend.queries_of(given.config)
+        queries = given.queries[backend.name]
         return queries.vendor if given.config.autoscaling.queries == "vendor" else queries.valid
 
     return (
         Fact(f"autoscaling.{backend.name}Queries", asked, ("autoscaling", "queries")),
         Fact(
             f"autoscaling.{backend.name}Triggers",
-            lambda given: [backend.queries_of(given.config).keda],
+            lambda given: [given.queries[backend.name].keda],
             ("autoscaling", "mode"),
         ),
     )
@@ -110,24 +113,24 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     trains = role in WORKER_ROLES
     switch: Path = ("training",) if trains else ()
 
-    def own(name: str, value: Callable[[Workload], Any], *, idle: Path = ()) -> Fact[_Sized]:
+    def own(name: str, value: Callable[[_Sized], Any], *, idle: Path = ()) -> Fact[_Sized]:
         here = name in _SET[role]
         why = "" if here else "the platform decides it"
-        return Fact(f"{role}.{name}", lambda given: value(given.workload), (role, name) if here else (), why, idle)
+        return Fact(f"{role}.{name}", value, (role, name) if here else (), why, idle)
 
-    def target(name: str, value: Callable[[Workload], Any]) -> Fact[_Sized]:
-        return Fact(f"{role}.{name}", lambda given: value(given.workload), ("targets", role, name))
+    def target(name: str, value: Callable[[_Sized], Any]) -> Fact[_Sized]:
+        return Fact(f"{role}.{name}", value, ("targets", role, name))
 
     return (
-        target("deployment", lambda workload: workload.deployment),
-        target("container", lambda workload: workload.container),
-        own("replicas", lambda workload: workload.replicas, idle=switch),
-        own("cpu", lambda workload: workload.cpu),
-        own("memory", lambda workload: workload.memory),
+        target("deployment", lambda given: given.workload.deployment),
+        target("container", lambda given: given.workload.container),
+        own("replicas", lambda given: given.workload.replicas, idle=switch),
+        own("cpu", lambda given: given.workload.cpu),
+        own("memory", lambda given: given.workload.memory),
         Fact(f"{role}.gpus", lambda given: given.workload.gpus, *_GPUS.get(role, ((), "it has no GPU"))),
-        own("volume", lambda workload: workload.volume),
-        own("gracePeriod", lambda workload: workload.grace_period),
-        own("image", lambda workload: workload.image),
+        own("volume", lambda given: given.workload.volume),
+        own("gracePeriod", lambda given: given.workload.grace_period),
+        own("image", lambda given: given.workload.image),
         Fact(f"{role}.active", lambda given: given.workload.active, switch, "" if trains else "it is always active"),
         Fact(
             f"{role}.maxReplicas",
@@ -146,6 +149,11 @@ _TABLES: Final[tuple[tuple[Fact[Any], ...], ...]] = (
 )
 FACTS: Final[Mapping[str, Fact[Any]]] = {fact.path: fact for table in _TABLES for fact in table}
 """Every fact of a stack, by its path."""
+_PLATFORM: Final = tree_of(PLATFORM)
+_CONFIG: Final = tree_of((*POOL, *NODE_POOLS, *PARTITIONS))
+_RESOURCES: Final = tree_of(RESOURCES)
+_NOTEBOOKS: Final = tree_of(NOTEBOOKS)
+_WORKLOADS: Final = {role: tree_of(table) for role, table in WORKLOADS.items()}
 _EVERYWHERE: Final = {**FACTS, **{fact.path: fact for fact in REMOTE}}
 
 
@@ -174,14 +182,15 @@ def facts(
         name: name of the stack.
         context: kubeconfig context of its cluster.
     """
+    queries = {backend.name: backend.queries_of(config) for backend in BACKENDS.values()}
     known = {
-        **nested(PLATFORM, Given(config, workloads, name, context)),
-        **nested((*POOL, *NODE_POOLS, *PARTITIONS), config),
-        **nested(RESOURCES, resource_pods(config, sized_resources(config) if everything is None else everything)),
-        **nested(NOTEBOOKS, notebook_parts(config)),
+        **values_of(_PLATFORM, Given(config, workloads, name, context, queries)),
+        **values_of(_CONFIG, config),
+        **values_of(_RESOURCES, resource_pods(config, sized_resources(config) if everything is None else everything)),
+        **values_of(_NOTEBOOKS, notebook_parts(config)),
     }
     for workload in workloads:
-        known |= nested(WORKLOADS[workload.role], _Sized(workload, config))
+        known |= values_of(_WORKLOADS[workload.role], _Sized(workload, config))
     return known
 
 

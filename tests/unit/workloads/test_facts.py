@@ -14,7 +14,7 @@ from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from modelyard.stack.pool import Team
 from modelyard.stack.schema import schema_text
 from modelyard.workloads import FACTS, fact_at, facts, source_of, stack_facts, workloads
-from modelyard.workloads.facts.fact import Fact, nested
+from modelyard.workloads.facts.fact import Fact, tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE
 from tests.support.project_copies import ROOT
 
@@ -111,7 +111,7 @@ def test_servers_are_in_the_namespaces_of_their_teams() -> None:
 
 def test_the_rows_of_a_table_become_nested_dictionaries() -> None:
     table: tuple[Fact[int], ...] = (Fact("a.b", lambda one: one, ()), Fact("a.c.d", lambda one: one + 1, ()))
-    assert nested(table, 1) == {"a": {"b": 1, "c": {"d": 2}}}
+    assert values_of(tree_of(table), 1) == {"a": {"b": 1, "c": {"d": 2}}}
 
 
 def test_the_explanation_of_an_unknown_fact_lists_all() -> None:
