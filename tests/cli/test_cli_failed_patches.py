@@ -65,7 +65,7 @@ def test_a_patch_that_cannot_be_used_is_the_only_error(project: Any, refused: An
     fail(project)
     result = refused("check", "dev", code=1)
     assert result.errors == [code]
-    assert "deployment-ray-model-training-worker has it of its own" not in result.words
+    assert "deployment-ray-model-training-worker has this value without a patch" not in result.words
     assert "POL105" not in result.text
 
 

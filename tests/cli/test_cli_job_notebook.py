@@ -59,7 +59,7 @@ def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
         ((), "no stack was given"),
         (("--stack", "dve"), "did you mean dev?"),
         (("--stack", "dev"), "the stack has several flavors"),
-        (("--stack", "dev", "--device", "A40"), "nothing is of the GPU A40 → there is a10 (A10), a30 (A30)"),
+        (("--stack", "dev", "--device", "A40"), "no nodes match the GPU A40 → the choices are a10 (A10), a30 (A30)"),
         (("--stack", "dev", "--device", "A300"), "A300 does not name exactly one GPU"),
         (("--stack", "dev", "--flavor", "a10", "--allocation", "partial"), "partial is half a GPU"),
         (("--stack", "dev", "--flavor", "a10", "--allocation", "multi_gpu"), "multi_gpu takes gpu.perWorker GPUs"),
@@ -234,7 +234,7 @@ def test_what_no_node_ever_holds_is_not_submitted(notebook: Path, cluster: ApiSe
     assert "stacks/Pulumi.dev.yaml:4" in said
     assert not [path for path in cluster.asked if not path.startswith("/api/v1/nodes?")]
     cluster.objects["nodes"].append(large("n2", 4))
-    assert "error: the API server refuses the job" in submit(refused, notebook, *MULTI, code=1)
+    assert "error: the API server rejects job" in submit(refused, notebook, *MULTI, code=1)
 
 
 def test_nodes_that_may_not_be_read_are_taken_as_recorded(notebook: Path, cluster: ApiServer, refused: Any) -> None:
@@ -250,7 +250,7 @@ def test_an_autoscaler_of_which_nobody_knows_can_be_told_of(
 ) -> None:
     waiver = "  modelyard:waivers:\n    - {code: RES212, reason: nodes come, expires: 2099-01-01, by: ada}\n"
     project.edit(("config:\n", f"config:\n{waiver}"))
-    assert "error: the API server refuses the job" in submit(refused, notebook, *MULTI, code=1)
+    assert "error: the API server rejects job" in submit(refused, notebook, *MULTI, code=1)
 
 
 def test_what_a_quota_never_holds_is_not_submitted(
@@ -276,4 +276,4 @@ def test_what_passes_keeps_nothing_from_being_submitted(
 ) -> None:
     cluster.objects["nodes"] = [large("n2", 4)]
     change(cluster.objects["nodes"][0])
-    assert "error: the API server refuses the job" in submit(refused, notebook, *MULTI, code=1)
+    assert "error: the API server rejects job" in submit(refused, notebook, *MULTI, code=1)

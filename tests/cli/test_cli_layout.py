@@ -32,7 +32,7 @@ def test_colour_is_for_terminals_unless_asked_for(run: Any, monkeypatch: pytest.
 
 
 def test_errors_are_coloured_when_asked_for(run: Any) -> None:
-    assert run("plan", "nope", "--colour", "always").err.startswith("\x1b[1;31merror\x1b[0m: there is no stack")
+    assert run("plan", "nope", "--colour", "always").err.startswith("\x1b[1;31merror\x1b[0m: unknown stack")
     assert run("plan", "nope", "--colour=always").err.startswith("\x1b[1;31merror")
 
 

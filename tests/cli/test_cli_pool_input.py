@@ -183,7 +183,7 @@ def test_the_name_of_a_variable_and_its_value_are_told_both(project: Any, refuse
         ("resource: deep, ", "resource: deep, team: visin, ", "RES210", "names the team visin, which is not defined"),
         ("resource: deep, ", "resource: deep, priority: high, ", "RES210", "names the priority high"),
         ("gpus: 1", "gpus: 1, team: visin", "RES210", "resource deep names the team visin"),
-        ("gpus: 1", "gpus: 1, gpu: H1000", "RES208", "H1000, which is in no table"),
+        ("gpus: 1", "gpus: 1, gpu: H1000", "RES208", "H1000"),
         ("resource: deep, ", "resource: deep, engine: ray, trials: 3, ", "RES211", "cannot have trials"),
         (
             "train.py]}\n",
@@ -239,8 +239,8 @@ def workspace(project: Any, tmp_path: Path) -> Path:
         ("number.ipynb", "has a number that is too long"),
         ("utf16.ipynb", "is not UTF-8 text"),
         ("mark.ipynb", "not JSON, so not a notebook"),
-        ("circle.ipynb", "is a link in a circle"),
-        ("good.IPYNB", "is not named like a notebook"),
+        ("circle.ipynb", "leads to itself"),
+        ("good.IPYNB", "does not end in .ipynb"),
     ],
 )
 def test_files_that_are_no_notebooks(workspace: Path, refused: Any, name: str, said: str) -> None:

@@ -50,7 +50,7 @@ def test_no_verb_reads_stack_files_outside_the_project(project: Any, refused: An
         ("runtime: python\n", "CFG009", "Pulumi.yaml:1:1", "the project has no name"),
         ("name: x\n", "CFG009", "Pulumi.yaml:1:1", "the project has no runtime"),
         ("name: 5\nruntime: python\n", "CFG018", "Pulumi.yaml:1:7", "name is 5, not text"),
-        ("name: x\nruntime: go\n", "CFG018", "Pulumi.yaml:2:10", 'runtime is "go", and the program is Python'),
+        ("name: x\nruntime: go\n", "CFG018", "Pulumi.yaml:2:10", 'runtime is "go", but the program is Python'),
         ("name: x\nruntime: {options: {}}\n", "CFG018", "Pulumi.yaml:2:10", "runtime is without a name"),
         ("name: x\nruntime: python\nmain: stakcs/\n", "CFG018", "Pulumi.yaml:3:7", 'main is "stakcs/"'),
         (f"name: x\nruntime: python\nmain: {'x' * 5000}\n", "CFG018", "Pulumi.yaml:3:7", "there is nothing"),

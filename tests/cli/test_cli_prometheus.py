@@ -61,7 +61,7 @@ def test_a_server_that_lets_nobody_in_ends_with_3_and_tells_no_token(
     assert closed.credentials
     assert set(closed.credentials) == {f"Bearer {SECRET}"}
     assert result.code == 3
-    assert "does not let us in (HTTP 403)" in result.words
+    assert "rejects the credentials (HTTP 403)" in result.words
     assert SECRET not in result.text
 
 

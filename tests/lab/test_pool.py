@@ -167,7 +167,7 @@ def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: E
 
 def _lacking(plan: Plan) -> set[tuple[str, str]]:
     """What new pods need and a namespace does not have."""
-    told = [re.search(r"need (.*), and namespace (\S+) has none", one.summary) for one in plan.findings]
+    told = [re.search(r"need (.*), which namespace (\S+) does not have", one.summary) for one in plan.findings]
     return {(found[1], found[2]) for found in told if found}
 
 

@@ -128,7 +128,7 @@ def _flavor(
         problems.append(Problem(summary, remedy + "; or use --allocation partial" * parted))
     else:
         have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no GPU'})" for one in known.values())
-        problems.append(Problem(f"nothing is of {what}", f"there is {have}"))
+        problems.append(Problem(f"no nodes match {what}", f"the choices are {have}"))
     return None
 
 

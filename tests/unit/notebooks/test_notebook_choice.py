@@ -81,7 +81,7 @@ def test_allocation() -> None:
     ("made", "choice", "said"),
     [
         (config(), {"flavor": "a10"}, "unknown flavor a10; "),
-        (config(), {"device": "A30"}, "nothing is of the GPU A30; there is the stack (A10)"),
+        (config(), {"device": "A30"}, "no nodes match the GPU A30; the choices are the stack (A10)"),
         (config(), {"device": "A1"}, "A1 does not name exactly one GPU"),
         (config(), {"device": ""}, "the name of the GPU is empty; `modelyard gpus` lists all"),
         (config(), {"device": " "}, "the name of the GPU is empty"),
@@ -93,7 +93,7 @@ def test_allocation() -> None:
         (config(), {"team": "vision"}, "unknown team vision"),
         (config(flavors=(A10, A30)), {}, "the stack has several flavors; --flavor a10 or a30-spot"),
         (config(flavors=(A10, A30)), {"flavor": "a30"}, "unknown flavor a30"),
-        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "nothing is of flavor a10 and the GPU A30"),
+        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "no nodes match flavor a10 and the GPU A30"),
         (pool(), {"flavor": "a10"}, "the stack has several teams; --team vision or cpu"),
         (pool(), {"team": "cpu", "flavor": "a10"}, "team cpu has no GPUs of flavor a10"),
         (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "unknown priority urgnet"),
