@@ -53,8 +53,8 @@ def asked_by(change: FieldChange) -> str:
         return change.patch
     if change.back is not None:
         names = sorted({owner.manager for owner in change.back})
-        return f"given back to {' and '.join(names)}" if names else "given back"
-    return "given up" if change.after is merge.ABSENT else "the API server"
+        return f"restored to {' and '.join(names)}" if names else "restored"
+    return "released" if change.after is merge.ABSENT else "the API server"
 
 
 def is_own_note(change: FieldChange) -> bool:

@@ -79,7 +79,7 @@ def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment
     (target,) = plan.changed
     (back,) = [change for change in target.changes if change.back]
     assert (back.path[-1], back.before, back.after) == ("terminationGracePeriodSeconds", 45, 60)
-    assert "given back to kubectl-client-side-apply" in dev.modelyard("plan", "dev", "--live").stdout
+    assert "restored to kubectl-client-side-apply" in dev.modelyard("plan", "dev", "--live").stdout
     generation = dev.deployment(HEAD)["metadata"]["generation"]
     dev.up()
     dev.settle()

@@ -83,13 +83,13 @@ def test_what_is_in_a_cluster_that_goes_is_deleted(repository: Any) -> None:
     assert [str(field.path) for one in gone.targets for field in one.fields] == []
     text = "\n".join(preview_text(found))
     assert (
-        "- Namespace far/modelyard-remote\n    in dev · remote-cluster v1 dropped · deleted with all that is in" in text
+        "- Namespace far/modelyard-remote\n    in dev · remote-cluster v1 dropped · deleted with everything in" in text
     )
     assert "- far/serve\n    in dev · far-serving v1 dropped · deleted · GPUs 2 → 0" in text
     page = html_page(preview_document(found), title="preview")
     for form in (text, preview_markdown(found), page):
         assert "deleted" in form
-        assert not [word for word in ("no longer patched", "given up", "0f2c", "4711", "comes out") if word in form]
+        assert not [word for word in ("no longer patched", "released", "0f2c", "4711", "renders") if word in form]
 
 
 def test_what_stood_in_a_cluster_that_goes_is_saved(repository: Any) -> None:

@@ -93,7 +93,7 @@ def test_a_field_that_is_given_up_is_under_that_word(dev: Plan) -> None:
     gone = worker.changes[0]._replace(path=merge.Path.parse("spec.paused"), before=True, after=merge.ABSENT, patch=None)
     changed = worker._replace(changes=(*worker.changes, gone))
     shown = text(dev._replace(targets=tuple(changed if target is worker else target for target in dev.targets)))
-    assert "\n     given up  paused  - true\n" in shown
+    assert "\n     released  paused  - true\n" in shown
     assert "\n     ray-worker@v1\n" in shown
 
 
