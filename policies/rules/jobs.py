@@ -50,7 +50,7 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
     ```
 
     ```text
-    fine-tune is ended after 3600 s, a training job may run for 21600 s
+    fine-tune is ended after 3600 s, but a training job may run for 21600 s
     ```
 
     **Fix.** Raise the deadline to the longest job and some minutes more, or leave it out: the platform has its own

@@ -199,7 +199,7 @@ def test_a_job_that_serves_is_written_with_its_way_and_says_it_when_it_is_up(
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({}, "say when it is launched"),
+        ({}, "set the time of the launch"),
         ({"modelyard:launched": "yesterday"}, "launched is 'yesterday'"),
         ({"modelyard:launched": "2026-11-22T09:30:00"}, "launched has no time zone"),
         ({**CONFIG, "modelyard:dataManifest": "abc"}, "a SHA-256 has 64"),
@@ -218,5 +218,5 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "job.json"
     for text in ("{}", "no JSON", json.dumps({"form": "aws-job@v0"}), json.dumps({"form": "aws-job@v1", "read": 1})):
         file.write_text(text)
-        with pytest.raises(pulumi.RunError, match=r"job\.json is not what modelyard remote --write makes"):
+        with pytest.raises(pulumi.RunError, match=r"job\.json was not written by modelyard remote --write"):
             run(file, CONFIG)

@@ -59,11 +59,11 @@ def test_bounds_of_keda(finds: Found, spec: str, annotations: str, field: str) -
     ("name", "bound", "said"),
     [
         (WORKER, "2", ""),
-        (WORKER, "0", "training is on this side"),
+        (WORKER, "0", "but training uses this backend"),
         (TASKS, "0", ""),
-        (WORKER, "two", "which is no number of pods"),
-        (WORKER, "-1", "which is no number of pods"),
-        (WORKER, "²", "which is no number of pods"),
+        (WORKER, "two", "which is not a number of pods"),
+        (WORKER, "-1", "which is not a number of pods"),
+        (WORKER, "²", "which is not a number of pods"),
     ],
 )
 def test_the_platforms_bound(finds: Found, name: str, bound: str, said: str) -> None:
