@@ -70,8 +70,8 @@ def cpu_types(group: NodeGroup) -> Iterator[str]:
         elif name not in known:
             meant = did_you_mean(name, sorted(known), 2) or "use one such as m7i.xlarge"
             yield (
-                f"{group.name} has {name}, which is not a known AWS machine type: {meant}; "
-                "a newer one needs a newer pulumi-aws"
+                f"{group.name} has {name}, which is not a known AWS machine type: {meant} "
+                "(a newer type needs a newer pulumi-aws)"
             )
         elif _ARM.fullmatch(name):
             yield _arm(group, name) + ", such as m7i or m7a"
