@@ -98,7 +98,7 @@ def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackD
     from modelyard.plan.drift import compare
 
     if not applied.targets:
-        return nothing._replace(cluster=applied.cluster, reason="the stack was never applied")
+        return nothing._replace(cluster=applied.cluster, reason="the stack is not applied")
     try:
         cluster, live = present(connect(nothing.context), (one.key for one in applied.targets))
     except ClusterError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.api_server import api_server
 
-PLACE = re.compile(r"Pulumi\.yaml:\d+:\d+ cannot be used: backend\.url is https://example\.com/it, an address that only this file")
+PLACE = re.compile(r"Pulumi\.yaml:\d+:\d+ .*backend\.url is https://example\.com/it, ")
 VERBS = [
     ("ledger", "dev"),
     ("ledger", "dev", "--live"),

@@ -113,7 +113,7 @@ def test_an_index_that_does_not_answer_is_no_mistake_of_the_list(
     monkeypatch.delenv("PIP_FIND_LINKS")
     words = refused("environment", "lock", "dev", "tabular", code=3).words
     assert words.count("WARNING: Retrying") == 1
-    assert "→ see that pip reaches its index from this machine" in words
+    assert "pip config list" in words
 
 
 def test_an_index_that_answers_in_the_end_leaves_the_mistake_to_the_list(
@@ -148,7 +148,7 @@ def test_a_python_that_is_not_here(environments: Any, wheels: Path, run: Any, re
 
     environments.edit(('python: "{}.{}"'.format(*sys.version_info[:2]), 'python: "3.8"'))
     result = refused("environment", "lock", "dev", "tabular", code=3)
-    assert "a lock for Python 3.8 takes that Python with pip" in result.words
+    assert "a lock for Python 3.8" in result.words
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_what_cannot_be_done(environments: Any, refused: Any, words: tuple[str, 
     [
         ('image: "python:3.11"', "mamba: [a]", "CFG008", "environments[0].mamba"),
         ('image: "python:3.11"', "conda: [3]", "CFG015", "environments[0].conda[0]"),
-        ('image: "python:3.11"', 'conda: ["https://me:hunter2@x/a-1-0.conda"]', "ENV002", "no name with versions"),
+        ('image: "python:3.11"', 'conda: ["https://me:hunter2@x/a-1-0.conda"]', "ENV002", "not a name with versions"),
         ('image: "python:3.11"', 'conda: [a], channels: ["https://me:hunter2@x/y"]', "ENV002", "a password or a token"),
         ("pip: [", "pip: [3, ", "CFG015", "environments[0].pip[0]"),
         ("pip: [", 'requirements: ../list.txt, pip: [', "CFG018", "environments[0].requirements"),
@@ -219,7 +219,7 @@ def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
 
 
 def test_a_stack_without_environments(run: Any) -> None:
-    assert "dev has no environments" in run("environment", "list", "dev").out
+    assert "modelyard:environments" in run("environment", "list", "dev").out
 
 
 def test_a_list_in_a_file_is_told_by_its_line(environments: Any, refused: Any) -> None:

@@ -238,7 +238,7 @@ def workspace(project: Any, tmp_path: Path) -> Path:
     [
         ("number.ipynb", "has a number that is too long"),
         ("utf16.ipynb", "is not UTF-8 text"),
-        ("mark.ipynb", "not JSON, so not a notebook"),
+        ("mark.ipynb", "not valid JSON"),
         ("circle.ipynb", "leads to itself"),
         ("good.IPYNB", "does not end in .ipynb"),
     ],
@@ -262,5 +262,5 @@ def test_a_workspace_that_is_a_file(workspace: Path, refused: Any) -> None:
 def test_every_wrong_choice_is_told(workspace: Path, refused: Any) -> None:
     words = ("--flavor", "a11", "--device", "A99", "--team", "x", "--priority", "y", "--allocation", "partial")
     result = refused("job", "submit", str(workspace / "good.ipynb"), "--stack", "dev", *words, code=2)
-    for said in ("no flavor a11", "A99 is not the name", "no team x", "no priority y", "partial is half a GPU"):
+    for said in ("flavor a11", "A99 does not name", "team x", "priority y", "partial needs half a GPU"):
         assert said in result.words

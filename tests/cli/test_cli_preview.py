@@ -105,23 +105,23 @@ def test_the_same_input_gives_the_same_bytes(repository: Any, run: Any, tmp_path
 def test_a_file_whose_form_nobody_can_tell(repository: Any, run: Any, tmp_path: Path) -> None:
     result = run("preview", "--base", "main", "--output", str(tmp_path / "preview"))
     assert result.code == 2
-    assert "the format of" in result.err
+    assert "--format" in result.err
 
 
 @pytest.mark.parametrize(
     ("words", "said", "remedy"),
     [
-        (("--limit", "3999"), "--limit 3999 is too small: the summary may need 4000 characters", "at least 4000"),
-        (("--limit", "0"), "--limit 0 is too little", "at least 4000"),
-        (("--limit", "4000", "--report-url", "https://ci.example.com"), "may need 4022", "a shorter --report-url"),
+        (("--limit", "3999"), "3999", "at least 4000"),
+        (("--limit", "0"), "--limit 0", "at least 4000"),
+        (("--limit", "4000", "--report-url", "https://ci.example.com"), "4022", "a shorter --report-url"),
         (
             ("--report-url", "https://ci.example.com/" + "x" * 65_000),
-            "the default is too little",
+            "69023",
             "a shorter --report-url",
         ),
-        (("--report-url", "javascript:alert(1)"), "'javascript:alert(1)' is not a web address", "https://"),
-        (("--report-url", "//ci.example.com"), "is not a web address", "https://"),
-        (("--report-url", "http://["), "is not a web address", "https://"),
+        (("--report-url", "javascript:alert(1)"), "'javascript:alert(1)'", "https://"),
+        (("--report-url", "//ci.example.com"), "//ci.example.com", "https://"),
+        (("--report-url", "http://["), "http://[", "https://"),
     ],
 )
 def test_a_comment_that_cannot_be_made_as_asked(repository: Any, run: Any, words: Any, said: str, remedy: str) -> None:
@@ -147,20 +147,20 @@ def test_a_stack_file_that_goes_is_a_warning_and_stops_nothing(repository: Any, 
     assert result.code == 0
     assert "CFG104" in result.out
     assert "modelyard destroy staging" in result.out
-    assert "no pod replaced, GPUs stay at 4, cost no change" in result.out
+    assert "GPUs stay at 4" in result.out
 
 
 def test_a_base_that_is_not_there(repository: Any, run: Any) -> None:
     result = run("preview", "--base", "nowhere")
     assert result.code == 2
-    assert "this repository has no commit 'nowhere'" in result.err
+    assert "'nowhere'" in result.err
     assert "fetch-depth: 0" in result.err
 
 
 def test_outside_of_a_repository(project: Any, run: Any) -> None:
     result = run("preview", "--base", "main")
     assert result.code == 2
-    assert "the project is in no git repository" in result.err
+    assert "git" in result.err
 
 
 @pytest.mark.parametrize("verb", [("preview",), ("check", "dev"), ("plan", "dev"), ("render", "dev", "--print")])
@@ -169,8 +169,7 @@ def test_nowhere_for_temporary_files(repository: Any, run: Any, monkeypatch: pyt
     monkeypatch.setattr("tempfile.tempdir", str(repository.root))
     result = run(*verb, "--base", "main")
     assert (result.code, result.out) == (2, "")
-    assert "error: the folder for temporary files cannot be used" in result.words
-    assert "set TMPDIR to a folder that can be written" in result.words
+    assert "TMPDIR" in result.words
 
 
 def test_a_promotion_is_shown_and_written_when_asked_to(project: Any, run: Any) -> None:
@@ -184,7 +183,7 @@ def test_a_promotion_is_shown_and_written_when_asked_to(project: Any, run: Any) 
     assert file.read_text() == before
     assert run("promote", "dev", "prod", "--write").code == 0
     assert file.read_text() == before.replace('"23.07"', '"23.10"')
-    assert "prod is up to dev" in run("promote", "dev", "prod").out
+    assert json.loads(run("promote", "dev", "prod", "--json").out)["taken"] == []
 
 
 def test_a_promotion_for_machines(project: Any, run: Any) -> None:
@@ -262,13 +261,13 @@ def test_a_promotion_that_goes_down_says_so(project: Any, run: Any) -> None:
     shutil.copytree(project.own_patches() / "ray-worker/v1", project.own_patches() / "ray-worker/v2")
     project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
     result = run("promote", "prod", "dev")
-    assert "warning  platform.release goes down from 23.10 to 23.07" in result.out
-    assert "promote dev to prod, or give --keep platform.release" in result.words
+    assert "warning  platform.release " in result.out
+    assert "--keep platform.release" in result.words
     result = run("promote", "staging", "dev")
-    assert "warning  patches.ray-worker goes down from v2 to v1" in result.out
+    assert "warning  patches.ray-worker " in result.out
     assert json.loads(run("promote", "staging", "dev", "--json").out)["lowered"] == ["patches.ray-worker"]
     assert run("promote", "staging", "dev", "--keep", "patches", "--json").out.count('"lowered": []') == 1
-    assert "goes down" not in run("promote", "dev", "prod").out
+    assert json.loads(run("promote", "dev", "prod", "--json").out)["lowered"] == []
 
 
 def test_a_promotion_with_nothing_to_take_says_what_stays(project: Any, run: Any) -> None:
@@ -276,15 +275,14 @@ def test_a_promotion_with_nothing_to_take_says_what_stays(project: Any, run: Any
     project.add("modelyard:policy: {rules: {POL105: {level: disabled}}}")
     result = run("promote", "dev", "staging")
     assert result.code == 0
-    assert "staging already has every setting that a promotion takes from dev; " in result.words
     assert "waivers.RES102 (none) dev has until 2036-01-01: quiet hours (Ada)" in result.words
     assert "policy.POL105 (none) dev has disabled" in result.words
-    assert "decisions about one environment" in result.words
     document = json.loads(run("promote", "dev", "staging", "--json").out)
+    assert document["taken"] == []
     assert {"waivers.RES102", "policy.POL105"} <= {one["setting"] for one in document["kept"]}
     refused = run("promote", "dev", "staging", "--take", "waivers")
     assert refused.code == 2
-    assert "always stays" in refused.words
+    assert "by hand" in refused.words
 
 
 def test_a_parameter_of_a_patch_is_promoted(project: Any, run: Any) -> None:

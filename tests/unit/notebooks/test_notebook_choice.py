@@ -63,12 +63,11 @@ def test_what_no_team_has_is_nothing_to_choose() -> None:
     quotas = (Quota("any", "16", "64Gi"), Quota("a10", "16", "64Gi", 2))
     stack = config(flavors=(Flavor("any"), A10), teams=(Team("vision", quotas), Team("speech", quotas)))
     assert chosen(stack, team="speech").flavor == A10
-    assert problems(stack) == ["the stack has several teams; --team vision or speech"]
-    assert problems(stack, flavor="any")[1:] == ["no team has GPUs of flavor any; give a team a quota of them"]
+    assert ["--team vision or speech" in one for one in problems(stack)] == [True]
+    assert ["flavor any" in one for one in problems(stack, flavor="any")[1:]] == [True]
     few = tuple(team._replace(quotas=(Quota("a10", "16", "64Gi", 1),)) for team in stack.teams)
-    assert problems(stack._replace(teams=few), allocation="multi_gpu")[1:] == [
-        "no team can ever have 2 whole GPUs of any flavor at once; use another --allocation, or raise a quota"
-    ]
+    (problem,) = problems(stack._replace(teams=few), allocation="multi_gpu")[1:]
+    assert "2 whole GPUs" in problem
     assert [one.name for one in offer(stack).flavors] == ["a10"]
 
 
@@ -80,23 +79,23 @@ def test_allocation() -> None:
 @pytest.mark.parametrize(
     ("made", "choice", "said"),
     [
-        (config(), {"flavor": "a10"}, "unknown flavor a10; "),
-        (config(), {"device": "A30"}, "no nodes match the GPU A30; the choices are the stack (A10)"),
-        (config(), {"device": "A1"}, "A1 does not name exactly one GPU"),
-        (config(), {"device": ""}, "the name of the GPU is empty; `modelyard gpus` lists all"),
-        (config(), {"device": " "}, "the name of the GPU is empty"),
-        (config(flavors=(A10, A30)), {"flavor": ""}, "the name of the flavor is empty; the flavors are a10, a30-spot"),
-        (pool(), {"team": ""}, "the name of the team is empty; the teams are cpu, vision"),
-        (pool(), {"team": "vision", "flavor": "a10", "priority": ""}, "the name of the priority is empty"),
-        (config(), {"allocation": "partial"}, "partial needs half a GPU"),
-        (config(gpu=Gpu("A10")), {"allocation": "multi_gpu"}, "multi_gpu uses gpu.perWorker GPUs, which is 1"),
-        (config(), {"team": "vision"}, "unknown team vision"),
-        (config(flavors=(A10, A30)), {}, "the stack has several flavors; --flavor a10 or a30-spot"),
-        (config(flavors=(A10, A30)), {"flavor": "a30"}, "unknown flavor a30"),
-        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "no nodes match flavor a10 and the GPU A30"),
-        (pool(), {"flavor": "a10"}, "the stack has several teams; --team vision or cpu"),
-        (pool(), {"team": "cpu", "flavor": "a10"}, "team cpu has no GPUs of flavor a10"),
-        (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "unknown priority urgnet"),
+        (config(), {"flavor": "a10"}, "flavor a10"),
+        (config(), {"device": "A30"}, "the stack (A10)"),
+        (config(), {"device": "A1"}, "A1 "),
+        (config(), {"device": ""}, "modelyard gpus"),
+        (config(), {"device": " "}, "modelyard gpus"),
+        (config(flavors=(A10, A30)), {"flavor": ""}, "a10, a30-spot"),
+        (pool(), {"team": ""}, "cpu, vision"),
+        (pool(), {"team": "vision", "flavor": "a10", "priority": ""}, "the priority"),
+        (config(), {"allocation": "partial"}, "modelyard:partitions"),
+        (config(gpu=Gpu("A10")), {"allocation": "multi_gpu"}, "gpu.perWorker"),
+        (config(), {"team": "vision"}, "team vision"),
+        (config(flavors=(A10, A30)), {}, "--flavor a10 or a30-spot"),
+        (config(flavors=(A10, A30)), {"flavor": "a30"}, "flavor a30"),
+        (config(flavors=(A10, A30)), {"flavor": "a10", "device": "A30"}, "flavor a10 and the GPU A30"),
+        (pool(), {"flavor": "a10"}, "--team vision or cpu"),
+        (pool(), {"team": "cpu", "flavor": "a10"}, "team cpu "),
+        (pool(), {"team": "vision", "flavor": "a10", "priority": "urgnet"}, "priority urgnet"),
     ],
 )
 def test_wrong_choices(made: Config, choice: Any, said: str) -> None:
