@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "a finding of severity error, drift, a list without a lock, a rejected run, or a run without logs",
+    Exit.FINDINGS: "an error finding, drift, a list without a lock, a rejected run, or a run without logs",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "cluster, engine, tool, package index or Prometheus server not reachable",
     Exit.STALE: "the plan is stale: its inputs or starting state have changed",

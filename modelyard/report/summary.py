@@ -74,7 +74,7 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
     if not plan.acts:
         return "nothing to apply.", "", ""
     if saved:
-        differs = "" if plan.source == "live" else "; it fails if the cluster differs from the recorded platform"
+        differs = "" if plan.source == "live" else "; it fails if the cluster is not as recorded"
         return "", f"modelyard apply --plan {_quoted(saved)}", differs
     changed = [target.name for target in plan.changed]
     unseen = only is not None and any(name not in only for name in changed)

@@ -51,7 +51,7 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
     image of model-service is not pinned: images.example.com/ml-platform/model-service:latest
     ```
 
-    **Fix.** Use the complete tag of a version, or better its digest: `model-service:23.10.4@sha256:…`. In mode `managed` the
+    **Fix.** Use a complete tag, or better a digest: `model-service:23.10.4@sha256:…`. In mode `managed` the
     stack file has the images (`modelService.image`); in mode `existing` they are the platform's own, so the platform's
     installer must name them.
     """

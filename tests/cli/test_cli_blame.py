@@ -25,7 +25,7 @@ def test_blame_leads_from_a_field_to_the_line_that_decides_it(run: Any) -> None:
         "set by ray-worker@v1 patches/ray-worker/v1/patch.yaml.j2",
         "memory = 32Gi stacks/Pulumi.dev.yaml:28",
         "before 12Gi",
-        "held by kubectl-client-side-apply (Update)",
+        "owned by kubectl-client-side-apply (Update)",
     ):
         assert words in result.words
     document = json.loads(run("blame", "dev", "training-worker", "resources.limits.memory", "--json").out)
@@ -54,7 +54,7 @@ def test_blame_takes_whole_paths_ends_of_paths_and_names_without_quotes(run: Any
 def test_blame_of_a_field_that_nobody_of_ours_sets(run: Any) -> None:
     result = run("blame", "dev", "ray-head", "spec.progressDeadlineSeconds")
     assert "set by no patch" in result.words
-    assert "held by kubectl-client-side-apply (Update)" in result.words
+    assert "owned by kubectl-client-side-apply (Update)" in result.words
 
 
 def test_blame_of_a_part_lists_its_fields(run: Any) -> None:

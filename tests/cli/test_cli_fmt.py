@@ -154,7 +154,7 @@ def test_paths_are_of_the_present_folder(project: Project, run: Run, monkeypatch
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("Pulumi.yaml", "Pulumi.yaml is neither a stack file nor a file of a patch"), ("nope", "there is no nope")],
+    [("Pulumi.yaml", "Pulumi.yaml is neither a stack file nor a file of a patch"), ("nope", "nope does not exist")],
 )
 def test_a_path_of_something_else_is_refused(project: Project, refused: Run, path: str, words: str) -> None:
     project.edit(LOOSE)

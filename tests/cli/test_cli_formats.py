@@ -113,7 +113,7 @@ def test_files_have_no_colours(project: Project, run: Run) -> None:
         (("--output", "a.sarif", "--output", "report", "--format", "junit"), "the format of report is unknown"),
         (("--format", "github", "--output", "report"), "the format of report is unknown"),
         (("--format", "yaml"), "invalid choice: 'yaml'"),
-        (("--output", "stacks/Pulumi.dev.yaml/a.sarif"), "is among the files that the project is made of"),
+        (("--output", "stacks/Pulumi.dev.yaml/a.sarif"), "is a file of the project"),
         (("--output", "."), "the format of . is unknown"),
     ],
 )

@@ -121,7 +121,7 @@ def test_saving_a_plan_says_where_it_is_and_what_it_is_good_for(run: Any) -> Non
     lines = run("plan", "dev", "--out", "plans/my dev.json").out.splitlines()
     assert lines[-2:] == [
         "saved to plans/my dev.json",
-        "Next: modelyard apply --plan 'plans/my dev.json'; it fails if the cluster differs from the recorded platform",
+        "Next: modelyard apply --plan 'plans/my dev.json'; it fails if the cluster is not as recorded",
     ]
 
 

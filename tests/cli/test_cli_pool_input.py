@@ -135,8 +135,8 @@ def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
         ('labels: {"a b": x}', "a b is no key that flavors[0].labels can have", "topology.kubernetes.io/zone"),
         ("labels: {zone: x y}", 'flavors[0].labels.zone is "x y", not the value of a label', "at most 63"),
         (f"labels: {{zone: {'v' * 64}}}", "flavors[0].labels.zone is longer than 63 characters", "shorter"),
-        ("tolerations: [{key: a, operator: Exists, value: b}]", "takes any", "drop the value"),
-        ("tolerations: [{operator: Equal, value: b}]", "has no key", "name the key"),
+        ("tolerations: [{key: a, operator: Exists, value: b}]", "tolerations[0]", "drop the value"),
+        ("tolerations: [{operator: Equal, value: b}]", "has no key", "set the key"),
         ("tolerations: [{effect: NoSchedule}]", "has no key", "operator: Exists"),
         ('tolerations: [{key: "a b"}]', 'tolerations[0].key is "a b", not the key of a label', "kubernetes.io/"),
         (
@@ -180,9 +180,9 @@ def test_the_name_of_a_variable_and_its_value_are_told_both(project: Any, refuse
 @pytest.mark.parametrize(
     ("before", "after", "code", "said"),
     [
-        ("resource: deep, ", "resource: deep, team: visin, ", "RES210", "names the team visin, which is not defined"),
-        ("resource: deep, ", "resource: deep, priority: high, ", "RES210", "names the priority high"),
-        ("gpus: 1", "gpus: 1, team: visin", "RES210", "resource deep names the team visin"),
+        ("resource: deep, ", "resource: deep, team: visin, ", "RES210", "uses team visin, which is not defined"),
+        ("resource: deep, ", "resource: deep, priority: high, ", "RES210", "uses priority high"),
+        ("gpus: 1", "gpus: 1, team: visin", "RES210", "resource deep uses team visin"),
         ("gpus: 1", "gpus: 1, gpu: H1000", "RES208", "H1000"),
         ("resource: deep, ", "resource: deep, engine: ray, trials: 3, ", "RES211", "cannot have trials"),
         (

@@ -53,7 +53,7 @@ def test_no_verb_reads_stack_files_outside_the_project(project: Any, refused: An
         ("name: x\nruntime: go\n", "CFG018", "Pulumi.yaml:2:10", 'runtime is "go", but the program is Python'),
         ("name: x\nruntime: {options: {}}\n", "CFG018", "Pulumi.yaml:2:10", "runtime is without a name"),
         ("name: x\nruntime: python\nmain: stakcs/\n", "CFG018", "Pulumi.yaml:3:7", 'main is "stakcs/"'),
-        (f"name: x\nruntime: python\nmain: {'x' * 5000}\n", "CFG018", "Pulumi.yaml:3:7", "there is nothing"),
+        (f"name: x\nruntime: python\nmain: {'x' * 5000}\n", "CFG018", "Pulumi.yaml:3:7", "does not exist"),
         ("name: x\nruntime: python\nmain:\n", "CFG018", "Pulumi.yaml:3", "main is empty"),
         ("name: x\nruntime: python\nconfig: envs\n", "CFG018", "Pulumi.yaml:3:9", "write stackConfigDir"),
         ("name: x\nruntime: python\nstackConfigDir: /a\n", "CFG018", "Pulumi.yaml:3:17", "absolute path"),
@@ -65,7 +65,7 @@ def test_no_verb_reads_stack_files_outside_the_project(project: Any, refused: An
         ('{"a":' * 200, "CFG003", "Pulumi.yaml:1:321", "nested deeper than 64 levels"),
         ("name: x\nruntime: !mine python\n", "CFG005", "Pulumi.yaml:2:10", "the value has a tag"),
         ("name: x\nruntime: python\n---\nname: y\n", "CFG005", "Pulumi.yaml:3:1", "a second document"),
-        ("name: x\nruntime: *none\n", "CFG005", "Pulumi.yaml:2:10", "has no anchor before it"),
+        ("name: x\nruntime: *none\n", "CFG005", "Pulumi.yaml:2:10", "without an anchor before it"),
     ],
 )
 def test_what_can_be_wrong_with_it(project: Any, refused: Any, text: str, code: str, place: str, words: str) -> None:

@@ -169,7 +169,7 @@ def test_no_output_replaces_what_the_project_is_made_of(
         if verb in ("render", "remote") and file.startswith("Pulumi."):
             continue  # a folder of that name is in nobody's way
         done = run(*WRITES[verb], str(project.root / file) if absolute else file)
-        assert (done.code, "that the project is made of" in done.words) == (2, True), (file, done.text)
+        assert (done.code, "of the project; " in done.words) == (2, True), (file, done.text)
     assert cli.tree(project.root) == before
 
 
@@ -187,7 +187,7 @@ def test_of_several_outputs_none_is_written_where_one_is_refused(
     project: Any, refused: Any, words: tuple[str, ...]
 ) -> None:
     result = refused(*words, "--output", "fine.json", "--output", "stacks/new.json", code=2)
-    assert "stacks/new.json is among the files that the project is made of" in result.words
+    assert "stacks/new.json is a file of the project" in result.words
     assert not (project.root / "fine.json").exists()
 
 

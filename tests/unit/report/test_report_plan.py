@@ -38,8 +38,7 @@ def text(plan: Plan, **options: Any) -> str:
         (
             "recorded",
             "a.json",
-            "saved to a.json\nNext: modelyard apply --plan a.json; it fails if the cluster differs from the recorded "
-            "platform",
+            "saved to a.json\nNext: modelyard apply --plan a.json; it fails if the cluster is not as recorded",
         ),
     ],
 )
