@@ -1,10 +1,9 @@
 """A copy of the project for each test, and the command line run on it as a user would."""
 
 import json
-import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,26 +14,40 @@ from referencing import Registry, Resource
 
 from modelyard.cli import main
 from modelyard.plan.project import library_of
-from tests.support.cli_project import PROGRAM, ROOT, SCHEMAS, Project, Result, Run, tree
+from tests.support.cli_project import PROGRAM, ROOT, SCHEMAS, Lent, Project, Result, Run, stamps, tree
+from tests.support.forked_process import forked
+from tests.support.git_repository import borrowing
 
 
 @pytest.fixture(scope="session")
-def patches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The patches of all tests that do not ask for their own, to be read only."""
-    folder = tmp_path_factory.mktemp("patches") / "patches"
-    shutil.copytree(ROOT / "patches", folder)
-    before = tree(folder)
-    yield folder
-    assert tree(folder) == before, "a test wrote into the patches of all tests: it is to use project.own_patches()"
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return borrowing(tmp_path_factory.mktemp("git"))
+
+
+@pytest.fixture(autouse=True)
+def lender(template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New repositories borrow the project's files."""
+    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(template))
+
+
+@pytest.fixture(scope="session")
+def lent(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Lent]:
+    """The folders of the project that most tests only read."""
+    place = tmp_path_factory.mktemp("lent")
+    return {name: Lent(ROOT / name, place / Path(name).name) for name in ("patches", "stacks/recorded")}
 
 
 @pytest.fixture
-def project(tmp_path: Path, patches: Path) -> Project:
+def project(tmp_path: Path, lent: Mapping[str, Lent]) -> Iterator[Project]:
     root = tmp_path / "project"
-    shutil.copytree(ROOT / "stacks", root / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(patches, root / "patches", copy_function=os.link)
+    left_out = shutil.ignore_patterns("__pycache__", "recorded")
+    shutil.copytree(ROOT / "stacks", root / "stacks", ignore=left_out)
     shutil.copy(ROOT / "Pulumi.yaml", root)
-    return Project(root)
+    for name, folder in lent.items():
+        folder.lend(root / name)
+    yield Project(root)
+    for name, folder in lent.items():
+        folder.take_back(root / name)
 
 
 @pytest.fixture
@@ -89,28 +102,22 @@ def refused(project: Project, run: Run) -> Run:
     """Runs what must fail: cleanly, in plain text, and without leaving a trace in the project."""
 
     def call(*words: str, code: int) -> Result:
-        before = tree(project.root)
+        before = stamps(project.root)
         result = run(*words)
         assert result.code == code, result.text
         assert "Traceback" not in result.text
         assert "internal error" not in result.text
         assert "\x1b" not in result.text
-        assert tree(project.root) == before
+        assert stamps(project.root) == before
         return result
 
     return call
 
 
 @pytest.fixture
-def process(project: Project) -> Callable[..., subprocess.CompletedProcess[str]]:
+def process(project: Project) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Runs the command line as a process of its own."""
-
-    def call(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*PROGRAM, *words], cwd=project.root, capture_output=True, text=True, timeout=60, check=False, **options
-        )
-
-    return call
+    return lambda *words, **options: forked(words, project.root, **options)
 
 
 @pytest.fixture

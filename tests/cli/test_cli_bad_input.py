@@ -131,7 +131,7 @@ def test_a_patch_of_ones_own_names_its_template_for_a_missing_target(project: An
 
 
 def test_a_tampered_release(project: Any, refused: Any) -> None:
-    template = project.own_patches() / "ray-worker/v1/patch.yaml.j2"
+    template = project.patches / "ray-worker/v1/patch.yaml.j2"
     template.write_text(template.read_text() + "# just a comment\n")
     result = refused("plan", "dev", code=1)
     assert result.errors == ["PAT003"]
@@ -148,11 +148,10 @@ def test_the_advice_for_a_tampered_release_brings_it_back(project: Any, run: Any
             ["git", *who, *words], cwd=project.root, check=True, capture_output=True, text=True
         ).stdout.strip()
 
-    project.own_patches()
     git("init", "--quiet")
     git("add", "--all")
     git("commit", "--quiet", "--message", "release")
-    template = project.own_patches() / "ray-worker/v1/patch.yaml.j2"
+    template = project.patches / "ray-worker/v1/patch.yaml.j2"
     template.write_text(template.read_text() + "# just a comment\n")
     if committed:
         git("commit", "--quiet", "--all", "--message", "change")

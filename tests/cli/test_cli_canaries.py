@@ -114,7 +114,6 @@ def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: P
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path)))
     (project.root / "stacks/Pulumi.prod.yaml").unlink()
-    project.own_patches()
     repository(project.root)
     properties: dict[str, Any] = {key: {"type": "string", "default": ""} for key in ("phrase", "encoded")}
     schema = {"type": "object", "properties": {**properties, "apiToken": {"type": "string", "default": canary(30)}}}
@@ -228,7 +227,6 @@ modelyard:jobs:
 
 @pytest.mark.parametrize("text", MISTAKES.values(), ids=MISTAKES)
 def test_a_finding_about_a_stack_file_quotes_no_secret(project: Any, run: Any, tmp_path: Path, text: str) -> None:
-    project.own_patches()
     repository(project.root)
     project.add(text)
     told = set()
@@ -297,7 +295,6 @@ NETRC = f"machine example.com login ada password {canary(95)}\n{canary(96)}\n"
 
 @pytest.mark.parametrize("file", ["patches/patches.lock", "environments/data.lock", "stacks/Pulumi.dev.yaml"])
 def test_a_file_that_holds_something_else_is_not_quoted(project: Any, run: Any, file: str) -> None:
-    project.own_patches()
     project.add("modelyard:environments: [{name: data, python: '3.11', requirements: environments/data.txt}]")
     path = project.root / file
     path.parent.mkdir(exist_ok=True)
@@ -331,7 +328,6 @@ LISTED = (
 def test_a_list_of_packages_that_holds_something_else_is_not_quoted(
     project: Any, run: Any, tmp_path: Path, verb: str
 ) -> None:
-    project.own_patches()
     project.add("modelyard:environments: [{name: train, python: '3.11', requirements: list.txt}]")
     (project.root / "list.txt").write_text("pandas==2.2.0\n")
     repository(project.root)

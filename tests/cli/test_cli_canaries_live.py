@@ -130,7 +130,6 @@ def cluster(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: P
         monkeypatch.setenv(name, value)
     for stack in ("staging", "prod"):
         project.stack_file(stack).unlink()
-    project.own_patches()
     repository(project.root)
     schema = {"type": "object", "properties": {"phrase": {"type": "string"}}}
     project.patch("zz-mine", PATCH, "description: mine\noverrides: [ray-head]\n", json.dumps(schema))

@@ -59,7 +59,6 @@ WAYS: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("file", FILES)
 def test_a_damaged_file_is_named(project: Any, run: Any, cli: Any, file: str, way: str) -> None:
-    project.own_patches()
     shutil.copytree(cli.ROOT / "policies", project.root / "policies")
     path = project.root / file
     WAYS[way](path)
@@ -76,7 +75,6 @@ NO_TEXT = ("folder", "circle", "pipe", "endless", "outside", "huge", "binary", "
 @pytest.mark.parametrize("way", NO_TEXT)
 @pytest.mark.parametrize("file", [name for name in FILES if name.startswith(("stacks/Pulumi.", "patches/ray-worker"))])
 def test_a_check_of_the_layout_names_a_damaged_file(project: Any, run: Any, file: str, way: str) -> None:
-    project.own_patches()
     (project.root / "patches/patches.lock").unlink()
     WAYS[way](project.root / file)
     for words in (("fmt", "--check"), ("fmt", "--diff"), ("fmt",)):
@@ -91,7 +89,6 @@ def test_a_check_of_the_layout_names_a_damaged_file(project: Any, run: Any, file
 def test_what_stands_where_a_folder_belongs_is_not_the_same_as_an_empty_folder(
     project: Any, run: Any, cli: Any, folder: str, way: Callable[[Path], Any]
 ) -> None:
-    project.own_patches()
     shutil.copytree(cli.ROOT / "policies", project.root / "policies")
     path = project.root / folder
     shutil.rmtree(path)

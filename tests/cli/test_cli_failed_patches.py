@@ -18,7 +18,7 @@ def project(project: Any) -> Any:
 
 
 def worker(project: Any) -> Path:
-    return Path(project.own_patches() / "ray-worker/v1/patch.yaml.j2")
+    return Path(project.patches / "ray-worker/v1/patch.yaml.j2")
 
 
 def no_such_version(project: Any) -> None:
@@ -27,7 +27,7 @@ def no_such_version(project: Any) -> None:
 
 def undefined_variable(project: Any) -> None:
     worker(project).write_text(worker(project).read_text().replace("{{ memory }}", "{{ memroy }}"))
-    (project.own_patches() / "patches.lock").unlink()
+    (project.patches / "patches.lock").unlink()
 
 
 def bad_parameter(project: Any) -> None:
@@ -35,19 +35,19 @@ def bad_parameter(project: Any) -> None:
 
 
 def broken_meta(project: Any) -> None:
-    (project.own_patches() / "ray-worker/v1/meta.yaml").write_text("params: [\n")
-    (project.own_patches() / "patches.lock").unlink()
+    (project.patches / "ray-worker/v1/meta.yaml").write_text("params: [\n")
+    (project.patches / "patches.lock").unlink()
 
 
 def directive(project: Any) -> None:
     worker(project).write_text(worker(project).read_text().replace("strategy:\n", "strategy:\n    $patch: replace\n"))
-    (project.own_patches() / "patches.lock").unlink()
+    (project.patches / "patches.lock").unlink()
 
 
 def broken_base(project: Any) -> None:
     base = worker(project).with_name("base.yaml.j2")
     base.write_text(base.read_text() + "{{ nothing }}\n")
-    (project.own_patches() / "patches.lock").unlink()
+    (project.patches / "patches.lock").unlink()
 
 
 Fail = Callable[[Any], None]

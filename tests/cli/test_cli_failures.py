@@ -6,7 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.exit import Exit, Stop
+from tests.support.forked_process import CLOSED
 from tests.support.web_servers import Quiet, listening
 
 KUBECONFIG = """\
@@ -342,8 +343,11 @@ def test_an_interrupt_ends_the_run_in_one_line(project: Any, cli: Any, stacks: i
     assert (child.returncode, out, err) == (130, "", "\ninterrupted\n")
 
 
-def test_characters_that_the_output_cannot_show_become_escapes(process: Any) -> None:
-    done = process("plan", "dev", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+def test_characters_that_the_output_cannot_show_become_escapes(project: Any, cli: Any) -> None:
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [*cli.PROGRAM, "plan", "dev"], cwd=project.root, env=ascii_only, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0
     assert "\\u2192" in done.stdout
 
@@ -369,10 +373,20 @@ def test_a_place_that_cannot_be_written_is_named_as_it_was_given(refused: Any) -
     assert "error: /proc/x.plan cannot be used" in result.err
 
 
-UNREADABLE = {
-    "full": "2>/dev/full",
-    "closed": "2>&-",
-    "a pipe that nobody reads": "2> >(:)",
+def full() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def pipe_that_nobody_reads() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+UNREADABLE: dict[str, Callable[[], int]] = {
+    "full": full,
+    "closed": lambda: CLOSED,
+    "a pipe that nobody reads": pipe_that_nobody_reads,
 }
 
 
@@ -396,22 +410,44 @@ UNREADABLE = {
     ],
 )
 def test_what_cannot_be_said_on_standard_error_changes_no_exit_code(
-    project: Any, cli: Any, no_cluster: Path, tmp_path: Path, words: str, code: int, stderr: str
+    project: Any, process: Any, no_cluster: Path, tmp_path: Path, words: str, code: int, stderr: Callable[[], int]
 ) -> None:
     project.add("modelyard:targets:\n  rayHead: {deployment: deployment-ray-hed}", "staging")
     (project.root / "stacks/Pulumi.broken.yaml").write_text("config: [")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pulumi").symlink_to("/bin/true")
-    done = subprocess.run(
-        ["bash", "-c", f'"$@" {stderr}', "bash", *cli.PROGRAM, *words.split()],
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    to = stderr()
+    done = process(*words.split(), environment=environment, stderr=to)
+    if to != CLOSED:
+        os.close(to)
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize(
+    ("words", "to"),
+    [
+        ("plan dev --notes", ""),
+        ("plan nope", ""),
+        ("plan --all --json", ""),
+        ("plan dve", "2>&-"),
+        ("fmt", "2>/dev/full"),
+    ],
+)
+def test_a_copy_of_this_process_ends_as_a_new_python_does(
+    project: Any, cli: Any, process: Any, words: str, to: str
+) -> None:
+    (project.root / "stacks/Pulumi.broken.yaml").write_text("config: [")
+    new = subprocess.run(
+        ["bash", "-c", f'"$@" {to}', "bash", *cli.PROGRAM, *words.split()],
         cwd=project.root,
-        env={**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"},
-        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (code, "")
+    stderr = {"": None, "2>&-": CLOSED, "2>/dev/full": full()}[to]
+    done = process(*words.split(), stderr=stderr)
+    assert (done.returncode, done.stdout, done.stderr) == (new.returncode, new.stdout, new.stderr)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -121,7 +121,7 @@ def test_the_diff_of_a_schema_has_no_secret_that_it_proposes(
 
 
 def test_a_released_version_is_never_touched(project: Project, run: Run) -> None:
-    meta = project.own_patches() / "ray-head" / "v1" / "meta.yaml"
+    meta = project.patches / "ray-head" / "v1" / "meta.yaml"
     meta.write_text(meta.read_text() + "\n\n\n")
     before = meta.read_text()
     for words in (("fmt",), ("fmt", "patches/ray-head"), ("fmt", str(meta))):
@@ -132,7 +132,7 @@ def test_a_released_version_is_never_touched(project: Project, run: Run) -> None
 
 def test_a_lock_that_cannot_be_read_stops_everything(project: Project, refused: Run) -> None:
     project.edit(LOOSE)
-    (project.own_patches() / "patches.lock").write_text("<<<<<<< HEAD\n")
+    (project.patches / "patches.lock").write_text("<<<<<<< HEAD\n")
     result = refused("fmt", code=2)
     assert "line 1 of patches/patches.lock is not a lock line" in result.words
 

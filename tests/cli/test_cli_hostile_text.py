@@ -135,8 +135,8 @@ def test_hostile_text_in_a_recorded_platform(project: Any, run: Any) -> None:
 def test_hostile_text_in_patches_and_their_names(project: Any, run: Any) -> None:
     meta = f"description: {json.dumps(EVIL)}\n"
     project.patch("mine", "# target: deployment-api-server\nspec: {{ missing }}\n", meta)
-    (project.own_patches() / "evil\x1b[31m\u202e").mkdir()
-    (project.own_patches() / "evil\x1b[31m\u202e" / "v1").mkdir()
+    (project.patches / "evil\x1b[31m\u202e").mkdir()
+    (project.patches / "evil\x1b[31m\u202e" / "v1").mkdir()
     for line in (("patches",), ("patches", "mine"), ("plan", "dev"), ("check", "dev"), ("patches", "\x1b[31m")):
         for options in ((), ("--json",)):
             result = run(*line, *options)

@@ -44,7 +44,6 @@ def test_a_preview_tells_of_one_that_comes(project: Any, misnamed: str, run: Any
     file = project.root / "stacks" / misnamed
     content = file.read_bytes()
     file.unlink()
-    project.own_patches()
     git("init", "--quiet", "--initial-branch", "main")
     git("add", "--all")
     git("commit", "--quiet", "--message", "one")

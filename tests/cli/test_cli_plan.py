@@ -144,7 +144,7 @@ def test_as_a_process_of_its_own(process: Any) -> None:
 
 
 def test_a_patch_of_ones_own_may_add_a_sidecar(run: Any, project: Any) -> None:
-    folder = project.own_patches() / "sidecar" / "v1"
+    folder = project.patches / "sidecar" / "v1"
     folder.mkdir(parents=True)
     container = "{name: fluent-bit, image: 'images.example.com/fluent-bit:3.1'}"
     (folder / "patch.yaml.j2").write_text(

@@ -88,7 +88,6 @@ def test_what_a_rule_prints_is_kept_out_of_a_preview(project: Any, run: Any) -> 
         subprocess.run(["git", *identity, "-C", str(project.root), *words], check=True, capture_output=True)
 
     write(project, "rules/mine.py", PRINTING)
-    project.own_patches()
     git("init", "--quiet", "--initial-branch", "main")
     git("add", "--all")
     git("commit", "--quiet", "--message", "one")

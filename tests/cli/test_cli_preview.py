@@ -18,7 +18,6 @@ def repository(project: Any) -> Any:
     def git(*words: str) -> None:
         subprocess.run(["git", "-C", str(project.root), *words], check=True, capture_output=True)
 
-    project.own_patches()
     git("init", "--quiet", "--initial-branch", "main")
     git("config", "user.email", "dev@example.com")
     git("config", "user.name", "dev")
@@ -242,7 +241,7 @@ def test_where_stacks_diverge(project: Any, run: Any) -> None:
 
 
 def test_a_promotion_is_written_in_the_layout_of_fmt(project: Any, run: Any) -> None:
-    shutil.copytree(project.own_patches() / "ray-worker/v1", project.own_patches() / "ray-worker/v2")
+    shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v2")
     project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
     assert run("fmt").code == 0
     assert run("promote", "staging", "dev", "--write").code == 0
@@ -258,7 +257,7 @@ def test_a_promotion_leaves_the_layout_of_a_file_that_has_its_own(project: Any, 
 
 
 def test_a_promotion_that_goes_down_says_so(project: Any, run: Any) -> None:
-    shutil.copytree(project.own_patches() / "ray-worker/v1", project.own_patches() / "ray-worker/v2")
+    shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v2")
     project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
     result = run("promote", "prod", "dev")
     assert "warning  platform.release " in result.out
@@ -299,7 +298,7 @@ FAR = """modelyard:resources:
 def test_what_stacks_ask_of_remote_clusters_is_compared_and_promoted(project: Any, run: Any) -> None:
     for stack in ("dev", "staging"):
         project.add(FAR.replace("NAME", stack), stack)
-    folder = project.own_patches() / "remote-cluster"
+    folder = project.patches / "remote-cluster"
     shutil.copytree(folder / "v1", folder / "v2")
     base = folder / "v2/base.yaml.j2"
     field = "automountServiceAccountToken: "

@@ -47,7 +47,6 @@ def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., 
             name = f"s{number:03}"
             project.stack_file(name).write_bytes(project.stack_file().read_bytes())
             (project.root / "stacks/recorded" / name).symlink_to("dev")
-        project.own_patches()
         git(project.root, "init", "--quiet", "--initial-branch", "main")
         git(project.root, "config", "user.email", "dev@example.com")
         git(project.root, "config", "user.name", "dev")

@@ -26,7 +26,6 @@ spec:
 @pytest.fixture
 def secret(project: Any, run: Any) -> None:
     """A patch that sets one, in one stack another one than in the others, on a branch of its own."""
-    project.own_patches()
     for words in (
         ("init", "--quiet", "--initial-branch", "main"),
         ("add", "--all"),

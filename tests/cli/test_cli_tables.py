@@ -41,10 +41,10 @@ def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None
     assert run("patches", "--release").out == "every version is already released\n"
     assert "draft" not in run("patches").out
     (folder / "meta.yaml").write_text("description: changed\n")
-    before = (project.own_patches() / "patches.lock").read_text()
+    before = (project.patches / "patches.lock").read_text()
     result = run("patches", "--release")
     assert (result.code, result.errors) == (2, ["PAT003"])
-    assert (project.own_patches() / "patches.lock").read_text() == before
+    assert (project.patches / "patches.lock").read_text() == before
 
 
 def test_explain(run: Any) -> None:

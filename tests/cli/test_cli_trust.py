@@ -66,7 +66,6 @@ def git(project: Any) -> Any:
     write(project, "rules/mine.py", RULE)
     write(project, "assertions/mine.yaml", ASSERTION)
     write(project, "policy.yaml", "rules: {}\n")
-    project.own_patches()
     call("init", "--quiet", "--initial-branch", "main")
     call("add", "--all")
     call("commit", "--quiet", "--message", "one")

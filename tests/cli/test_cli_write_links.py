@@ -155,7 +155,6 @@ WRITES = {
 def test_no_output_replaces_what_the_project_is_made_of(
     project: Any, run: Any, cli: Any, verb: str, absolute: bool
 ) -> None:
-    project.own_patches()
     project.add(REMOTE)
     text = (project.root / "Pulumi.yaml").read_text().replace("stackConfigDir: stacks", "stackConfigDir: conf")
     (project.root / "Pulumi.yaml").write_text(text)

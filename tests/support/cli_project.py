@@ -1,10 +1,14 @@
 """A copy of the project for tests of the command line, and what a run of it gives."""
 
+import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
@@ -42,33 +46,71 @@ class Result(NamedTuple):
 Run = Callable[..., Result]
 
 
+Stamps = Mapping[str, tuple[int, ...]]
+
+
+def stamps(folder: Path) -> Stamps:
+    """What the file system notes of everything below a folder: it differs after any change, and no file is read."""
+    return {path.relative_to(folder).as_posix(): _stamp(path.lstat()) for path in _everything(folder)}
+
+
 def tree(folder: Path) -> Mapping[str, Any]:
     """Everything below a folder: files with their content, folders with None."""
     return {
-        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
-        for path in sorted(folder.rglob("*"))
+        path.relative_to(folder).as_posix(): _content(path, _stamp(path.stat())) if path.is_file() else None
+        for path in _everything(folder)
     }
 
 
-class Project:
-    """A project's folder that a test may damage.
+def _everything(folder: Path) -> Iterator[Path]:
+    for inside, folders, files in os.walk(folder):
+        yield from (Path(inside, name) for name in (*folders, *files))
 
-    Its patches are those of all tests until a test asks for its own: a copy for each would be most of what the
-    tests write.
+
+def _stamp(facts: os.stat_result) -> tuple[int, ...]:
+    """Of a folder without its times, which a file that comes and goes moves."""
+    if S_ISDIR(facts.st_mode):
+        return facts.st_mode, facts.st_ino
+    return facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+@lru_cache(maxsize=1024)
+def _content(path: Path, stamp: tuple[int, ...]) -> bytes:
+    """The content of a file, read once as long as its stamp is the same."""
+    return path.read_bytes()
+
+
+class Lent:
+    """A copy of a folder, lent to one test after another until one changes it: then the next gets another copy.
+
+    To copy the project for each test was most of what the tests wrote.
     """
+
+    def __init__(self, source: Path, place: Path) -> None:
+        self.source, self.place = source, place
+        self.stamps: Stamps = {}
+
+    def lend(self, to: Path) -> None:
+        if not self.place.exists():
+            shutil.copytree(self.source, self.place, copy_function=shutil.copyfile)
+            self.stamps = stamps(self.place)
+        self.place.rename(to)
+
+    def take_back(self, at: Path) -> None:
+        with suppress(OSError):
+            if not at.is_symlink() and stamps(at) == self.stamps:
+                at.rename(self.place)
+
+
+class Project:
+    """A project's folder that a test may damage."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.shares_patches = True
 
-    def own_patches(self) -> Path:
-        """The folder of the patches, from now on this test's own."""
-        folder = self.root / "patches"
-        if self.shares_patches:
-            self.shares_patches = False
-            shutil.rmtree(folder)
-            shutil.copytree(ROOT / "patches", folder)
-        return folder
+    @property
+    def patches(self) -> Path:
+        return self.root / "patches"
 
     def stack_file(self, stack: str = "dev") -> Path:
         return self.root / "stacks" / f"Pulumi.{stack}.yaml"
@@ -89,7 +131,7 @@ class Project:
 
     def patch(self, name: str, template: str, meta: str = "description: mine\n", schema: str = "{}") -> Path:
         """A patch of one's own."""
-        folder = self.own_patches() / name / "v1"
+        folder = self.patches / name / "v1"
         folder.mkdir(parents=True)
         (folder / "patch.yaml.j2").write_text(template)
         (folder / "meta.yaml").write_text(meta)

@@ -2,8 +2,9 @@
 
 import subprocess
 from datetime import date
+from os import link
 from pathlib import Path
-from shutil import copytree
+from shutil import copyfile, copytree, ignore_patterns
 
 from modelyard.plan.project import library_of
 from modelyard.policy.loading import policies_of
@@ -13,6 +14,16 @@ from modelyard.preview.values import Policing
 from tests.support.project_copies import copied
 
 
+def borrowing(folder: Path) -> Path:
+    """A template of git, whose repositories borrow the project's files: to store them takes five times as long."""
+    lender = Repository(folder / "lender")
+    lender.git("gc", "--quiet")
+    info = folder / "template/objects/info"
+    info.mkdir(parents=True)
+    (info / "alternates").write_text(f"{lender.folder / '.git/objects'}\n")
+    return folder / "template"
+
+
 class Repository:
     """A project under git: on main, with a branch for what is to come. One that has begun elsewhere may be copied."""
 
@@ -20,7 +31,8 @@ class Repository:
         self.folder = folder
         self.root = folder / project
         if begun is not None:
-            copytree(begun, folder, symlinks=True)
+            copytree(begun, folder, symlinks=True, ignore=ignore_patterns("objects"), copy_function=copyfile)
+            copytree(begun / ".git/objects", folder / ".git/objects", copy_function=link)
             return
         self.root.mkdir(parents=True, exist_ok=True)
         copied(self.root)

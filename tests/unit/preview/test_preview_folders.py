@@ -13,6 +13,8 @@ INSIDE = (
     "conf", "./conf/", "conf/deep", "conf/../conf/deep", "nowhere/../conf", "policies", "link", "link/deep",
 )  # fmt: skip
 """Folders of the project; ``link`` leads to ``conf``."""
+KINDS = (".", "stacks/..", "conf", "nowhere/../conf", "conf/deep", "link/deep")
+"""One of each kind: the project itself, another folder, and one below, each as it is or by a way around."""
 OUTSIDE = ("..", "../other", "stacks/../../other", "/", "/{root}", "{root}/stacks", "out", "out/deep", "[stacks]", "{}")
 """Folders that are none of the project, and what is no folder; ``out`` is a link out of it."""
 HEADS = pytest.mark.parametrize("head", [None, "feature"], ids=["working tree", "commit"])
@@ -75,7 +77,7 @@ def test_a_change_is_told_wherever_the_stack_files_are(repository: Repository, f
 
 
 @HEADS
-@pytest.mark.parametrize("folder", INSIDE)
+@pytest.mark.parametrize("folder", KINDS)
 @pytest.mark.parametrize("back", [False, True], ids=["away", "back"])
 def test_a_change_is_told_when_the_folder_changes_too(
     repository: Repository, folder: str, back: bool, head: str | None
