@@ -4,7 +4,7 @@ import subprocess
 from datetime import date
 from os import link
 from pathlib import Path
-from shutil import copyfile, copytree, ignore_patterns
+from shutil import copytree, ignore_patterns
 
 from modelyard.plan.project import library_of
 from modelyard.policy.loading import policies_of
@@ -31,7 +31,7 @@ class Repository:
         self.folder = folder
         self.root = folder / project
         if begun is not None:
-            copytree(begun, folder, symlinks=True, ignore=ignore_patterns("objects"), copy_function=copyfile)
+            copytree(begun, folder, symlinks=True, ignore=ignore_patterns("objects"))
             copytree(begun / ".git/objects", folder / ".git/objects", copy_function=link)
             return
         self.root.mkdir(parents=True, exist_ok=True)
