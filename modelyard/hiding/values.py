@@ -18,7 +18,7 @@ DATA: Final = ("data", "stringData", "binaryData")
 """Fields of a Secret whose values are secret, regardless of their names."""
 _LONGEST: Final = 1024 * 1024
 """Length of the longest text that is parsed as a document."""
-_REMEMBERED: Final = 32 * 1024
+_REMEMBERED: Final = 128 * 1024
 """Length of the longest text that is remembered with what is shown of it."""
 _APPLIED: Final = ("last-applied-configuration", "/last-applied", "cattle.io/applied")
 """Suffixes of annotation names whose value is a copy of the whole object."""

@@ -13,17 +13,19 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SENT = "memory: 48Gi"
-HOOK = '''#!{python}
+HOOK = """#!/bin/sh
+# Hooks run many times, and again while one of them does.
+name="${{HOOK_NAME:-${{0##*/}}}}"
+[ -e {notes}/"$name" ] || exec {python} {program} "$name"
+"""
+PROGRAM = '''
 """Runs a preview as a user's hook would, the first time that this hook runs, and notes what it left behind."""
 import hashlib, json, os, subprocess, sys
 from pathlib import Path
 
 sys.stdin.close()
-name = os.environ.get("HOOK_NAME") or Path(sys.argv[0]).name
-note = Path({notes!r}) / name
-if note.exists():
-    sys.exit(0)
-note.write_text("started")  # hooks run again while this one does
+note = Path({notes!r}) / sys.argv[1]
+note.write_text("started")
 
 
 def state():
@@ -92,14 +94,15 @@ class Work:
     def hook(self, name: str) -> Path:
         hook = self.folder / ".git/hooks" / name
         hook.parent.mkdir(exist_ok=True)
+        program = self.notes.parent / "hook.py"
         facts = {
-            "python": sys.executable,
             "notes": str(self.notes),
             "folders": [str(self.folder), str(self.remote)],
             "project": str(self.folder),
             "command": COMMAND,
         }
-        hook.write_text(HOOK.format(**facts))
+        program.write_text(PROGRAM.format(**facts))
+        hook.write_text(HOOK.format(notes=self.notes, python=sys.executable, program=program))
         hook.chmod(0o755)
         return hook
 
