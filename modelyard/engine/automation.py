@@ -74,8 +74,7 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             done = run.follow(
                 stack, lambda on_event: stack.up(on_event=on_event, suppress_progress=True, show_secrets=False)
             )
-    outputs = {name: value.value for name, value in sorted(done.outputs.items()) if not value.secret}
-    return Outcome(done.summary.result, run.changes, outputs)
+    return Outcome(done.summary.result, run.changes, run.outputs)
 
 
 def destroy(

@@ -33,6 +33,11 @@ _CAPITALS = {kind.lower(): kind for _, kind in KINDS}
 LEFT = "left as others set them since: "
 """Begins, after the object, the part of an undo's message about fields that it does not touch."""
 
+_HIDDEN = "[secret]"
+_STACK = "pulumi:pulumi:Stack"
+_SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
+"""The member by which the engine marks an object as a secret's."""
+
 ROLLING = ": Waiting for its rollout"
 """Follows an object whose pods a run waits for."""
 
@@ -54,6 +59,8 @@ class Progress:
         """Whether the engine has reported anything: from then on it holds the state."""
         self.over = False
         """Whether the engine has done its steps and only cleans up."""
+        self.outputs: dict[str, Any] = {}
+        """The stack's outputs as the program set them, without secret ones."""
         self._report = report
         self._said: dict[str, str] = {}
         self._let_go: set[str] = set()
@@ -68,6 +75,9 @@ class Progress:
             step = event.res_outputs_event.metadata
             if _is_object(step) and (operation := _operation(step)) != "refresh":
                 self.changes[operation] += 1
+            if step.type == _STACK and step.new is not None:
+                shown = {name: _shown(value) for name, value in sorted((step.new.outputs or {}).items())}
+                self.outputs = {name: value for name, value in shown.items() if value != _HIDDEN}
             self._step(step, "done ", self._finished)
         elif event.res_op_failed_event is not None:
             self._step(event.res_op_failed_event.metadata, "FAILED ", lambda _target: None)
@@ -109,6 +119,16 @@ class Progress:
             if message.startswith("Waiting") and self._said.get(target) != message:
                 self._said[target] = message
                 self._report(f"{target}: {message}")
+
+
+def _shown(value: Any) -> Any:
+    """An output's value as ``pulumi stack output`` shows it."""
+    if isinstance(value, list):
+        return [_shown(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    key, mark = _SECRET
+    return _HIDDEN if value.get(key) == mark else {name: _shown(one) for name, one in value.items()}
 
 
 def _is_object(step: events.StepEventMetadata) -> bool:

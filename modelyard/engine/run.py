@@ -9,11 +9,13 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Literal, Self, TypeVar
 
 from pulumi import automation
 from pulumi.automation import CommandResult, OnOutput, PulumiCommand, events
+from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import create_command_error
 
 from modelyard.cluster.backend import backend_variables
@@ -55,6 +57,11 @@ class Run:
         """The number of objects per operation."""
         return dict(sorted(self._progress.changes.items()))
 
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """The stack's outputs after an update, without secret ones."""
+        return self._progress.outputs
+
     def select(
         self, root: Path, stack: str, *, create: bool, variables: Mapping[str, str] | None = None
     ) -> automation.Stack:
@@ -69,12 +76,12 @@ class Run:
                 "the Pulumi engine (pulumi) is not on PATH", "install the Pulumi CLI, or in this repository: make lab"
             )
         given = {**_environment(), **backend_variables(root), **(variables or {})}
-        choose = automation.Stack.create_or_select if create else automation.Stack.select
+        mode = StackInitMode.CREATE_OR_SELECT if create else StackInitMode.SELECT
         command: Command | None = None
         try:
             command = Command(self._stopping, self._report)
             workspace = Workspace(str(root), given, command)
-            selected = choose(stack, workspace)
+            selected = Stack(stack, workspace, mode)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(
                 f"this state has no stack {stack}",
@@ -252,8 +259,8 @@ def _read(stream: IO[bytes], callback: OnOutput | None) -> str:
 
 # The project's folder as the engine sees it, with no more requests than a run needs.
 class Workspace(automation.LocalWorkspace):
-    """Reads states and outputs with their secrets hidden: to show them, the engine would derive the key of the
-    passphrase again for each command, which takes it a second, and nothing here may see them anyway.
+    """Reads states with their secrets hidden: to show them, the engine would derive the key of the passphrase again for
+    each command, which takes it a second, and nothing here may see them anyway.
 
     Selects no stack: your own ``pulumi`` commands keep the stack that you selected.
     """
@@ -276,15 +283,21 @@ class Workspace(automation.LocalWorkspace):
         state = parse_json(self._pulumi("stack", "export", "--stack", stack_name))
         return automation.Deployment(state["version"], state["deployment"])
 
-    def stack_outputs(self, stack_name: str) -> automation.OutputMap:
-        """The stack's outputs; a secret output is included without its value."""
-        found = parse_json(self._pulumi("stack", "output", "--json", "--stack", stack_name))
-        return {name: automation.OutputValue(value, secret=value == HIDDEN) for name, value in found.items()}
-
     def _pulumi(self, *arguments: str) -> str:
         done = self.pulumi_command.run(list(arguments), self.work_dir, self.env_vars)
         return str(done.stdout)
 
 
-HIDDEN = "[secret]"
-"""What the engine shows for a secret output."""
+class Stack(automation.Stack):
+    """A stack whose run is one command of the CLI: a run's outputs and its end are known from the engine's events.
+
+    The library asks for them by two more commands, each of which takes as long as a small run.
+    """
+
+    def outputs(self) -> automation.OutputMap:
+        """Nothing; ``Run.outputs`` has them."""
+        return {}
+
+    def info(self, _show_secrets: bool = True) -> automation.UpdateSummary:
+        """What a run is that has ended: one that failed has raised an exception."""
+        return automation.UpdateSummary("", datetime.now(UTC), "", {}, {}, "succeeded")

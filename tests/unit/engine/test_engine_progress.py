@@ -87,6 +87,22 @@ def test_what_a_person_need_not_follow(operation: OpType, kind: str, changes: di
     assert progress.changes == changes
 
 
+def test_the_outputs_are_those_that_the_program_sets_last_without_secrets() -> None:
+    secret = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
+    later = {"open": "yes", "number": 2.5, "closed": secret, "within": {"list": [1, secret]}}
+    told = [("pulumi:pulumi:Stack", {"earlier": 1}), ("pulumi:pulumi:Stack", later), ("pulumi:pulumi:Stack", None)]
+    steps = [
+        SimpleNamespace(op=OpType.SAME, type=kind, urn=URN, new=new if new is None else SimpleNamespace(outputs=new))
+        for kind, new in [*told, ("modelyard:index:Platform", {"open": "other"})]
+    ]
+    _, progress = said(*(event(res_outputs_event=SimpleNamespace(metadata=one)) for one in steps))
+    assert progress.outputs == {
+        "open": "yes",
+        "number": 2.5,
+        "within": {"list": [1, "[secret]"]},
+    }
+
+
 def test_a_failed_step() -> None:
     assert said(event(res_op_failed_event=step(OpType.UPDATE)))[0] == ["FAILED patching Deployment it"]
 
