@@ -13,7 +13,7 @@ from modelyard.temporary import NEW, token, undone
 MAX_BYTES = 64 * 1024 * 1024
 """Of the largest file that is read where the caller sets no limit; a large cluster's recording has a few million."""
 OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""How a file of which nobody knows what it is gets opened: without waiting for anybody."""
+"""Flags that open a file of any type without blocking, even a pipe."""
 MAX_DEPTH = 100
 """Levels of nesting in a JSON text. An object of Kubernetes has about 15; Python can follow about 1000."""
 _STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")

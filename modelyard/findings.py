@@ -89,7 +89,7 @@ def about(finding: Finding) -> tuple[str, ...]:
 
 
 def loud(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings that somebody has to look at: errors and warnings that nobody waived."""
+    """The errors and warnings that are not waived."""
     return tuple(finding for finding in findings if finding.severity is not Severity.ADVICE and not finding.waived)
 
 

@@ -87,7 +87,7 @@ def times(text: str, factor: int) -> str:
 
 
 def suggest(text: str) -> str:
-    """What a misspelt quantity probably meant: ``12GB`` gives ``12G or 12Gi``; empty where nobody can tell."""
+    """What a misspelt quantity probably meant: ``12GB`` gives ``12G or 12Gi``; empty if unclear."""
     found = re.fullmatch(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*", text[:_LONGEST].replace(",", "."))
     if found is None:
         return ""

@@ -100,7 +100,7 @@ def _session(pid: int) -> int | None:
 
 
 def _ended(pid: int) -> bool:
-    """Whether nothing of a process runs any more, though nobody may have asked yet how it ended."""
+    """Whether a process has ended, even if its exit code has not been read yet."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - no pathlib, this starts often
             # The name before it stands in brackets, and may have some of its own.

@@ -1,4 +1,4 @@
-"""When a wait is over: the backend is idle, the limit is reached, or nobody answers any more."""
+"""When a wait is over: the backend is idle, the limit is reached, or its source no longer answers."""
 
 import asyncio
 import time
@@ -15,7 +15,7 @@ SAYS: Final = "draining "
 POLL: Final = 5.0
 """Seconds between two looks."""
 PATIENCE: Final = 120.0
-"""Seconds for which nobody may answer: a broker that starts again is back by then."""
+"""Seconds without an answer before a wait fails; a restarting broker is back by then."""
 REMINDER: Final = 600.0
 """Seconds after which a wait says once more that it waits."""
 

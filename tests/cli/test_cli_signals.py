@@ -113,7 +113,7 @@ def test_a_signal_while_recording(waiting: Any, silence: Silence, project: Any, 
     child = waiting("record", "dev")
     code, out, err = ended(child, silence, signal.SIGTERM)
     assert (code, out) == (143, "")
-    assert err.startswith("recording dev …\nerror: SIGTERM: record was stopped; every recorded platform is whole")
+    assert err.startswith("recording dev …\nerror: SIGTERM: record was stopped; every recorded platform is complete")
     assert cli.tree(project.root) == before
 
 

@@ -38,7 +38,7 @@ _NULL = (
 )
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""The manager to which the API server gives all fields of an object whose ownership nobody tracked."""
+"""The manager to which the API server gives all fields of an object without managedFields."""
 
 
 class Conflict(NamedTuple):

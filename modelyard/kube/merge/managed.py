@@ -60,7 +60,7 @@ UNTRACKED = fieldset.of(
         )
     ),
 )
-"""What no manager owns, as nobody may change it."""
+"""Fields that no manager owns, because they are immutable."""
 Identity = tuple[str, str, str, str]
 """Manager, operation, API version (of updates only) and subresource: one entry of an object has one identity."""
 
