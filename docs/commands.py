@@ -13,6 +13,7 @@ Script lines that call ``make`` are run if the target works inside the copy (``M
 sets up an environment, tests or cleans. The test looks for every target in the Makefile.
 """
 
+import functools
 import os
 import re
 import shutil
@@ -69,19 +70,25 @@ class Workplace:
             clone: whether to make a git clone on branch main, so that a page can show a change against it.
             root: the project.
         """
-        self.folder = folder
         self.environment = dict(environment)
         self.lab = lab
-        self._root = root
-        for name in (*_COPIED, *(_COPIED_FOR_LAB if lab else ())):
+        self._at, self._clone, self._root = folder, clone, root
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        """The folder with the copy, which is made for the first command: most pages have none."""
+        folder, root = self._at, self._root
+        for name in (*_COPIED, *(_COPIED_FOR_LAB if self.lab else ())):
             if (root / name).exists():
                 shutil.copytree(root / name, folder / name, ignore=_NOT_COPIED)
         for name in ("Pulumi.yaml", "Makefile"):
             shutil.copy(root / name, folder)
         git = ["git", "-c", "user.name=docs", "-c", "user.email=docs@example.com", "-C", str(folder)]
-        for words in ("init --quiet --initial-branch=main", "add .", "commit --quiet --message=Begin") if clone else ():
+        begin = ("init --quiet --initial-branch=main", "add .", "commit --quiet --message=Begin")
+        for words in begin if self._clone else ():
             subprocess.run([*git, *words.split()], env=self.environment, check=True, capture_output=True)
         _virtual_environment(folder / ".venv")
+        return folder
 
     def run(self, block: Block) -> str:
         """Runs or writes the block, and returns what its body must be.

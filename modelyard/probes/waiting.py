@@ -35,7 +35,7 @@ class Progress(NamedTuple):
     idle: float | None = None
     """Since when there is no job."""
     lost: float | None = None
-    """Since when nobody answers."""
+    """Time of the first failed query since the last answer."""
     reported: str = ""
     reported_at: float = 0.0
 

@@ -40,8 +40,9 @@ def test_what_ends_the_run_comes_out_of_the_pool_as_it_was_raised(monkeypatch: p
 
 
 @pytest.fixture
-def crowd(project: Any) -> list[str]:
+def crowd(project: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """More stacks than one process takes on, one of them broken."""
+    monkeypatch.setattr(many, "WORTH_A_POOL", 12)
     names = [f"s{number:03}" for number in range(many.WORTH_A_POOL)]
     for name in names:
         project.stack_file(name).write_bytes(project.stack_file().read_bytes())
