@@ -48,7 +48,7 @@ def run(args: Namespace) -> Exit:
         root = project_root(args)
         plan = _agreed_plan(args, root)
         from modelyard.cli.running import run_engine
-        from modelyard.engine import apply
+        from modelyard.engine.automation import apply
 
     return run_engine(
         plan.stack,

@@ -40,7 +40,7 @@ def run(args: Namespace) -> Exit:
         if lost and not args.yes and not agreed("Those jobs are lost.\n"):
             raise Stop(Exit.USAGE, "nothing was changed", "wait until the jobs end, or answer yes")
         from modelyard.cli.running import run_engine
-        from modelyard.engine import destroy
+        from modelyard.engine.automation import destroy
 
     return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping, contexts))
 
@@ -54,8 +54,8 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
     from modelyard.cluster.remote_credentials import write_remote_credentials
-    from modelyard.engine import EngineError, applied_stack
-    from modelyard.engine.failure import FORGET_REMOTE
+    from modelyard.engine.applied import applied_stack
+    from modelyard.engine.failure import FORGET_REMOTE, EngineError
     from modelyard.engine.home import FORGET
     from modelyard.plan.project import shown
     from modelyard.plan.undo.ledger import ours

@@ -14,7 +14,7 @@ from modelyard.plan.drift import StackDrift
 from modelyard.stack import Stack
 
 if TYPE_CHECKING:
-    from modelyard.engine import AppliedStack
+    from modelyard.engine.applied import AppliedStack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -57,7 +57,8 @@ def _read(root: Path, name: str, path: Path) -> Stack:
 
 def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
     """The drift of a stack: on the platform's cluster, and on each remote one."""
-    from modelyard.engine import EngineError, NothingAppliedError, applied_stack
+    from modelyard.engine.applied import applied_stack
+    from modelyard.engine.failure import EngineError, NothingAppliedError
     from modelyard.workloads.facts.remote import remote_clusters
 
     nothing = StackDrift(stack=stack.name, state="nothing", context=stack.context, cluster=None)

@@ -10,7 +10,9 @@ from typing import Any
 from modelyard.cli.common import say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import on_signal, signal_stop
-from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
+from modelyard.engine.automation import Outcome
+from modelyard.engine.failure import EngineError, StaleError, StoppedError
+from modelyard.engine.stopping import Stopping
 from modelyard.hiding import words_without
 from modelyard.report.style import safe
 

@@ -11,19 +11,22 @@ and holds none of their code. So a later modelyard can undo what an earlier one 
 import json
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pulumi
 from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
 
-from modelyard.engine.progress import LEFT
 from modelyard.files import parse_json
 from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
-from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.undo.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
 
+if TYPE_CHECKING:
+    from modelyard.plan import Plan, TargetPlan
+
 FORMAT_VERSION = 1
+LEFT: Final = "left as others set them since: "
+"""Begins, after the object, the part of an undo's message about fields that it does not touch."""
 
 
 class LedgerFailure(Exception):
@@ -112,23 +115,23 @@ class HandoverProvider(ResourceProvider):
 class Ledger(Resource, module="modelyard", name="Ledger"):
     """The fields that a target held before; deleting the resource restores them."""
 
-    def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
+    def __init__(self, plan: "Plan", target: "TargetPlan", opts: pulumi.ResourceOptions) -> None:
         super().__init__(LedgerProvider(), _name(target), ledger_props(plan, target), opts)
 
 
 class Handover(Resource, module="modelyard", name="Handover"):
     """Fields of a target that go to their earlier owners once their values are restored."""
 
-    def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
+    def __init__(self, plan: "Plan", target: "TargetPlan", opts: pulumi.ResourceOptions) -> None:
         super().__init__(HandoverProvider(), _name(target), handover_props(plan, target), opts)
 
 
-def ledger_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
+def ledger_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
     """The ledger's properties of a target in the state."""
     return {"record": _record(plan, target).to_text()}
 
 
-def handover_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
+def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
     """What to hand over once a target's request is done, and the version of the object that it waits on.
 
     modelyard already owns these fields then: the request only restores their values.
@@ -139,11 +142,11 @@ def handover_props(plan: Plan, target: TargetPlan) -> dict[str, str]:
     return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
 
 
-def _name(target: TargetPlan) -> str:
+def _name(target: "TargetPlan") -> str:
     return f"{target.key.kind.lower()}/{target.name}"
 
 
-def _record(plan: Plan, target: TargetPlan) -> Record:
+def _record(plan: "Plan", target: "TargetPlan") -> Record:
     return Record(target.key, plan.context, plan.cluster, ledger_text(target.applied))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pulumi.automation import events
 
+from modelyard.engine.ledger import LEFT
 from modelyard.engine.unreachable import unreached
 from modelyard.kube.kinds import KINDS
 from modelyard.probes.waiting import SAYS
@@ -30,9 +31,6 @@ _LEAVING_VERBS = {
 """Verbs for what a run restores or deletes in its turn, by the end of the type."""
 _CAPITALS = {kind.lower(): kind for _, kind in KINDS}
 """The kinds by their lowercase form in the state's records of objects; other kinds stay lowercase."""
-LEFT = "left as others set them since: "
-"""Begins, after the object, the part of an undo's message about fields that it does not touch."""
-
 _HIDDEN = "[secret]"
 _STACK = "pulumi:pulumi:Stack"
 _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"

@@ -6,8 +6,7 @@ everything once; nothing downstream computes it again. It never prints, never wr
 Pulumi.
 """
 
-from modelyard.plan.build import make_plan
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.values import FieldChange, Plan, Step, TargetPlan
 
-__all__ = ["FIELD_MANAGER", "FieldChange", "Plan", "Step", "TargetPlan", "make_plan"]
+__all__ = ["FIELD_MANAGER", "FieldChange", "Plan", "Step", "TargetPlan"]

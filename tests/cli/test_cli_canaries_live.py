@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.recorded import load_recorded
-from modelyard.engine import AppliedStack
+from modelyard.engine.applied import AppliedStack
 from modelyard.kube.kinds import KINDS
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
@@ -218,7 +218,7 @@ def test_no_verb_shows_a_secret_of_a_cluster_that_answers(
 ) -> None:
     cluster.applied = said
     done = applied(project.root, project.stack_file())
-    monkeypatch.setattr("modelyard.engine.applied_stack", lambda _root, _stack: done)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     out = tmp_path / "out"
     out.mkdir()
@@ -254,7 +254,7 @@ def test_a_crash_deep_inside_does_not_quote_the_objects_in_hand(
     project: Any, run: Any, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     done = applied(project.root, project.stack_file())
-    monkeypatch.setattr("modelyard.engine.applied_stack", lambda _root, _stack: done)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     crashed = 0
     commands = [
@@ -292,7 +292,7 @@ def test_the_cluster_is_looked_at(
 ) -> None:
     """What the test above finds nothing in is not empty."""
     done = applied(project.root, project.stack_file())
-    monkeypatch.setattr("modelyard.engine.applied_stack", lambda _root, _stack: done)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     for words, seen in (
         (("plan", "dev", "--live", "--notes"), "(hidden)"),

@@ -9,7 +9,8 @@ import pytest
 
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
-from modelyard.engine import AppliedStack, EngineError, NothingAppliedError
+from modelyard.engine.applied import AppliedStack
+from modelyard.engine.failure import EngineError, NothingAppliedError
 from modelyard.kube import merge
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
@@ -77,7 +78,7 @@ def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
     def present(client: str, _keys: Any) -> tuple[str, Mapping[Any, Any]]:
         return made.cluster[client], made.live[client]
 
-    monkeypatch.setattr("modelyard.engine.applied_stack", applied_stack)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", applied_stack)
     monkeypatch.setattr("modelyard.cluster.connection.connect", connect)
     monkeypatch.setattr("modelyard.cluster.present.present", present)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)

@@ -16,8 +16,10 @@ from pulumi.automation import OpType
 from modelyard.cli.app import stop_text
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.running import run_engine
-from modelyard.engine import EngineError, Outcome, StaleError, StoppedError, Stopping
+from modelyard.engine.automation import Outcome
+from modelyard.engine.failure import EngineError, StaleError, StoppedError
 from modelyard.engine.progress import Progress
+from modelyard.engine.stopping import Stopping
 from modelyard.report.style import PLAIN
 from tests.support.hostile_text import EVIL, harmless
 
@@ -99,7 +101,7 @@ import sys
 from argparse import Namespace
 from modelyard.cli.running import run_engine
 from modelyard.cli.streams import Heedless
-from modelyard.engine import Outcome
+from modelyard.engine.automation import Outcome
 
 sys.stderr = Heedless(sys.stderr)
 

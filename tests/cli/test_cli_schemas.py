@@ -135,7 +135,7 @@ def test_a_ledger_of_what_was_applied(run: Any, valid: Any, applied: Any) -> Non
 def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The engine is not run here: its outcome is handed in, to see the document that is made of it."""
     from modelyard.cli.running import run_engine
-    from modelyard.engine import Outcome
+    from modelyard.engine.automation import Outcome
 
     outcome = Outcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
     assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome) == 0

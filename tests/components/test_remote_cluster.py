@@ -8,7 +8,8 @@ from modelyard.cluster import load_recorded
 from modelyard.cluster.engine_state import held_in, remote_of
 from modelyard.engine.applied import cluster_of
 from modelyard.kube.state import ClusterState
-from modelyard.plan import Plan, make_plan
+from modelyard.plan import Plan
+from modelyard.plan.build import make_plan
 from modelyard.plan.remotes import RemoteStart
 from modelyard.stack import load
 from modelyard.stack.jobs import Resource

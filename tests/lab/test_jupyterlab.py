@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from modelyard.plan import make_plan
+from modelyard.plan.build import make_plan
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from tests.lab.support.environment import Environment
 from tests.lab.support.jupyter_server import EXTENSION, Jupyter, install, jupyter

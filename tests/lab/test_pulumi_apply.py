@@ -7,7 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from modelyard.engine import StaleError, apply
+from modelyard.engine.automation import apply
+from modelyard.engine.failure import StaleError
 from modelyard.engine.program.rollouts import rolled_out
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.store import seal

@@ -12,7 +12,8 @@ from pulumi.runtime.rpc import deserialize_properties
 from modelyard.catalog import load_library
 from modelyard.cluster import load_recorded
 from modelyard.kube.state import ClusterState
-from modelyard.plan import Plan, make_plan
+from modelyard.plan import Plan
+from modelyard.plan.build import make_plan
 from modelyard.stack import Stack, load
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,8 @@ from modelyard.catalog import Library, load_library
 from modelyard.cluster import Ask, load_recorded
 from modelyard.kube.merge import MergeSchema
 from modelyard.kube.state import ClusterState, Pod, amounts
-from modelyard.plan import Plan, make_plan
+from modelyard.plan import Plan
+from modelyard.plan.build import make_plan
 from modelyard.stack import Stack, load
 from tests.conformance.steps import update
 

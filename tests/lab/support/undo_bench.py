@@ -27,7 +27,8 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.managed import identity, with_entries
 from modelyard.kube.state import Held, ObjectKey, essence
-from modelyard.plan import FIELD_MANAGER, Plan, make_plan
+from modelyard.plan import FIELD_MANAGER, Plan
+from modelyard.plan.build import make_plan
 from modelyard.plan.project import read_live
 from modelyard.plan.undo.ledger import known_ledger, ledger_of, ours
 from modelyard.plan.undo.restore import undo

@@ -9,7 +9,8 @@ import pytest
 
 from modelyard.catalog import Library
 from modelyard.kube.state import ClusterState
-from modelyard.plan import Plan, make_plan
+from modelyard.plan import Plan
+from modelyard.plan.build import make_plan
 from modelyard.plan.cost.file import load_text
 from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.cost.prices import LIST, Prices

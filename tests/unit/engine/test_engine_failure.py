@@ -2,8 +2,7 @@
 
 import pytest
 
-from modelyard.engine import EngineError, StaleError
-from modelyard.engine.failure import failure
+from modelyard.engine.failure import EngineError, StaleError, failure
 
 FORBIDDEN = 'deployments.apps "it" is forbidden: User "viewer" cannot patch resource "deployments"'
 LIVE = 'the Kubernetes API server reported that "ml-platform/it" failed to fully initialize or become live: '

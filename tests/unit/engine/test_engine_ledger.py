@@ -6,8 +6,15 @@ from typing import Any
 import dill
 import pytest
 
-from modelyard.engine.ledger import HandoverProvider, LedgerFailure, LedgerProvider, Record, handover_props, left_text
-from modelyard.engine.progress import LEFT
+from modelyard.engine.ledger import (
+    LEFT,
+    HandoverProvider,
+    LedgerFailure,
+    LedgerProvider,
+    Record,
+    handover_props,
+    left_text,
+)
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey

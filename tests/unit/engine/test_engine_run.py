@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pulumi import automation
 
-from modelyard.engine import EngineError, StoppedError, Stopping
-from modelyard.engine.failure import NothingAppliedError
+from modelyard.engine.failure import EngineError, NothingAppliedError, StoppedError
 from modelyard.engine.run import Run
+from modelyard.engine.stopping import Stopping
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.connection import connect
-from modelyard.engine import EngineError
 from modelyard.engine.automation import redirected_contexts
+from modelyard.engine.failure import EngineError
 
 ROOT = "urn:pulumi:dev::modelyard::"
 FAR = f"{ROOT}modelyard:index:Platform$modelyard:index:RemoteCluster::far"

@@ -13,7 +13,8 @@ import yaml
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Answer, Question, load_recorded
 from modelyard.kube.state import ClusterState, Held, ObjectKey
-from modelyard.plan import Plan, make_plan
+from modelyard.plan import Plan
+from modelyard.plan.build import make_plan
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.remote_live import live_remotes
 from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
