@@ -1,48 +1,14 @@
 """Whatever dies at whichever step of an apply: the next run finishes, or a destroy restores, and nobody claims more."""
 
-import logging
 from collections.abc import Iterator
 
 import pytest
 
-from tests.lab.support.environment import environment
-from tests.lab.support.fault_proxy import fault_proxy
-from tests.lab.support.interrupted_switch import Point, Switching, Victim
+from tests.lab.support.interrupted_switch import LOG, RAY, ROUTE, Point, Switching, Victim, points, switching_in
 
-ROUTE, RAY, CELERY = (
-    "deployment-api-server",
-    "deployment-ray-model-training-worker",
-    "deployment-model-training-tasks-gpu",
-)
 HEAD, SERVICE = "deployment-ray-head", "deployment-model-service"
-LOG = logging.getLogger(__name__)
-
-
-def points() -> list[Point]:
-    """In the order of an apply: its plan, the engine's look at what is there, the program's plan, then each target."""
-    found = []
-    for victim in ("modelyard", "the API server"):
-        found += [
-            Point(victim, "before", 1, "GET namespaces/kube-system by modelyard"),
-            Point(victim, "after", 1, f"PATCH deployments/{ROUTE} (dry run) by modelyard"),
-        ]
-    everybody: tuple[Victim, ...] = ("modelyard", "the engine", "the provider", "the API server")
-    for victim in everybody:
-        found += [
-            Point(victim, "before", 1, f"GET deployments/{ROUTE} by pulumi-kubernetes"),
-            Point(victim, "before", 2, "GET namespaces/kube-system by modelyard"),
-        ]
-        for target in (ROUTE, RAY, CELERY):
-            # Two dry runs belong to the plan of modelyard, two to that of the program; the fifth comes before the step.
-            found += [
-                Point(victim, "before", 5, f"PATCH deployments/{target} (dry run) by modelyard"),
-                Point(victim, "before", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
-                Point(victim, "after", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
-            ]
-        found.append(Point(victim, "after", 1, "GET ml-platform/deployments (watch) by pulumi-kubernetes"))
-    return found
-
-
+VICTIMS: tuple[Victim, ...] = ("modelyard", "the engine", "the provider")
+"""``test_faults_api_server.py`` has the API server's deaths, each of which is an outage: another worker runs them."""
 ENDS = (
     (
         Point("modelyard", "before", 1, f"PATCH deployments/{HEAD} by modelyard"),
@@ -66,30 +32,17 @@ ENDS = (
 
 @pytest.fixture(scope="module")
 def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
-    folder = tmp_path_factory.mktemp("faults")
-    with environment("dev", folder) as env, fault_proxy(env.lab, folder) as proxy:
-        yield Switching(env, proxy)
+    with switching_in(tmp_path_factory.mktemp("faults")) as made:
+        yield made
 
 
 def test_there_are_enough_points() -> None:
-    assert len(set(points())) >= 50
+    assert len({point for victim in (*VICTIMS, "the API server") for point in points(victim)}) >= 50
 
 
-@pytest.mark.parametrize("point", points(), ids=str)
+@pytest.mark.parametrize("point", [point for victim in VICTIMS for point in points(victim)], ids=str)
 def test_the_next_run_finishes(switching: Switching, point: Point) -> None:
-    env = switching.env
-    switching.flip()
-    LOG.info("%s", point)
-    code, said = switching.interrupted(point)
-    LOG.info("ended with %d: %s", code, said)
-    assert "Traceback" not in said
-    left = env.plan().changed
-    assert code != 0 or left == (), f"claims to be done: {said}"
-    again = env.modelyard("apply", env.name, "--yes", check=False)
-    assert again.returncode == 0, again.stdout + again.stderr
-    switching.done()
-    assert bool(env.deployment(RAY)["spec"]["replicas"]) == (switching.backend == "ray")
-    assert bool(env.deployment(CELERY)["spec"]["replicas"]) == (switching.backend == "celery")
+    switching.finishes(point)
 
 
 @pytest.mark.parametrize(("down", "up"), ENDS, ids=str)

@@ -1,14 +1,24 @@
 """A switch between Ray and Celery that is killed, or cut off, at a request of its own."""
 
+import logging
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 from typing import Literal, NamedTuple
 
 from tests.lab.support.cli_process import CliProcess, cli_process, tell
-from tests.lab.support.environment import Environment, comparable
-from tests.lab.support.fault_proxy import FaultProxy, Lost, Reply, Request, When
+from tests.lab.support.environment import Environment, comparable, environment
+from tests.lab.support.fault_proxy import FaultProxy, Lost, Reply, Request, When, fault_proxy
 
 Victim = Literal["modelyard", "the engine", "the provider", "the ledger's provider", "the API server"]
+ROUTE, RAY, CELERY = (
+    "deployment-api-server",
+    "deployment-ray-model-training-worker",
+    "deployment-model-training-tasks-gpu",
+)
+LOG = logging.getLogger(__name__)
 COMMANDS = {
     "the engine": "pulumi ",
     "the provider": "pulumi-resource-kubernetes",
@@ -29,6 +39,28 @@ class Point(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.victim} dies {self.when} {self.request} #{self.nth}"
+
+
+def points(victim: Victim) -> list[Point]:
+    """In the order of an apply: its plan, the engine's look at what is there, the program's plan, then each target."""
+    found = []
+    if victim in ("modelyard", "the API server"):
+        found += [
+            Point(victim, "before", 1, "GET namespaces/kube-system by modelyard"),
+            Point(victim, "after", 1, f"PATCH deployments/{ROUTE} (dry run) by modelyard"),
+        ]
+    found += [
+        Point(victim, "before", 1, f"GET deployments/{ROUTE} by pulumi-kubernetes"),
+        Point(victim, "before", 2, "GET namespaces/kube-system by modelyard"),
+    ]
+    for target in (ROUTE, RAY, CELERY):
+        # Two dry runs belong to the plan of modelyard, two to that of the program; the fifth comes before the step.
+        found += [
+            Point(victim, "before", 5, f"PATCH deployments/{target} (dry run) by modelyard"),
+            Point(victim, "before", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
+            Point(victim, "after", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
+        ]
+    return [*found, Point(victim, "after", 1, "GET ml-platform/deployments (watch) by pulumi-kubernetes")]
 
 
 class Switching:
@@ -111,3 +143,26 @@ class Switching:
             pids = [pid for pid, command in run.running().items() if COMMANDS[victim] in command]
         assert pids, f"{victim} does not run"
         tell(pids, signal.SIGKILL)
+
+    def finishes(self, point: Point) -> None:
+        """Interrupts an apply of the other side at a point: it claims no more than it did, and the next finishes."""
+        env = self.env
+        self.flip()
+        LOG.info("%s", point)
+        code, said = self.interrupted(point)
+        LOG.info("ended with %d: %s", code, said)
+        assert "Traceback" not in said
+        left = env.plan().changed
+        assert code != 0 or left == (), f"claims to be done: {said}"
+        again = env.modelyard("apply", env.name, "--yes", check=False)
+        assert again.returncode == 0, again.stdout + again.stderr
+        self.done()
+        assert bool(env.deployment(RAY)["spec"]["replicas"]) == (self.backend == "ray")
+        assert bool(env.deployment(CELERY)["spec"]["replicas"]) == (self.backend == "celery")
+
+
+@contextmanager
+def switching_in(folder: Path) -> Iterator[Switching]:
+    """One on a lab of its own, until the context ends."""
+    with environment("dev", folder) as env, fault_proxy(env.lab, folder) as proxy:
+        yield Switching(env, proxy)
