@@ -100,12 +100,13 @@ def test_a_stack_that_the_state_does_not_know(pulumi: Callable[[str], Path]) -> 
 
 
 def test_a_run_is_one_command_whose_events_say_the_rest(pulumi: Callable[[str], Path]) -> None:
-    root = pulumi(f'echo "$1" >>asked; {WORKS}')
+    root = pulumi(f'echo "$1" >>"$0.asked"; {WORKS}')
+    asked = root / "bin" / "pulumi.asked"
     with Run("apply", silent) as run:
         stack = run.select(root, "dev", create=False)
-        (root / "asked").unlink()
+        asked.unlink()
         assert stack.up().summary.result == stack.destroy().summary.result == "succeeded"
-    assert (root / "asked").read_text().split() == ["--non-interactive"] * 2
+    assert asked.read_text().split() == ["--non-interactive"] * 2
 
 
 def test_an_engine_that_is_killed_while_it_looks_for_the_stack(pulumi: Callable[[str], Path]) -> None:
