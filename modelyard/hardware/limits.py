@@ -36,7 +36,10 @@ DEVICE_PLUGIN_COMPUTE = (3, 0)
 guide, prerequisites: Kepler or newer)."""
 
 MEMORY_GB = 16
-"""Minimum memory of a training worker per GPU, of the Ray head and of a model service pod (requirements)."""
+"""Minimum memory of a training worker, of the Ray head and of a model service pod (requirements)."""
+
+GPUS_VARIABLE = "NUM_GPUS_REQUESTED"
+"""Environment variable with the GPUs of a Ray worker (requirements, distributed multi-GPU training)."""
 
 TRAINING_CPU = 4
 """Minimum cores of a training worker, whatever its GPUs (requirements); also no fewer cores than GPUs."""

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from modelyard.findings import Finding
-from modelyard.hardware.rules.pods import Applied
+from modelyard.hardware.rules.pods import Applied, stated_gpus
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.kube.state import ObjectKey
 from modelyard.names import GPU_RESOURCE
@@ -30,7 +30,7 @@ CODES: Final[Mapping[str, Level]] = {
     **dict.fromkeys(("RES007",), "advisory"),
     **dict.fromkeys(("PAR001", "PAR002", "PAR003", "PAR004", "PAR005", "PAR006", "PAR007", "PAR008"), "mandatory"),
     **dict.fromkeys(("PAR010",), "advisory"),
-    **dict.fromkeys(("RAY001", "RAY002", "RAY003", "RAY004", "RAY005", "RAY007", "RAY008"), "mandatory"),
+    **dict.fromkeys(("RAY001", "RAY002", "RAY003", "RAY004", "RAY005", "RAY007", "RAY008", "RAY010"), "mandatory"),
     **dict.fromkeys(("RAY006", "RAY009"), "advisory"),
     **dict.fromkeys(("CEL001", "CEL002", "CEL003", "CEL004", "CEL006"), "mandatory"),
     **dict.fromkeys(("CEL005", "CEL007", "CEL008"), "advisory"),
@@ -74,7 +74,8 @@ def _sizes(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Find
 
 def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied:
     pods = pods_of(body)
-    amounts, zero = container_requests(pods.container(workload.container)), Fraction(0)
+    container = pods.container(workload.container)
+    amounts, zero = container_requests(container), Fraction(0)
     return Applied(
         replicas=None if _scaled(stack, workload.role) else replicas_of(body),
         cpu=amounts.get("cpu", zero),
@@ -82,21 +83,25 @@ def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied
         volume=amounts.get("ephemeral-storage", zero) if workload.volume is not None else zero,
         gpus=pods.gpus,
         grace_period=grace_of(body) if workload.grace_period is not None else 0,
+        stated_gpus=stated_gpus(container, pods.gpus),
     )
 
 
 def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: Applied) -> Applied:
     """The applied sizes of a part of an object; what it lacks counts as in the stack file."""
     pods, replicas = pods_of(body), replicas_of(body)
-    amounts = container_requests(pods.container(workload.container))
+    container = pods.container(workload.container)
+    amounts = container_requests(container)
+    gpus = pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus
     limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body)
     return Applied(
         replicas=wanted.replicas if replicas is None or _scaled(stack, workload.role) else replicas,
         cpu=amounts.get("cpu", wanted.cpu),
         memory=amounts.get("memory", wanted.memory),
         volume=amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
-        gpus=pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus,
+        gpus=gpus,
         grace_period=grace_of(body) if limited else wanted.grace_period,
+        stated_gpus=stated_gpus(container, gpus),
     )
 
 

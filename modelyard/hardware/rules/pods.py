@@ -1,9 +1,11 @@
 """The sizes of a workload's pods, which the size rules check."""
 
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from modelyard import quantity
+from modelyard.hardware.limits import GPUS_VARIABLE
 
 
 class PodSizes(NamedTuple):
@@ -20,6 +22,8 @@ class PodSizes(NamedTuple):
     gpus: int = 0
     grace_period: int = 0
     """Seconds."""
+    stated_gpus: str = ""
+    """``NUM_GPUS_REQUESTED`` of its container if that is not the number of its GPUs."""
 
 
 class Applied(NamedTuple):
@@ -36,6 +40,14 @@ class Applied(NamedTuple):
     gpus: int
     grace_period: int
     """Seconds."""
+    stated_gpus: str = ""
+    """``NUM_GPUS_REQUESTED`` of its container if that is not the number of its GPUs."""
+
+
+def stated_gpus(container: Mapping[str, Any], gpus: int) -> str:
+    """Returns the ``NUM_GPUS_REQUESTED`` of a container if it is not ``gpus``; empty if it is, or a reference."""
+    variables = (one.get("value") for one in container.get("env") or () if one.get("name") == GPUS_VARIABLE)
+    return next((str(value) for value in variables if value not in (None, str(gpus))), "")
 
 
 def sizes_of(wanted: PodSizes, applied: Applied, *, per_gpu: bool = False, idle: bool = False) -> PodSizes:
@@ -57,4 +69,5 @@ def sizes_of(wanted: PodSizes, applied: Applied, *, per_gpu: bool = False, idle:
         volume=quantity.memory(applied.volume),
         gpus=gpus,
         grace_period=applied.grace_period,
+        stated_gpus=applied.stated_gpus,
     )

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from modelyard.catalog import Selected
 from modelyard.findings import Finding
-from modelyard.hardware.rules.pods import Applied
+from modelyard.hardware.limits import GPUS_VARIABLE
+from modelyard.hardware.rules.pods import Applied, stated_gpus
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
 from modelyard.plan.trace import Trace, trace, written_at
@@ -28,6 +29,7 @@ _FIELDS = {
     "volume": 'spec.template.spec.containers[name={container}].resources.requests["ephemeral-storage"]',
     "gpu": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
     "gpus": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
+    "perWorker": f"spec.template.spec.containers[name={{container}}].env[name={GPUS_VARIABLE}].value",
 }
 """The field of a Deployment that shows each stack file field, by its last part."""
 
@@ -63,7 +65,8 @@ def check_sizes(
 
 def _applied(target: TargetPlan, workload: Workload) -> Applied:
     pods = pods_of(target.after)
-    amounts = container_requests(pods.container(workload.container))
+    container = pods.container(workload.container)
+    amounts = container_requests(container)
     return Applied(
         replicas=target.replicas[1],
         cpu=amounts.get("cpu", _ZERO),
@@ -71,6 +74,7 @@ def _applied(target: TargetPlan, workload: Workload) -> Applied:
         volume=amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
         gpus=pods.gpus,
         grace_period=grace_of(target.after) if workload.grace_period is not None else 0,
+        stated_gpus=stated_gpus(container, pods.gpus),
     )
 
 

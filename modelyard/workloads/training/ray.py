@@ -4,6 +4,7 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import (
+    GPUS_VARIABLE,
     HEAD_CPU,
     HEAD_REPLICAS,
     JOB_SECONDS,
@@ -15,6 +16,7 @@ from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import cpu_finding, gpu_of, memory_finding, release
 from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
 from modelyard.stack.config import Allocation, Config, Stack
+from modelyard.stack.words import plural
 from modelyard.workloads.training.backend import Backend, Dashboard, Head, HeadService, Queries, Source
 
 _HEAD, _WORKER = "rayHead", "rayWorker"
@@ -32,6 +34,7 @@ def worker_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
         *_allocation(stack, pods),
         *grace_finding(stack, "RAY008", pods, JOB_SECONDS),
         *no_worker_finding(stack, "RAY009", pods),
+        *_stated_gpus(stack, pods),
     ]
 
 
@@ -83,6 +86,23 @@ def head_findings(stack: Stack, pods: PodSizes) -> list[Finding]:
             )
         )
     return findings
+
+
+def _stated_gpus(stack: Stack, pods: PodSizes) -> list[Finding]:
+    if not pods.stated_gpus:
+        return []
+    return [
+        stack.finding(
+            "RAY010",
+            Severity.ERROR,
+            ("gpu", "perWorker"),
+            f"{GPUS_VARIABLE} of {pods.deployment} is {pods.stated_gpus[:20]!r}, but its pods "
+            f"have {plural(pods.gpus, 'GPU')}",
+            detail="The program in the pod trains on as many GPUs as this variable says.",
+            remedy=f"set it to {pods.gpus}, or gpu.perWorker to the GPUs that you mean",
+            target=pods.deployment,
+        )
+    ]
 
 
 def _release(stack: Stack) -> list[Finding]:

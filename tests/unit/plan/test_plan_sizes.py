@@ -1,5 +1,6 @@
 """The hardware rules hold for what pods really get, not only for what the stack file says."""
 
+from copy import deepcopy
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -121,3 +122,27 @@ def test_the_examples_have_nothing_to_tell(sites: Any, name: str) -> None:
     plan = sites[name].plan()
     assert not by_code(plan)
     assert not by_code(plan, Severity.WARNING)
+
+
+@pytest.mark.parametrize("stated", ["4", "0", "many"])
+def test_a_number_of_gpus_that_a_patch_states_wrong_is_found_in_the_patch(
+    dev: Any, tmp_path: Path, stated: str
+) -> None:
+    variable = f"{{name: NUM_GPUS_REQUESTED, value: '{stated}'}}"
+    spec = f"{{template: {{spec: {{containers: [{{name: ray-model-training-worker, env: [{variable}]}}]}}}}}}"
+    finding = by_code(dev.patched(tmp_path, spec, target=RAY).plan())["RAY010"]
+    assert f"is {stated!r}, but its pods have 1 GPU" in finding.summary
+    assert (finding.file, finding.target) == ("patches/zz-mine/v1/patch.yaml.j2", RAY)
+    assert finding.line
+
+
+def test_a_number_of_gpus_that_the_cluster_has_kept_is_found(dev: Any) -> None:
+    ((key, worker),) = [item for item in dev.state.objects.items() if item[0].name == RAY]
+    changed = deepcopy(worker)
+    (container,) = changed["spec"]["template"]["spec"]["containers"]
+    (variable,) = [one for one in container["env"] if one["name"] == "NUM_GPUS_REQUESTED"]
+    assert variable["value"] == "1"
+    variable["value"] = "4"
+    plan = dev._replace(state=dev.state._replace(objects={**dev.state.objects, key: changed})).plan()
+    assert by_code(plan)["RAY010"].detail.startswith(f"{RAY} has this value without a patch")
+    assert "RAY010" not in by_code(dev.plan())

@@ -92,6 +92,13 @@ def container(name: str, **resources: Any) -> dict[str, Any]:
     return {"containers": [{"name": name, "resources": {"limits": resources}}]}
 
 
+def states(gpus: str) -> dict[str, Any]:
+    """A worker whose program is told a number of GPUs."""
+    return {
+        "containers": [{"name": "ray-model-training-worker", "env": [{"name": "NUM_GPUS_REQUESTED", "value": gpus}]}]
+    }
+
+
 @pytest.mark.parametrize(
     ("name", "spec", "codes"),
     [
@@ -105,6 +112,8 @@ def container(name: str, **resources: Any) -> dict[str, Any]:
         (WORKER, {"template": {"spec": container("ray-model-training-worker", memory="12Gi")}}, ["RES001"]),
         (WORKER, {"template": {"spec": {"terminationGracePeriodSeconds": 60}}}, ["RAY008"]),
         (WORKER, {"replicas": 0}, ["RAY009"]),
+        (WORKER, {"template": {"spec": states("1")}}, []),
+        (WORKER, {"template": {"spec": states("2")}}, ["RAY010"]),
         (WORKER, {"template": {"spec": container("another", memory="1Gi")}}, []),
     ],
 )
