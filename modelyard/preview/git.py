@@ -271,8 +271,10 @@ def _failed(folder: Path, stderr: str, otherwise: str) -> RevisionError:
         if at is not None:
             return RevisionError(f"{at} cannot be read as a git repository", "make it readable; git status says more")
         return RevisionError("the project is in no git repository", "run inside a git repository that has both commits")
-    # The program that git starts to fetch reports why it cannot, before or after git does.
-    missing = next((line for line in stderr.splitlines() if "promisor remote" in line), "")
-    if missing:
-        return RevisionError(f"an object is not in this repository: {missing.removeprefix('fatal: ')}", _FETCH)
+    # The program that git starts to fetch reports why it cannot, before or after git does. If it ends first, git may
+    # die writing to it, without a word of its own.
+    for sign in ("promisor remote", "' not allowed"):
+        missing = next((line for line in stderr.splitlines() if sign in line), "")
+        if missing:
+            return RevisionError(f"an object is not in this repository: {missing.removeprefix('fatal: ')}", _FETCH)
     return RevisionError(f"git cannot read the repository: {why}", "correct that; git status and git fsck say more")

@@ -90,7 +90,7 @@ def test_the_line_that_the_remedy_names_lets_it_be_sent(
             ask(source(url))
         line = error.value.remedy.split("set ", 1)[1].partition(";")[0]
         monkeypatch.setenv(*line.split("=", 1))
-        with pytest.raises(JobSourceError, match="does not let us in"):
+        with pytest.raises(JobSourceError, match="rejects the credentials"):
             ask(source(url))
     assert seen
     assert all(seen)
@@ -123,7 +123,7 @@ def test_no_credential_goes_out_without_tls_but_to_this_machine(
         assert ALLOW_HTTP in error.value.remedy
         assert seen == []
         monkeypatch.setenv(ALLOW_HTTP, "true")
-        with pytest.raises(JobSourceError, match="does not let us in"):
+        with pytest.raises(JobSourceError, match="rejects the credentials"):
             ask(source(url))
         assert len(seen) == 1
 

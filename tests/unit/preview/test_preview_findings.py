@@ -112,7 +112,7 @@ def test_a_waiver_that_is_made_to_hold_longer_is_told(repository: Any) -> None:
     repository.on_main()
     repository.edit("stacks/Pulumi.prod.yaml", "2027-01-31", "2029-01-31")
     found = repository.preview()
-    told = "waived anew by this change until 2029-01-31 (before: 2027-01-31) by anna: tried by hand"
+    told = "until 2029-01-31 (before: 2027-01-31) by anna: tried by hand"
     assert told in words(found)
     assert told in preview_markdown(found)
 
@@ -238,7 +238,7 @@ def test_one_digit_of_the_lock_is_an_error_of_the_project_told_once(repository: 
     document = preview_document(found)
     assert document["project"]["findings"]["new"][0]["code"] == "PAT003"
     page = html_page(document, title="preview")
-    assert "The project has a new error" in page
+    assert "A new error of the project" in page
     assert '<p class="where">the whole project <span class="loc">patches/ray-worker/v1/patch.yaml.j2:1</span>' in page
     repository.commit()
     repository.git("branch", "--force", "main")
@@ -282,7 +282,7 @@ def test_drafts_are_told_where_a_release_is_taken_back(repository: Any) -> None:
     assert finding.summary == "released patch ray-worker@v1 was un-released: its line in the lock is gone"
 
 
-@pytest.mark.parametrize("how", ["rewritten", "taken away"])
+@pytest.mark.parametrize("how", ["rewritten", "removed"])
 def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, how: str) -> None:
     repository.edit("patches/ray-worker/v1/meta.yaml", "description: ", "description: New ")
     folder = repository.root / "patches"
