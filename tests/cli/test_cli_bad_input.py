@@ -263,7 +263,7 @@ def test_a_stack_without_a_recorded_platform(project: Any, refused: Any) -> None
         ("[]", "it is not an object"),
         ('{"formatVersion": 9}', "formatVersion is 9, this modelyard reads 1"),
         ('{"formatVersion": 1}', "lacks 'identity'"),
-        ('{"formatVersion": 1, "identity": "a", "version": "b", "nodes": [1], "pods": []}', "the recorded platform is invalid"),
+        ('{"formatVersion": 1, "identity": "a", "version": "b", "nodes": [1], "pods": []}', "platform is invalid"),
     ],
 )
 def test_a_recorded_platform_that_cannot_be_read(project: Any, refused: Any, content: str, words: str) -> None:
