@@ -253,6 +253,9 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
     """Checks that a job's run settings work together on its resource."""
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
+    # A search may share a resource with jobs that use all its workers.
+    others = (one for one in stack.config.jobs if one is not job and resource is not None)
+    shared = any(one.resource == job.resource and one.trials is None for one in others)
     # For remote jobs, another finding says that no team's queue holds them.
     free = team is None and (resource is None or resource.remote is None)
     clashes = (
@@ -260,6 +263,11 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
             "trials",
             job.trials is not None and job.engine != "job",
             f"trials run as plain pods, but its engine is {job.engine}",
+        ),
+        (
+            "trials",
+            job.trials is not None and (workers or 1) > 1 and not shared,
+            f"each trial has one worker, and no other job uses the {workers} of its resource",
         ),
         ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
         ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),

@@ -82,7 +82,7 @@ def test_a_gang_of_workers_waits_in_its_teams_queue(library: Library) -> None:
 
 
 def test_a_search_has_a_run_a_trial_and_none_waits_for_another(library: Library) -> None:
-    jobs = made(library, TRAIN._replace(trials=3)).objects
+    jobs = made(library, TRAIN._replace(trials=3), resources=(DEEP._replace(workers=1),)).objects
     assert [job["metadata"]["name"] for job in jobs] == ["train-x7k2p-0", "train-x7k2p-1", "train-x7k2p-2"]
     assert {job["spec"]["completions"] for job in jobs} == {1}
     trials = [
@@ -115,7 +115,7 @@ def test_a_job_that_runs_in_another_cluster_is_nobodys_here(library: Library) ->
     alone = {"resources": (DEEP._replace(workers=1),)}
     (job,) = made(library, **alone, **DISPATCHED).objects
     (ray,) = made(library, TRAIN._replace(engine="ray"), **DISPATCHED).objects
-    (trial, _) = made(library, TRAIN._replace(trials=2), **DISPATCHED).objects
+    (trial, _) = made(library, TRAIN._replace(trials=2), **alone, **DISPATCHED).objects
     for body in (job, ray, trial):
         assert body["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
         assert body["spec"]["suspend"] is True

@@ -126,7 +126,10 @@ def test_without_a_team_a_stage_is_only_suspended(library: Library) -> None:
 
 def test_all_trials_of_a_search_are_one_stage(library: Library) -> None:
     jobs = (LOAD, TRAIN._replace(trials=3), ASSISTANT)
-    submission = made(library, stack(jobs=jobs))
+    resources = tuple(
+        one._replace(workers=1) if one.name == TRAIN.resource else one for one in stack().config.resources
+    )
+    submission = made(library, stack(jobs=jobs, resources=resources))
     assert steps(submission)[1]["objects"] == [f"{RUN}-train-{number}" for number in range(3)]
     assert summary(NIGHTLY, sized(stack(jobs=jobs).config)).most_gpus == 3
 

@@ -257,6 +257,7 @@ DEEP = Resource("deep", "training", workers=2)
     [
         (RUNS._replace(team="visoin"), "RES210", "uses team visoin"),
         (RUNS._replace(priority="urgnt"), "RES210", "uses priority urgnt"),
+        (RUNS._replace(trials=2), "RES211", "cannot have trials: each trial has one worker"),
         (RUNS._replace(trials=2, engine="ray"), "RES211", "cannot have trials: trials run as plain pods"),
         (RUNS._replace(least_workers=1, engine="ray"), "RES211", "cannot have leastWorkers: a Ray cluster"),
         (RUNS._replace(least_workers=3, team="vision"), "RES211", "cannot have leastWorkers: its resource has 2"),
