@@ -9,8 +9,6 @@ from modelyard import quantity
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.gpu_models import resolve
-from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.worker import size_findings
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.checks.jobs import check_pod_room
@@ -20,6 +18,7 @@ from modelyard.runs.jobs import notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive
 from modelyard.workloads.gpu_uses import notebook_use, use_findings
+from modelyard.workloads.notebooks import notebook_sizes
 
 _PASSING: Final = "node.kubernetes.io/"
 """Prefix of the taints that Kubernetes itself adds to nodes and removes again."""
@@ -116,16 +115,5 @@ def _gpu(stack: Stack, chosen: Chosen) -> list[Finding]:
 
 def _size(stack: Stack, chosen: Chosen) -> list[Finding]:
     """What a training pod needs, for the chosen GPU or slice."""
-    config = stack.config
-    gpu = config.gpu._replace(model=chosen.flavor.gpu or config.gpu.model)
-    asked = stack._replace(config=config._replace(gpu=gpu))
     memory_gb = chosen.part.memory_gb if chosen.part is not None else None
-    pods = PodSizes(
-        role="notebooks",
-        deployment="",
-        replicas=1,
-        cpu=config.notebooks.cpu,
-        memory=config.notebooks.memory,
-        gpus=chosen.gpus,
-    )
-    return size_findings(asked, pods, memory_gb)
+    return notebook_sizes(stack, chosen.flavor.gpu or stack.config.gpu.model, chosen.gpus, memory_gb)

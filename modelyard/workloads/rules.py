@@ -11,6 +11,7 @@ from modelyard.hardware.rules.pods import Applied, PodSizes, sizes_of
 from modelyard.hardware.rules.service import service_findings
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads.gpu_uses import check_gpu_uses
+from modelyard.workloads.notebooks import check_notebooks
 from modelyard.workloads.training import BACKENDS, Backend, backend_of
 
 
@@ -26,7 +27,7 @@ def check(stack: Stack) -> tuple[Finding, ...]:
         findings += _idle(own, backend) if backend.name != config.training else own
         if backend.head is not None and (backend.name == config.training or backend.available(config)):
             findings += backend.head.rules(stack, backend.head.pods(config))
-    findings += check_gpu_uses(stack)
+    findings += [*check_gpu_uses(stack), *check_notebooks(stack)]
     if config.partitions:
         findings += partition_findings(stack)
     return in_order(findings)
