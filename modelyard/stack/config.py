@@ -87,6 +87,19 @@ class RayWorker(NamedTuple):
     image: str | None = None
 
 
+class CeleryVariables(NamedTuple):
+    """Names of the environment variables by which a Celery worker learns its settings; an empty one is not set.
+
+    ``CELERY_`` and the name of the setting is what Celery reads with ``namespace="CELERY"`` (Celery documentation,
+    first steps with Django; configuration: ``worker_concurrency``, ``task_time_limit``). Which queues a worker takes is
+    no setting but an option, ``--queues``; the platform's own arguments read it from ``CELERY_QUEUES``.
+    """
+
+    queue: str = "CELERY_QUEUES"
+    concurrency: str = "CELERY_WORKER_CONCURRENCY"
+    job_limit: str = "CELERY_TASK_TIME_LIMIT"
+
+
 class Celery(NamedTuple):
     """Celery training tasks. ``memory`` is per GPU; each replica trains one job at a time."""
 
@@ -101,6 +114,9 @@ class Celery(NamedTuple):
     consumer_timeout: int | None = None
     """Seconds after which the broker takes back an unacknowledged job; None: not set."""
     image: str | None = None
+    variables: CeleryVariables = CeleryVariables()
+    arguments: tuple[str, ...] = ()
+    """The container's arguments, with ``{queue}``, ``{concurrency}`` and ``{jobLimit}``; empty: the platform's own."""
 
 
 class Autoscaling(NamedTuple):

@@ -49,6 +49,7 @@ _FORMS: dict[str, tuple[str, str]] = {
         "a Kubernetes name",
         "begin with a letter; use lower-case letters, digits and -, at most 63 of them",
     ),
+    "variable": ("an environment variable", "use letters, digits and _, not beginning with a digit"),
     "label-value": ("the value of a label", "use letters, digits and - _ . between them, at most 63 of them"),
     "label-key": ("the key of a label", "write one such as kubernetes.io/hostname"),
     "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),

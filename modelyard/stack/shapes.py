@@ -6,6 +6,7 @@ from modelyard.stack.config import (
     Autoscaling,
     Celery,
     CeleryJobs,
+    CeleryVariables,
     Config,
     Drain,
     Gpu,
@@ -91,6 +92,8 @@ CELERY: Final = Shape(
         "jobLimit": seconds,
         "gracePeriod": seconds,
         "consumerTimeout": seconds,
+        "variables": Shape(CeleryVariables, {"queue": same, "concurrency": same, "jobLimit": same}),
+        "arguments": items,
     },
 )
 AUTOSCALING: Final = Shape(

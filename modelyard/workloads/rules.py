@@ -4,6 +4,9 @@ Rules are pure functions from a stack, and the sizes of a workload's pods, to fi
 pods, but a switch would start them: what would then be an error is reported as advice that says so.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware.rules.gpu import gpu_findings
 from modelyard.hardware.rules.partitions import partition_findings
@@ -49,6 +52,15 @@ def check_applied(stack: Stack, role: str, applied: Applied) -> tuple[Finding, .
     idle = backend.name != config.training
     found = backend.pod_rules(stack, sizes_of(backend.pods(config), applied, per_gpu=True, idle=idle))
     return tuple(_idle(found, backend) if idle else found)
+
+
+def check_container(stack: Stack, role: str, container: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Returns what a training container, as it will be in the cluster, states otherwise than the stack."""
+    backend = backend_of(role)
+    if backend is None or backend.worker != role:
+        return ()
+    found = backend.container_rules(stack, container)
+    return tuple(_idle(found, backend) if backend.name != stack.config.training else found)
 
 
 def _service(config: Config) -> PodSizes:

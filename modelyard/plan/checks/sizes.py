@@ -18,7 +18,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse
 from modelyard.stack.config import Stack
 from modelyard.workloads import Workload
-from modelyard.workloads.rules import check_applied
+from modelyard.workloads.rules import check_applied, check_container
 
 _ZERO = Fraction(0)
 _FIELDS = {
@@ -55,6 +55,7 @@ def check_sizes(
         workload = workloads.get(target.name)
         if workload is None or workload.cpu is None or target.key.kind != "Deployment":
             continue
+        yield from check_container(stack, workload.role, pods_of(target.after).container(workload.container))
         applied = _applied(target, workload)
         if applied == wanted_sizes(workload):
             continue

@@ -108,6 +108,10 @@ class _Sized(NamedTuple):
     config: Config
 
 
+def _of_config(value: Callable[[Config], Any]) -> Callable[[_Sized], Any]:
+    return lambda given: value(given.config)
+
+
 def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     """Returns the facts of one workload."""
     trains = role in WORKER_ROLES
@@ -121,7 +125,9 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     def target(name: str, value: Callable[[_Sized], Any]) -> Fact[_Sized]:
         return Fact(f"{role}.{name}", value, ("targets", role, name))
 
+    more = next((one.facts for one in BACKENDS.values() if one.worker == role), ())
     return (
+        *(Fact(fact.path, _of_config(fact.value), fact.source) for fact in more),
         target("deployment", lambda given: given.workload.deployment),
         target("container", lambda given: given.workload.container),
         own("replicas", lambda given: given.workload.replicas, idle=switch),

@@ -1,11 +1,12 @@
 """What the rest of modelyard knows about a training backend: one value."""
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
 
 from modelyard.findings import Finding
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.stack.config import Allocation, Config, Path, Stack, Target
+from modelyard.workloads.facts.fact import Fact
 
 
 class Dashboard(NamedTuple):
@@ -151,6 +152,10 @@ class Backend(NamedTuple):
     gpus_set_by: Path = ()
     """Path in the stack file of the number of GPUs; empty if no line sets it."""
     head: Head | None = None
+    facts: tuple[Fact[Config], ...] = ()
+    """What patches may ask of it besides the sizes of its workloads."""
+    container_rules: Callable[[Stack, Mapping[str, Any]], list[Finding]] = lambda *_: []
+    """What is wrong with the container that takes jobs, as it will be in the cluster, except for its sizes."""
 
     @property
     def roles(self) -> tuple[str, ...]:

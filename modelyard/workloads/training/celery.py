@@ -1,15 +1,21 @@
 """Celery training: replicas that each take one job at a time from a queue of the broker."""
 
-from typing import Final
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Config, Stack
+from modelyard.workloads.facts.fact import written
 from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
 _SECTION = "celery"
+_REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+"""A variable in a container's arguments."""
+_PLACE = re.compile(r"\{(?:queue|concurrency|jobLimit)\}")
 
 
 def rules(stack: Stack) -> list[Finding]:
@@ -149,6 +155,65 @@ def _idle_gpus(stack: Stack, pods: PodSizes) -> list[Finding]:
     ]
 
 
+def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Finding]:
+    """Returns what a worker's arguments and variables state otherwise than the stack."""
+    celery, names = stack.config.celery, stack.config.celery.variables
+    deployment = stack.config.targets.celery.deployment
+    settings = {one["name"]: str(one["value"]) for one in container.get("env") or () if "value" in one}
+    words = _words(container, settings)
+    stated = (
+        ("concurrency", ("--concurrency", "-c"), names.concurrency, str(celery.concurrency)),
+        ("queue", ("--queues", "-Q"), names.queue, celery.queue),
+        ("jobLimit", ("--time-limit",), names.job_limit, str(celery.job_limit)),
+    )
+    found = []
+    for key, options, variable, wanted in stated:
+        value = _option(words, options)
+        place = options[0] if value is not None else variable
+        value = settings.get(variable) if value is None else value
+        if value is None or wanted in value.split(","):
+            continue
+        found.append(
+            stack.finding(
+                "CEL009",
+                Severity.ERROR if key == "concurrency" else Severity.WARNING,
+                (_SECTION, key),
+                f"{place} of {deployment} is {value[:60]}, but {_SECTION}.{key} is {wanted}",
+                detail="The worker follows its container, whatever the stack file says.",
+                remedy=f"correct {_SECTION}.{key}, or set {_SECTION}.arguments so that the worker follows it",
+                target=deployment,
+            )
+        )
+    return found
+
+
+def _words(container: Mapping[str, Any], settings: Mapping[str, str]) -> list[str]:
+    """Returns a container's command line after the word ``worker``, with the variables that it refers to."""
+    line = [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
+    line = [_REFERENCE.sub(lambda found: settings.get(found[1], found[0]), word) for word in line]
+    words = [part for word in line for part in (word.split() if " " in word else [word])]
+    return words[words.index("worker") + 1 :] if "worker" in words else []
+
+
+def _option(words: list[str], options: tuple[str, ...]) -> str | None:
+    """Returns the last value of an option, None without one or if it is a variable that nobody knows."""
+    value = None
+    for at, word in enumerate(words):
+        name, equals, rest = word.partition("=")
+        if name in options:
+            value = rest if equals else next(iter(words[at + 1 :]), None)
+        elif word[:2] in options and len(word) > 2 and not word.startswith("--"):
+            value = word[2:]
+    return None if value is None or "$" in value else value
+
+
+def _arguments(config: Config) -> list[str]:
+    """Returns the container's arguments with the stack's settings."""
+    celery = config.celery
+    known = {"{queue}": celery.queue, "{concurrency}": str(celery.concurrency), "{jobLimit}": str(celery.job_limit)}
+    return [_PLACE.sub(lambda found: known[found[0]], word) for word in celery.arguments]
+
+
 def _jobs(stack: Stack) -> Source:
     config = stack.config
     if config.drain.celery.management is not None:
@@ -174,6 +239,16 @@ CELERY: Final = Backend(
     jobs=_jobs,
     query=lambda config: config.drain.celery.query,
     queue=lambda config: config.celery.queue,
+    facts=(
+        written("celery.queue", lambda config: config.celery.queue),
+        written("celery.concurrency", lambda config: config.celery.concurrency),
+        written("celery.jobLimit", lambda config: config.celery.job_limit),
+        written("celery.variables.queue", lambda config: config.celery.variables.queue),
+        written("celery.variables.concurrency", lambda config: config.celery.variables.concurrency),
+        written("celery.variables.jobLimit", lambda config: config.celery.variables.job_limit),
+        written("celery.arguments", _arguments),
+    ),
+    container_rules=container_findings,
     queries=Queries(
         valid='(sum(max_over_time(rabbitmq_queue_messages_ready{queue="%(queue)s"}[30m])) or vector(0))'
         ' + (sum(max_over_time(rabbitmq_queue_messages_unacked{queue="%(queue)s"}[30m])) or vector(0))',

@@ -57,7 +57,9 @@ def test_the_catalogue_has_the_nine_and_whole_objects_and_all_are_released() -> 
     library = load_library(ROOT)
     assert not library.findings
     assert sorted(name for name in library.patches if library.latest(name).meta.use == "patched") == sorted(NINE)
-    assert library.released == {f"{name}/v1" for name in library.patches}
+    assert library.released == {
+        f"{name}/{version}" for name, versions in library.patches.items() for version in versions
+    }
 
 
 def test_a_version_says_whether_its_objects_are_always_the_stacks_own() -> None:
