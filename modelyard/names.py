@@ -1,4 +1,4 @@
-"""Names that several packages use: of GPUs, node labels and annotations.
+"""Names that several packages use: of GPUs, node labels, annotations and files.
 
 The names on nodes come from the device plugin and from feature discovery. A name that only one package needs is
 defined in that package.
@@ -25,6 +25,9 @@ STACK_NOTE: Final = "modelyard.dev/stack"
 the full name, ``project/stack``."""
 LEDGER_NOTE: Final = "modelyard.dev/ledger"
 """Annotation with the values that fields had before they were taken over."""
+
+HARDWARE_FILE: Final = "hardware.yaml"
+"""File in a project's folder with the GPUs that the project defines."""
 
 
 def is_slice(resource: str) -> bool:

@@ -7,12 +7,15 @@ import re
 import sys
 from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from typing import NamedTuple, NoReturn, TextIO, cast
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
 from modelyard.cli.streams import Heedless, to_nowhere
+from modelyard.names import HARDWARE_FILE
 from modelyard.report.style import LEAST_COLUMNS, MOST_COLUMNS, Style, wrapped
 from modelyard.temporary import watch
 
@@ -210,8 +213,22 @@ def _run(words: list[str]) -> int:
         raise Stop(Exit.USAGE, f"unknown verb {name!r}", remedy)
     args = verb_parser(name).parse_args([*before, *after])
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
-    code: int = module.run(args)
+    with _own_gpus(args):
+        code: int = module.run(args)
     return code
+
+
+def _own_gpus(args: Namespace) -> AbstractContextManager[None]:
+    """The GPUs that the project of a run defines, if it has any. A verb that plans says what is wrong with them."""
+    start = Path(args.directory or ".")
+    start = start.resolve() if start.is_dir() else start
+    if not any(os.path.lexists(folder / HARDWARE_FILE) for folder in (start, *start.parents)):
+        return nullcontext()
+    # Few projects have any, and a cold start must be short.
+    from modelyard.hardware.own import in_project
+    from modelyard.stack.project import find_project
+
+    return in_project(find_project(start))
 
 
 def _split(words: list[str]) -> tuple[list[str], str | None, list[str]]:

@@ -83,8 +83,7 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
 
 def chosen_stack(root: Path, named: str | None) -> Stack:
     """The stack that the command line names, or the default one."""
-    from modelyard.plan.project import shown, with_project
-    from modelyard.stack import load
+    from modelyard.plan.project import load_stack
 
     name = named or os.environ.get(STACK)
     known = [found.name for found in discover(root)]
@@ -95,10 +94,10 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
             Exit.USAGE, "no stack was given", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
         )
     (path,) = stack_files(root, [name], False).values()
-    stack, findings = load(path, shown(root, path), root)
+    stack, findings = load_stack(root, path)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return with_project(root, stack)
+    return stack
 
 
 def near_stack(name: str, known: Iterable[str]) -> str:

@@ -6,10 +6,12 @@ for a node.
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.names import HARDWARE_FILE
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -62,6 +64,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.hardware.table import table
     from modelyard.report.gpus import gpu_text, gpus_document, gpus_text
 
+    _check_own(args)
     try:
         rows = table(args.cuda, args.embeds_ptx)
     except ValueError as error:
@@ -87,3 +90,14 @@ def run(args: Namespace) -> Exit:
     style = style_for(args, sys.stdout)
     say(gpu_text(rows, style) if args.gpu else gpus_text(rows, style))
     return Exit.FINE
+
+
+def _check_own(args: Namespace) -> None:
+    """Ends the run if the GPUs that the project defines, if there is one, cannot be used."""
+    from modelyard.hardware.own import load_gpus
+    from modelyard.stack import find_project
+
+    root = find_project(Path(args.directory or ".").resolve())
+    wrong = load_gpus(root).findings if root is not None else ()
+    if any(finding.blocks for finding in wrong):
+        raise Stop(Exit.USAGE, f"the GPUs in {HARDWARE_FILE} cannot be used", "", wrong)

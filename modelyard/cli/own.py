@@ -6,6 +6,7 @@ from pathlib import Path
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import refuse_project_links
+from modelyard.names import HARDWARE_FILE
 from modelyard.stack import stack_folder, stack_of
 from modelyard.stack.project import PROJECT_FILES
 
@@ -66,7 +67,8 @@ def _among_own(root: Path, path: Path) -> bool:
     folders = [stack_folder(root), *(root / name for name in _FOLDERS)]
     # Stack files directly in the project's folder do not claim that whole folder.
     own = (one for one in map(_real, folders) if one != _real(root))
-    return any(path.is_relative_to(one) for one in own) or path in [_real(root) / name for name in PROJECT_FILES]
+    files = [_real(root) / name for name in (*PROJECT_FILES, HARDWARE_FILE)]
+    return any(path.is_relative_to(one) for one in own) or path in files
 
 
 def _real(path: Path) -> Path:

@@ -11,6 +11,7 @@ from modelyard.cli.exit import Exit
 SCHEMAS = {
     "stack": ("modelyard.stack", "stack.schema.json"),
     "prices": ("modelyard.plan.cost", "prices.schema.json"),
+    "hardware": ("modelyard.hardware", "hardware.schema.json"),
     "plan": ("modelyard.plan", "plan.schema.json"),
     "policy": ("modelyard.policy", "policy.schema.json"),
     "assertion": ("modelyard.policy", "assertion.schema.json"),
@@ -27,7 +28,14 @@ _OF_A_FILE = ("$schema", "$id", "$defs")
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("name", nargs="?", choices=tuple(SCHEMAS), default="stack", help="which schema (default stack)")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        choices=tuple(SCHEMAS),
+        default="stack",
+        metavar="NAME",
+        help=f"one of {', '.join(SCHEMAS)} (default stack)",
+    )
 
 
 def run(args: Namespace) -> Exit:

@@ -43,9 +43,9 @@ def _saved(args: Namespace) -> Exit:
 
 
 def _stack(args: Namespace) -> Exit:
-    from modelyard.plan.project import chosen_patches, shown, with_project
+    from modelyard.plan.project import chosen_patches, load_stack
     from modelyard.report.stack import stack_document, stack_text
-    from modelyard.stack import discover, load
+    from modelyard.stack import discover
     from modelyard.workloads import workloads
 
     root = project_root(args)
@@ -54,10 +54,9 @@ def _stack(args: Namespace) -> Exit:
         summary = f"neither a stack nor a file is named {args.what!r}"
         raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + " modelyard plan STACK --out FILE saves a plan.")
     path = known[args.what]
-    stack, findings = load(path, shown(root, path), root)
+    stack, findings = load_stack(root, path)
     if stack is None:
         raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
-    stack = with_project(root, stack)
     sized, chosen = workloads(stack.config), chosen_patches(root, stack)
     if args.json:
         from modelyard.report.json import json_text

@@ -8,11 +8,15 @@ A short family name that the table of supported GPUs lists (``A100``, ``V100``) 
 those of the listed row (40 GB for the A100, 32 GB for the V100), and its nodes may carry the label of any variant. For
 only one variant, name that variant (``a100-80gb``). Other families (``H100``) are ambiguous: no source says which row
 counts.
+
+A project may define more GPUs (``hardware.own``). Every lookup finds them inside ``using``.
 """
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -57,6 +61,10 @@ class GpuModel(NamedTuple):
     """Columns of ``data/gpus.csv`` that rest on weak sources."""
     members: tuple[str, ...] = ()
     """Ids of the variants, for a family."""
+    labels: tuple[str, ...] = ()
+    """Values of ``nvidia.com/gpu.product``, for a GPU that the project defines; the tables have those of the others."""
+    source: str = ""
+    """Where the numbers of a GPU that the project defines come from; empty for the others."""
 
     @property
     def short(self) -> str:
@@ -114,9 +122,27 @@ def version(text: str) -> Version:
     return int(major), int(rest.partition(".")[0] or 0)
 
 
+_OWN: ContextVar[tuple[GpuModel, ...]] = ContextVar("own_gpus", default=())
+
+
+@contextmanager
+def using(gpus: tuple[GpuModel, ...]) -> Iterator[None]:
+    """Looks GPUs up among a project's own too, instead of those of the context around this one."""
+    token = _OWN.set(gpus)
+    try:
+        yield
+    finally:
+        _OWN.reset(token)
+
+
+def own_gpus() -> tuple[GpuModel, ...]:
+    """Returns the GPUs that the project defines."""
+    return _OWN.get()
+
+
 @lru_cache(maxsize=1)
 def gpu_models() -> Mapping[str, GpuModel]:
-    """Returns every GPU by id, in the table's order, without the families."""
+    """Returns every GPU of the table by id, in the table's order, without the families and the project's own."""
     return {gpu.id: gpu for gpu in map(_gpu, rows("gpus.csv"))}
 
 
@@ -166,7 +192,7 @@ def labels() -> Labels:
 
 def resolve(name: str) -> GpuModel | None:
     """Returns the GPU that ``name`` means, exactly but ignoring case; None if it means none or several."""
-    ids = _index().get(name.strip().casefold(), ())
+    ids = _names(own_gpus()).get(name.strip().casefold(), ())
     return by_id(ids[0]) if len(ids) == 1 else None
 
 
@@ -176,7 +202,7 @@ def find(name: str) -> GpuModel | Ambiguous | Unknown:
     Returns:
         The GPU; ``Ambiguous`` with the GPUs if several share the name; otherwise ``Unknown`` with similar names.
     """
-    found = _index().get(name.strip().casefold())
+    found = _names(own_gpus()).get(name.strip().casefold())
     if found is None:
         return Unknown(name, _suggestions(name))
     if len(found) == 1:
@@ -207,7 +233,8 @@ def by_id(gpu_id: str) -> GpuModel:
     Raises:
         KeyError: the id is unknown.
     """
-    return families().get(gpu_id) or gpu_models()[gpu_id]
+    own = next((gpu for gpu in own_gpus() if gpu.id == gpu_id), None)
+    return own or families().get(gpu_id) or gpu_models()[gpu_id]
 
 
 def products(gpu: GpuModel) -> tuple[str, ...]:
@@ -215,6 +242,8 @@ def products(gpu: GpuModel) -> tuple[str, ...]:
 
     Labels of sliced or shared GPUs (``…-MIG-1g.5gb``, ``…-SHARED``) are not included: those are not whole GPUs.
     """
+    if gpu.source:
+        return gpu.labels
     by_gpu = labels().products
     if not gpu.members:
         return by_gpu.get(gpu.id, ())
@@ -245,6 +274,28 @@ def _gpu(row: list[str]) -> GpuModel:
         unverified=frozenset(unverified.split()),
         weak=frozenset(weak.split()),
     )
+
+
+@lru_cache(maxsize=8)
+def _names(own: tuple[GpuModel, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Maps every name in lower case to the ids it may mean, those of a project's own GPUs too."""
+    mine = {form: (gpu.id,) for gpu in own for form in own_forms(gpu.name, *gpu.labels)}
+    return {**_index(), **mine} if mine else _index()
+
+
+def own_forms(*names: str) -> dict[str, None]:
+    """Returns the forms of the names that a project gives a GPU, in lower case."""
+    return dict.fromkeys(form for name in names for form in (*_forms(name.strip()), own_id(name)))
+
+
+def own_id(name: str) -> str:
+    """Returns the id of a GPU that the project defines under a name."""
+    return "-".join(name.casefold().split())
+
+
+def taken(*names: str) -> str:
+    """Returns the first of the names that the tables already have for a GPU, empty if they have none."""
+    return next((name for name in names if _index().keys() & own_forms(name)), "")
 
 
 @lru_cache(maxsize=1)
@@ -281,7 +332,8 @@ def _suggestions(name: str) -> tuple[str, ...]:
     from modelyard.hardware.near import near_names  # needed only for a wrong name
 
     seen: dict[str, None] = {}
-    for form in near_names(_forms(name.strip())[-1].replace(" ", "-"), _index().keys()):
-        ids = _index()[form]
+    names = _names(own_gpus())
+    for form in near_names(_forms(name.strip())[-1].replace(" ", "-"), names.keys()):
+        ids = names[form]
         seen.update(dict.fromkeys(ids if len(ids) == 1 else (form,)))
     return tuple(seen)[:3]

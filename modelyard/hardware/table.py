@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from modelyard.hardware.gpu_models import GpuModel, gpu_models, products
+from modelyard.hardware.gpu_models import GpuModel, gpu_models, own_gpus, products
 from modelyard.hardware.limits import DEFAULT_CUDA, FLOOR_TFLOPS
 from modelyard.hardware.verdict import Rule, Use, Verdict, verdict
 
@@ -20,7 +20,7 @@ class Row(NamedTuple):
     memory_gb: int
     memory_mark: str
     nvlink: str
-    """``built in``, ``bridge``, ``depends`` (on the variant) or ``no``."""
+    """``built in``, ``bridge``, ``depends`` (on the variant), ``yes`` or ``no``."""
     nvlink_mark: str
     compute: str
     """Compute capability, such as ``8.6``."""
@@ -36,15 +36,22 @@ class Row(NamedTuple):
     """What else is known about the GPU's numbers."""
     products: tuple[str, ...]
     """Values of the node label ``nvidia.com/gpu.product``."""
+    source: str
+    """Where the numbers of a GPU that the project defines come from; empty for the others."""
 
 
 def table(cuda: str = DEFAULT_CUDA, embeds_ptx: bool = False) -> tuple[Row, ...]:
-    """Returns every GPU: supported ones first, listed ones first among them, then by falling throughput and by id.
+    """Returns every GPU, a project's own too: supported ones first, listed ones first among them, then by falling
+    throughput and by id.
 
     Raises:
         ValueError: ``cuda`` is not a version.
     """
-    return tuple(sorted((_row(gpu, cuda, embeds_ptx) for gpu in gpu_models().values()), key=_order))
+    return tuple(sorted((_row(gpu, cuda, embeds_ptx) for gpu in (*gpu_models().values(), *own_gpus())), key=_order))
+
+
+_LINKS = {"built_in": "built in", "bridge": "bridge", "mixed": "depends", "": "yes"}
+"""Forms of NVLink in words; a project's own GPU states none."""
 
 
 def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> Row:
@@ -57,7 +64,7 @@ def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> Row:
         tflops_mark=gpu.mark("fp16_tensor_dense_tflops"),
         memory_gb=gpu.memory_gb,
         memory_mark=gpu.mark("vram_gb"),
-        nvlink={"built_in": "built in", "bridge": "bridge", "mixed": "depends"}[gpu.link] if gpu.nvlink else "no",
+        nvlink=_LINKS[gpu.link] if gpu.nvlink else "no",
         nvlink_mark=gpu.mark("nvlink") or (gpu.mark("nvlink_link") if gpu.nvlink else ""),
         compute=f"{gpu.compute[0]}.{gpu.compute[1]}",
         compute_mark=gpu.mark("compute_capability"),
@@ -67,6 +74,7 @@ def _row(gpu: GpuModel, cuda: str, embeds_ptx: bool) -> Row:
         why=found.reason,
         note=gpu.note,
         products=products(gpu),
+        source=gpu.source,
     )
 
 

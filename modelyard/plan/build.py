@@ -9,10 +9,13 @@ from modelyard.catalog import Library, PatchVersion, Selected
 from modelyard.catalog.places import line_of, target_line
 from modelyard.cluster import Ask
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.gpu_models import own_gpus
 from modelyard.hardware.nodes import check_nodes
+from modelyard.hardware.own import digest
 from modelyard.kube import merge
 from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.kube.state import ClusterState, Node
+from modelyard.names import HARDWARE_FILE
 from modelyard.plan.autoscaling import check_autoscaling, check_scalers
 from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.needed import Absent, check_needed
@@ -142,9 +145,11 @@ def _headline(config: Config) -> str:
 
 
 def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:
+    gpus = own_gpus()
     return {
         "modelyard": __version__,
         stack.file: stack.sha256,
+        **({HARDWARE_FILE: digest(gpus)} if gpus else {}),
         **{one.patch.id: one.patch.sha256 for one in chosen},
     }
 

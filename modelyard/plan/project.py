@@ -11,6 +11,7 @@ from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
 from modelyard.findings import Finding, Severity, ordered
+from modelyard.hardware.own import load_gpus, of_project
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
@@ -58,9 +59,10 @@ def library_of(root: Path) -> Library:
     return load_library(root)
 
 
+@of_project
 def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = None) -> Planned:
     """Plans a stack file against its recorded platform, or against that of another checkout."""
-    stack, findings = _loaded(root, file)
+    stack, findings = load_stack(root, file)
     if stack is None:
         return Planned(None, None, findings)
     state, problems = load_recorded(platform or root, stack.name)
@@ -131,6 +133,7 @@ def _states(starts: Iterable[RemoteStart]) -> dict[str, ClusterState]:
     return {start.remote.name: start.state for start in starts}
 
 
+@of_project
 def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan | None:
     """The plan of the same stack after an earlier plan of it was applied; None where it has none."""
     if planned.stack is None or planned.state is None:
@@ -152,13 +155,21 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
     return state._replace(objects={key: body for key, body in {**state.objects, **changed}.items() if body})
 
 
-def _loaded(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
+def load_stack(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
+    """A stack with what it reads of its project, and all findings; no stack if one of them is an error.
+
+    It reads the project's name and GPUs, and the project's files for its Python environments.
+    """
     stack, findings = load(file, shown(root, file), root)
-    return stack and with_project(root, stack), findings
+    wrong = load_gpus(root).findings
+    if wrong:
+        about = stack.name if stack is not None else next((one.stack for one in findings), "")
+        findings = ordered((*findings, *(finding._replace(stack=about) for finding in wrong)))
+    broken = any(finding.severity is Severity.ERROR for finding in wrong)
+    return None if stack is None or broken else _with_project(root, stack), findings
 
 
-def with_project(root: Path, stack: Stack) -> Stack:
-    """The stack with its project's name, and the contents of the project's files for its Python environments."""
+def _with_project(root: Path, stack: Stack) -> Stack:
     named = stack._replace(project=project_name(root))
     if not stack.config.environments:
         return named
@@ -167,13 +178,14 @@ def with_project(root: Path, stack: Stack) -> Stack:
     return with_files(root, named)
 
 
+@of_project
 def plan_live(root: Path, file: Path, today: date) -> Planned:
     """Plans a stack file against the cluster of its context; the API server predicts the targets.
 
     Raises:
         cluster.connection.ClusterError: the cluster is unreachable.
     """
-    stack, findings = _loaded(root, file)
+    stack, findings = load_stack(root, file)
     if stack is None:
         return Planned(None, None, findings)
     far = any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources)
@@ -287,6 +299,7 @@ def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
 
 
+@of_project
 def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selected, ...]:
     """The patch versions and parameters of a stack in one of its clusters, the home cluster unless you name another.
 

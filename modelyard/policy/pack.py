@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
+from modelyard.hardware.own import load_gpus, of_project
 from modelyard.plan.cluster_parts import cluster_parts, on_cluster
 from modelyard.policy import planner
 from modelyard.policy.judging import applies, of_all, of_one
@@ -42,6 +43,7 @@ class Context(NamedTuple):
     """The stack's facts in each remote cluster, by name. None of the workloads is there."""
 
 
+@of_project
 def context_of(root: Path, policies: Policies, project: str, name: str, today: date) -> Context:
     """The context of a stack.
 
@@ -64,7 +66,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
             findings={"configuration": _errors(wrong)},
         )
     stack, findings = load(files[name].path, files[name].shown, root)
-    wrong += findings
+    wrong += (*findings, *load_gpus(root).findings)
     if stack is None:
         return Context(
             stack=None,

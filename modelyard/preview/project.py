@@ -18,6 +18,7 @@ from modelyard.cluster.recorded import (
     stack_of_recorded,
 )
 from modelyard.files import ReadError, list_folder, read_file
+from modelyard.names import HARDWARE_FILE
 from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
 from modelyard.policy.pages import explained
 from modelyard.preview.folders import folder_of, stack_at, wanted_of
@@ -35,7 +36,8 @@ Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[Sta
 """Runs one function for many stacks, in order, perhaps in more processes."""
 
 _ALL_THEIRS = (f"{PATCHES_FOLDER}/", f"{POLICIES_FOLDER}/")
-_SHARED = (*PROJECT_FILES, *_ALL_THEIRS)
+_FILES = (*PROJECT_FILES, HARDWARE_FILE)
+_SHARED = (*_FILES, *_ALL_THEIRS)
 """Prefixes of the paths that every stack's plan or findings may depend on."""
 
 
@@ -117,8 +119,8 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
     touched = {stack_at(path, folder) for path in span.paths} | recorded | others
     # The path of a file that a link leads to does not show which stacks use it.
     everything = any(leads(path, span.through) for path in span.paths)
-    shared = everything or any(path.startswith((*PROJECT_FILES, f"{PATCHES_FOLDER}/")) for path in span.paths)
-    paths = span.paths | set(_ALL_THEIRS) if everything else span.paths
+    shared = everything or any(path.startswith((*_FILES, f"{PATCHES_FOLDER}/")) for path in span.paths)
+    paths = span.paths | {*_ALL_THEIRS, HARDWARE_FILE} if everything else span.paths
 
     def wanted(base_root: Path) -> Wanted:
         of_stacks, own = wanted_of(base_root, f"of commit {span.base.commit[:12]}"), folder_of(base_root)
@@ -149,7 +151,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         # If nothing shared differs, only a stack's own files can make a difference.
         shared = (
             everything
-            or any(path.startswith(PROJECT_FILES) for path in span.paths)
+            or any(path.startswith(_FILES) for path in span.paths)
             or (shared and not same_patches(base_root, head_root))
         )
         rules = everything or not same_policies(base, head, span.paths)

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from modelyard.catalog.library import PATCHES_FOLDER, TEMPLATE, Library
 from modelyard.catalog.lock import LOCK_FILE, read_lock
 from modelyard.findings import Finding, Severity
+from modelyard.hardware import GpuModel
+from modelyard.hardware.own import load_gpus
+from modelyard.names import HARDWARE_FILE
 from modelyard.plan.project import library_of
 from modelyard.policy.changes import meaning
 from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
@@ -50,10 +53,49 @@ def shared_news(base: Commit, head: Commit, paths: Iterable[str]) -> News:
         paths: files that differ, from the project's root.
     """
     found = shared_findings(head)
+    gpus = tuple(_changed_gpus(base.root, head.root))
     folders = {path.partition("/")[0] for path in paths}
     if not folders & {PATCHES_FOLDER, POLICIES_FOLDER}:
-        return News(still=found)
-    return news_of(shared_findings(base), (*found, *_rewritten(base.root, head.root)))
+        return News(new=gpus, still=found)
+    return news_of(shared_findings(base), (*found, *_rewritten(base.root, head.root), *gpus))
+
+
+def _changed_gpus(base_root: Path, head_root: Path) -> Iterator[Finding]:
+    """The GPUs that only one of the commits defines, or that they define differently: plans rest on the numbers."""
+    before, after = load_gpus(base_root), load_gpus(head_root)
+    if any(finding.blocks for finding in (*before.findings, *after.findings)):
+        return  # Every stack says that the file cannot be used.
+    old, new = ({gpu.id: gpu for gpu in one.gpus} for one in (before, after))
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) == new.get(name):
+            continue
+        gpu = new.get(name) or old[name]
+        if name not in new:
+            summary, remedy = f"GPU {gpu.name} is no longer defined", "make sure that no stack names it"
+        elif name not in old:
+            summary = f"new GPU {gpu.name}: {_numbers(gpu)}"
+            remedy = "compare the numbers with their source"
+        else:
+            summary = f"GPU {gpu.name} is defined differently: {_numbers(gpu)}, before {_numbers(old[name])}"
+            remedy = "compare the numbers with their source"
+        yield Finding(
+            "GPU012",
+            Severity.WARNING,
+            summary,
+            file=HARDWARE_FILE,
+            line=after.lines.get(name, 0),
+            detail=f"source: {gpu.source}" if name in new else "",
+            remedy=remedy,
+        )
+
+
+def _numbers(gpu: GpuModel) -> str:
+    """Everything that plans read of a GPU."""
+    first, last, compute = (".".join(map(str, one)) for one in (gpu.cuda_first, gpu.cuda_last, gpu.compute))
+    cuda = f"CUDA {first} or newer" if gpu.ongoing else f"CUDA {first} to {last}"
+    link = "NVLink" if gpu.nvlink else "no NVLink"
+    labels = ", ".join(gpu.labels)
+    return f"{gpu.tflops:g} FP16 TFLOPS, {gpu.memory_gb} GB, compute capability {compute}, {cuda}, {link}, on {labels}"
 
 
 def same_patches(base_root: Path, head_root: Path) -> bool:

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.findings import Finding, ordered
+from modelyard.hardware.gpu_models import own_gpus
+from modelyard.hardware.own import in_project, of_project
 from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.cost.prices import Prices
 from modelyard.plan.cost.project import priced, prices_of
 from modelyard.plan.cost.values import StackCost
-from modelyard.plan.project import Planned, library_of, plan_after, plan_recorded, shown, with_project
+from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
@@ -17,10 +19,10 @@ from modelyard.policy.settings import can_run, stack_layer
 from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up
 from modelyard.preview.news import Rules
 from modelyard.preview.shared import Commit, shared_findings
-from modelyard.preview.submitted import submissions, submitted
+from modelyard.preview.submitted import Submitted, submissions, submitted
 from modelyard.preview.topology import topology
 from modelyard.preview.values import StackDiff, SubmissionDiff
-from modelyard.stack import Stack, load
+from modelyard.stack import Stack
 
 _DRAFT = "PAT018"
 
@@ -42,6 +44,11 @@ class Job(NamedTuple):
 
 def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
     """The difference of one stack; None if there is none."""
+    with in_project(head.root):
+        return _compared(base, head, today, job)
+
+
+def _compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
     if job.untouched:
         return _judged_twice(base, head, today, job) if job.rules else None
     if job.base is not None and job.head is not None and not job.recorded:
@@ -95,11 +102,17 @@ def _submissions(
     """What differs for the next apply or submission; nothing if one of the files is gone or cannot be read."""
     if after is None or after.stack is None or (before is not None and before.stack is None):
         return ()
-    new = submitted(after.stack, library_of(head_root))
+    new = _submitted(head_root, after.stack)
     if before is None or before.stack is None:
         # That a new stack has apply settings is no news.
         return submissions({}, {key: values for key, values in new.items() if key[0] != "apply"})
-    return submissions(submitted(before.stack, library_of(base_root)), new)
+    return submissions(_submitted(base_root, before.stack), new)
+
+
+@of_project
+def _submitted(root: Path, stack: Stack) -> Submitted:
+    """What a stack can submit with the patches and GPUs of its project."""
+    return submitted(stack, library_of(root))
 
 
 def _cost(
@@ -241,17 +254,17 @@ class _Inputs(NamedTuple):
     drafts: tuple[Finding, ...]
 
 
+@of_project
 def _inputs(root: Path, file: Path) -> _Inputs | None:
-    stack, _ = load(file, shown(root, file), root)
+    stack, _ = load_stack(root, file)
     if stack is None:
         return None
-    stack = with_project(root, stack)
     parts = [part.chosen(library_of(root)) for part in cluster_parts(stack)]
     problems = [finding for _, found in parts for finding in found]
     drafts = tuple(finding for finding in problems if finding.code == _DRAFT)
     others = [(finding.code, finding.summary) for finding in problems if finding.code != _DRAFT]
     patches = [(one.patch.id, one.patch.sha256) for chosen, _ in parts for one in chosen]
-    own = (stack.file, stack.sha256, stack.config.environments, submitted(stack, library_of(root)))
+    own = (stack.file, stack.sha256, stack.config.environments, submitted(stack, library_of(root)), own_gpus())
     return _Inputs((*own, patches, others, prices_of(root, stack)), drafts)
 
 
@@ -274,13 +287,14 @@ def _findings(commit: Commit, planned: Planned, today: date, prices: Path) -> tu
         commit: the commit whose policies judge.
         planned: the plan.
         today: the date for waivers.
-        prices: the project whose prices count, and whose patches the plan uses.
+        prices: the project whose prices count, and whose patches and GPUs the plan uses.
     """
     if planned.plan is None or planned.stack is None:
         return planned.findings
     stack, found = planned.stack, planned.plan.findings
     if commit.judged:
-        found = check_plan(commit.root, stack, planned.plan, today, commit.rules)
+        with in_project(prices):
+            found = check_plan(commit.root, stack, planned.plan, today, commit.rules)
     problems = prices_of(prices, stack)[1]
     shared = (*shared_findings(commit), *library_of(prices).findings)
     if shared:

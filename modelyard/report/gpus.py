@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.hardware.table import Row
+from modelyard.names import HARDWARE_FILE
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, hanging, table, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 
 _MARKED = "? unverified or from a weak source. modelyard gpus GPU shows reasons and sources."
 
@@ -34,7 +35,7 @@ def _cells(row: Row) -> dict[str, str]:
         "MEMORY": f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
         "NVLINK": row.nvlink + ("?" if row.nvlink_mark else ""),
         "SM": row.compute + ("?" if row.compute_mark else ""),
-        "WHY": row.brief,
+        "WHY": row.brief + (f" ({HARDWARE_FILE})" if row.source else ""),
     }
 
 
@@ -53,10 +54,11 @@ def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
             ("FP16 tensor", f"{_number(row)} dense TFLOPS{_mark(row.tflops_mark)}"),
             ("memory", f"{row.memory_gb} GB{_mark(row.memory_mark)}"),
             ("NVLink", row.nvlink + _mark(row.nvlink_mark)),
-            ("compute", row.compute + _mark(row.compute_mark) + f", {row.arch}"),
+            ("compute", row.compute + _mark(row.compute_mark) + (f", {row.arch}" if row.arch else "")),
             ("price", price_range(prices.get(row.id))),
             ("node labels", ", ".join(row.products) or "none known"),
             ("note", row.note),
+            ("source", f"{HARDWARE_FILE} of this project: {safe(row.source)}" if row.source else ""),
         )
         for name, value in facts:
             if value:

@@ -56,6 +56,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
     "text": ("plain text", "remove control characters and marks of writing direction"),
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
+    "gpu-name": ("a name for a GPU", "use letters, digits, spaces and . _ + / ( ) -, and begin with a letter or digit"),
     "url": ("an address", "write http:// or https://, host and port"),
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
@@ -89,6 +90,11 @@ _AMOUNTS: dict[str, str] = {
     "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
 }
 """How to write quantities that are not bytes, by key."""
+_NUMBERS: dict[str, str] = {
+    "price": "write USD as a number such as 14.69, or drop the entry, which makes the price unknown",
+    "tflops": "write dense FP16 TFLOPS as a number such as 119.5, without sparsity",
+}
+"""By format of the schema: how to write a number that need not be whole."""
 _LOGINS: Mapping[Any, str] = {
     f"{PREFIX}autoscaling": "and give KEDA a TriggerAuthentication by the parameter authentication of its patches",
     f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER, _PASSWORD and _URL",
@@ -244,8 +250,8 @@ def _of_format(
         return _count(path, value, schema, texts)
     if form == "duration-text":
         return _duration(path, value, texts)
-    if form == "price":
-        return _price(path, value, schema, texts)
+    if form in _NUMBERS:
+        return _number(path, value, schema, texts)
     if error.validator in _SIZES:
         return _many(path, value, schema)
     full, said = name(path), given(value, path, texts)
@@ -348,9 +354,9 @@ def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Pat
     return Mistake(path, codes.KIND, f"{full} is {said}; it must be written as a whole number", remedy)
 
 
-def _price(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
+def _number(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:
     full, said = name(path), given(value, path, texts)
-    remedy = "write USD as a number such as 14.69, or drop the entry, which makes the price unknown"
+    remedy = _NUMBERS[schema["format"]]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return Mistake(path, codes.KIND, f"{full} is {said}; it must be a number", remedy)
     if value < 0:

@@ -18,7 +18,7 @@ def test_the_schemas_are_schemas_and_every_part_says_what_it_is(valid: Any) -> N
         Draft202012Validator.check_schema(schema)
         assert schema["title"]
         assert schema["description"]
-        if name not in ("stack", "prices", "policy", "assertion"):
+        if name not in ("stack", "prices", "hardware", "policy", "assertion"):
             for part in schema.get("$defs", {}).values():
                 assert part["title"]
                 assert part["additionalProperties"] is False

@@ -10,7 +10,7 @@ from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on, whole
 from modelyard.hardware.regions import offered, region_names
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
+from modelyard.names import GPU_RESOURCE, HARDWARE_FILE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.pool import Cloud, NodePool
@@ -71,7 +71,14 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             "QUE020", Severity.ERROR, (*where, "region"), summary, instead(pool.region, set(regions), "regions")
         )
         return
-    there = machines(pool.cloud, gpu, pool.region)
+    there = {one.type for one in machines(pool.cloud, gpu, pool.region)}
+    if gpu.source:
+        # The tables have no machine with a GPU that the project defines.
+        there = set(pool.types) - by_type().keys()
+        if not there:
+            summary = f"the machine types with the {gpu.short} are unknown: {HARDWARE_FILE} defines it"
+            yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, "name them in types of the pool")
+            return
     place = f" in {pool.region}" if pool.region is not None else ""
     if not there:
         summary = f"{pool.cloud} offers no machine with a whole {gpu.short}{place}"
@@ -79,7 +86,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, remedy, detail=detail)
         return
     yield from _zones(stack, pool, where, regions)
-    yield from _types(stack, pool, where, gpu, {one.type for one in there}, place)
+    yield from _types(stack, pool, where, gpu, there, place)
     if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, gpu) is None:
         yield stack.finding(
             "QUE021",
@@ -139,7 +146,9 @@ def _types(stack: Stack, pool: NodePool, where: Path, gpu: GpuModel, there: set[
 
 def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     """Whether a node fits below the limit, and a worker on a node."""
-    sizes = {name: by_type()[name].gpus or 0 for name in types_of(pool)}
+    sizes = {name: by_type()[name].gpus or 0 for name in types_of(pool) if name in by_type()}
+    if not sizes:
+        return  # Nothing is known of machines with a GPU that the project defines.
     least = min(sizes.values())
     if pool.gpus < least:
         yield stack.finding(

@@ -14,7 +14,7 @@ from typing import Any
 from modelyard.files import ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order, ordered
 from modelyard.hardware import near_gpus, resolve
-from modelyard.hardware.gpu_models import by_id
+from modelyard.hardware.gpu_models import GpuModel, by_id, own_gpus, using
 from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
 from modelyard.stack import codes
@@ -59,18 +59,24 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
             remedy="correct the path, or write the file: docs/guides/cost.md shows one",
         )
         return None, (stack.place(finding, "prices"),)
-    prices, findings = load_text(content, shown)
+    prices, findings = load_text(content, shown, own_gpus())
     return prices, tuple(finding._replace(stack=stack.name) for finding in findings)
 
 
 @lru_cache(maxsize=4)
-def load_text(content: bytes, shown: str) -> Loaded:
+def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loaded:
     """The prices from a file's content, with all findings about it; no prices if a finding is an error.
 
     Args:
         content: the bytes of the file.
         shown: the file's path in findings.
+        own: the GPUs that its project defines.
     """
+    with using(own):
+        return _loaded(content, shown)
+
+
+def _loaded(content: bytes, shown: str) -> Loaded:
     document, problems = parse(content)
     findings = [of_problem(problem, shown) for problem in problems[: MOST_COUNTED + 1]]
     if document is not None and isinstance(document.value, dict):

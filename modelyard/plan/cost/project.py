@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from modelyard.findings import Finding, ordered
+from modelyard.hardware.own import of_project
 from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.cost.prices import LIST, Prices
 from modelyard.plan.cost.values import JobsOnly, stack_cost
@@ -13,6 +14,7 @@ from modelyard.stack import Stack
 from modelyard.workloads.facts.remote import remote_clusters
 
 
+@of_project
 def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
     """The same plan with its cost in all of its clusters; no plan, only the findings, where the stack's price file has
     errors.
@@ -44,6 +46,7 @@ def _jobs_only(stack: Stack, names: Collection[str]) -> Iterator[JobsOnly]:
             yield JobsOnly(remote.name, sum(limits) if len(limits) == len(quotas) else None)
 
 
+@of_project
 def prices_of(root: Path, stack: Stack) -> tuple[Prices | None, tuple[Finding, ...]]:
     """The prices of a stack, with all findings about its price file; no prices if a finding is an error.
 
