@@ -14,7 +14,7 @@ A project may define more GPUs (``hardware.own``). Every lookup finds them insid
 
 import csv
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.hardware.limits import LISTED
+from modelyard.names import HARDWARE_FILE
 
 Version = tuple[int, int]
 
@@ -153,20 +154,27 @@ def families() -> Mapping[str, GpuModel]:
     for name, row in LISTED.items():
         variants = [gpu for gpu in gpu_models().values() if gpu.family == name]
         if len(variants) > 1:
-            linked = {gpu.link for gpu in variants}
-            found[name.lower()] = variants[0]._replace(
-                id=name.lower(),
-                name=f"NVIDIA {name}",
-                tflops=float(row.tflops),
-                memory_gb=row.memory_gb,
-                nvlink=row.nvlink,
-                link=linked.pop() if len(linked) == 1 else "mixed",
-                note="",
-                unverified=frozenset().union(*(gpu.unverified for gpu in variants)),
-                weak=frozenset().union(*(gpu.weak for gpu in variants)),
-                members=tuple(gpu.id for gpu in variants),
+            found[name.lower()] = together(name, variants)._replace(
+                name=f"NVIDIA {name}", tflops=float(row.tflops), memory_gb=row.memory_gb, nvlink=row.nvlink
             )
     return found
+
+
+def together(name: str, variants: Sequence[GpuModel]) -> GpuModel:
+    """Returns several GPUs as a family with the memory of the smallest."""
+    links = {gpu.link for gpu in variants}
+    return variants[0]._replace(
+        id=name.casefold(),
+        name=name,
+        family=name,
+        memory_gb=min(gpu.memory_gb for gpu in variants),
+        nvlink=any(gpu.nvlink for gpu in variants),
+        link=links.pop() if len(links) == 1 else "mixed",
+        note="",
+        unverified=frozenset().union(*(gpu.unverified for gpu in variants)),
+        weak=frozenset().union(*(gpu.weak for gpu in variants)),
+        members=tuple(gpu.id for gpu in variants),
+    )
 
 
 @lru_cache(maxsize=1)
@@ -222,7 +230,8 @@ def near_gpus(name: str) -> str:
         case Unknown(name, _) if _OTHER_MAKERS.match(name):
             return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
         case Unknown(_, suggestions):
-            return (f"did you mean {' or '.join(suggestions)}? " if suggestions else "") + "`modelyard gpus` lists all"
+            close = f"did you mean {' or '.join(suggestions)}? " if suggestions else ""
+            return f"{close}`modelyard gpus` lists all; {HARDWARE_FILE} defines more"
         case _:
             return ""
 

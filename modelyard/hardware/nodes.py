@@ -10,14 +10,22 @@ from typing import Literal, NamedTuple, Protocol
 
 from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware import cuda as toolkits
-from modelyard.hardware.gpu_models import GpuModel, by_id, labels, products, resolve
-from modelyard.hardware.limits import DEFAULT_CUDA
+from modelyard.hardware.gpu_models import GpuModel, Unknown, by_id, find, labels, products, resolve
+from modelyard.hardware.limits import DEFAULT_CUDA, MEMORY_GB
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import falls_short, gpu_of, least_gi, spelled
-from modelyard.names import GPU_RESOURCE, MACHINE_LABEL, MIG_PREFIX, PRODUCT_LABEL, REPLICAS_LABEL
+from modelyard.names import (
+    GPU_RESOURCE,
+    HARDWARE_FILE,
+    MACHINE_LABEL,
+    MEMORY_LABEL,
+    MIG_PREFIX,
+    PRODUCT_LABEL,
+    REPLICAS_LABEL,
+)
 from modelyard.quantity import GB, parse, times
-from modelyard.stack.config import Stack
-from modelyard.stack.words import few
+from modelyard.stack.config import SeenGpu, Stack
+from modelyard.stack.words import few, plain
 
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
@@ -116,8 +124,56 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> 
     """
     known = tuple(nodes)
     return in_order(
-        [*_driver_findings(stack, known), *_memory_findings(stack, known, training), *_disk_findings(stack, known)]
+        [
+            *_unknown_findings(stack),
+            *_driver_findings(stack, known),
+            *_memory_findings(stack, known, training),
+            *_disk_findings(stack, known),
+        ]
     )
+
+
+def with_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> Stack:
+    """Returns the stack with what nodes say of its GPU, if its name is unknown and nodes have that name."""
+    gpu = stack.config.gpu
+    if not isinstance(find(gpu.model), Unknown):
+        return stack
+    wanted = gpu.model.strip().casefold()
+    memory = {
+        (label, node.labels.get(MEMORY_LABEL, ""))
+        for node in nodes
+        if (label := node.labels.get(PRODUCT_LABEL, "")).casefold() == wanted
+    }
+    if not memory:
+        return stack
+    sizes = [int(amount) * _MIB // GB if amount.isdecimal() else None for _, amount in memory]
+    least = None if None in sizes else min(size for size in sizes if size is not None)
+    seen = SeenGpu(tuple(sorted({label for label, _ in memory})), least)
+    return stack._replace(config=stack.config._replace(gpu=gpu._replace(seen=seen)))
+
+
+def _unknown_findings(stack: Stack) -> list[Finding]:
+    """Returns what cannot be held of a GPU whose name is unknown, if a waiver accepts that."""
+    gpu = stack.config.gpu
+    waived = any(one.code == "GPU002" for one in stack.config.waivers)
+    if not waived or not isinstance(find(gpu.model), Unknown) or (gpu.seen and gpu.seen.memory_gb is not None):
+        return []
+    lost = f"memory is checked for {MEMORY_GB} GB a pod, not for the GPU"
+    if gpu.seen is None:
+        lost = f"training pods have no node affinity, and their {lost}"
+        why = f"No node has the name in {PRODUCT_LABEL}"
+    else:
+        why = f"A node with {', '.join(gpu.seen.labels)} has no memory in {MEMORY_LABEL}"
+    return [
+        stack.finding(
+            "GPU012",
+            Severity.WARNING,
+            ("gpu", "model"),
+            f"too little is known of GPU {plain(gpu.model)!r}: {lost}",
+            detail=f"{why}, and no table has the GPU.",
+            remedy=f"define the GPU in {HARDWARE_FILE}, with its node labels and memory",
+        )
+    ]
 
 
 def _driver_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
@@ -215,7 +271,7 @@ def _kind(node_labels: Mapping[str, str], gpu: GpuModel | None, product: str, co
         return "mig" if slices else "none"
     if gpu is None:
         return "unknown"
-    memory = node_labels.get("nvidia.com/gpu.memory", "")
+    memory = node_labels.get(MEMORY_LABEL, "")
     if memory.isdigit() and int(memory) * _MIB < _WHOLE_MEMORY * _least_memory(gpu) * GB:
         return "fraction"
     return "whole"

@@ -11,6 +11,7 @@ from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import load_recorded
 from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
 from modelyard.findings import Finding, Severity, ordered
+from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
@@ -68,6 +69,7 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     state, problems = load_recorded(platform or root, stack.name)
     if state is None:
         return Planned(stack, None, (*findings, *problems))
+    stack = with_nodes(stack, state.nodes)
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
     gone = dropped_remotes(left, ())
@@ -204,6 +206,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         counter = Counter(transport(client))
         state, notes = read_live(root, stack, client, lambda: held().get("", {}))
         known = held() if state.held is not None else None
+    stack = with_nodes(stack, state.nodes)
     starts: tuple[RemoteStart, ...] = ()
     if far:
         from modelyard.plan.remote_live import live_remotes

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from modelyard.hardware import GpuModel, products, resolve
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
 from modelyard.workloads.facts.heads import Head, head_of
+from modelyard.workloads.facts.jobs import products_for
 from modelyard.workloads.sizing import Sized
 
 Requests = tuple[tuple[str, Fraction], ...]
@@ -54,11 +54,10 @@ def ask_of(config: Config, job: Job, one: Sized) -> Ask:
     """
     size, resource, part = one.size, one.resource, one.part
     name = part.resource if part is not None else GPU_RESOURCE
-    gpu = resolve(resource.gpu or config.gpu.model) if size.gpus and part is None else None
     return Ask(
         team=job.team or resource.team,
         requests=(("cpu", size.cpu), ("memory", size.memory), (name, Fraction(size.gpus))),
-        products=products(gpu) if isinstance(gpu, GpuModel) else (),
+        products=products_for(config, resource.gpu) if size.gpus and part is None else (),
         workers=1 if job.trials is not None else job.least_workers or size.workers,
         together=job.together,
         head=head_of(job),

@@ -79,7 +79,7 @@ def _changed_gpus(base_root: Path, head_root: Path) -> Iterator[Finding]:
             summary = f"GPU {gpu.name} is defined differently: {_numbers(gpu)}, before {_numbers(old[name])}"
             remedy = "compare the numbers with their source"
         yield Finding(
-            "GPU012",
+            "GPU101",
             Severity.WARNING,
             summary,
             file=HARDWARE_FILE,

@@ -45,6 +45,15 @@ class Platform(NamedTuple):
     """Field managers that do not write by themselves, regardless of their names."""
 
 
+class SeenGpu(NamedTuple):
+    """What a cluster's nodes say of a GPU whose name modelyard does not know."""
+
+    labels: tuple[str, ...]
+    """Values of the label ``nvidia.com/gpu.product`` that are the name, letter case aside."""
+    memory_gb: int | None
+    """Least memory on these nodes in GB of 10^9 bytes, rounded down; None if one has no label with it."""
+
+
 class Gpu(NamedTuple):
     """The GPU of the training backend."""
 
@@ -53,6 +62,8 @@ class Gpu(NamedTuple):
     """GPUs of one worker pod."""
     allocation: Allocation = "single"
     """Default mode of training tasks; each task may choose its own."""
+    seen: SeenGpu | None = None
+    """Set for a plan if the name is unknown and nodes have it."""
 
 
 class ModelService(NamedTuple):

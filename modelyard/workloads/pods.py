@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from modelyard import quantity
-from modelyard.hardware import GpuModel, products, resolve
+from modelyard.hardware import products
+from modelyard.hardware.rules.shared import gpu_of
 from modelyard.stack.config import Config
 from modelyard.workloads.training import BACKENDS, Backend
 
@@ -73,7 +74,8 @@ def _training(config: Config, backend: Backend) -> Iterator[Workload]:
             image=head.image,
             nodes="cpu",
         )
-    gpu, sizes, gpus = resolve(config.gpu.model), backend.sizes(config), backend.gpus(config)
+    gpu, sizes, gpus = gpu_of(config), backend.sizes(config), backend.gpus(config)
+    seen = config.gpu.seen.labels if config.gpu.seen is not None else ()
     active = backend.name == config.training
     scaled = config.autoscaling.mode != "none"
     yield Workload(
@@ -86,6 +88,6 @@ def _training(config: Config, backend: Backend) -> Iterator[Workload]:
         grace_period=sizes.grace_period,
         image=sizes.image,
         nodes="gpu",
-        products=products(gpu) if isinstance(gpu, GpuModel) else (),
+        products=products(gpu) if gpu is not None else seen,
         active=active,
     )

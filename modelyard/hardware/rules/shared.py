@@ -3,10 +3,11 @@
 from functools import lru_cache
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.gpu_models import GpuModel, Version, resolve, version
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, Version, find, together, version
 from modelyard.hardware.limits import TRAINING_CPU
 from modelyard.quantity import GB, GI, cpu, parse, times
 from modelyard.stack.config import Config, Stack
+from modelyard.stack.words import plain
 
 
 def release(config: Config) -> Version | None:
@@ -18,8 +19,17 @@ def release(config: Config) -> Version | None:
 
 
 def gpu_of(config: Config) -> GpuModel | None:
-    """Returns the stack's GPU, None if its name means none or several."""
-    return resolve(config.gpu.model)
+    """Returns the stack's GPU, None if its name is unknown. Several GPUs that share the name are one family.
+
+    A waiver may accept a name of several GPUs. What holds for all of them still counts then.
+    """
+    match find(config.gpu.model):
+        case GpuModel() as gpu:
+            return gpu
+        case Ambiguous(name, gpus):
+            return together(plain(name), gpus)
+        case Unknown():
+            return None
 
 
 def memory_finding(

@@ -5,7 +5,8 @@ from shlex import join
 from typing import TYPE_CHECKING, Any, Final
 
 from modelyard import quantity
-from modelyard.hardware import GpuModel, products, resolve
+from modelyard.hardware import products, resolve
+from modelyard.hardware.rules.shared import gpu_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.facts.environments import image_with, run_environment
@@ -160,7 +161,7 @@ def _pods(config: Config, one: "Sized") -> dict[str, Any]:
         "gpus": size.gpus,
         **gpu_facts(one.part),
         # The product label of nodes with slices can differ from that of nodes with whole GPUs.
-        "products": list(_products(config, resource.gpu)) if size.gpus and one.part is None else [],
+        "products": list(products_for(config, resource.gpu)) if size.gpus and one.part is None else [],
         "jobs": [job.name for job, _ in one.jobs if not job.command],
     }
 
@@ -188,9 +189,10 @@ def _scale(config: Config, one: "Sized") -> dict[str, Any] | None:
     }
 
 
-def _products(config: Config, named: str | None) -> tuple[str, ...]:
-    gpu = resolve(named or config.gpu.model)
-    return products(gpu) if isinstance(gpu, GpuModel) else ()
+def products_for(config: Config, named: str | None) -> tuple[str, ...]:
+    """Returns the product labels of nodes for pods with a named GPU; None: the stack's GPU."""
+    gpu = resolve(named) if named is not None else gpu_of(config)
+    return products(gpu) if gpu is not None else ()
 
 
 def _namespace(config: Config, team: str | None) -> str:

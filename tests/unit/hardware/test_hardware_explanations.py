@@ -11,6 +11,7 @@ import yaml
 from modelyard.hardware.nodes import check_nodes
 from modelyard.hardware.rules.pods import Applied
 from modelyard.quantity import GI, parse
+from modelyard.stack import Waiver
 from modelyard.workloads.rules import check, check_applied
 from modelyard.workloads.training import active
 
@@ -62,14 +63,16 @@ def test_an_example_prints_its_message(make_stack, code):
             section.update({key: str(section[key]) for key in ("cpu", "memory", "volume") if key in section})
     training = sections.pop("training", "ray")
     patches = sections.pop("patches", [])
+    waivers = tuple(Waiver(**one) for one in sections.pop("waivers", ()))
     if code == "CEL005":
         sections["celery"] = {"consumerTimeout": None}
     stack = make_stack(training, **sections)
+    stack = stack._replace(config=stack.config._replace(waivers=waivers))
     found = {finding.summary: finding.code for finding in check(stack)}
     for patch in patches:
         tasks = Applied(1, Fraction(8), Fraction(64 * GI), Fraction(0), patch["params"]["gpus"], 21900)
         found |= {finding.summary: finding.code for finding in check_applied(stack, "celery", tasks)}
-    for text in of_node:
+    for text in of_node or ["{}"]:
         facts = yaml.safe_load(text)
         disk = {name: parse(amount) for name, amount in facts.items() if name == "ephemeral-storage"}
         node = SimpleNamespace(name="gpu-1", labels=facts, allocatable=disk)
