@@ -24,6 +24,7 @@ _FORMATS = {
     "patch-version": "`v1`, `v2`, …",
     "path": "path",
     "url": "address",
+    "controller": "address",
     "promql": "PromQL",
     "price": "USD",
 }

@@ -1,6 +1,7 @@
 """The live starting states of a stack's remote clusters."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.undo.findings import unlisted
 from modelyard.stack.config import Stack, dotted
+from modelyard.stack.remote import controller_url
 from modelyard.workloads.facts.remote import RemoteCluster, queue_of, remote_clusters
 
 if TYPE_CHECKING:
@@ -82,9 +84,10 @@ def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> Clus
 def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
     """What is wrong where a context leads to another API server than ``controller``; empty where it does not."""
     server = str(client.config.cluster.server)
-    if server.rstrip("/") == remote.cluster.controller.rstrip("/"):
-        return ""
     context, controller = remote.context, remote.cluster.controller
+    with suppress(ValueError):
+        if controller_url(server) == controller:
+            return ""
     return f"context {context} leads to {server}, but controller of {remote.name} is {controller}"
 
 

@@ -12,6 +12,7 @@ from modelyard import quantity
 from modelyard.stack import codes, durations
 from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.remote import controller_url
 from modelyard.stack.schema import PREFIX
 
 MOST_CPU: Final = Fraction(4096)
@@ -50,7 +51,7 @@ _DURATIONS: Final = (
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
     """Returns the mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` use the same paths."""
     found = [*_units(config, texts), *_lengths(config, texts), *_tolerations(config)]
-    found += [*_readable(config, secrets), *_asked(config)]
+    found += [*_readable(config, secrets), *_asked(config), *_controllers(config)]
     if secrets:
         found += _misplaced(secrets)
     return found
@@ -68,6 +69,32 @@ def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
             remedy,
             at_key=True,
         )
+
+
+def _controllers(config: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Finds addresses of remote clusters with a host or port that cannot exist."""
+    for path, cluster in _clusters(config):
+        address = cluster.get("controller")
+        # The schema rejects what has an @, and the message about that does not print it: it may hold a password.
+        if not isinstance(address, str) or not address or "@" in address:
+            continue
+        try:
+            controller_url(address)
+        except ValueError as error:
+            at = (*path, "controller")
+            summary = f"{name(at)} is {given(address, at, {})}, which {error}"
+            remedy = "write an IP address or host name such as 10.8.0.5, with :PORT unless that is 6443, or a URL"
+            yield Mistake(at, codes.FORM, summary, remedy)
+
+
+def _clusters(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Yields the remote clusters of resources, by path."""
+    resources = config.get(PREFIX + "resources")
+    for index, resource in enumerate(resources if isinstance(resources, list) else ()):
+        remote = resource.get("remote") if isinstance(resource, dict) else None
+        cluster = remote.get("cluster") if isinstance(remote, dict) else None
+        if isinstance(cluster, dict):
+            yield (PREFIX + "resources", index, "remote", "cluster"), cluster
 
 
 def may_be_secret(path: Path) -> bool:

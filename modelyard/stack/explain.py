@@ -58,6 +58,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
     "gpu-name": ("a name for a GPU", "use letters, digits, spaces and . _ + / ( ) -, and begin with a letter or digit"),
     "url": ("an address", "write http:// or https://, host and port"),
+    "controller": ("the address of an API server", "write an IP address or host name such as 10.8.0.5, or a URL"),
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
     "account": ("the number of an account", "write its twelve digits in quotes"),
@@ -271,7 +272,7 @@ def _of_format(
         return Mistake(path, codes.WAIVER_REASON, f"{full} is blank", "write why this stack accepts the finding")
     elif value == "":
         return Mistake(path, codes.FORM, f"{full} is empty", "give a value")
-    elif form == "url" and "@" in str(value):
+    elif form in ("url", "controller") and "@" in str(value):
         # Not printed: it may hold a password.
         summary, remedy = f"{full} contains a user or a password", f"write the address without them, {_LOGINS[path[0]]}"
         return Mistake(path, codes.FORM, summary, remedy)

@@ -3,6 +3,7 @@
 Credentials are encrypted values, or the name of a Secret that holds them; this module does not know their content.
 """
 
+import re
 from typing import Final, Literal, NamedTuple, get_args
 
 from modelyard.stack.secret import Secret
@@ -37,6 +38,40 @@ class AwsAccount(NamedTuple):
     """Disk size in GiB."""
     key: str | None = None
     """ARN of the KMS key of the buckets."""
+
+
+API_PORT: Final = 6443
+"""Port of an API server that is given without a URL; the default of Kubernetes."""
+_PORTS: Final = {"http": 80, "https": 443}
+_ADDRESS: Final = re.compile(r"(?:(https?)://)?(\[[^\]]*\]|[^:/\[\]]+)(?::([0-9]{1,5}))?(/.*)?")
+
+
+def controller_url(address: str) -> str:
+    """Returns the URL of an API server, which a stack file gives as URL, host name or IP address.
+
+    Without ``https://`` the port is 6443 unless another is given. Addresses that mean the same get the same URL.
+
+    Raises:
+        ValueError: the address has no valid host or port; the message completes "which …".
+    """
+    from ipaddress import AddressValueError, IPv4Address, IPv6Address  # few stacks have a remote cluster
+
+    bare_ipv6 = address.count(":") > 1 and "/" not in address and "[" not in address
+    found = _ADDRESS.fullmatch(f"[{address}]" if bare_ipv6 else address)
+    if found is None:
+        raise ValueError("has no host and port that can be read")
+    scheme, host, port, path = found[1] or "https", found[2].lower(), found[3], found[4] or ""
+    try:
+        if host.startswith("["):
+            host = f"[{IPv6Address(host[1:-1])}]"
+        elif host.rpartition(".")[2].isdigit():
+            host = str(IPv4Address(host))
+    except AddressValueError:
+        raise ValueError("is not an IP address") from None
+    number = int(port) if port else _PORTS[scheme] if found[1] else API_PORT
+    if not 1 <= number <= 65535:
+        raise ValueError("has a port outside 1 to 65535")
+    return f"{scheme}://{host}{'' if number == _PORTS[scheme] else f':{number}'}{path.rstrip('/')}"
 
 
 class Provider(NamedTuple):
@@ -89,7 +124,7 @@ class Cluster(NamedTuple):
     """A remote static cluster."""
 
     controller: str
-    """URL of its API server."""
+    """URL of its API server, in the form of ``controller_url``."""
     context: str | None = None
     """Context in the user's kubeconfig; None: the credentials are used."""
     namespace: str = "modelyard-remote"

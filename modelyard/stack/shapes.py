@@ -47,6 +47,7 @@ from modelyard.stack.remote import (
     Provider,
     Remote,
     RemoteQuota,
+    controller_url,
 )
 from modelyard.stack.shape import (
     Convert,
@@ -253,7 +254,7 @@ REMOTE_QUOTA: Final = Shape(RemoteQuota, {"cpu": quantity, "memory": quantity, "
 CLUSTER: Final = Shape(
     Cluster,
     {
-        "controller": same,
+        "controller": lambda address, _: controller_url(address),
         "context": same,
         "namespace": same,
         "credentials": same,
