@@ -14,9 +14,10 @@ from modelyard.cli.common import exit_code, json_option, plan_one, project_root,
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
+from modelyard.cluster.recorded import ABSENT
 from modelyard.files import repository_of
 from modelyard.findings import Finding, loud, ordered
-from modelyard.plan.project import Planned
+from modelyard.plan.project import Planned, not_checked
 from modelyard.report.ci import FORMATS, document
 from modelyard.report.ci.checked import Checked
 from modelyard.report.style import PLAIN, Style
@@ -95,6 +96,9 @@ class One(NamedTuple):
 
 def _check(root: Path, what: What, file: Path) -> One:
     result = judged(root, plan_one(root, file, what.live, what.verbose), what.by)
+    if result.partial is not None and result.stack is not None:
+        known = (one for one in result.findings if one.code != ABSENT)
+        return One(True, (*known, not_checked(result.stack), *_prices(root, result)))
     if result.plan is None or result.stack is None:
         return One(False, result.findings)
     return One(True, (*result.plan.findings, *_prices(root, result), *_answers(result, what.server)))
@@ -137,7 +141,7 @@ def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
     from modelyard.report.finding import findings_text, tally
     from modelyard.stack.words import plural
 
-    shown = checked.findings if notes else loud(checked.findings)
+    shown = checked.findings if notes else _shown(checked.findings)
     words = tally(checked.findings)
     return [
         *findings_text(shown, style),
@@ -218,7 +222,7 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
     Raises:
         OSError: a file cannot be written; each file is complete or absent.
     """
-    visible = checked if notes else checked._replace(findings=loud(checked.findings))
+    visible = checked if notes else checked._replace(findings=_shown(checked.findings))
     for form, path in wanted.files:
         from modelyard.files import write_output
 
@@ -232,6 +236,11 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
 
         with Path(summary).open("a", encoding="utf-8") as stream:
             stream.writelines(f"{line}\n" for line in summary_markdown(visible))
+
+
+def _shown(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The findings to show without ``--notes``, among them that checks were left out."""
+    return ordered((*loud(findings), *(one for one in findings if one.code == ABSENT)))
 
 
 def _document(form: str, checked: Checked, visible: Checked, text: Text, style: Style) -> str:

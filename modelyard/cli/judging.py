@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, ordered
-from modelyard.plan.project import Planned
+from modelyard.plan.project import Planned, with_partial
 
 if TYPE_CHECKING:
     from modelyard.preview.earlier import Earlier
@@ -90,7 +90,8 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
 
 def judged(root: Path, planned: Planned, by: Judging) -> Planned:
     """The plan with the findings of its policies, if there are policies to ask."""
-    if planned.plan is None or planned.stack is None or not by.policies:
+    plan = planned.plan or planned.partial
+    if plan is None or planned.stack is None or not by.policies:
         return planned
     news = _weaker(root, planned.stack, by)
     config = planned.stack.config
@@ -100,9 +101,9 @@ def judged(root: Path, planned: Planned, by: Judging) -> Planned:
         return planned
     from modelyard.policy.check import check_plan
 
-    findings = check_plan(root, planned.stack, planned.plan, date.today(), by.base)
-    findings = ordered((*findings, *news)) if news else findings
-    return planned._replace(plan=planned.plan._replace(findings=findings))
+    findings = check_plan(root, planned.stack, plan, date.today(), by.base)
+    whole = plan._replace(findings=ordered((*findings, *news)) if news else findings)
+    return planned._replace(plan=whole) if planned.plan is not None else with_partial(planned, whole)
 
 
 def _weaker(root: Path, stack: "Stack", by: Judging) -> tuple[Finding, ...]:

@@ -20,6 +20,7 @@ from modelyard.cli.common import (
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
+from modelyard.findings import loud
 from modelyard.plan.values import Plan
 
 if TYPE_CHECKING:
@@ -197,9 +198,10 @@ def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
     result = _planned(root, args, by, file)
     plan = result.plan
     if plan is None:
+        shown = result.findings if args.notes else loud(result.findings)
         return Shown(
             text="",
-            errors="\n".join(findings_text(result.findings, style_for(args, sys.stderr))) + "\n",
+            errors="\n".join(findings_text(shown, style_for(args, sys.stderr))) + "\n",
             planned=False,
             changed=False,
             blocked=True,

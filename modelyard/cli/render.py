@@ -13,7 +13,8 @@ from modelyard.cli.common import json_option, plan_one, project_root, say, stack
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
-from modelyard.findings import Finding
+from modelyard.findings import Finding, loud
+from modelyard.plan.missing import MISSING
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
     name, file = stack
     result = judged(root, plan_one(root, file, args.live, args.verbose), by)
     if result.plan is None or result.stack is None:
-        return Rendered(stack=name, files={}, findings=result.findings, failed=Exit.USAGE)
+        return Rendered(stack=name, files={}, findings=loud(result.findings), failed=Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)
     if errors:
         return Rendered(stack=name, files={}, findings=errors, failed=Exit.FINDINGS)
@@ -162,7 +163,8 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
 
     remotes = rendered_remotes(result.plan)
     if args.format == "kustomize":
-        return Rendered(name, kustomize_files(result.plan), remotes=remotes)
+        left_out = tuple(one for one in result.plan.findings if one.code == MISSING)
+        return Rendered(name, kustomize_files(result.plan), left_out, remotes=remotes)
     from modelyard.catalog import render
     from modelyard.plan.autoscaling import as_printed, emptied_replicas
     from modelyard.plan.project import chosen_patches

@@ -8,9 +8,9 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from modelyard.files import ReadError, parse_json, read_file, refuse_links
+from modelyard.files import ReadError, list_folder, parse_json, read_file, refuse_links
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube.merge.fieldset import is_set
@@ -21,6 +21,10 @@ FORMAT_VERSION = 1
 RECORDED = "stacks/recorded"
 """The folder of all recorded platforms, independent of the folder of the stack files."""
 CLUSTER_FILE = "cluster.json"
+ABSENT = "CFG101"
+"""Code of the finding about a cluster of which nothing is recorded."""
+NOT_RECORDED: Final = ClusterState(source="recorded", identity="", version="", objects={}, nodes=(), pods=())
+"""The state of a cluster of which nothing is recorded."""
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
 
 
@@ -99,7 +103,15 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     remedy = again(stack)
     findings: list[Finding] = []
     parsed: dict[str, Any] = {}
-    for path in recorded_files(folder):
+    try:
+        files = [path for path in list_folder(folder, root) if path.suffix == ".json"]
+    except ReadError as error:
+        return None, (
+            _error("CFG102", stack, shown, f"cannot be listed: {error.reason}", f"{error.remedy}, or {remedy}"),
+        )
+    if not files:
+        return None, (_error(ABSENT, stack, shown, "no platform is recorded for this stack", remedy),)
+    for path in files:
         try:
             parsed[path.name] = read_object(path, root)
         except ValueError as error:
@@ -114,7 +126,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     if findings:
         return None, tuple(findings)
     if CLUSTER_FILE not in parsed:
-        return None, (_error("CFG101", stack, shown, "no platform is recorded for this stack", remedy),)
+        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", "is missing", remedy),)
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
         words = f"formatVersion is {plain(repr(cluster.get('formatVersion')))}, this modelyard reads {FORMAT_VERSION}"

@@ -258,7 +258,8 @@ def object_findings(
     config = stack.config
     targets, everything = found.asked, [*found.asked, *found.let_go]
     yield from check_sizes(stack, targets, by_deployment, chosen, reported)
-    yield from check_placement(everything, by_deployment, room, _growth(config), most_gpus(config))
+    if state.identity:  # The nodes of a cluster that is not recorded are unknown.
+        yield from check_placement(everything, by_deployment, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)
     yield from check_deleted(stack, found.let_go)

@@ -10,6 +10,9 @@ from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.stack.words import did_you_mean, nearest, plain
 from modelyard.workloads import Workload
 
+MISSING = "PAT013"
+"""Code of the finding about an object that patches need and the cluster does not have."""
+
 
 def missing_target(
     key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
@@ -21,7 +24,7 @@ def missing_target(
     have = f"Did you mean {close}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
-        "PAT013",
+        MISSING,
         Severity.ERROR,
         f"{key.kind} {key.namespace}/{key.name} is not in the cluster",
         target=key.name,
@@ -31,6 +34,23 @@ def missing_target(
         remedy=f"{have} Name it under modelyard:targets, or install the platform first"
         if workload
         else f"{have} Correct the target of the patch, or install the platform first",
+    )
+
+
+def not_planned(missing: Finding) -> Finding:
+    """The finding about a target in place of the one that it is missing, where no platform is recorded."""
+    return Finding(
+        MISSING,
+        Severity.WARNING,
+        f"the changes of {missing.target} are not planned, because no platform is recorded that has it",
+        stack=missing.stack,
+        target=missing.target,
+        field=missing.field,
+        detail="patches change it, and the stack does not create it",
+        remedy=f"run: modelyard record {missing.stack}",
+        file=missing.file,
+        line=missing.line,
+        column=missing.column,
     )
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.catalog import Library, Selected, load_library
 from modelyard.cluster import load_recorded
-from modelyard.cluster.recorded import CLUSTER_FILE, recorded_folder, recorded_name, recorded_remote_names
+from modelyard.cluster.recorded import (
+    ABSENT,
+    CLUSTER_FILE,
+    NOT_RECORDED,
+    recorded_folder,
+    recorded_name,
+    recorded_remote_names,
+)
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
@@ -17,6 +24,7 @@ from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
 from modelyard.plan.cluster_parts import cluster_parts
+from modelyard.plan.missing import MISSING, not_planned
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
@@ -44,6 +52,10 @@ class Planned(NamedTuple):
     """The requests that were sent to the API server; None where none was asked."""
     remotes: Mapping[str, ClusterState] = {}
     """The starting states of its remote clusters by name."""
+    partial: Plan | None = None
+    """Where no platform is recorded and the stack patches an existing one: the plan without it. Only its findings
+    count.
+    """
 
     @property
     def clusters(self) -> tuple[tuple[Plan, ClusterState], ...]:
@@ -67,8 +79,10 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     if stack is None:
         return Planned(None, None, findings)
     state, problems = load_recorded(platform or root, stack.name)
-    if state is None:
+    absent = tuple(one for one in problems if one.code == ABSENT)
+    if state is None and not absent:
         return Planned(stack, None, (*findings, *problems))
+    state = state or NOT_RECORDED
     stack = with_nodes(stack, state.nodes)
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
@@ -81,7 +95,39 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
             raise
         return Planned(stack, None, (*findings, *damage))
     whole = _with((*findings, *wrong), plan._replace(dropped_remotes=tuple(gone)), stack, today)
+    if absent and plan.mode == "existing":
+        return with_partial(Planned(stack, None, absent), whole)
+    if absent:
+        found = (not_planned(one) if _of_platform(one) else one for one in whole.findings)
+        whole = whole._replace(findings=ordered((*found, not_checked(stack))))
     return Planned(stack=stack, plan=whole, findings=(), state=state, remotes=_states(starts))
+
+
+def with_partial(planned: Planned, partial: Plan) -> Planned:
+    """A stack without a recorded platform, with the findings of its plan without one."""
+    reason = (one for one in planned.findings if one.code == ABSENT)
+    known = (one for one in partial.findings if not _of_platform(one))
+    return planned._replace(findings=ordered((*reason, *known)), partial=partial)
+
+
+def _of_platform(finding: Finding) -> bool:
+    """Whether a finding says that the platform lacks an object, which is unknown where no platform is recorded."""
+    # Targets of remote clusters have a slash in their names; those clusters start empty.
+    return finding.code == MISSING and "/" not in finding.target
+
+
+def not_checked(stack: Stack) -> Finding:
+    """The note that no platform is recorded, with the checks that were left out."""
+    existing = stack.config.platform.mode == "existing"
+    objects = "patched objects and policies about them, owners of fields, " if existing else ""
+    return stack.finding(
+        "CFG101",
+        Severity.ADVICE,
+        (),
+        "no platform is recorded, so checks that need the cluster were left out",
+        f"run: modelyard record {stack.name}",
+        detail=f"left out: {objects}room on nodes, their GPUs and drivers",
+    )
 
 
 def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
@@ -120,9 +166,7 @@ def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...],
     findings: list[Finding] = []
     for remote in remote_clusters(stack.config):
         name = recorded_name(stack.name, remote.name)
-        state: ClusterState | None = ClusterState(
-            source="recorded", identity="", version="", objects={}, nodes=(), pods=()
-        )
+        state: ClusterState | None = NOT_RECORDED
         if (recorded_folder(root, name) / CLUSTER_FILE).is_file():
             state, problems = load_recorded(root, name)
             findings += problems

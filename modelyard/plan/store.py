@@ -299,7 +299,8 @@ def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
     """What differs between the approval and now, in words; empty where the approval is still valid."""
     differences = []
     if approved.cluster != now.cluster:
-        differences.append(f"the plan was approved for cluster {approved.cluster}, this is {now.cluster}")
+        for_which = f"cluster {approved.cluster}" if approved.cluster else "an empty cluster"
+        differences.append(f"the plan was approved for {for_which}, this is {now.cluster}")
     for name in sorted(approved.inputs.keys() | now.inputs.keys()):
         if approved.inputs.get(name) != now.inputs.get(name):
             verb = "is new" if name not in approved.inputs else "is gone" if name not in now.inputs else "changed"

@@ -11,7 +11,7 @@ from modelyard.plan.cluster_parts import cluster_parts
 from modelyard.plan.cost.prices import Prices
 from modelyard.plan.cost.project import priced, prices_of
 from modelyard.plan.cost.values import StackCost
-from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown
+from modelyard.plan.project import Planned, library_of, load_stack, plan_after, plan_recorded, shown, with_partial
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
@@ -289,12 +289,15 @@ def _findings(commit: Commit, planned: Planned, today: date, prices: Path) -> tu
         today: the date for waivers.
         prices: the project whose prices count, and whose patches and GPUs the plan uses.
     """
-    if planned.plan is None or planned.stack is None:
+    plan = planned.plan or planned.partial
+    if plan is None or planned.stack is None:
         return planned.findings
-    stack, found = planned.stack, planned.plan.findings
+    stack, found = planned.stack, plan.findings
     if commit.judged:
         with in_project(prices):
-            found = check_plan(commit.root, stack, planned.plan, today, commit.rules)
+            found = check_plan(commit.root, stack, plan, today, commit.rules)
+        if planned.plan is None:
+            found = with_partial(planned, plan._replace(findings=found)).findings
     problems = prices_of(prices, stack)[1]
     shared = (*shared_findings(commit), *library_of(prices).findings)
     if shared:
