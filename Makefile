@@ -62,14 +62,14 @@ build/mutants/tools: requirements/mutants.txt $(READY)
 mutants: build/mutants/tools ## run 400 small faults of the code against the unit tests (about an hour; goes on where it stopped)
 	@PYTHONPATH="$(CURDIR)/$<" $(BIN)/python benchmarks/mutants.py $(AGAIN)
 
-lab: bytecode ## build the lab's tools that are missing (20 minutes once, then a moment)
+lab: bytecode ## build the lab's missing tools (20 minutes the first time, then seconds)
 	@ln -sf ../../lab/modelyard-lab $(BIN)/modelyard-lab
 	@$(BIN)/modelyard-lab build
 
 # Pulumi writes its salt into the stack file, and the recorded platform is of another cluster: so it works on a copy.
 DEMO := .lab/project
 
-up: lab ## start a lab, install the vendor's platform, pulumi up dev, show what the API server has
+up: lab ## start a lab, install the vendor's platform, run pulumi up for dev, show the result
 	@$(BIN)/modelyard-lab up --lab dev
 	@$(BIN)/modelyard-lab install dev --lab dev
 	@rm -rf $(DEMO) && mkdir -p $(DEMO) && cp -R Pulumi.yaml stacks patches $(DEMO) && ln -s "$(CURDIR)/.venv" $(DEMO)/.venv

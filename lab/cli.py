@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         "where there is none, one is fetched as a Python wheel into the same folder. Go's own caches take 20 GB.\n"
         "MODELYARD_LAB_TOOLS names a folder of tools to use instead.\n",
     )
-    up = named(verb("up", _up, "start a lab, or start again what is left of it"))
+    up = named(verb("up", _up, "start a lab, or restart a stopped one"))
     up.add_argument(
         "--operators",
         type=_operators,
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     down = named(verb("down", _down, "stop a lab; its data stays"))
     down.add_argument("--all", action="store_true", help="stop every lab of this checkout")
     down.add_argument("--delete", action="store_true", help="remove the data as well")
-    status = named(verb("status", _status, "say which labs run, and where"), None)
+    status = named(verb("status", _status, "show which labs run, and where"), None)
     status.add_argument("--json", action="store_true", help="as JSON")
     named(verb("env", _env, "print shell exports that point kubectl and Pulumi at a lab"))
     kubectl = named(verb("kubectl", _kubectl, "run kubectl against a lab: modelyard-lab kubectl -- get pods"))
@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     logs = named(verb("logs", _logs, "show the end of a component's log"))
     logs.add_argument("component", nargs="?", choices=_LOGGED, help="one component (default: all of them)")
     logs.add_argument("--lines", type=int, default=20, metavar="N", help="how many lines of each (default: 20)")
-    logs.add_argument("--follow", action="store_true", help="go on as the log grows")
+    logs.add_argument("--follow", action="store_true", help="keep printing new lines")
     added = named(
         verb(
             "install",
