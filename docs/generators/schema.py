@@ -16,6 +16,8 @@ _FORMATS = {
     "python": "`major.minor` in quotes",
     "finding-code": "finding code",
     "gpu": "GPU",
+    "gpu-name": "name",
+    "tflops": "TFLOPS",
     "image": "image",
     "dns-label": "Kubernetes name",
     "dns-name": "Kubernetes name",

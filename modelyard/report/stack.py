@@ -63,11 +63,16 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
         "stack": stack.name,
         "file": stack.file,
         "training": stack.config.training,
-        "gpu": {**record(stack.config.gpu), "serves": list(active(stack.config).allocations(stack.config))},
+        "gpu": {**_stated_gpu(stack.config), "serves": list(active(stack.config).allocations(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],
         **asked_document(stack.config, resources(stack.config)),
         "patches": [{"id": one.patch.id, "params": hidden_params(one)} for one in chosen],
     }
+
+
+def _stated_gpu(config: Config) -> dict[str, Any]:
+    """The GPU as the stack file states it."""
+    return {key: value for key, value in record(config.gpu).items() if key != "seen"}
 
 
 def _gpu(stack: Stack) -> str:

@@ -50,7 +50,7 @@ OURS = {
     key.removeprefix("modelyard:"): value for key, value in CONFIG["properties"].items() if key.startswith("modelyard:")
 }
 SHAPES = {name: (shape, stated) for name, shape, stated in shapes(SHAPE, {"properties": OURS}, "config")}
-COMPUTED = {"files"}
+COMPUTED = {"files", "seen"}
 """Fields that stand in no file."""
 
 
