@@ -12,7 +12,7 @@ from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 from modelyard.stack.jobs import Job
 from modelyard.stack.words import plural
 from modelyard.workloads.sizing import Estimate, Sized, Term, apart
-from modelyard.workloads.sizing.sources import SOURCES
+from modelyard.workloads.sizing.sources import MOST_CPU, MOST_MEMORY, SOURCES
 from modelyard.workloads.sizing.values import amount, count
 
 _ADDED = 6
@@ -71,6 +71,7 @@ def _job(job: Job, estimate: Estimate) -> dict[str, Any]:
         ],
         "missing": list(estimate.missing),
         "notes": list(estimate.notes),
+        "assumptions": [record(one) for one in estimate.assumptions],
     }
 
 
@@ -120,6 +121,13 @@ def _of_jobs(one: Sized, key: str) -> str:
     )
     if len(alone) + len(shared) < 2:
         return "its jobs"
+    fewest = max((found.need.workers or 0 for _, found in one.jobs), default=0)
+    grown = one.need.workers is not None and one.need.workers > fewest
+    if grown and key == "workers":
+        most = f"{MOST_CPU} cores and {memory_text(Fraction(MOST_MEMORY))}"
+        return f"its jobs, spread so that a worker has at most {most}"
+    if grown and max(alone, default=0) < getattr(one.need, key) < sum(shared):
+        return f"its jobs, spread over {one.need.workers} workers"
     if key == "workers" or len(shared) < 2 or sum(shared) < max(alone, default=0):
         return "the largest of its jobs"
     if len(shared) > _ADDED:
@@ -147,10 +155,11 @@ def _estimated(estimate: Estimate, numbers: dict[str, int], style: Style) -> lis
         for term in estimate.terms
     )
     lines = table(rows, ("TERM", "VALUE", "FROM"), style, 4) if estimate.terms else []
-    if estimate.missing:
-        lines += wrapped(
-            f"{', '.join(estimate.missing)} would make the estimate better", 13, style.columns, "    unknown"
-        )
+    for one in estimate.assumptions:
+        lines += wrapped(f"{one.key}: {safe(one.value)}, {one.says}", 13, style.columns, "    assumed")
+    assumed = {one.key for one in estimate.assumptions}
+    if unknown := [key for key in estimate.missing if key not in assumed]:
+        lines += wrapped(f"{', '.join(unknown)} would make the estimate better", 13, style.columns, "    unknown")
     for note in estimate.notes:
         lines += wrapped(note, 13, style.columns, "    note")
     return lines

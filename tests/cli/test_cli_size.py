@@ -47,7 +47,7 @@ def gets(jobs: Any, run: Any, resources: str) -> dict[str, str]:
 
 SHARED = """
   modelyard:resources:
-    - {name: features, type: dataset}
+    - {name: features, type: dataset, workers: 2}
   modelyard:jobs:
     - {name: clicks, type: dataset, resource: features, rows: 50M, columns: 40}
     - {name: views, type: dataset, resource: features, rows: 1M, columns: 40}
@@ -67,11 +67,19 @@ RUNS = """
     [
         pytest.param(
             SHARED,
-            "2 the largest of its jobs",
+            "2 the stack file; its jobs need 2",
             "9 its jobs: 8 + 1",
             "42Gi its jobs: 39Gi + 3Gi",
             "0 no GPU is requested",
             id="on shared pods they add up",
+        ),
+        pytest.param(
+            SHARED.replace(", workers: 2", ""),
+            "3 its jobs, spread so that a worker has at most 8 cores and 64Gi",
+            "6 its jobs, spread over 3 workers",
+            "29Gi its jobs, spread over 3 workers",
+            "0 no GPU is requested",
+            id="more than a worker takes is on more workers",
         ),
         pytest.param(
             RUNS,
@@ -134,6 +142,45 @@ def test_what_is_unknown_is_null(jobs: Any, run: Any) -> None:
     assert (resource["card"], resource["needs"]["gpus"]) == (None, None)
     assert result.code == 1
     assert "RES208" in result.err
+
+
+ASSUMED = """
+  modelyard:resources:
+    - {name: features, type: dataset, cpu: 1}
+    - {name: chat, type: llm-serving}
+  modelyard:jobs:
+    - {name: clicks, type: dataset, resource: features, rows: 50M}
+    - {name: assistant, type: llm-serving, resource: chat, requestRate: 2}
+"""
+
+
+def test_an_assumption_is_shown_with_the_key_that_changes_it(jobs: Any, run: Any) -> None:
+    jobs.edit((JOBS, ASSUMED))
+    result = run("size", "dev", "features")
+    assert result.code == 0
+    assert "assumed columns: 50, a table of medium width" in result.words
+    assert "would make the estimate better" not in result.words
+    (resource,) = json.loads(run("size", "dev", "features", "--json").out)["resources"]
+    (job,) = resource["jobs"]
+    assert job["assumptions"] == [{"key": "columns", "value": "50", "says": "a table of medium width"}]
+    assert job["missing"] == ["columns"]
+    jobs.edit(("rows: 50M}", "rows: 50M, columns: 50}"))
+    (after,) = json.loads(run("size", "dev", "features", "--json").out)["resources"]
+    assert after["jobs"][0]["assumptions"] == []
+    assert after["gets"] == resource["gets"]
+
+
+def test_what_rests_on_an_assumption_is_no_error_and_no_warning_about_a_setting(jobs: Any, run: Any) -> None:
+    jobs.edit((JOBS, ASSUMED))
+    result = run("check", "dev", "--json")
+    found = {one["code"]: one["severity"] for one in json.loads(result.out)["findings"]}
+    assert (result.code, found["RES204"], found["RES205"]) == (0, "advice", "warning")
+    jobs.edit(
+        ("rows: 50M}", "rows: 50M, columns: 50}"), ("requestRate: 2}", "requestRate: 2, model: {parameters: 8G}}")
+    )
+    result = run("check", "dev", "--json")
+    found = {one["code"]: one["severity"] for one in json.loads(result.out)["findings"]}
+    assert (result.code, found["RES204"], found["RES205"]) == (1, "warning", "error")
 
 
 def test_a_name_that_there_is_not(jobs: Any, refused: Any) -> None:

@@ -9,6 +9,7 @@ from modelyard.hardware import GpuModel
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
 from modelyard.quantity import GB, GI, parse
 from modelyard.stack.jobs import Job, JobType
+from modelyard.workloads.sizing.assumptions import with_assumptions
 from modelyard.workloads.sizing.sources import (
     CACHE_BYTES,
     CELL,
@@ -37,13 +38,16 @@ _MOST_MEMORY: Final = amount(MOST_MEMORY)
 
 
 def estimate(job: Job, gpu: GpuModel | None) -> Estimate:
-    """Estimates what a job needs.
+    """Estimates what a job needs. Rows or a request rate are enough: for other sizes there are assumptions.
 
     Args:
         job: the job with its sizes.
         gpu: the GPU, for its memory; None if it is unknown.
     """
-    return _FORMULAS[job.type](job, gpu)
+    whole, assumptions = with_assumptions(job)
+    found = _FORMULAS[job.type](whole, gpu)
+    missing = (*(one.key for one in assumptions), *found.missing)
+    return found._replace(missing=missing, assumptions=assumptions) if assumptions else found
 
 
 class _Sum:
@@ -224,7 +228,7 @@ def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
     missing = _absent(
         rows=job.rows, columns=job.columns, requestTime=job.request_time, within=job.within, model__size=size
     )
-    if job.rows is None or job.request_time is None or job.within is None:
+    if job.rows is None or job.columns is None or job.request_time is None or job.within is None:
         return found.result(Need(gpus=0), *missing)
     rows, time = parse(job.rows), parse(job.request_time)
     work = f"{_each(rows, 'row')} × {count(time)} s ÷ {count(Fraction(job.within))} s"
@@ -232,10 +236,6 @@ def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
     formula = f"busy cores ÷ {count(UTILISATION)}"
     cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
     workers, cpu = _spread(found, cores)
-    if job.columns is None:
-        memory = _with_model(found, size, PROCESS, _PROCESS)
-        notes = ("the rows that are worked on come on top of it",) if memory is not None else ()
-        return found.result(Need(workers, cpu, memory, 0), *missing, notes=notes)
     held = cpu * job.batch * job.columns * CELL * IN_MEMORY
     cells = f"{_each(cpu, 'core')} × {_each(job.batch, 'row')} × {_each(job.columns, 'column')}"
     formula = f"{cells} × {CELL} × {IN_MEMORY} bytes + {_PROCESS}"

@@ -137,9 +137,11 @@ def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
     detail = f"jobs: {jobs}; modelyard size {stack.name} {one.resource.name} shows the calculation"
     words = f"the jobs of resource {one.resource.name} need {count(Fraction(needed, GB))} GB of GPU memory"
     if needed > have:
+        # A need that rests on assumptions is no proof.
+        known = not any(found.assumptions for _, found in one.jobs if found.need.gpu_memory)
         yield stack.finding(
             "PAR014",
-            Severity.ERROR,
+            Severity.ERROR if known else Severity.WARNING,
             (*where, "slice" if one.resource.slice else "partition"),
             f"{words}, but a slice of partition {partition.name} has {count(have / GB)}",
             "use a larger slice, or whole GPUs",

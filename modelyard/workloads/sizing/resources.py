@@ -12,6 +12,7 @@ from modelyard.quantity import GB, GI
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, JobType, Resource
 from modelyard.workloads.sizing.formulas import beside_gpus, estimate
+from modelyard.workloads.sizing.sources import MOST_CPU, MOST_MEMORY, PROCESS
 from modelyard.workloads.sizing.values import Estimate, Need
 
 DEFAULT_WORKERS: Final = 1
@@ -128,7 +129,10 @@ def _sized(config: Config, resource: Resource, jobs: Iterable[Job], *, own: bool
     gpu = _gpu(config, resource) if part is None else part.as_gpu
     estimates = tuple((job, estimate(job, gpu)) for job in jobs)
     alone, shared = apart(resource, estimates)
-    need = largest((*alone, together(shared)))
+    beside = together(shared)
+    if resource.workers is None and len(shared) > 1:
+        beside = spread(resource.type, shared, beside)
+    need = largest((*alone, beside))
     # A job gets a GPU only if it asks for one.
     gpus = resource.gpus if resource.gpus is not None else int(resource.partition is not None or resource.grow)
     pod = _pod(resource, estimates, need, gpus, gpu)
@@ -189,6 +193,35 @@ def together(needs: Iterable[Need]) -> Need:
 
     gpus = None if _uncounted(found) else added("gpus")
     return Need(largest(found).workers, added("cpu"), added("memory"), gpus, added("gpu_memory"))
+
+
+def spread(kind: JobType, needs: Sequence[Need], beside: Need) -> Need:
+    """Returns what jobs need side by side, on more workers where one worker would be larger than the convention.
+
+    Only what the workers of a type divide can be spread: each worker keeps a process for each job.
+
+    Args:
+        kind: the type of the jobs.
+        needs: of each job.
+        beside: of all jobs on as few workers as ``together`` says.
+    """
+    divided, workers = _DIVIDED.get(kind, ()), beside.workers
+    if workers is None or beside.gpus:
+        return beside
+    cores, processes = (beside.cpu or 0) * workers, PROCESS * sum(need.memory is not None for need in needs)
+    data = max((beside.memory or 0) - processes, 0) * workers
+    more = workers
+    if "cpu" in divided:
+        more = max(more, math.ceil(cores / MOST_CPU))
+    if "memory" in divided and processes < MOST_MEMORY:
+        more = max(more, math.ceil(data / (MOST_MEMORY - processes)))
+    if more == workers:
+        return beside
+    cpu = math.ceil(cores / more) if beside.cpu is not None else None
+    memory = beside.memory
+    if "memory" in divided and memory is not None:
+        memory = math.ceil(Fraction(data, more * GI)) * GI + processes
+    return beside._replace(workers=more, cpu=cpu, memory=memory)
 
 
 def largest(needs: Iterable[Need]) -> Need:

@@ -87,7 +87,7 @@ def _on_its_own(stack: Stack, index: int, job: Job, own: Sized) -> Finding:
     if own.need.gpus or own.need.gpu_memory:
         return stack.finding(
             "RES205",
-            Severity.ERROR,
+            Severity.WARNING if _any_model(own) else Severity.ERROR,
             ("jobs", index),
             f"job {job.name} needs {_gpus(own)}, but a job without a resource gets none",
             f"add a resource of type {job.type} with gpus, and set it in the job",
@@ -190,6 +190,7 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         return
     jobs = ", ".join(job.name for job, _ in one.jobs)
     on_gpus = ", ".join(job.name for job, found in one.jobs if found.need.gpus or found.need.gpu_memory)
+    assumed = any(found.assumptions for _, found in one.jobs)
     needs_gpus = one.need.gpus or one.need.gpu_memory
     for key, needed in one.below.items():
         if key == "gpus" and (one.part is not None or not one.size.gpus):
@@ -203,22 +204,28 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             remedy = f"a machine has {MOST_GPUS} at most: use a GPU with more memory, or {others}"
         yield stack.finding(
             "RES204",
-            Severity.WARNING,
+            Severity.ADVICE if assumed else Severity.WARNING,
             ("resources", index, key),
             f"{key} of resource {name} is {given}, but its jobs need an estimated {wanted}",
             remedy,
             detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows the "
-            f"calculation",
+            f"calculation{' and what it assumes' if assumed else ''}",
         )
     if needs_gpus and not one.size.gpus:
         yield stack.finding(
             "RES205",
-            Severity.ERROR,
+            Severity.WARNING if _any_model(one) else Severity.ERROR,
             ("resources", index),
             f"resource {name} has no GPU, but its jobs need {_gpus(one)}",
             "set gpus of the resource",
             detail=f"jobs: {on_gpus}",
         )
+
+
+def _any_model(one: Sized) -> bool:
+    """Whether only jobs of unknown models need GPUs: that of an assumed model is no proof."""
+    on_gpus = [found for _, found in one.jobs if found.need.gpus or found.need.gpu_memory]
+    return all(any(one.key == "model.parameters" for one in found.assumptions) for found in on_gpus)
 
 
 def _known_gpu(stack: Stack, index: int, resource: Resource) -> Iterator[Finding]:

@@ -30,6 +30,17 @@ class Term(NamedTuple):
     """Keys of ``SOURCES``."""
 
 
+class Assumption(NamedTuple):
+    """A size that a job does not set, and what its estimate takes instead."""
+
+    key: str
+    """Key of the job that replaces it, as in the stack file: ``model.layers``."""
+    value: str
+    """As the stack file writes it: ``100m``."""
+    says: str
+    """What the value stands for, in a few words."""
+
+
 class Need(NamedTuple):
     """What one job needs of each pod that it runs on; None means unknown."""
 
@@ -54,6 +65,8 @@ class Estimate(NamedTuple):
     """Keys of the job that would complete the estimate, as in the stack file: ``model.layers``."""
     notes: tuple[str, ...] = ()
     """What the numbers leave out."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What the numbers take for some of the missing keys."""
 
 
 # Numbers as people read them.

@@ -112,11 +112,80 @@ def test_a_batch_is_done_in_time() -> None:
     assert terms(found)["busy cores"] == Fraction(25, 9)
 
 
-def test_a_model_that_is_known_counts_where_the_rows_are_not() -> None:
-    job = Job("it", "batch-prediction", rows="10M", request_time="1m", within=3600, model=Model(size="40Gi"))
+@pytest.mark.parametrize(
+    ("job", "need", "assumed"),
+    [
+        # 50M × 50 × 8 bytes are 20 GB, five times that 93 GiB: two workers.
+        (Job("it", "dataset", rows="50M"), Need(2, 8, 48 * GI, 0), {"columns": "50"}),
+        (Job("it", "data-sink", rows="50M"), Need(1, 8, 6 * GI, 0), {"columns": "50"}),
+        (Job("it", "training", rows="10M"), Need(1, 4, 20 * GI, 0), {"columns": "50"}),
+        # 10,000 s of work in an hour keep 2.8 cores busy; two models of 2Gi, and 1 GiB with four rows.
+        (
+            Job("it", "batch-prediction", rows="10M"),
+            Need(1, 4, 6 * GI, 0),
+            {"columns": "50", "requestTime": "1m", "within": "1h", "model.size": "2Gi"},
+        ),
+        # 20 requests at a time are 29 cores.
+        (
+            Job("it", "serving", request_rate="200"),
+            Need(4, 8, 5 * GI, 0),
+            {"requestTime": "100m", "model.size": "2Gi"},
+        ),
+    ],
+)
+def test_rows_or_a_request_rate_alone_are_enough(job: Job, need: Need, assumed: dict[str, str]) -> None:
     found = estimate(job, None)
-    assert (found.need.memory, found.missing) == (81 * GI, ("columns",))
-    assert found.notes == ("the rows that are worked on come on top of it",)
+    assert found.need == need
+    assert {one.key: one.value for one in found.assumptions} == assumed
+    assert found.missing == tuple(assumed)
+
+
+@pytest.mark.parametrize(
+    ("model", "assumed"),
+    [
+        (Model(), {"model.parameters": "8G", "model.layers": "32"}),
+        (Model("70G"), {"model.layers": "80"}),
+        (Model("405G", "fp8"), {"model.layers": "126"}),
+        (Model(size="150G", precision="bf16"), {"model.layers": "80"}),
+        (SEVEN, {}),
+    ],
+)
+def test_a_request_rate_is_enough_for_a_language_model(model: Model, assumed: dict[str, str]) -> None:
+    found = estimate(Job("it", "llm-serving", request_rate="2", model=model), gpu("A100-SXM4-80GB"))
+    both = {"requestTime": "10", "sequence": "4096"}
+    heads = {} if model is SEVEN else {"model.keyValueHeads": "8", "model.headSize": "128"}
+    assert {one.key: one.value for one in found.assumptions} == {**assumed, **heads, **both}
+    # The cache of 20 requests at a time is in it.
+    layers = model.layers or int(assumed["model.layers"])
+    assert terms(found)["cache"] == 2 * layers * 8 * 128 * 2 * 4096 * 20
+    assert found.need.gpus
+    assert found.notes == ()
+
+
+def test_what_a_job_sets_takes_the_place_of_the_assumption() -> None:
+    wide = estimate(Job("it", "dataset", rows="50M", columns=100), None)
+    assert (wide.assumptions, wide.missing) == ((), ())
+    assert terms(wide)["data"] == 2 * terms(estimate(Job("it", "dataset", rows="50M"), None))["data"]
+    slow = estimate(Job("it", "serving", request_rate="200", request_time="1"), None)
+    assert [one.key for one in slow.assumptions] == ["model.size"]
+    weights = estimate(Job("it", "serving", request_rate="200", model=Model("1G")), None)
+    assert [one.key for one in weights.assumptions] == ["requestTime"]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        Job("it", "dataset", columns=40),
+        Job("it", "training", columns=40),
+        Job("it", "training", rows="10M", model=Model("7G")),
+        Job("it", "batch-prediction", request_time="1m", within=60),
+        Job("it", "serving", request_time="1"),
+        Job("it", "llm-serving", request_time="1", sequence=100, model=Model("7G")),
+        Job("it", "runtime", rows="10M", request_rate="2"),
+    ],
+)
+def test_nothing_is_assumed_about_work_that_is_unknown(job: Job) -> None:
+    assert estimate(job, gpu("A10")).assumptions == ()
 
 
 def test_requests_are_served_by_as_many_cores_as_are_under_way() -> None:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from modelyard.quantity import GI
 from modelyard.stack.config import Config, Gpu, Platform, Stack
-from modelyard.stack.jobs import JOB_TYPES, Job, Model, Resource, Runtime, Scale
+from modelyard.stack.jobs import JOB_TYPES, Job, JobType, Model, Resource, Runtime, Scale
 from modelyard.stack.remote import Remote
-from modelyard.workloads.sizing import Sized, check_jobs, sized
+from modelyard.workloads.sizing import Need, Sized, check_jobs, sized
+from modelyard.workloads.sizing.resources import spread, together
 
 CLICKS = Job("clicks", "dataset", "features", "50M", 40)
 """Needs 2 workers with 8 cores and 39Gi."""
@@ -37,9 +38,35 @@ def one(resource: Resource, *jobs: Job) -> Sized:
 
 def test_a_resource_gets_what_its_jobs_need_together() -> None:
     found = one(Resource("features", "dataset"), CLICKS, CLICKS._replace(name="views", rows="1M"))
-    # 39 and 3: 1M rows are 1.5 GiB in memory, and a process.
-    assert found.size == (2, 9, 42 * GI, 0)
+    # On two workers 8 + 1 cores and 39 + 3 Gi (1M rows are 1.5 GiB in memory, and a process): 18 cores on three.
+    assert found.size == (3, 6, 29 * GI, 0)
+    kept = one(Resource("features", "dataset", workers=2), CLICKS, CLICKS._replace(name="views", rows="1M"))
+    assert kept.size == (2, 9, 42 * GI, 0)
     assert [job.name for job, _ in found.jobs] == ["clicks", "views"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "needs", "size"),
+    [
+        # 16 and 8 cores: three workers; of 2 × 60 GiB of data and two processes, each has a third.
+        ("dataset", [Need(2, 8, 31 * GI, 0), Need(1, 4, 31 * GI, 0)], Need(3, 8, 42 * GI, 0)),
+        # 120 GiB of data and three processes: 61 GiB is left for data.
+        ("data-sink", [Need(1, 1, 41 * GI, 0)] * 3, Need(2, 2, 63 * GI, 0)),
+        # Each worker has every model.
+        ("serving", [Need(1, 6, 3 * GI, 0), Need(1, 6, 3 * GI, 0)], Need(2, 6, 6 * GI, 0)),
+        ("batch-prediction", [Need(1, 1, 40 * GI, 0)] * 2, Need(1, 2, 80 * GI, 0)),
+        # A worker that is just large enough.
+        ("dataset", [Need(1, 4, 32 * GI, 0)] * 2, Need(1, 8, 64 * GI, 0)),
+        ("training", [Need(1, 8, 40 * GI, 0)] * 2, Need(1, 16, 80 * GI, 0)),
+        ("llm-serving", [Need(1, 8, 40 * GI, 2)] * 2, Need(1, 16, 80 * GI, 4)),
+        # So many processes leave no room for data, and more workers would not help.
+        ("dataset", [Need(1, None, 2 * GI, 0)] * 64, Need(1, None, 128 * GI, 0)),
+    ],
+)
+def test_shared_pods_are_more_instead_of_larger_than_the_convention(
+    kind: JobType, needs: list[Need], size: Need
+) -> None:
+    assert spread(kind, needs, together(needs)) == size
 
 
 def test_what_the_stack_file_says_wins() -> None:
