@@ -27,7 +27,7 @@ def explained(root: Path, base: Path | None = None) -> Mapping[str, Explanation]
 
 def _facts(setting: Setting) -> Iterator[str]:
     rule = setting.rule
-    yield f"**Level.** `{setting.level}`. Looks at {_looks_at(rule)}. Defined in `{rule.file}`."
+    yield f"**Level.** `{setting.level}`. Checks {_checks(rule)}. Defined in `{rule.file}`."
     if not rule.params:
         return
     yield ""
@@ -36,10 +36,10 @@ def _facts(setting: Setting) -> Iterator[str]:
     for name, schema in rule.params.items():
         value = setting.params.get(name)
         now = "not set: the rule does not run" if value is None and name in rule.needs else f"`{_json(value)}`"
-        yield f"- `{name}` ({schema.get('type', 'any')}): {_meaning(schema)} Here {now}."
+        yield f"- `{name}` ({schema.get('type', 'any')}): {_meaning(schema)} In this project: {now}."
 
 
-def _looks_at(rule: Rule) -> str:
+def _checks(rule: Rule) -> str:
     if rule.judge_all is not None:
         return "all objects together"
     kinds = ", ".join(sorted(rule.kinds)) or "every object"

@@ -207,7 +207,7 @@ class Notebooks(NamedTuple):
 
 # Pipelines: stages that run jobs one after another, and the artifacts that they pass on in storage.
 class Stage(NamedTuple):
-    """One stage: a run of a job, or the roll-out of a model to the pods that serve it."""
+    """One stage: a run of a job, or the rollout of a model to the pods that serve it."""
 
     name: str
     job: str | None = None

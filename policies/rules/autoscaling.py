@@ -13,10 +13,11 @@ _TRAINING = ("rayWorker", "celery")
 
 @rule("POL106", kinds=("ScaledObject", "ScaledJob"))
 def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
-    """KEDA may start a pod.
+    """KEDA's bounds allow at least one pod.
 
-    **Why.** KEDA takes no upper bound below one, and a lower bound above the upper one leaves nothing in between. A
-    side that must stay at zero is not bounded but paused: `autoscaling.keda.sh/paused-replicas: "0"`.
+    **Why.** KEDA rejects a `maxReplicaCount` below 1, and a `minReplicaCount` above `maxReplicaCount` allows no number
+    of pods. To keep a training backend at zero pods, pause its scaling instead of setting a bound:
+    `autoscaling.keda.sh/paused-replicas: "0"`.
 
     **Example.**
 
@@ -33,7 +34,8 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
     ray-training lets KEDA start at most 0 pods
     ```
 
-    **Fix.** Set `maxReplicaCount` to 1 or more, or pause the idle side with the annotation.
+    **Fix.** Set `maxReplicaCount` to 1 or more, or pause the idle training backend with the annotation. Set
+    `minReplicaCount` to `maxReplicaCount` or less.
     """
     most, least = subject.spec.get("maxReplicaCount"), subject.spec.get("minReplicaCount")
     paused = any(str(subject.annotations.get(name, "false")) != "false" for name in _PAUSED)
@@ -45,7 +47,7 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
         )
     elif isinstance(most, int) and isinstance(least, int) and least > most:
         yield subject.finding(
-            f"{subject.name} wants at least {least} and at most {most} pods",
+            f"{subject.name} requires at least {least} but allows at most {most} pods",
             field="spec.minReplicaCount",
             remedy="set minReplicaCount to maxReplicaCount or less",
         )
@@ -55,9 +57,9 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
 def vendor_bounds_are_numbers(subject: Subject, _: Params) -> Iterable[Finding]:
     """The bound in the platform's annotation is a number.
 
-    **Why.** The platform's autoscaler reads its bound from the annotation `autoscaling/max_replicas`, which is text: a
-    typing mistake is a side that never wakes up. Zero is right for the idle side, and for the idle side only: on the
-    side that trains it means that jobs wait for ever.
+    **Why.** The platform's autoscaler reads its bound from the annotation `autoscaling/max_replicas`, which is text:
+    with a typing mistake, the training backend never starts a pod. Zero is right for the idle backend only: on the
+    active backend it means that jobs wait forever.
 
     **Example.**
 
@@ -124,7 +126,7 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
     target, role = _scaled(subject)
     if isinstance(least, int) and isinstance(most, int) and least > most:
         yield subject.finding(
-            f"{subject.name} wants at least {least} and at most {most} pods",
+            f"{subject.name} requires at least {least} but allows at most {most} pods",
             field="spec.minReplicas",
             remedy="set minReplicas to maxReplicas or less",
         )

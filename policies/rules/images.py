@@ -23,16 +23,17 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
             "type": "array",
             "items": {"type": "string", "format": "regex"},
             "default": [],
-            "description": "Regular expressions of more tags that are never moved, such as `release-[0-9]+`.",
+            "description": "Regular expressions for additional tags that count as pinned, such as `release-[0-9]+`.",
         },
     },
 )
 def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
     """Images are pinned.
 
-    **Why.** A pod that is replaced pulls its image again. A tag that moves (`latest`, `23.10`, none at all) then brings
-    other code than its neighbours run, at a moment that nobody chose, and a rollback brings nothing back. Pinned is an
-    image with a digest, or with a tag of at least three numbers (`23.10.4`, `v2.1.0-cuda11.7`) or of a commit.
+    **Why.** A replaced pod pulls its image again. If the tag can be moved to another image (`latest`, `23.10`, or no
+    tag at all), the new pod may run different code from the other replicas, without a rollout, and a rollback does not
+    restore the old code. An image is pinned if it has a digest, a tag with at least three numbers (`23.10.4`,
+    `v2.1.0-cuda11.7`), or a commit hash as its tag.
 
     **Example.**
 
@@ -51,9 +52,9 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
     image of model-service is not pinned: images.example.com/ml-platform/model-service:latest
     ```
 
-    **Fix.** Use a complete tag, or better a digest: `model-service:23.10.4@sha256:…`. In mode `managed` the
-    stack file has the images (`modelService.image`); in mode `existing` they are the platform's own, so the platform's
-    installer must name them.
+    **Fix.** Use a complete tag, or better a digest: `model-service:23.10.4@sha256:…`. In mode `managed`, change the
+    image in the stack file (`modelService.image`). In mode `existing`, the platform's installer sets the images:
+    change its configuration.
     """
     for path, name, image in _images(subject):
         tag, digest = _parts(image)

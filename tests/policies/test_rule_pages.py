@@ -60,9 +60,9 @@ def test_a_finding_says_where_and_what_to_do(book: Policies, code: str) -> None:
 def test_a_page_tells_level_parameters_and_place(book: Policies) -> None:
     page = explained(ROOT)["POL112"]
     assert page.title == "Objects are in an allowed namespace"
-    assert "**Level.** `mandatory`. Looks at every object. Defined in `policies/rules/organisation.py`." in page.body
+    assert "**Level.** `mandatory`. Checks every object. Defined in `policies/rules/organisation.py`." in page.body
     assert (
-        "- `allow` (array): Namespaces, with `*` for any text: `ml-*`. Here not set: the rule does not run."
+        "- `allow` (array): Namespaces, with `*` for any text: `ml-*`. In this project: not set: the rule does not run."
         in page.body
     )
 
@@ -70,4 +70,4 @@ def test_a_page_tells_level_parameters_and_place(book: Policies) -> None:
 def test_an_assertion_has_a_page_of_the_same_form(book: Policies) -> None:
     page = explained(ROOT)["POL114"]
     assert page.title == "Training pods roll out without a surge"
-    assert "Looks at Deployment of celery, rayWorker. Defined in `policies/assertions/no-surge.yaml`." in page.body
+    assert "Checks Deployment of celery, rayWorker. Defined in `policies/assertions/no-surge.yaml`." in page.body
