@@ -28,7 +28,7 @@ def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]
         holds = "no whole GPU" if any(one.slices for one in shown.stages) else "no GPU"
     lines += ["", *wrapped(holds, 10, style.columns, "at most")]
     lines += wrapped(
-        f"{durations.text(shown.longest)} at the time limits, without the time in queues", 10, style.columns, "longest"
+        f"{durations.text(shown.longest)} at the time limits, not counting time in queues", 10, style.columns, "longest"
     )
     return lines
 
@@ -74,7 +74,7 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
     lines = ["flowchart LR"]
     for one in shown.stages:
         held = _gpus(one) if one.slices else plural(one.gpus, "GPU") if one.gpus else "no GPU"
-        what = "roll-out" if one.stage.rollout else held
+        what = "rollout" if one.stage.rollout else held
         lines.append(f'    {numbers[one.stage.name]}["{one.stage.name}<br/>{what}"]')
     for one in shown.stages:
         for needed in one.stage.needs:
@@ -130,7 +130,7 @@ def _rows(one: StageSize) -> Iterator[tuple[str, ...]]:
     """The line of a stage, and below it the line of the pod beside its workers."""
     after = ", ".join(one.stage.needs)
     if one.stage.rollout is not None:
-        yield one.stage.name, f"roll-out to {one.stage.rollout}", "", "", "", "", "", after
+        yield one.stage.name, f"rollout to {one.stage.rollout}", "", "", "", "", "", after
         return
     yield (
         one.stage.name,
