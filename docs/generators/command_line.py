@@ -87,6 +87,7 @@ def exit_codes() -> str:
     ]
     return page(
         "Exit codes",
-        "Every verb ends with one of these. The [guide for CI](../guides/ci.md) shows how to use them.",
+        "Every `modelyard` command exits with one of these codes. The [guide for CI](../guides/ci.md) shows how to use "
+        "them.",
         table(("code", "meaning"), rows),
     )

@@ -20,14 +20,14 @@ class Example(NamedTuple):
 
 EXAMPLES: Mapping[str, Example] = {
     "switch-training": Example(
-        "One stack switches its training",
+        "One stack switches its training backend",
         "One line of one stack file: production trains on Ray instead of Celery.",
         (Edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray"),),
     ),
     "upgrade-a-patch": Example(
-        "A patch in a new version",
-        "A second version of `model-service` changes every stack in the same way. "
-        "The comment shows the change once, with the stacks that take it.",
+        "A new version of a patch",
+        "A second version of `model-service` changes two of the three stacks in the same way. "
+        "The comment shows the change once, with the stacks in which it happens.",
         (
             Copy("patches/model-service/v1", "patches/model-service/v2"),
             Edit("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
@@ -35,8 +35,8 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "cannot-be-applied": Example(
         "A branch that cannot be applied",
-        "A GPU below the floor in one stack, a quantity that is none in another, and in the third an image whose name "
-        "tries to break out of the comment.",
+        "One stack uses a GPU with too little FP16 throughput, another has an invalid quantity, and the third has an "
+        "image whose name contains HTML and Markdown that must not take effect in the comment.",
         (
             Edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4"),
             Edit("stacks/Pulumi.staging.yaml", "memory: 48Gi", "memory: lots"),
@@ -60,8 +60,8 @@ def _index() -> str:
         "<!-- Made by docs/generate.py; change what it reads instead. -->",
         "# Example comments",
         "",
-        "What `modelyard preview --format markdown` puts under three pull requests of this project, as produced. "
-        "[How to get them](../guides/ci.md).",
+        "These are the comments that `modelyard preview --format markdown` produces for three pull requests of this "
+        "project, unedited. [How to set up such comments](../guides/ci.md).",
         "",
     ]
     lines += [f"- [{one.title}]({name}.md). {one.about}" for name, one in EXAMPLES.items()]

@@ -35,7 +35,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
     base_option(parser)
     parser.add_argument(
-        "--prometheus", metavar="URL", help="also run the autoscaler's queries on this Prometheus server, now"
+        "--prometheus", metavar="URL", help="also run the autoscaler's queries against this Prometheus server"
     )
     format_options(parser)
     json_option(parser)
@@ -143,9 +143,10 @@ def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
 
     shown = checked.findings if notes else _shown(checked.findings)
     words = tally(checked.findings)
+    hint = " (list them with --notes)" if len(shown) < len(checked.findings) else ""
     return [
         *findings_text(shown, style),
-        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'no findings'}",
+        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'no findings'}{hint}",
     ]
 
 

@@ -23,12 +23,13 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "an error finding, drift, a list without a lock, a rejected run, or a run without logs",
+    Exit.FINDINGS: "a finding of severity error, drift, packages that cannot be locked, a rejected run, or a run "
+    "without logs",
     Exit.USAGE: "bad input or usage",
-    Exit.UNREACHABLE: "cluster, engine, tool, package index or Prometheus server not reachable",
+    Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached",
     Exit.STALE: "the plan is stale: its inputs or starting state have changed",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
-    Exit.INTERNAL: "an internal error of modelyard",
+    Exit.INTERNAL: "an internal error in modelyard",
 }
 
 

@@ -36,8 +36,8 @@ def policy_options(parser: ArgumentParser) -> None:
     choice.add_argument(
         "--policies",
         choices=("base", "head", "none"),
-        help="which Python rules run: those of the commit in --base (base, the default with it), this project's own "
-        "(head), or none, without assertions too",
+        help="which Python rules run: base (those of the commit in --base; the default if it is set), head (those of "
+        "this project), or none (no Python rules and no assertions)",
     )
     choice.add_argument(
         "--trust-head",

@@ -34,15 +34,16 @@ def configure(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write to a file instead; its ending (.md, .html, .json, .txt) selects the format unless --format does "
-        "(repeatable: all show one preview)",
+        help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format unless "
+        "--format does; repeat to write the same preview in several formats",
     )
     parser.add_argument("--report-url", default="", metavar="URL", help="URL of the full report, for markdown")
     parser.add_argument(
         "--limit",
         type=int,
         metavar="N",
-        help="most characters of the markdown (default 65000, GitHub's limit; at least 4000 and the length of URL)",
+        help="most characters that the markdown may have (default 65000, which GitHub accepts; at least 4000 plus the "
+        "length of URL)",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="exit code 5 if a stack changes and no finding is an error"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the one of this job")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the resource of this job")
     parser.add_argument("--write", metavar="DIR", help="also write the files that launch each job, into DIR/STACK/JOB")
     json_option(parser)
 

@@ -15,7 +15,7 @@ from modelyard.workloads.sizing import Sized
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the one of this job")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the resource of this job")
     json_option(parser)
 
 
