@@ -231,7 +231,7 @@ def near_gpus(name: str) -> str:
             return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
         case Unknown(_, suggestions):
             close = f"did you mean {' or '.join(suggestions)}? " if suggestions else ""
-            return f"{close}`modelyard gpus` lists all; {HARDWARE_FILE} defines more"
+            return f"{close}`modelyard gpus` lists all GPUs; {HARDWARE_FILE} defines more"
         case _:
             return ""
 

@@ -161,7 +161,7 @@ def _throughput(gpu: GpuModel) -> str:
 
 def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     severity = Severity.ERROR if use.trains else Severity.WARNING
-    choose = f"choose {', '.join(LISTED)}, or a GPU of at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)"
+    choose = f"choose {', '.join(LISTED)}, or a GPU with at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)"
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
     if gpu.tflops is None:
         summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is the A10 with {FLOOR_TFLOPS} TFLOPS"

@@ -181,10 +181,10 @@ def _steps(
 
 
 def _why_drain(drain: Drain) -> str:
-    idle = f"waits until {drain.name} has no running or queued job"
+    idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
-        return f"{idle}; no source is configured that shows this, so an apply stops here"
-    return f"{idle}, {_span(drain.limit)} at most; checks {described(drain.source)}"
+        return f"waits {idle}; no source is configured that shows this, so an apply stops here"
+    return f"waits at most {_span(drain.limit)} {idle}; checks {described(drain.source)}"
 
 
 def _phase(target: TargetPlan) -> Phase:

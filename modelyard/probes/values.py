@@ -73,7 +73,7 @@ def described(source: Source) -> str:
         case HeadService(_, namespace, deployment):
             return f"the jobs API of {deployment} in {namespace}, through the API server"
         case Broker(url, _, queue):
-            return f"the queue {queue} of {url}"
+            return f"the queue {queue} at {url}"
         case Numbers(server, _, _):
             return f"a query of {server}"
         case NoJobSource():

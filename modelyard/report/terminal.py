@@ -122,8 +122,8 @@ def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
     found = taken_over(findings)
     if not found:
         return []
-    words = " and ".join(f"{plural(number, 'field')} over from {owner}" for owner, number in found.items())
-    return list(map(style.dim, hanging(f"takes {words} (list them with --notes)", 2, style.columns)))
+    words = " and ".join(f"{plural(number, 'field')} from {owner}" for owner, number in found.items())
+    return list(map(style.dim, hanging(f"takes ownership of {words} (list them with --notes)", 2, style.columns)))
 
 
 # One target of a plan as text: what happens to it, why now, and its changed fields by the patch that sets them.
@@ -268,4 +268,4 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
         # If the object set no number before, the API server or a controller did.
         yield f"pods {before} → {after}" if before is not None else f"{plural(after, 'pod')} from now on"
     elif noted and len(target.patches) == 1:
-        yield "records the patch only"
+        yield "changes annotations only"

@@ -49,7 +49,7 @@ def use_findings(
             where,
             f"{who}: {problem.summary}",
             problem.remedy,
-            detail=f"Rule: {judged.rule}. {judged.reason}.",
+            detail=f"Rule {judged.rule}: {judged.reason}.",
         )
         for problem in judged.problems
         if only is None or problem.code in only

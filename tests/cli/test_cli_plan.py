@@ -14,7 +14,7 @@ STACKS = ("dev", "prod", "staging")
 def test_plan_says_what_changes_in_which_order_and_what_comes_next(run: Any, stack: str) -> None:
     result = run("plan", stack)
     assert (result.code, result.err) == (0, "")
-    for words in ("takes", "over from", f"{stack}: 5 targets to change", f"Next: modelyard apply {stack}"):
+    for words in ("takes ownership of", f"{stack}: 5 targets to change", f"Next: modelyard apply {stack}"):
         assert words in result.words
     steps = json.loads(run("plan", stack, "--json").out)["steps"]
     turns = [line.split()[:3] for line in result.out.splitlines() if re.match(r"\d+\. ", line)]
@@ -99,7 +99,7 @@ def test_notes_about_owners_are_one_a_target_in_at_most_three_lines(run: Any) ->
 
 
 def test_what_notes_tell_the_plan_does_not_tell_again(run: Any) -> None:
-    assert "takes 26 fields over from kubectl-client-side-apply" in run("plan", "dev").words
+    assert "takes ownership of 26 fields from kubectl-client-side-apply" in run("plan", "dev").words
     noted = run("plan", "dev", "--notes").words
     assert noted.count("over from") == noted.count("OWN001") == 4
 

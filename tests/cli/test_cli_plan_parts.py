@@ -29,7 +29,7 @@ def test_saving_and_showing_a_plan(project: Any, run: Any) -> None:
     shown = run("show", "plans/dev.json").out
     missing = [line for line in result.out.splitlines() if line not in shown.splitlines()]
     # With its notes it need not say that notes tell more.
-    assert missing == ["takes 26 fields over from kubectl-client-side-apply (list them with --notes)"]
+    assert missing == ["takes ownership of 26 fields from kubectl-client-side-apply (list them with --notes)"]
 
 
 def test_showing_a_plan_that_an_earlier_version_saved(project: Any, run: Any) -> None:

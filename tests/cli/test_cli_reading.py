@@ -22,7 +22,9 @@ def test_check_is_for_ci(project: Any, run: Any) -> None:
     project.edit(("timeout: 6h30m", "timeout: 1h"))
     result = run("check", "--all")
     assert result.code == 0
-    assert re.fullmatch(r"3 stacks checked: 1 warning, \d+ notes", result.out.splitlines()[-1])
+    assert re.fullmatch(
+        r"3 stacks checked: 1 warning, \d+ notes \(list them with --notes\)", result.out.splitlines()[-1]
+    )
     project.edit(("model: A30", "model: T4"), stack="prod")
     result = run("check", "--all")
     assert (result.code, result.errors) == (1, ["GPU001"])
@@ -83,7 +85,7 @@ def test_many_fields_of_a_gitops_tool_are_one_warning(project: Any, run: Any) ->
     result = run("check", "dev")
     assert result.words.count("OWN003") == 1
     assert "argocd-controller holds 6 fields and will write them again at its next sync: rollingUpdate" in result.words
-    assert result.out.splitlines()[-1] == "1 stack checked: 1 warning, 3 notes"
+    assert result.out.splitlines()[-1] == "1 stack checked: 1 warning, 3 notes (list them with --notes)"
     found = json.loads(run("check", "dev", "--json").out)["findings"]
     assert sum(one["code"] == "OWN003" for one in found) == 6
 

@@ -46,7 +46,7 @@ def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
 def _verdict(stack: Stack, gpu: GpuModel) -> list[Finding]:
     platform = stack.config.platform
     found = verdict(gpu, Use(platform.cuda, platform.images_embed_ptx))
-    detail = f"Rule: {found.rule}. {found.reason}."
+    detail = f"Rule {found.rule}: {found.reason}."
     return [
         stack.finding(problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)
         for problem in found.problems

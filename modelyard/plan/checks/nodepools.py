@@ -92,9 +92,10 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             "QUE021",
             Severity.ERROR,
             (*where, "gpu"),
-            f"node labels name the {gpu.short} in {len(products(gpu))} ways, but a node pool has one GPU product",
+            f"{PRODUCT_LABEL} has {len(products(gpu)) or 'no known'} values for {gpu.short}, "
+            "but a node pool needs exactly one",
             f"name the variant, or set the product in the pool's labels: {PRODUCT_LABEL}",
-            detail=f"names of the product label: {', '.join(products(gpu)) or 'none known'}",
+            detail=f"values of the product label: {', '.join(products(gpu)) or 'none known'}",
         )
 
 

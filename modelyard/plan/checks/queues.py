@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import near_gpus, products, resolve
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL
+from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice, repeated
@@ -63,9 +63,9 @@ def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"node labels name the {gpu.short} in {len(names)} ways, but a flavor has one GPU product",
-            "set one of them in the flavor's labels: nvidia.com/gpu.product",
-            detail=f"names of the product label: {have}",
+            f"{PRODUCT_LABEL} has {len(names) or 'no known'} values for {gpu.short}, but a flavor needs exactly one",
+            f"set one of them in the flavor's labels: {PRODUCT_LABEL}",
+            detail=f"values of the product label: {have}",
         )
 
 

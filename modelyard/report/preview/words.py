@@ -125,7 +125,7 @@ def effects(preview: Preview) -> list[str]:
     counted = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
     return [
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
-        *([plural(pods, "pod") + " replaced" if pods else "no pod replaced"] if known else []),
+        *([plural(pods, "pod") + " replaced" if pods else "no pods replaced"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
         *([f"{plural(submitted, 'change')} {SUBMITTED}"] if submitted else []),
@@ -150,7 +150,9 @@ def _cost(stacks: Iterable[StackDiff]) -> list[str]:
     if not known:
         return []
     total = stack_cost(target for cost in known for target in cost.targets)
-    return [f"cost {cost_change(total.delta)}{sources(total)}", hours(total)]
+    change = cost_change(total.delta)
+    cost = "cost unchanged" if change == "no change" else f"cost {change}"
+    return [f"{cost}{sources(total)}", hours(total)]
 
 
 def sources(cost: StackCost) -> str:

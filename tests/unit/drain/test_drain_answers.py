@@ -290,7 +290,7 @@ def test_every_source_says_who_is_asked() -> None:
     assert [described(source) for source in sources] == [
         "the jobs API of http://ray",
         "the jobs API of deployment-ray-head in ml, through the API server",
-        f"the queue {QUEUE} of http://broker",
+        f"the queue {QUEUE} at http://broker",
         "a query of http://prometheus",
         "nobody",
     ]

@@ -137,7 +137,7 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
             {"gpu": "A100"},
             "QUE021",
             "nodePools[0].gpu",
-            "node labels name the A100 in 4 ways, but a node pool has one GPU product",
+            "nvidia.com/gpu.product has 4 values for A100, but a node pool needs exactly one",
         ),
         (
             {"gpu": "h200-sxm-141gb", "gpus": 4},

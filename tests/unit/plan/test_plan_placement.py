@@ -23,7 +23,7 @@ def codes(plan: Any) -> set[str]:
 @pytest.mark.parametrize(
     ("section", "changes", "target", "words"),
     [
-        ("model_service", {"replicas": 100_000_000}, SERVICE, "wants 100000000 pods"),
+        ("model_service", {"replicas": 100_000_000}, SERVICE, "needs 100000000 pods"),
         ("model_service", {"cpu": "500"}, SERVICE, "a pod needs 500"),
         ("model_service", {"memory": "5Ti"}, SERVICE, "a pod needs 5Ti"),
         ("ray_head", {"cpu": "500"}, "deployment-ray-head", "a pod needs 500"),
@@ -40,8 +40,8 @@ def test_cpu_workloads_need_nodes_too(dev: Any, section: str, changes: dict[str,
 @pytest.mark.parametrize(
     ("patch", "params", "words"),
     [
-        ("ray-worker", {"gpus": 8, "memory": "256Gi", "cpu": "8"}, "and the nodes can hold 0"),
-        ("training-replicas", {"rayReplicas": 50}, "wants 50 pods and the nodes can hold 2"),
+        ("ray-worker", {"gpus": 8, "memory": "256Gi", "cpu": "8"}, "but the nodes can hold none"),
+        ("training-replicas", {"rayReplicas": 50}, "needs 50 pods, but the nodes can hold only 2"),
     ],
 )
 def test_parameters_are_no_way_round(dev: Any, patch: str, params: dict[str, Any], words: str) -> None:

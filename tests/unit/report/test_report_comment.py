@@ -175,7 +175,7 @@ def test_the_gpus_of_a_stack_are_those_of_all_its_targets() -> None:
 def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
     found = preview(stack("a", status="removed", others=4))
     for text in (preview_markdown(found), "\n".join(preview_text(found))):
-        assert "1 stack file deleted, no pod replaced, GPUs stay at 4" in text
+        assert "1 stack file deleted, no pods replaced, GPUs stay at 4" in text
     assert "| a | its file is gone | 0 | 4 |" in preview_markdown(found)
 
 
