@@ -81,7 +81,6 @@ def _room(
     can = room.holds(pods, rivals, wanted)
     if can >= wanted:
         return
-    holds = f"only {can}" if can else "none"
     adding = [node for node in growth if _holds(node, pods)]
     short = _beyond(pods, wanted - can, adding, most, room)
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
@@ -89,7 +88,7 @@ def _room(
         "RES101",
         # An autoscaler may add nodes that do not exist yet.
         Severity.ADVICE if adding and not short else Severity.WARNING if scaled else Severity.ERROR,
-        f"{target.name} {'may grow to' if scaled else 'needs'} {plural(wanted, 'pod')}, but the nodes can hold {holds}",
+        f"{target.name} {'may grow to' if scaled else 'needs'} {plural(wanted, 'pod')}, but the nodes can hold {can}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(pods, room, rivals),

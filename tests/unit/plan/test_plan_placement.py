@@ -40,8 +40,8 @@ def test_cpu_workloads_need_nodes_too(dev: Any, section: str, changes: dict[str,
 @pytest.mark.parametrize(
     ("patch", "params", "words"),
     [
-        ("ray-worker", {"gpus": 8, "memory": "256Gi", "cpu": "8"}, "but the nodes can hold none"),
-        ("training-replicas", {"rayReplicas": 50}, "needs 50 pods, but the nodes can hold only 2"),
+        ("ray-worker", {"gpus": 8, "memory": "256Gi", "cpu": "8"}, "but the nodes can hold 0"),
+        ("training-replicas", {"rayReplicas": 50}, "needs 50 pods, but the nodes can hold 2"),
     ],
 )
 def test_parameters_are_no_way_round(dev: Any, patch: str, params: dict[str, Any], words: str) -> None:
