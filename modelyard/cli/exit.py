@@ -23,8 +23,7 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "a finding of severity error, drift, packages that cannot be locked, a rejected run, or a run "
-    "without logs",
+    Exit.FINDINGS: "an error among the findings, drift, packages without a lock, a rejected run, a run without logs",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached",
     Exit.STALE: "the plan is stale: its inputs or starting state have changed",
