@@ -195,17 +195,24 @@ def target_text(target: TargetPlan, turn: Turn | None, seen: Seen, style: Style)
 
 def _patched(patch: str, rows: tuple[Row, ...], seen: Seen, indent: int, style: Style, *, alone: bool) -> list[str]:
     """What one patch changes, below its name unless the target's line has it."""
-    same = next((who for other, who in seen if other == rows), "")
     if alone:
-        return _dim(f"the same as {same}", indent, style) if same else rows_text(rows, indent, style)
+        return _unlike(rows, seen, indent, style)
     name = shorten(patch, style.columns - indent)
     head = " " * indent + style.link(name)
     beside = rows_text(rows, 0, style._replace(columns=style.columns - indent - len(name) - 2))
     if len(beside) == 1:
         return [f"{head}  {beside[0]}"]
-    if same:
-        return [head, *_dim(f"the same as {same}", indent + 2, style)]
-    return [head, *rows_text(rows, indent + 2, style)]
+    return [head, *_unlike(rows, seen, indent + 2, style)]
+
+
+def _unlike(rows: tuple[Row, ...], seen: Seen, indent: int, style: Style) -> list[str]:
+    """The rows, but for those of an earlier patch that are all among them: its name stands for them."""
+    other, who = max(
+        (one for one in seen if all(row in rows for row in one[0])), key=lambda one: len(one[0]), default=((), "")
+    )
+    rest = tuple(row for row in rows if row not in other)
+    words = f"the same as {who}" + (", and" if rest else "")
+    return [*(_dim(words, indent, style) if who else []), *(rows_text(rest, indent, style) if rest else [])]
 
 
 def _dim(text: str, indent: int, style: Style) -> list[str]:

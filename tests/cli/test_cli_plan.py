@@ -76,6 +76,7 @@ def test_what_two_targets_have_alike_is_told_once(project: Any, run: Any) -> Non
     same = "the same as ray-worker@v1 on deployment-ray-model-training-worker"
     both = run("plan", "dev").out
     assert (same in both, both.count("terminationGracePeriodSeconds")) == (True, 1)
+    assert re.search(rf"{same}, and\n +env +CELERY_TASK_TIME_LIMIT \+ 21600\n", both)
     project.edit(
         ("# Idle while training is ray", "#"),
         ("cpu: 8\n    memory: 32Gi\n    consumer", "cpu: 9\n    memory: 32Gi\n    consumer"),

@@ -171,17 +171,24 @@ def test_nowhere_for_temporary_files(repository: Any, run: Any, monkeypatch: pyt
     assert "TMPDIR" in result.words
 
 
+def taken(text: str) -> str:
+    """Production's stack file with what development has newer: the release, and the version of a patch."""
+    return text.replace('"23.07"', '"23.10"').replace(
+        "celery-training\n      version: v1", "celery-training\n      version: v2"
+    )
+
+
 def test_a_promotion_is_shown_and_written_when_asked_to(project: Any, run: Any) -> None:
     file = project.root / "stacks/Pulumi.prod.yaml"
     before = file.read_text()
     result = run("promote", "dev", "prod")
     assert result.code == 0
-    assert "platform.release  23.07" in result.out
+    assert "platform.release 23.07 → 23.10 patches.celery-training v1 → v2" in result.words
     assert '+    release: "23.10"' in result.out
     assert "Next: modelyard promote dev prod --write" in result.out
     assert file.read_text() == before
     assert run("promote", "dev", "prod", "--write").code == 0
-    assert file.read_text() == before.replace('"23.07"', '"23.10"')
+    assert file.read_text() == taken(before)
     assert json.loads(run("promote", "dev", "prod", "--json").out)["taken"] == []
 
 
@@ -253,7 +260,7 @@ def test_a_promotion_leaves_the_layout_of_a_file_that_has_its_own(project: Any, 
     project.edit(("model: A30", "model:   A30"), stack="prod")
     before = project.stack_file("prod").read_text()
     assert run("promote", "dev", "prod", "--write").code == 0
-    assert project.stack_file("prod").read_text() == before.replace('"23.07"', '"23.10"')
+    assert project.stack_file("prod").read_text() == taken(before)
 
 
 def test_a_promotion_that_goes_down_says_so(project: Any, run: Any) -> None:
