@@ -98,7 +98,8 @@ def _check(root: Path, what: What, file: Path) -> One:
     result = judged(root, plan_one(root, file, what.live, what.verbose), what.by)
     if result.partial is not None and result.stack is not None:
         known = (one for one in result.findings if one.code != ABSENT)
-        return One(True, (*known, not_checked(result.stack), *_prices(root, result)))
+        answers = _answers(result._replace(plan=result.partial), what.server)
+        return One(True, (*known, not_checked(result.stack), *_prices(root, result), *answers))
     if result.plan is None or result.stack is None:
         return One(False, result.findings)
     return One(True, (*result.plan.findings, *_prices(root, result), *_answers(result, what.server)))

@@ -48,6 +48,19 @@ def test_a_plan_that_needs_the_platform_shows_all_errors_at_once(unrecorded: Any
     assert "advice" not in refused("plan", "test", code=2).text
 
 
+def test_patches_are_checked_against_their_kinds(unrecorded: Any, run: Any) -> None:
+    template = (ROOT / "patches/ray-head/v1/patch.yaml.j2").read_text().partition("spec:")[0]
+    unrecorded.patch(
+        "mine", f"{template.replace('{{ deployment }}', 'deployment-ray-head')}spec: {{hostNetwrk: true}}\n"
+    )
+    unrecorded.add("modelyard:patches: [{name: mine}, {name: ray-worker, version: v9}]", "test")
+    test, dev = run("check", "test"), run("check", "dev")
+    assert test.code == 1
+    assert "hostNetwrk" in test.words
+    assert "v9" in test.words
+    assert set(dev.errors) < set(test.errors)
+
+
 def test_a_waiver_for_what_is_not_checked_is_not_reported_as_unused(unrecorded: Any, run: Any) -> None:
     waiver = "modelyard:waivers: [{code: RES101, reason: cards are on order, expires: 2099-01-01, by: me}]"
     unrecorded.add(waiver, "test")
