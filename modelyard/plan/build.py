@@ -34,7 +34,7 @@ from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.secrets import findings_without
 from modelyard.plan.trace import place_field
-from modelyard.plan.unsettled import Unsettled, unsettled
+from modelyard.plan.unsettled import unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
@@ -101,7 +101,10 @@ def make_plan(
         kubernetes=state.version,
         targets=arranged.targets,
         steps=arranged.steps,
-        findings=_without_echoes(apply_waivers(_placed(reported, stack, library, found.asked), stack, today), doubtful),
+        findings=_without_echoes(
+            apply_waivers(_placed(reported, stack, library, found.asked), stack, today),
+            complete=not doubtful and bool(state.identity),
+        ),
         inputs=_inputs(stack, chosen),
         drains=waits,
         remotes=others,
@@ -121,13 +124,13 @@ _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
 """Findings after which the stack cannot use a GPU."""
 
 
-def _without_echoes(findings: tuple[Finding, ...], doubtful: Unsettled) -> tuple[Finding, ...]:
+def _without_echoes(findings: tuple[Finding, ...], *, complete: bool) -> tuple[Finding, ...]:
     """The findings without those that repeat what another finding says better.
 
     "No node has a GPU" adds nothing where the GPU cannot train, nor "no GPU is divided" where it cannot be
     divided; an unused waiver means nothing where some objects were not checked.
     """
-    if doubtful:
+    if not complete:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
     causes = {finding.code for finding in findings if finding.blocks}
     echoes = {("RES101", f"{role}.replicas") for role in WORKER_ROLES} if causes.intersection(_UNFIT) else set()

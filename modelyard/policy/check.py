@@ -53,8 +53,8 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
             placed = _placed(doubt.without(found), part, one, library_of(root))
             judged += (on_cluster(finding, part.name) for finding in placed)
     own = apply_policy_waivers((*wrong, *judged), stack, today)
-    if doubtful:
-        # A waiver may be for a finding about an object that could not be judged.
+    if doubtful or not plan.cluster:
+        # A waiver may be for a finding about an object that could not be judged, or for one that needs the cluster.
         own = tuple(finding for finding in own if finding.code != codes.WAIVER_UNUSED)
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already

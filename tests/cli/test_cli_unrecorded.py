@@ -65,8 +65,11 @@ def test_a_waiver_for_what_is_not_checked_is_not_reported_as_unused(unrecorded: 
     waiver = "modelyard:waivers: [{code: RES101, reason: cards are on order, expires: 2099-01-01, by: me}]"
     unrecorded.add(waiver, "test")
     unrecorded.add(waiver, "dev")
-    assert "CFG022" not in run("check", "test", "--notes").out
     assert "CFG022" in run("check", "dev", "--notes").out
+    shutil.copytree(ROOT / "policies", unrecorded.root / "policies")
+    assert "CFG022" not in run("check", "test", "--notes").out
+    unrecorded.edit(("mode: existing", "mode: managed"), ("RES101", "POL101"), stack="test")
+    assert "CFG022" not in run("check", "test", "--notes").out
 
 
 def test_every_format_of_a_check_says_that_checks_were_left_out(unrecorded: Any, run: Any) -> None:

@@ -223,6 +223,8 @@ def test_another_cluster_is_noticed(dev: Any) -> None:
     assert moved(dev.plan(), other.plan()) == (
         f"the plan was approved for cluster {dev.state.identity}, this is another",
     )
+    unrecorded = dev.plan()._replace(cluster="")
+    assert moved(unrecorded, other.plan())[0] == "the plan was approved for an empty cluster, this is another"
 
 
 def test_changed_inputs_are_named(dev: Any) -> None:
