@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from modelyard.cli.exit import Exit, Stop
-from modelyard.findings import Finding
+from modelyard.findings import Finding, loud
 from modelyard.plan.drains import left_behind
 from modelyard.plan.project import Planned, plan_live, plan_recorded
 from modelyard.plan.values import Plan
@@ -162,7 +162,7 @@ def the_plan(args: Namespace, root: Path) -> Planned:
     (path,) = stack_files(root, [args.stack], False).values()
     result = plan_one(root, path, args.live, args.verbose)
     if result.plan is None:
-        raise Stop(Exit.USAGE, f"{args.stack} cannot be planned", "", result.findings)
+        raise Stop(Exit.USAGE, f"{args.stack} cannot be planned", "", loud(result.findings))
     return result
 
 

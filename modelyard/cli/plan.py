@@ -131,7 +131,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
     for file, (column, findings) in zip(files, each(files, partial(_column, root, args)), strict=True):
         if column is None:
             failed.append(file.name)
-            reasons += findings
+            reasons += loud(findings)
         else:
             columns.append(column)
     found = tuple(row for row in rows(columns) if not args.target or any(name in row.target for name in args.target))

@@ -45,7 +45,10 @@ def test_a_plan_that_needs_the_platform_shows_all_errors_at_once(unrecorded: Any
         assert refused(*verb, code=2).errors == ["RES001", "RES201", "CFG101"]
     document = json.loads(refused("plan", "test", "--json", code=2).out)
     assert [one["code"] for one in document["findings"] if one["severity"] == "error"] == ["RES001", "RES201", "CFG101"]
-    assert "advice" not in refused("plan", "test", code=2).text
+    for verb in (("plan", "test"), ("plan", "dev", "test", "--matrix"), ("diff", "test"), ("render", "test")):
+        result = refused(*verb, code=2)
+        assert "CFG101" in result.errors
+        assert "advice" not in result.err
 
 
 def test_patches_are_checked_against_their_kinds(unrecorded: Any, run: Any) -> None:
