@@ -23,7 +23,7 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "an error among the findings, drift, packages without a lock, a rejected run, a run without logs",
+    Exit.FINDINGS: "a finding that is an error, drift, packages without a lock, a rejected run, no logs of a run",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached",
     Exit.STALE: "the plan is stale: its inputs or starting state have changed",
