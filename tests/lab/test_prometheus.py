@@ -208,7 +208,7 @@ def test_what_the_server_says_becomes_findings(asked: Server) -> None:
     assert (refused.code, refused.severity) == ("AUT020", Severity.ERROR)
     assert 'unknown function with name "mad_over_time"' in refused.summary
     (taken,) = found(asked, "holt_winters(sum(idle)[10s:1s], 0.5, 0.5)")
-    assert "although Prometheus 3 would refuse" in taken.summary
+    assert "although Prometheus 3 would reject" in taken.summary
 
 
 def test_the_scrape_interval_is_that_of_the_job_not_the_global_one(asked: Server) -> None:

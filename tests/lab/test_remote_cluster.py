@@ -296,7 +296,7 @@ def test_an_apply_to_a_cluster_that_is_away_forgets_nothing_and_advises_nobody_t
     ):
         assert (done.returncode, said in words(done)) == (3, True), words(done)
         assert "PULUMI_K8S" not in done.stdout + done.stderr
-    assert "the state keeps what it has there" in words(left)
+    assert "the state still has all objects there" in words(left)
     state = env.pulumi("stack", "export", "--stack", "dev").stdout
     assert {one["urn"] for one in json.loads(state)["deployment"]["resources"]} == urns
     env.stack_file.write_text(before)
@@ -328,7 +328,7 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     recording = two.env.folder / "stacks/recorded/dev@far"
     two.env.modelyard("record", "dev")
     assert recording.is_dir()
-    assert "remote cluster far is not planned any more" in words(two.env.modelyard("plan", "dev"))
+    assert "remote cluster far is no longer in the stack" in words(two.env.modelyard("plan", "dev"))
     two.env.stack_file.write_text(document)
     # The stack file names another context by now, and the last apply's is in no kubeconfig any more.
     renamed = two.env.folder / "renamed"
