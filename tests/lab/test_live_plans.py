@@ -229,7 +229,7 @@ def test_a_quota_that_new_pods_exceed_is_told_before_though_the_server_takes_the
         env.edit(f"{celery}1\n", f"{celery}2\n")
         (finding,) = findings(env.plan(), "RES108")
         assert finding.target == "deployment-model-training-tasks-gpu"
-        refused(env, 1, "RES108", "1 requests.nvidia.com/gpu more, 0 of 1 are left")
+        refused(env, 1, "RES108", "they need 1 more requests.nvidia.com/gpu, and 0 of 1 are left")
         env.modelyard("record", "dev")
         assert "RES108" in env.modelyard("plan", "dev", check=False).stdout
 

@@ -197,7 +197,7 @@ def test_a_side_is_idle_when_it_was_for_as_long_as_pods_that_send_requests_may_t
     with cli_process(env, "apply", "dev", "--yes") as run:
         run.until("draining Ray: 1 running job: long (train)")
         said.jobs = []
-        run.until("draining Ray: no job for 7s: goes on")
+        run.until("draining Ray: no job for 7s: continuing")
         ended, _, told = run.end()
     assert ended == 0, told
     assert replicas(env) == {RAY: 0, CELERY: 1}
