@@ -167,7 +167,7 @@ def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment
     assert done.returncode in (1, 3), done.stderr
     told = words(done.stderr)
     assert "Ray was not seen idle by the jobs API of http://127.0.0.1" in told
-    assert "1 running job: long (train), after" in told
+    assert "1 running job: long (train), at the limit of" in told
     assert f"{RAY} is not changed; run again to keep waiting" in told
     assert "RES106" in done.stdout
     assert routed_to(env) == "celery"
