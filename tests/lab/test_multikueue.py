@@ -309,7 +309,7 @@ def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(connected:
         "their copies to go",
         lambda: not [name for found in names(two.farm).values() for name in found if late in name or run in name],
     )
-    assert f"{run} has succeeded in farm, and Kueue deletes a run's pods there" in two.told("logs", run, 1)
+    assert f"{run} has succeeded in farm, where Kueue deletes pods" in two.told("logs", run, 1)
     said = two.told("why", late)
     assert "it ran longer than its time limit" in said
     assert "the run was in farm, where Kueue deletes" in said
