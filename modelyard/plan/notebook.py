@@ -9,6 +9,7 @@ from modelyard import quantity
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.gpu_models import resolve
+from modelyard.hardware.rules.gpu import use_findings
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.checks.jobs import check_pod_room
@@ -17,7 +18,7 @@ from modelyard.plan.run_requests import Ask
 from modelyard.runs.jobs import notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive
-from modelyard.workloads.gpu_uses import notebook_use, use_findings
+from modelyard.workloads.gpu_uses import notebook_use
 from modelyard.workloads.notebooks import notebook_sizes
 
 _PASSING: Final = "node.kubernetes.io/"
@@ -110,7 +111,7 @@ def _image(stack: Stack) -> list[Finding]:
 def _gpu(stack: Stack, chosen: Chosen) -> list[Finding]:
     """Whether the chosen GPU is supported for the notebooks' image."""
     gpu = resolve(chosen.flavor.gpu or stack.config.gpu.model)
-    return [] if gpu is None else use_findings(stack, ("notebooks",), "notebooks", gpu, notebook_use(stack.config))
+    return [] if gpu is None else use_findings(stack, ("notebooks",), gpu, notebook_use(stack.config), who="notebooks")
 
 
 def _size(stack: Stack, chosen: Chosen) -> list[Finding]:

@@ -6,7 +6,8 @@ from typing import Any, Final
 from modelyard import quantity
 from modelyard.catalog import Selected
 from modelyard.catalog.hidden import hidden_params
-from modelyard.hardware import GpuModel, Use, resolve, verdict
+from modelyard.hardware import GpuModel, resolve, verdict
+from modelyard.hardware.rules.gpu import training_use
 from modelyard.hiding import hidden_at
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
@@ -80,7 +81,7 @@ def _gpu(stack: Stack) -> str:
     gpu = resolve(config.gpu.model)
     if not isinstance(gpu, GpuModel):
         return f"{config.gpu.model} (not in the table)"
-    found = verdict(gpu, Use(config.platform.cuda, config.platform.images_embed_ptx))
+    found = verdict(gpu, training_use(config))
     backend = active(config)
     return f"{backend.gpus(config)} × {gpu.name} a {backend.unit}: {found.reason}"
 

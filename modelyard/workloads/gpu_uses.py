@@ -4,22 +4,18 @@ A GPU is judged for its use: the platform's training, jobs in images of their ow
 or flavor has no use of its own: its GPU is judged only if no use has named it.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from modelyard.findings import Finding
 from modelyard.hardware.gpu_models import GpuModel, resolve
-from modelyard.hardware.verdict import Use, verdict
+from modelyard.hardware.rules.gpu import training_use, use_findings
+from modelyard.hardware.verdict import Use
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.environments.rules import has_image
 
 _CUDA = ("GPU005",)
 """Codes of problems that come from the CUDA version of the images."""
-
-
-def training_use(config: Config) -> Use:
-    """Returns what the platform's training backends run."""
-    return Use(config.platform.cuda, config.platform.images_embed_ptx)
 
 
 def resource_use(config: Config, resource: Resource) -> Use:
@@ -37,25 +33,6 @@ def notebook_use(config: Config) -> Use:
     return Use(config.notebooks.cuda, trains=False, platform=False)
 
 
-def use_findings(
-    stack: Stack, where: Path, who: str, gpu: GpuModel, use: Use, only: Container[str] | None = None
-) -> list[Finding]:
-    """Returns what keeps a GPU from being plainly supported for a use; with ``only``, the findings of these codes."""
-    judged = verdict(gpu, use)
-    return [
-        stack.finding(
-            problem.code,
-            problem.severity,
-            where,
-            f"{who}: {problem.summary}",
-            problem.remedy,
-            detail=f"Rule {judged.rule}: {judged.reason}.",
-        )
-        for problem in judged.problems
-        if only is None or problem.code in only
-    ]
-
-
 def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
     """Yields findings about the GPUs that a stack file names, except ``gpu.model`` and rented machines."""
     config = stack.config
@@ -69,16 +46,16 @@ def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
             gpu = resolve(resource.gpu)
             used.append(gpu)
             if gpu is not None:
-                yield from use_findings(stack, ("resources", index, "gpu"), who, gpu, use)
+                yield from use_findings(stack, ("resources", index, "gpu"), gpu, use, who=who)
         elif own is not None and resource.cuda is not None and (resource.gpus or resource.partition):
-            yield from use_findings(stack, ("resources", index, "cuda"), who, own, use, _CUDA)
+            yield from use_findings(stack, ("resources", index, "cuda"), own, use, who=who, only=_CUDA)
     if own is not None and config.notebooks.cuda is not None:
-        yield from use_findings(stack, ("notebooks", "cuda"), "notebooks", own, notebook_use(config), _CUDA)
+        yield from use_findings(stack, ("notebooks", "cuda"), own, notebook_use(config), who="notebooks", only=_CUDA)
     for where, who, name, use in _places(config):
         gpu = resolve(name)
         if gpu is not None and not any(other is not None and _same(gpu, other) for other in used):
             used.append(gpu)
-            yield from use_findings(stack, where, who, gpu, use)
+            yield from use_findings(stack, where, gpu, use, who=who)
 
 
 def _places(config: Config) -> Iterator[tuple[Path, str, str, Use]]:

@@ -1,9 +1,11 @@
 """Rules for the stack's GPU: known, supported, and with fast links between GPUs."""
 
+from collections.abc import Container
+
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus
 from modelyard.hardware.verdict import Use, verdict
-from modelyard.stack.config import Stack
+from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.words import plain
 
 _MODEL = ("gpu", "model")
@@ -17,7 +19,7 @@ def gpu_findings(stack: Stack) -> list[Finding]:
         case Ambiguous(name, gpus):
             return [_ambiguous(stack, name, gpus)]
         case GpuModel() as gpu:
-            return _verdict(stack, gpu)
+            return use_findings(stack, _MODEL, gpu, training_use(stack.config))
 
 
 def _unknown(stack: Stack, name: str) -> Finding:
@@ -43,11 +45,34 @@ def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
     )
 
 
-def _verdict(stack: Stack, gpu: GpuModel) -> list[Finding]:
-    platform = stack.config.platform
-    found = verdict(gpu, Use(platform.cuda, platform.images_embed_ptx))
-    detail = f"Rule {found.rule}: {found.reason}."
+def training_use(config: Config) -> Use:
+    """Returns what the platform's training backends run."""
+    return Use(config.platform.cuda, config.platform.images_embed_ptx)
+
+
+def use_findings(
+    stack: Stack, where: Path, gpu: GpuModel, use: Use, *, who: str = "", only: Container[str] | None = None
+) -> list[Finding]:
+    """Returns what keeps a GPU from being plainly supported for a use.
+
+    Args:
+        stack: the stack that names the GPU.
+        where: the field that names it.
+        gpu: the GPU.
+        use: what runs on it.
+        who: who uses it, to begin each summary with; empty for the stack itself.
+        only: codes to leave out all others; None: all.
+    """
+    judged = verdict(gpu, use)
     return [
-        stack.finding(problem.code, problem.severity, _MODEL, problem.summary, detail=detail, remedy=problem.remedy)
-        for problem in found.problems
+        stack.finding(
+            problem.code,
+            problem.severity,
+            where,
+            f"{who}: {problem.summary}" if who else problem.summary,
+            detail=f"Rule {judged.rule}: {judged.reason}.",
+            remedy=problem.remedy,
+        )
+        for problem in judged.problems
+        if only is None or problem.code in only
     ]

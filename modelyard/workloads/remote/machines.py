@@ -6,12 +6,13 @@ from modelyard import quantity
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import Instance, provider_of, types
 from modelyard.hardware.regions import begins, region_names
+from modelyard.hardware.rules.gpu import use_findings
 from modelyard.hardware.verdict import Use, verdict
 from modelyard.quantity import GI
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.stack.words import did_you_mean
-from modelyard.workloads.gpu_uses import resource_use, use_findings
+from modelyard.workloads.gpu_uses import resource_use
 from modelyard.workloads.remote.offers import Own, near_regions, offers
 from modelyard.workloads.sizing import Sized
 
@@ -66,7 +67,7 @@ def _gpu(stack: Stack, where: Path, machine: Instance, resource: Resource) -> It
     use, path = resource_use(stack.config, resource), (*where, "instanceType")
     if machine.gpu is not None and not verdict(machine.gpu, use).refusals:
         who = f"resource {resource.name} on {machine.type}"
-        yield from use_findings(stack, path, who, machine.gpu, use, ("GPU001", "GPU004", "GPU005"))
+        yield from use_findings(stack, path, machine.gpu, use, who=who, only=("GPU001", "GPU004", "GPU005"))
     if (wrong := unfit_gpu(machine, use)) is not None:
         yield stack.finding(
             "REM005",

@@ -9,9 +9,9 @@ from modelyard.findings import Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.instances import by_type
 from modelyard.hardware.machines import machines, product_on
+from modelyard.hardware.rules.gpu import training_use
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team
-from modelyard.workloads.gpu_uses import training_use
 from modelyard.workloads.remote.machines import unfit_gpu
 
 A10G = NodePool("a10g", "A10G", 8, "gpu")
