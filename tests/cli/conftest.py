@@ -16,18 +16,7 @@ from modelyard.cli import main
 from modelyard.plan.project import library_of
 from tests.support.cli_project import PROGRAM, ROOT, SCHEMAS, Lent, Project, Result, Run, stamps, tree
 from tests.support.forked_process import forked
-from tests.support.git_repository import borrowing
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return borrowing(tmp_path_factory.mktemp("git"))
-
-
-@pytest.fixture(autouse=True)
-def lender(template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """New repositories borrow the project's files."""
-    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(template))
+from tests.support.git_repository import lender, template  # noqa: F401 (fixtures)
 
 
 @pytest.fixture(scope="session")

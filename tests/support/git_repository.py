@@ -6,6 +6,8 @@ from os import link
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
+import pytest
+
 from modelyard.plan.project import library_of
 from modelyard.policy.loading import policies_of
 from modelyard.preview import Preview
@@ -22,6 +24,17 @@ def borrowing(folder: Path) -> Path:
     info.mkdir(parents=True)
     (info / "alternates").write_text(f"{lender.folder / '.git/objects'}\n")
     return folder / "template"
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return borrowing(tmp_path_factory.mktemp("git"))
+
+
+@pytest.fixture(autouse=True)
+def lender(template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New repositories borrow the project's files."""
+    monkeypatch.setenv("GIT_TEMPLATE_DIR", str(template))
 
 
 class Repository:
