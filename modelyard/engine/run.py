@@ -291,7 +291,8 @@ class Workspace(automation.LocalWorkspace):
 class Stack(automation.Stack):
     """A stack whose run is one command of the CLI: a run's outputs and its end are known from the engine's events.
 
-    The library asks for them by two more commands, each of which takes as long as a small run.
+    The library asks for them by two more commands, each of which takes as long as a small run. Of what
+    ``info`` returns, only the result is read.
     """
 
     def outputs(self) -> automation.OutputMap:
@@ -299,5 +300,5 @@ class Stack(automation.Stack):
         return {}
 
     def info(self, _show_secrets: bool = True) -> automation.UpdateSummary:
-        """What a run is that has ended: one that failed has raised an exception."""
+        """A summary with only the result: the library raises for a run that failed, so this one has succeeded."""
         return automation.UpdateSummary("", datetime.now(UTC), "", {}, {}, "succeeded")

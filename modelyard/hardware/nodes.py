@@ -153,7 +153,7 @@ def with_nodes(stack: Stack, nodes: Iterable[NodeLike]) -> Stack:
 
 
 def _unknown_findings(stack: Stack) -> list[Finding]:
-    """Returns what cannot be held of a GPU whose name is unknown, if a waiver accepts that."""
+    """Returns what cannot be checked for a GPU whose name is unknown, if a waiver accepts that."""
     gpu = stack.config.gpu
     waived = any(one.code == "GPU002" for one in stack.config.waivers)
     if not waived or not isinstance(find(gpu.model), Unknown) or (gpu.seen and gpu.seen.memory_gb is not None):

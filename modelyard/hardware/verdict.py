@@ -3,8 +3,8 @@
 Two rules, the first that applies decides. A GPU on the list of supported GPUs is supported, even where its throughput
 is under the floor (the V100's is). Any other GPU must support the platform's CUDA, run under the device plugin, and
 reach the throughput of the A10. The list was made for CUDA 11.7: where a platform states another version, a listed GPU
-still needs code for that version. A number that nobody knows decides nothing: the verdict is then "unknown", an error
-with words. A number that nobody could verify is used with its mark.
+still needs code for that version. An unknown number decides nothing: the verdict is then "unknown", an error
+with words. An unverified number is used with its mark.
 
 What runs on the GPU decides how much of that is required (``Use``): the throughput of the A10 is for training, and the
 CUDA version is that of the images that run there.
@@ -26,7 +26,7 @@ class Use(NamedTuple):
     """What runs on a GPU, as far as the verdict depends on it."""
 
     cuda: str | None = DEFAULT_CUDA
-    """CUDA version of the images, ``major.minor``; None if nobody states it."""
+    """CUDA version of the images, ``major.minor``; None if it is not stated."""
     embeds_ptx: bool = False
     """Whether the images carry PTX for GPUs newer than their machine code."""
     trains: bool = True
@@ -49,7 +49,7 @@ class Problem(NamedTuple):
     brief: str = ""
     """An error in a few words."""
     unknown: bool = False
-    """Whether nobody knows if it is one, because a number is missing."""
+    """Whether it is unknown if it is one, because a number is missing."""
 
 
 class Verdict(NamedTuple):
@@ -213,7 +213,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
             Problem(
                 "GPU005",
                 Severity.ADVICE,
-                f"{gpu.short} needs images of CUDA {bounds}, and nobody states that of its images",
+                f"{gpu.short} needs images of CUDA {bounds}, but the version of its images is not stated",
                 "set cuda beside the image",
             )
         ]

@@ -29,10 +29,10 @@ def notebook_sizes(stack: Stack, gpu: str, gpus: int = 1, slice_gb: int | None =
 
 
 def check_notebooks(stack: Stack) -> list[Finding]:
-    """Returns what would refuse notebooks at their submission: errors if no GPU is left for one, else advice.
+    """Returns why notebooks would be rejected at submission: errors if no GPU is left for them, else advice.
 
-    Notebooks choose among the flavors with a GPU; without any they get the stack's GPU. What slices need, their
-    submission checks.
+    Notebooks choose among the flavors with a GPU; without any they get the stack's GPU. The needs of
+    slices are checked at submission.
     """
     config = stack.config
     if not config.notebooks.image and not config.notebooks.environment:
@@ -46,7 +46,7 @@ def check_notebooks(stack: Stack) -> list[Finding]:
     if len(refused) == len(gpus):
         return next(iter(refused.values()))
     return [
-        one._replace(severity=Severity.ADVICE, summary=f"{one.summary}, so flavor {name} takes no notebook")
+        one._replace(severity=Severity.ADVICE, summary=f"{one.summary}, so notebooks cannot use flavor {name}")
         for name, errors in refused.items()
         for one in errors
     ]

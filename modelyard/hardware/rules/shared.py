@@ -51,9 +51,9 @@ def memory_finding(
         code: the finding's code.
         path: the field of the stack file.
         text: its quantity.
-        minimum_gb: the least that the whole pod needs.
-        what: what the quantity is for, such as `` per GPU``.
-        gpus: how often the pod gets the quantity.
+        minimum_gb: minimum for the whole pod.
+        what: suffix that says what the quantity is for, such as `` per GPU``.
+        gpus: number of times that the pod gets the quantity.
         detail: why so much is needed.
         target: the Deployment of the pods.
     """

@@ -274,7 +274,7 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
         (
             "trials",
             job.trials is not None and (workers or 1) > 1 and not shared,
-            f"each trial has one worker, and no other job uses the {workers} of its resource",
+            f"each trial has one worker, and no other job uses the {workers} workers of its resource",
         ),
         ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
         ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),

@@ -196,7 +196,7 @@ def _words(container: Mapping[str, Any], settings: Mapping[str, str]) -> list[st
 
 
 def _option(words: list[str], options: tuple[str, ...]) -> str | None:
-    """Returns the last value of an option, None without one or if it is a variable that nobody knows."""
+    """Returns the last value of an option, None without one, or if it refers to an unknown variable."""
     value = None
     for at, word in enumerate(words):
         name, equals, rest = word.partition("=")
