@@ -4,6 +4,7 @@ A GPU counts if a pod that requests ``nvidia.com/gpu`` gets a whole GPU. MIG sli
 and fractions from a hypervisor do not count.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Literal, NamedTuple, Protocol
@@ -24,8 +25,8 @@ from modelyard.names import (
     REPLICAS_LABEL,
 )
 from modelyard.quantity import GB, parse, times
-from modelyard.stack.config import SeenGpu, Stack
-from modelyard.stack.words import few, plain
+from modelyard.stack.config import Path, SeenGpu, Stack
+from modelyard.stack.words import few, plain, plural
 
 Kind = Literal["whole", "mig", "shared", "fraction", "unknown", "none"]
 
@@ -113,7 +114,8 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
 
 
 def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> tuple[Finding, ...]:
-    """Checks the rules that need the cluster's nodes: minimum driver and memory of the stack's GPU, model service disk.
+    """Checks the rules that need the cluster's nodes: device plugin, minimum driver and memory of the stack's GPU, and
+    the model service's disk.
 
     The plan decides whether pods fit by CPU, memory and free GPUs.
 
@@ -126,6 +128,7 @@ def check_nodes(stack: Stack, nodes: Iterable[NodeLike], training: PodSizes) -> 
     return in_order(
         [
             *_unknown_findings(stack),
+            *_plugin_findings(stack, known),
             *_driver_findings(stack, known),
             *_memory_findings(stack, known, training),
             *_disk_findings(stack, known),
@@ -173,6 +176,42 @@ def _unknown_findings(stack: Stack) -> list[Finding]:
             detail=f"{why}, and no table has the GPU.",
             remedy=f"define the GPU in {HARDWARE_FILE}, with its node labels and memory",
         )
+    ]
+
+
+def _plugin_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+    """Returns the nodes with a GPU that the stack names, but without a device plugin that offers it to pods."""
+    config = stack.config
+    places: dict[str, Path] = {}
+    for name, where in (
+        (config.gpu.model, ("gpu", "model")),
+        *((one.gpu, ("resources", index, "gpu")) for index, one in enumerate(config.resources) if one.gpu),
+    ):
+        gpu = resolve(name)
+        for known in (gpu.id, *gpu.members) if gpu is not None else ():
+            places.setdefault(known, where)
+    silent: dict[Path, list[str]] = {}
+    offering: Counter[Path] = Counter()
+    for node in nodes:
+        found = node_gpus(node.labels, node.allocatable)
+        if found.gpu is None or found.gpu.id not in places:
+            continue
+        where = places[found.gpu.id]
+        if node.allocatable.get(GPU_RESOURCE) or found.slices:
+            offering[where] += 1
+        else:
+            silent.setdefault(where, []).append(node.name)
+    return [
+        stack.finding(
+            "GPU013",
+            Severity.WARNING,
+            where,
+            f"{few(sorted(names))} {'has' if len(names) == 1 else 'have'} this GPU, but none in allocatable",
+            detail="No NVIDIA device plugin runs there, or it finds no driver; the scheduler places no GPU pod there. "
+            f"{plural(offering[where], 'other node')} with this GPU can allocate it.",
+            remedy="install the GPU operator or the device plugin there; if it runs, read its log",
+        )
+        for where, names in silent.items()
     ]
 
 

@@ -10,6 +10,7 @@ from modelyard.findings import Severity
 from modelyard.hardware.gpu_models import gpu_models
 from modelyard.hardware.nodes import check_nodes, driver_verdict, node_gpus
 from modelyard.quantity import parse
+from modelyard.stack.jobs import Resource
 from modelyard.workloads.training import active
 
 P = "nvidia.com/gpu.product"
@@ -135,7 +136,7 @@ def node(name, labels=None, **allocatable):
 
 
 def gpu_node(name, driver, product="NVIDIA-A10"):
-    return node(name, {P: product, "nvidia.com/cuda.driver-version.full": driver})
+    return node(name, {P: product, "nvidia.com/cuda.driver-version.full": driver}, **{"nvidia.com/gpu": 1})
 
 
 def on_nodes(stack, nodes):
@@ -152,6 +153,27 @@ def test_nodes_with_one_old_driver_are_one_finding(make_stack):
         == "driver 440.33.01 is older than 450.80.02, the minimum for CUDA 11.7 (gpu-1, gpu-2, gpu-3 and 2 more)"
     )
     assert found.line == 104
+
+
+@pytest.mark.parametrize(
+    ("labels", "allocatable", "found"),
+    [
+        ({P: "NVIDIA-A10"}, {}, True),
+        ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": 0}, True),
+        ({"node.kubernetes.io/instance-type": "Standard_NV36ads_A10_v5"}, {}, True),
+        ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": 1}, False),
+        ({P: "NVIDIA-A10"}, {"nvidia.com/gpu.shared": 4}, False),
+        ({P: "Tesla-T4"}, {}, False),
+        ({P: "NVIDIA-L40S"}, {}, True),
+        ({}, {}, False),
+    ],
+)
+def test_a_node_whose_device_plugin_offers_no_gpu(make_stack, labels, allocatable, found):
+    stack = make_stack()
+    stack = stack._replace(config=stack.config._replace(resources=(Resource("train", "training", gpu="L40S"),)))
+    nodes = [gpu_node("gpu-1", "535.54.03"), node("gpu-2", labels, **allocatable)]
+    told = on_nodes(stack, nodes)
+    assert [(one.code, "gpu-2" in one.summary) for one in told] == ([("GPU013", True)] if found else [])
 
 
 def test_minor_version_compatibility_is_advice(make_stack):
