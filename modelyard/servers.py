@@ -18,6 +18,7 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 
 from modelyard.files import ReadError, read_text
 from modelyard.findings import Failure
+from modelyard.hiding import Confidential
 
 TIMEOUT: Final = 10.0
 """Timeout in seconds for one answer."""
@@ -53,32 +54,7 @@ class Unreachable(Failure):
         """Whether retrying is useless."""
 
 
-class Credential:
-    """A secret text, possibly empty. No message, log or traceback shows it by accident: only ``reveal`` returns it."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str = "") -> None:
-        self._text = text
-
-    def reveal(self) -> str:
-        """The secret text, for the request that sends it."""
-        return self._text
-
-    def __repr__(self) -> str:
-        return "(hidden)"
-
-    def __bool__(self) -> bool:
-        return bool(self._text)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Credential) and self._text == other._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-
-NO_CREDENTIAL: Final = Credential()
+NO_CREDENTIAL: Final = Confidential("")
 
 
 class Reply(NamedTuple):
@@ -98,7 +74,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-def get(url: str, authorization: Credential, most_bytes: int, shown: str = "") -> Reply:
+def get(url: str, authorization: Confidential[str], most_bytes: int, shown: str = "") -> Reply:
     """The answer to one GET that asks for JSON, whatever its status.
 
     Args:
@@ -148,7 +124,9 @@ def _unreachable(error: Exception, url: str) -> Unreachable:
     return Unreachable(f"{url} cannot be reached: {words}", "check the address and the network")
 
 
-def secret_for(url: str, variables: Variables, environment: Mapping[str, str], *, named: bool = False) -> Credential:
+def secret_for(
+    url: str, variables: Variables, environment: Mapping[str, str], *, named: bool = False
+) -> Confidential[str]:
     """The secret to send to an address, empty where none is set.
 
     Args:
@@ -239,7 +217,7 @@ def _loopback(host: str) -> bool:
         return False
 
 
-def _secret(variables: Variables, environment: Mapping[str, str]) -> Credential:
+def _secret(variables: Variables, environment: Mapping[str, str]) -> Confidential[str]:
     text = environment.get(variables.secret, "").strip()
     if not text and (file := environment.get(variables.file)):
         try:
@@ -248,14 +226,14 @@ def _secret(variables: Variables, environment: Mapping[str, str]) -> Credential:
             raise Unusable(f"{file} cannot be read: {error.reason}", f"correct {variables.file}") from None
     if not text.isprintable():
         raise Unusable(f"{variables.secret} is not one line of text", f"correct {variables.secret} or {variables.file}")
-    return Credential(text)
+    return Confidential(text)
 
 
-def basic(user: str, password: Credential) -> Credential:
+def basic(user: str, password: Confidential[str]) -> Confidential[str]:
     """The Authorization header for a user and password."""
-    return Credential(f"Basic {b64encode(f'{user}:{password.reveal()}'.encode()).decode()}")
+    return Confidential(f"Basic {b64encode(f'{user}:{password.reveal()}'.encode()).decode()}")
 
 
-def bearer(token: Credential) -> Credential:
+def bearer(token: Confidential[str]) -> Confidential[str]:
     """The Authorization header for a token; empty without a token."""
-    return Credential(f"Bearer {token.reveal()}") if token else NO_CREDENTIAL
+    return Confidential(f"Bearer {token.reveal()}") if token else NO_CREDENTIAL

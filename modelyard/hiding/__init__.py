@@ -2,11 +2,14 @@
 
 Three things mark a value as a secret: the kind of its object (the data of a Secret), the name of its field, variable,
 option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known prefix, a
-password inside a URL). Texts that are documents themselves, as in a ConfigMap, are parsed as documents. Plans work on
-the real values; code that shows or writes them calls ``hidden`` first. Text and keys of a file reach a message through
-``stack.words.plain`` and ``stack.config.dotted``, which call it.
+password inside a URL). Texts that are documents themselves, as in a ConfigMap, are parsed as documents. Text
+and keys of a file reach a message through ``stack.words.plain`` and ``stack.config.dotted``, which call ``hidden``.
+
+A value that may hold secrets and leaves the module that read or made it in a public value is ``Confidential``: merges,
+requests and files that are applied reveal it, and everything that shows or writes it calls ``hidden``.
 """
 
+from modelyard.hiding.confidential import Confidential
 from modelyard.hiding.forms import hidden_text
 from modelyard.hiding.messages import (
     hidden_file,
@@ -25,6 +28,7 @@ __all__ = [
     "CHANGED",
     "DATA",
     "HIDDEN",
+    "Confidential",
     "hidden",
     "hidden_at",
     "hidden_below",

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from modelyard.files import parse_json
+from modelyard.hiding.confidential import Confidential
 from modelyard.hiding.forms import hidden_text, secret_places
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain
 from modelyard.hiding.values import hidden, yaml_places
@@ -18,7 +19,8 @@ _BLOCK: Final = r"[|>][-+\d]*\s*"
 
 def secrets_in(value: Any) -> frozenset[str]:
     """Returns the texts of a document that ``hidden`` hides whole, for callers that show the document's own lines."""
-    return frozenset(_differing(value, hidden(value)))
+    document = value.reveal() if isinstance(value, Confidential) else value
+    return frozenset(_differing(document, hidden(document)))
 
 
 def hidden_paths(document: Any) -> Iterator[tuple[str | int, ...]]:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from modelyard.hiding.confidential import Confidential
 from modelyard.hiding.names import CHANGED, HIDDEN
 from modelyard.hiding.values import hidden
 
 
 def hidden_pair(before: Any, after: Any) -> tuple[Any, Any]:
     """Hides two values of one field, with ``CHANGED`` in the later one where the hidden values differ."""
+    before, after = (value.reveal() if isinstance(value, Confidential) else value for value in (before, after))
     was, now = hidden(before), hidden(after)
     return was, marked(before, after, was, now)
 

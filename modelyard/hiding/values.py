@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from modelyard.files import parse_json
 from modelyard.hiding.arguments import hidden_arguments, hidden_for_any_program
+from modelyard.hiding.confidential import Confidential
 from modelyard.hiding.forms import SIGNS, hidden_assignments, hidden_settings
 from modelyard.hiding.names import CHANGED, HIDDEN, is_beside, is_hidden_or_plain, is_plain, is_secret
 from modelyard.names import LEDGER_NOTE
@@ -72,7 +73,7 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
     A mapping that is a whole Secret loses its data; in any other, names and forms decide.
 
     Args:
-        value: a value from a document.
+        value: a value from a document, which may be confidential.
         inside: whether it is part of an object of a kind whose data is secret.
     """
     if isinstance(value, str):
@@ -91,7 +92,7 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
         return parts if any(parts[key] is not inner for key, inner in value.items()) else value
     if isinstance(value, list) or type(value) is tuple:
         return _items(value, [hidden(item, inside=inside) for item in value])
-    return value
+    return hidden(value.reveal(), inside=inside) if isinstance(value, Confidential) else value
 
 
 def _command_line(value: Mapping[Any, Any], parts: Mapping[Any, Any]) -> dict[str, Any]:
@@ -151,6 +152,8 @@ def hidden_at(name: str, value: Any, secret: bool = False, *, inside: bool = Fal
         if name == LEDGER_NOTE:
             return _once(_held, value)
         secret = secret or (name.lower().endswith(_ROUTING) and _INTEGRATION.fullmatch(value) is not None)
+    elif isinstance(value, Confidential):
+        return hidden_at(name, value.reveal(), secret, inside=inside)
     if secret or is_secret(name):
         if is_plain(name, value):
             return value

@@ -8,9 +8,10 @@ import os
 from typing import Any, Final
 from urllib.parse import quote
 
+from modelyard.hiding import Confidential
 from modelyard.probes.http import get_json
 from modelyard.probes.values import Busy, JobSourceError
-from modelyard.servers import Credential, Unusable, Variables, basic, secret_for
+from modelyard.servers import Unusable, Variables, basic, secret_for
 from modelyard.workloads.training.backend import Broker
 
 USER: Final = "MODELYARD_BROKER_USER"
@@ -18,7 +19,7 @@ PASSWORD: Final = "MODELYARD_BROKER_PASSWORD"
 PASSWORD_FILE: Final = "MODELYARD_BROKER_PASSWORD_FILE"
 URL: Final = "MODELYARD_BROKER_URL"
 _WHAT: Final = "RabbitMQ's management API"
-_GUEST: Final = Credential("guest")
+_GUEST: Final = Confidential("guest")
 """RabbitMQ's default password, the same on every broker: without a setting, no secret is sent."""
 
 

@@ -4,12 +4,13 @@ from typing import Any, Final
 
 from modelyard import servers
 from modelyard.files import parse_json
+from modelyard.hiding import Confidential
 from modelyard.probes.values import JobSourceError
 
 MOST_BYTES: Final = 16 * 2**20
 
 
-def get_json(url: str, authorization: servers.Credential, what: str, let_in: str) -> Any:
+def get_json(url: str, authorization: Confidential[str], what: str, let_in: str) -> Any:
     """The document at an address.
 
     Args:

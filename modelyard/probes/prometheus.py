@@ -11,10 +11,10 @@ from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from modelyard.files import parse_json
 from modelyard.findings import Failure
+from modelyard.hiding import Confidential
 from modelyard.servers import (
     NO_CREDENTIAL,
     TIMEOUT,
-    Credential,
     Reply,
     Unreachable,
     Unusable,
@@ -47,7 +47,7 @@ class Server(NamedTuple):
 
     url: str
     """Without credentials, without a slash at the end."""
-    authorization: Credential = NO_CREDENTIAL
+    authorization: Confidential[str] = NO_CREDENTIAL
     """Text of the header, empty for none."""
 
 
@@ -101,7 +101,7 @@ def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> 
 _FORM: Final = "write it as http://prometheus.example.com:9090"
 
 
-def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> Credential:
+def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> Confidential[str]:
     token = secret_for(plain, Variables(TOKEN, TOKEN_FILE, URL), environment, named=named)
     if token and parts.username is not None:
         raise BadAddress("both the address and {TOKEN} have credentials", f"drop one of them, or unset {TOKEN}")
@@ -112,7 +112,7 @@ def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str
     if parts.username is None:
         return NO_CREDENTIAL
     permit(plain, "the password of the address", environment, named=True)
-    return basic(unquote(parts.username), Credential(unquote(parts.password or "")))
+    return basic(unquote(parts.username), Confidential(unquote(parts.password or "")))
 
 
 def _printable(text: str) -> bool:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.probes.asking import ask
 from modelyard.probes.prometheus import Server
 from modelyard.probes.values import JobSourceError
-from modelyard.servers import ALLOW_HTTP, Credential, Unusable, Variables, basic, bearer, origin_of, secret_for
+from modelyard.servers import ALLOW_HTTP, Unusable, Variables, basic, bearer, origin_of, secret_for
 from modelyard.workloads.training.backend import Broker, Dashboard, Numbers, Source
 from tests.support.web_servers import Quiet, listening
 
@@ -197,7 +198,7 @@ def test_the_command_line_names_an_address_too() -> None:
 
 
 def test_no_credential_is_printed_by_accident() -> None:
-    secret = Credential(SECRET)
+    secret = Confidential(SECRET)
     encoded = basic("ada", secret).reveal().removeprefix("Basic ")
     for value in (secret, basic("ada", secret), bearer(secret), Server("https://host", bearer(secret)), [secret]):
         for text in (str(value), repr(value), f"{value}", f"{value!r}"):
