@@ -181,7 +181,7 @@ def format_options(parser: ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help=f"write to a file, and the findings as text to the screen; its ending ({', '.join(_BY_ENDING)}) says the "
-        "format unless --format does (repeatable)",
+        "format unless --format does; replaces an existing file (repeatable)",
     )
 
 

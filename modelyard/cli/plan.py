@@ -65,7 +65,11 @@ def configure(parser: ArgumentParser) -> None:
         help=f"show what it costs (default: for fewer than {MANY} stacks)",
     )
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
-    parser.add_argument("--out", metavar="FILE", help="save the plan for modelyard apply --plan FILE (one stack)")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="save the plan for modelyard apply --plan FILE (one stack); replaces an existing file",
+    )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="exit code 5 if changes are pending and no finding is an error"
     )

@@ -11,6 +11,7 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
 from modelyard.preview.values import Preview
+from modelyard.report.style import safe
 
 FORMATS = ("text", "markdown", "html", "json")
 _BY_ENDING = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".json": "json"}
@@ -35,7 +36,7 @@ def configure(parser: ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format unless "
-        "--format does; repeat to write the same preview in several formats",
+        "--format does; replaces an existing file; repeat to write the same preview in several formats",
     )
     parser.add_argument("--report-url", default="", metavar="URL", help="URL of the full report, for markdown")
     parser.add_argument(
@@ -62,6 +63,10 @@ def run(args: Namespace) -> Exit:
     # The other commit is checked out on disk; remove it however the run ends.
     with ended_by_signal("preview was stopped; its temporary files were removed"):
         found = _previewed(root, args)
+    if found.left_out:
+        # No format has them: only a working tree can leave files out, and a pull request is compared by its commits.
+        names = safe(", ".join(found.left_out))
+        sys.stderr.write(f"not compared: {names} (left out by the sparse checkout; --head HEAD compares commits)\n")
     for form, path in wanted:
         text = _text(found, form, args, to_screen=path is None)
         if path is None:

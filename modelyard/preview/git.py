@@ -48,6 +48,8 @@ _SET = {
     # overrides what a repository's configuration allows.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
+    # Nor do the parents of a commit depend on .git/info/grafts.
+    "GIT_GRAFT_FILE": os.devnull,
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",

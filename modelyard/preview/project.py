@@ -183,6 +183,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         unchanged=tuple(name for name in names if name not in different),
         project=project,
         pages=pages,
+        left_out=tuple(sorted(filter(None, {stack_at(path, folder) for path in span.absent} - set(names)))),
     )
 
 

@@ -208,6 +208,8 @@ class Preview(NamedTuple):
     """Findings about what all stacks share: patches with their lock, and policies. No stack's own list has them."""
     pages: Mapping[str, Explanation] = {}
     """The pages of the rules that judged the head, by code."""
+    left_out: tuple[str, ...] = ()
+    """Names of the stacks that a sparse checkout leaves out of the working tree: they are not compared."""
 
     @property
     def changes(self) -> bool:

@@ -33,6 +33,15 @@ def test_no_change_is_said_in_two_lines(repository: Any, run: Any) -> None:
     assert result.out.splitlines()[0] == "no changes in 3 stacks"
 
 
+def test_a_stack_that_a_sparse_checkout_leaves_out_is_named(repository: Any, run: Any) -> None:
+    words = ["sparse-checkout", "set", "--no-cone", "/*", "!/stacks/Pulumi.prod.yaml"]
+    subprocess.run(["git", "-C", str(repository.root), *words], check=True, capture_output=True)
+    result = run("preview", "--base", "main")
+    assert "no changes in 2 stacks" in result.out
+    assert result.err.startswith("not compared: prod (left out by the sparse checkout")
+    assert "prod" not in run("preview", "--base", "main", "--head", "HEAD").err
+
+
 def test_what_changes_and_where(repository: Any, run: Any) -> None:
     repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
     result = run("preview", "--base", "main")

@@ -157,6 +157,14 @@ def with_replaced_objects(repository: Repository, tmp: Path) -> Repository:
     return repository
 
 
+def with_grafts(repository: Repository, tmp: Path) -> Repository:
+    """The head without parents, in the older way."""
+    repository.commit_empty()
+    (repository.folder / ".git/info").mkdir(exist_ok=True)
+    (repository.folder / ".git/info/grafts").write_text(repository.git("rev-parse", "HEAD"))
+    return repository
+
+
 def while_somebody_writes_the_index(repository: Repository, tmp: Path) -> Repository:
     (repository.folder / ".git/index.lock").touch()
     return repository
@@ -165,7 +173,7 @@ def while_somebody_writes_the_index(repository: Repository, tmp: Path) -> Reposi
 LAYOUTS = (
     linked_to_bare, shallow, detached, in_a_submodule, beside_a_submodule, sparse, with_sparse_index, with_split_index,
     staged, of_another_hash, borrowing, in_conflict, with_its_git_elsewhere, with_replaced_objects,
-    while_somebody_writes_the_index,
+    with_grafts, while_somebody_writes_the_index,
 )  # fmt: skip
 
 
