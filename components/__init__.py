@@ -5,6 +5,6 @@
 declares one resource for each of its targets and computes no field; ``modelyard.engine.program`` has the steps around
 each resource.
 
-Optional, and not imported by the others: ``aws_base`` (a cluster to start from) and ``remote_instance`` (a machine for
-one job), with their parts.
+Optional, and not imported by the others: ``aws_base`` (a cluster to start from), ``device_plugin`` and
+``remote_instance`` (a machine for one job), with their parts.
 """

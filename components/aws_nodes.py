@@ -14,7 +14,7 @@ from modelyard.workloads.remote.aws_rights import trust
 
 CPU_IMAGE = "AL2023_x86_64_STANDARD"
 GPU_IMAGE = "AL2023_x86_64_NVIDIA"
-"""Has the NVIDIA driver and container toolkit; the device plugin comes with the platform."""
+"""Has the NVIDIA driver and container toolkit; ``device_plugin`` adds the device plugin."""
 
 
 def node_role(name: str, aws: Aws, inside: pulumi.ResourceOptions) -> tuple[iam.Role, list[pulumi.Resource]]:

@@ -7,6 +7,7 @@ what it refers to must exist.
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,13 +23,16 @@ from pulumi.runtime.settings import SETTINGS
 
 from components.aws_base import AwsBase
 from components.remote_instance import RemoteInstance
+from modelyard.cli import main
+from modelyard.kube import merge
 from modelyard.stack.remote import Bucket
 from modelyard.workloads.remote.aws_job import RemoteJob
 from modelyard.workloads.remote.aws_script import user_data
 from modelyard.workloads.remote.script import Part, export_script, import_script
-from tests.components.test_aws import AWS
+from tests.components.test_aws import AWS, registered
 from tests.support.aws_account import Account, account
-from tests.support.component_engine import Engine
+from tests.support.component_engine import ROOT, Engine
+from tests.support.project_copies import copied
 from tests.support.remote_stack import JOB
 from tests.support.remote_storage import tree
 
@@ -133,6 +137,20 @@ def test_a_destroy_leaves_the_bucket_and_nothing_else(base: tuple[Account, Engin
     assert not ec2.describe_launch_templates()["LaunchTemplates"]
     assert not cloud.client("iam").list_roles()["Roles"]
     assert [one["Name"] for one in cloud.client("s3").list_buckets()["Buckets"]] == ["vision-123456789012-eu-central-1"]
+
+
+def test_the_example_is_a_cluster_whose_gpus_reach_pods_and_a_platform_for_it(tmp_path: Path) -> None:
+    program = ROOT / "examples/aws/__main__.py"
+    code = compile(program.read_text(), str(program), "exec")
+    found = registered(lambda: exec(code, {"__file__": str(program)})).registered
+    (plugin,) = (one for one in found if one.type.endswith(":DaemonSet"))
+    labels = next(one.inputs["labels"] for one in found if one.name == "base-l40s-nodes")
+    wanted = {"apiVersion": "apps/v1", "kind": "DaemonSet", **plugin.inputs}
+    assert not merge.validate(wanted, merge.MergeSchema.kubernetes("1.35").of_object(wanted))
+    assert plugin.inputs["spec"]["template"]["spec"]["nodeSelector"].items() <= labels.items()
+    copied(tmp_path)
+    shutil.copy(ROOT / "examples/aws/Pulumi.vision.yaml", tmp_path / "stacks")
+    assert main(["-C", str(tmp_path), "check", "vision"]) == 0
 
 
 def in_a_network(cloud: Account, job: RemoteJob) -> RemoteJob:

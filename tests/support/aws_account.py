@@ -102,12 +102,17 @@ def pairs(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 
 
+def tagged(kind: str, tags: Mapping[str, str]) -> dict[str, Any]:
+    """The parameter with the tags of a new EC2 resource, which is left out if there are none."""
+    return {"TagSpecifications": [{"ResourceType": kind, "Tags": pairs(tags)}]} if tags else {}
+
+
 def ec2(kind: str, operation: str, answer: str) -> Callable[[Account, str, dict[str, Any]], Made]:
     """How an EC2 resource with tags is made, by the operation whose answer has its id under ``answer``."""
 
     def make(cloud: Account, name: str, given: dict[str, Any]) -> Made:
-        tags = [{"ResourceType": kind, "Tags": pairs(given.pop("tags"))}]
-        made = getattr(cloud.client("ec2"), operation)(**pascal(given), TagSpecifications=tags)
+        tags = tagged(kind, given.pop("tags"))
+        made = getattr(cloud.client("ec2"), operation)(**pascal(given), **tags)
         found = made if answer in made else next(one for one in made.values() if answer in one)
         return found[answer], {}
 
@@ -201,7 +206,7 @@ def launch_template(cloud: Account, name: str, given: dict[str, Any]) -> Made:
     made = cloud.client("ec2").create_launch_template(
         LaunchTemplateName=name,
         LaunchTemplateData=data,
-        TagSpecifications=[{"ResourceType": "launch-template", "Tags": pairs(tags)}],
+        **tagged("launch-template", tags),
     )["LaunchTemplate"]
     return made["LaunchTemplateId"], {"latestVersion": made["LatestVersionNumber"]}
 
@@ -219,7 +224,7 @@ def instance(cloud: Account, name: str, given: dict[str, Any]) -> Made:
         MinCount=1,
         MaxCount=1,
         LaunchTemplate={"LaunchTemplateId": template["id"], "Version": template["version"]},
-        TagSpecifications=[{"ResourceType": "instance", "Tags": pairs(given["tags"])}],
+        **tagged("instance", given["tags"]),
     )
     return made["Instances"][0]["InstanceId"], {}
 
