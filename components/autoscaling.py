@@ -19,7 +19,7 @@ class Autoscaling(pulumi.ComponentResource):
 
 def autoscaled(plan: Plan) -> dict[str, str]:
     """The most replicas of each autoscaled target, by name."""
-    found = {target.name: target.after["metadata"].get("annotations") or {} for target in plan.asked}
+    found = {target.name: target.after.reveal()["metadata"].get("annotations") or {} for target in plan.asked}
     key = "autoscaling/max_replicas"
     said = {name: annotations[key] for name, annotations in found.items() if key in annotations}
     return said | {name: str(most) for name, (_, most) in bounds(plan.asked).items() if most is not None}

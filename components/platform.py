@@ -17,7 +17,6 @@ from modelyard.engine.program.approved import Guard
 from modelyard.engine.program.draining import waits_before
 from modelyard.engine.program.live import Live
 from modelyard.engine.program.rollouts import Rollouts
-from modelyard.kube.scheduling.pods import grace_of
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.reach import in_turn
 
@@ -123,7 +122,7 @@ def _drain(target: TargetPlan, waits: bool) -> int:
     """
     before, after = target.replicas
     fewer = before is not None and after is not None and after < before
-    return grace_of(target.before) if waits or target.replaces_pods or fewer else 0
+    return target.grace_period if waits or target.replaces_pods or fewer else 0
 
 
 def _dashed(name: str) -> str:

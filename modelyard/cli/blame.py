@@ -8,9 +8,8 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
 from modelyard.cli.exit import Exit, Stop
 from modelyard.kube import merge
-from modelyard.plan.trace import Renderings, Trace, find_fields, trace
+from modelyard.plan.trace import Renderings, Trace, fields_of, find_fields, own_fields, trace
 from modelyard.plan.values import TargetPlan
-from modelyard.report.fields import names_its_item
 from modelyard.report.style import Style
 from modelyard.stack.words import did_you_mean
 
@@ -83,7 +82,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
         raise Stop(
             Exit.USAGE, f"{text!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
         ) from error
-    leaves = [change.path for change in merge.diff(None, target.after, schema)]
+    leaves = fields_of(target, schema)
     if not paths:
         # The text may name a parent of fields: a container, its resources.
         ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
@@ -96,11 +95,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
             f"{text!r} names {len(paths)} fields",
             "give more of the path: " + ", ".join(map(str, paths[:6])),
         )
-    from modelyard.kube.state import essence
-
-    # Without fields that the API server sets itself, and without names that paths already use for list items.
-    own = [one for one in merge.diff(None, essence(target.after), schema) if not names_its_item(one.path, one.after)]
-    below = [one.path for one in own if one.path[: len(paths[0])] == paths[0]]
+    below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)
 
 

@@ -75,4 +75,4 @@ def _name(target: TargetPlan) -> str:
 
 
 def _props(plan: Plan, target: TargetPlan) -> dict[str, str]:
-    return {"record": Record(target.key, plan.context, plan.cluster, ledger_text(target.applied)).to_text()}
+    return {"record": Record(target.key, plan.context, plan.cluster, ledger_text(target.applied.reveal())).to_text()}

@@ -136,8 +136,8 @@ def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
 
     modelyard already owns these fields then: the request only restores their values.
     """
-    record, before = _record(plan, target), target.before
-    if before is None or not fieldset.intersection(ledger_of(target.applied).returning, ours(before)):
+    record, before = _record(plan, target), target.before.reveal()
+    if before is None or not fieldset.intersection(ledger_of(target.applied.reveal()).returning, ours(before)):
         return {"record": record._replace(ledger="").to_text(), "due": ""}
     return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
 
@@ -147,7 +147,7 @@ def _name(target: "TargetPlan") -> str:
 
 
 def _record(plan: "Plan", target: "TargetPlan") -> Record:
-    return Record(target.key, plan.context, plan.cluster, ledger_text(target.applied))
+    return Record(target.key, plan.context, plan.cluster, ledger_text(target.applied.reveal()))
 
 
 def _id(props: Mapping[str, Any]) -> str:

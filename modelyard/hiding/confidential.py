@@ -14,15 +14,15 @@ class Confidential(Generic[T_co]):
     ``hidden`` and ``hidden_pair`` take the box and return what may be shown.
     """
 
-    __slots__ = ("_value",)
-    _value: T_co
+    __slots__ = ("__value",)
+    __value: T_co
 
     def __init__(self, value: T_co) -> None:
-        object.__setattr__(self, "_value", value)
+        object.__setattr__(self, "_Confidential__value", value)
 
     def reveal(self) -> T_co:
         """The value itself, for code that computes with it or sends it."""
-        return self._value
+        return self.__value
 
     def __repr__(self) -> str:
         return HIDDEN
@@ -31,18 +31,18 @@ class Confidential(Generic[T_co]):
         return format(HIDDEN, spec)
 
     def __bool__(self) -> bool:
-        return bool(self._value)
+        return bool(self.__value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Confidential) and bool(self._value == other._value)
+        return isinstance(other, Confidential) and bool(self.__value == other.__value)
 
     def __hash__(self) -> int:
-        return hash(self._value)
+        return hash(self.__value)
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
+    def __setattr__(self, *_: Any) -> NoReturn:
         raise AttributeError("a confidential value cannot be changed")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    __delattr__ = __setattr__
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuses pickle, copies and YAML's tags for Python objects, which all ask here."""

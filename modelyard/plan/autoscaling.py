@@ -51,7 +51,7 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
             remedy="set queries: valid, unless the autoscaler is the vendor's own",
         )
     for target in targets:
-        spec = target.applied.get("spec", {})
+        spec = target.applied.reveal().get("spec", {})
         if target.replicas[1] is None and "replicas" in spec:
             yield Finding(
                 "AUT002",
@@ -72,7 +72,7 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
     modelyard never sends an empty field: it holds the number until the autoscaler has set it. A strategic merge treats
     it as a deletion, and the API server then sets 1.
     """
-    now = {target.name: replicas_of(target.before) for target in targets}
+    now = {target.name: replicas_of(target.before.reveal()) for target in targets}
     for document in documents:
         spec = document.body.get("spec") or {}
         running = now.get(document.target)
@@ -92,7 +92,7 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
 
 def as_printed(chosen: Iterable[Selected], targets: Iterable[TargetPlan]) -> tuple[Selected, ...]:
     """Patches with ``replicas:`` as the vendor prints it: empty if the patch starts autoscaling, absent afterwards."""
-    scaled = {target.name for target in targets if wakes(target.before or {})}
+    scaled = {target.name for target in targets if wakes(target.before.reveal() or {})}
     return tuple(
         one._replace(params={**one.params, _LEAVE: one.params.get("deployment") not in scaled})
         if one.params.get(_LEAVE) is True and _LEAVE not in one.sources
@@ -134,11 +134,12 @@ def _longest_window(config: Config, role: str) -> int:
 
 def _texts(target: TargetPlan) -> Iterator[tuple[str, str, bool]]:
     """The queries of one object, each with its field and whether modelyard writes it."""
-    text = annotations_of(target.after).get(QUERIES)
+    body = target.after.reveal()
+    text = annotations_of(body).get(QUERIES)
     if text is not None:
-        yield str(text), f"metadata.annotations.{QUERIES}", QUERIES in annotations_of(target.applied)
+        yield str(text), f"metadata.annotations.{QUERIES}", QUERIES in annotations_of(target.applied.reveal())
     if target.key.kind == SCALED_OBJECT:
-        for index, trigger in enumerate((target.after.get("spec") or {}).get("triggers") or ()):
+        for index, trigger in enumerate((body.get("spec") or {}).get("triggers") or ()):
             query = (trigger.get("metadata") or {}).get("query")
             if trigger.get("type") == "prometheus" and query is not None:
                 yield str(query), f"spec.triggers[{index}].metadata.query", target.managed
@@ -177,8 +178,9 @@ def _built_in(config: Config) -> frozenset[str]:
 def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
     """Targets whose replicas the plan sets while an annotation lets the autoscaler set them."""
     for target in targets:
-        ours = target.replicas[1] is not None and "replicas" in target.applied.get("spec", {})
-        if ours and wakes(target.after):
+        spec = target.applied.reveal().get("spec", {})
+        ours = target.replicas[1] is not None and "replicas" in spec
+        if ours and wakes(target.after.reveal()):
             yield Finding(
                 "AUT003",
                 Severity.ERROR,
@@ -186,7 +188,7 @@ def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
                 target=target.name,
                 field="autoscaling.mode",
                 detail=f"{ENABLED} is true on it, and {', '.join(target.patches)} ask for "
-                f"{target.applied['spec']['replicas']} replicas: each apply would undo the autoscaler's number",
+                f"{spec['replicas']} replicas: each apply would undo the autoscaler's number",
                 remedy="set autoscaling.mode to annotations, which leaves replicas to the autoscaler, or drop "
                 "the autoscaler's patch",
             )
@@ -206,7 +208,7 @@ def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> I
     """Targets whose replicas both a plan and an autoscaler set, including an autoscaler that has not written yet."""
     scalers = tuple(scalers)
     for target in targets:
-        if target.replicas[1] is None or "replicas" not in (target.applied.get("spec") or {}):
+        if target.replicas[1] is None or "replicas" not in (target.applied.reveal().get("spec") or {}):
             continue
         found = sorted(f"{one.kind} {one.name}" for one in scalers_of(target, scalers))
         if found:

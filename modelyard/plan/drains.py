@@ -104,7 +104,7 @@ def _has_pods(target: TargetPlan) -> bool:
     """Whether a training target has pods, or the platform's autoscaler may give it some."""
     if target.replicas[0]:
         return True
-    before = target.before or {}
+    before = target.before.reveal() or {}
     return wakes(before) and most_replicas(before) != 0
 
 
@@ -113,7 +113,7 @@ def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
     if config.drain.quiet is not None:
         return config.drain.quiet
     route = config.targets.api_server.deployment
-    return max((grace_of(target.before) for target in targets if target.name == route), default=grace_of(None))
+    return max((target.grace_period for target in targets if target.name == route), default=grace_of(None))
 
 
 def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:

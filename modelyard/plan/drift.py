@@ -85,10 +85,10 @@ def kept(target: TargetPlan) -> dict[str, Any]:
 
     That is the request, without replicas that are only held until an autoscaler has set them.
     """
-    if target.replicas[1] is not None or "replicas" not in (target.applied.get("spec") or {}):
-        return target.applied
-    spec = {name: value for name, value in target.applied["spec"].items() if name != "replicas"}
-    return {**target.applied, "spec": spec}
+    request = target.applied.reveal()
+    if target.replicas[1] is not None or "replicas" not in (request.get("spec") or {}):
+        return request
+    return {**request, "spec": {name: value for name, value in request["spec"].items() if name != "replicas"}}
 
 
 def compare(

@@ -33,7 +33,7 @@ class Scaling(NamedTuple):
         before, after = self.most
         if self.scaler.action in ("none", "delete") or after is None:
             return False  # deleting a ScaledObject leaves the pods as they are
-        now = replicas_of(self.scaled.before) or 0 if self.scaled is not None else 0
+        now = replicas_of(self.scaled.before.reveal()) or 0 if self.scaled is not None else 0
         return after < (now if before is None else max(before, now))
 
 
@@ -45,9 +45,10 @@ def scalings(targets: Iterable[TargetPlan]) -> dict[ObjectKey, Scaling]:
     for target in targets:
         if target.key.kind != SCALED_OBJECT:
             continue
-        reference = ((target.after or target.before or {}).get("spec") or {}).get("scaleTargetRef") or {}
+        before, after = target.before.reveal(), target.after.reveal() or None
+        reference = ((after or before or {}).get("spec") or {}).get("scaleTargetRef") or {}
         key = target.key._replace(api_version="apps/v1", kind="Deployment", name=str(reference.get("name", "")))
-        found[target.key] = Scaling(target, deployments.get(key), (_most(target.before), _most(target.after or None)))
+        found[target.key] = Scaling(target, deployments.get(key), (_most(before), _most(after)))
     return found
 
 
@@ -59,7 +60,7 @@ def bounds(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | N
 def fewest(targets: Iterable[TargetPlan]) -> dict[str, tuple[int | None, int | None]]:
     """The fewest pods that KEDA may run of each Deployment of a plan, before and after, by name of the target."""
     return {
-        one.scaled.name: (_least(one.scaler.before), _least(one.scaler.after or None))
+        one.scaled.name: (_least(one.scaler.before.reveal()), _least(one.scaler.after.reveal() or None))
         for one in scalings(targets).values()
         if one.scaled is not None
     }
@@ -138,7 +139,7 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
         for one in scalers_of(scaled, scalers)
         if scaler.key.name not in (one.name if one.kind == SCALED_OBJECT else one.made_by,)
     )
-    if str(annotations_of(scaled.after).get("autoscaling/enabled", "")).lower() == "true":
+    if str(annotations_of(scaled.after.reveal()).get("autoscaling/enabled", "")).lower() == "true":
         names.append("the platform's autoscaler, by its annotations,")
     if names:
         yield Finding(
@@ -160,11 +161,12 @@ def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator
     nor work (KEDA 2.20.2, ``getScalerState`` of pkg/scaling/scale_handler.go, ``ErrCacheClosed``). The fallback counts
     as work, from the failure that follows ``failureThreshold`` others.
     """
-    spec = scaler.after.get("spec") or {}
+    body = scaler.after.reveal()
+    spec = body.get("spec") or {}
     cooldown, fallback = config.autoscaling.cooldown_period, spec.get("fallback") or {}
     failures = int(fallback.get("failureThreshold", 0)) + 1
     longest = failures * (config.autoscaling.polling_interval + _ANSWER)
-    if not fallback or int(spec.get("minReplicaCount", 0)) > 0 or not _most(scaler.after) or cooldown >= longest:
+    if not fallback or int(spec.get("minReplicaCount", 0)) > 0 or not _most(body) or cooldown >= longest:
         return
     yield Finding(
         "AUT008",
@@ -185,12 +187,13 @@ def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[
     if backend is None:
         return  # It answers requests, and has no jobs.
     longest = backend.longest_job(config)
-    if _most(scaler.after) and cooldown + grace_of(scaled.after) < longest:
+    grace_period = grace_of(scaled.after.reveal())
+    if _most(scaler.after.reveal()) and cooldown + grace_period < longest:
         yield Finding(
             "AUT007",
             Severity.WARNING,
             f"{text(cooldown)} after the last sign of work KEDA stops {scaled.name}, "
-            f"and a job then has {text(grace_of(scaled.after))} to finish",
+            f"and a job then has {text(grace_period)} to finish",
             target=scaler.name,
             field="autoscaling.cooldownPeriod",
             detail=f"a job may take {text(longest)}, and a job whose metrics are lost is invisible to KEDA",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
 from modelyard.findings import Finding, Severity
-from modelyard.kube.scheduling.pods import grace_of, pods_of
+from modelyard.kube.scheduling.pods import pods_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.autoscaling import most_replicas
@@ -88,8 +88,8 @@ def order(
             wanted = _new_pods(by_name[name])
             up = by_name[name]
             free = min(
-                room.holds(pods_of(up.after), upto=wanted),
-                pods_within(up.after, up.key.namespace, room.quotas),
+                room.holds(pods_of(up.after.reveal()), upto=wanted),
+                pods_within(up.after.reveal(), up.key.namespace, room.quotas),
             )
             if free < wanted:
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
@@ -145,7 +145,7 @@ def _longest_wait(
         if one.scaler.name in limits and one.scaled is not None:
             limits.setdefault(one.scaled.name, limits[one.scaler.name])
     running = [target for target in downs if target.replicas[0]]
-    waits = [limits.get(target.name, grace_of(target.before)) for target in running]
+    waits = [limits.get(target.name, target.grace_period) for target in running]
     return max(waits, default=0), bool(running) and all(target.name in limits for target in running)
 
 
@@ -224,7 +224,7 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
         return f"replaces the pods that an autoscaler may have started, once {drain.name} is idle"
     if target.replaces_pods:
         whose = "its" if target.replaces_pods == 1 else "their"
-        jobs = f"; {whose} jobs get {_span(grace_of(target.before))} to finish" if target.gpus[0] else ""
+        jobs = f"; {whose} jobs get {_span(target.grace_period)} to finish" if target.gpus[0] else ""
         return f"replaces {plural(target.replaces_pods, 'running pod')}{jobs}"
     # An object that the stack owns and that belongs to no workload has no pods.
     return "" if target.managed and not target.role else "no running pod is replaced"
@@ -239,7 +239,7 @@ def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
         return f"KEDA {_to(after)} of {name}, which is idle by then"
     if scaling.pauses:
         now = scaling.scaled
-        jobs = f"; jobs that still run get {_span(grace_of(now.before))} to finish" if now and now.replicas[0] else ""
+        jobs = f"; jobs that still run get {_span(now.grace_period)} to finish" if now and now.replicas[0] else ""
         return f"KEDA {_to(after)} of {name}{jobs}"
     if not after:
         return f"KEDA keeps {name} at 0 pods"
@@ -256,7 +256,7 @@ def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
     if drain is not None:
         return f"is deleted once {drain.name} is idle"
     if target.gpus[0]:
-        return f"is deleted; jobs that still run get {_span(grace_of(target.before))} to finish"
+        return f"is deleted; jobs that still run get {_span(target.grace_period)} to finish"
     return "is deleted"
 
 
@@ -271,7 +271,7 @@ def _why_route(switch: Switch) -> str:
 def _why_up(target: TargetPlan, switch: Switch) -> str:
     if target.replicas[1] is None:
         room = "" if switch.spare else ", as the old backend's GPUs become free"
-        most = most_replicas(target.after)
+        most = most_replicas(target.after.reveal())
         if most is None:
             return "KEDA sets the number of its pods"
         return f"the autoscaler may start up to {plural(most, 'pod')} here from now on{room}"
@@ -288,11 +288,11 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
         jobs = "it is idle by then"
     elif target.replicas[0]:
         jobs = (
-            f"jobs that still run get {_span(grace_of(target.before))} to finish, "
+            f"jobs that still run get {_span(target.grace_period)} to finish, "
             "queued jobs stay in its queue until training switches back"
         )
     if target.replicas[1] is None:
-        keda = most_replicas(target.after) is None
+        keda = most_replicas(target.after.reveal()) is None
         return f"KEDA sets the number of its pods; {jobs}" if keda else f"the autoscaler stops its pods; {jobs}"
     return f"scales down; {jobs}" if switch.spare else f"scales down first ({switch.why}); {jobs}"
 
@@ -314,12 +314,12 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[st
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
         longest = backend.longest_job(config)
-        if stopped and grace_of(target.before) < longest:
+        if stopped and target.grace_period < longest:
             yield Finding(
                 "RES102",
                 Severity.WARNING,
                 f"{plural(stopped, 'running pod')} of {target.name} will be stopped; "
-                f"a job in it has {_span(grace_of(target.before))} to finish",
+                f"a job in it has {_span(target.grace_period)} to finish",
                 target=target.name,
                 field=f"{target.role}.gracePeriod",
                 detail=f"jobs may take up to {_span(longest)}; running pods keep their current grace period",

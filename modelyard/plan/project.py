@@ -197,7 +197,7 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
     """A cluster after its plan was applied; unchanged without a plan."""
     if plan is None:
         return state
-    changed = {target.key: target.after for target in plan.targets}
+    changed = {target.key: target.after.reveal() for target in plan.targets}
     return state._replace(objects={key: body for key, body in {**state.objects, **changed}.items() if body})
 
 

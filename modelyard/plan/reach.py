@@ -33,9 +33,9 @@ def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, 
         if target.leaves and _turn(target):
             waits = namers.get((target.key.kind, target.key.name), [])
         elif _turn(target):
-            waits = [there[named] for named in _named(target.key.kind, target.after) if named in there]
+            waits = [there[named] for named in _named(target.key.kind, target.after.reveal()) if named in there]
         found.append((target, tuple(waits)))
-        for named in _named(target.key.kind, target.before or {}):
+        for named in _named(target.key.kind, target.before.reveal() or {}):
             namers.setdefault(named, []).append(target.name)
     return found
 
@@ -49,12 +49,12 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
         stack: the stack of the plan.
         targets: all targets of the plan.
     """
-    before = {(one.key.kind, one.key.name): one.before for one in targets if _turn(one) and one.before}
+    before = {(one.key.kind, one.key.name): body for one in targets if _turn(one) and (body := one.before.reveal())}
     queues: dict[str, list[tuple[str, int]]] = {}
     for target in targets:
-        jobs = int(((target.before or {}).get("status") or {}).get("reservingWorkloads") or 0)
+        jobs = int(((target.before.reveal() or {}).get("status") or {}).get("reservingWorkloads") or 0)
         if target.key.kind == "ClusterQueue" and not target.leaves and jobs:
-            for kind, name in _all_named("ClusterQueue", target.before or {}, before):
+            for kind, name in _all_named("ClusterQueue", target.before.reveal() or {}, before):
                 if kind == _CLUSTER:
                     queues.setdefault(name, []).append((target.name, jobs))
     for target in targets:

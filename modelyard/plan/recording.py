@@ -32,7 +32,8 @@ def outdated(
         # A recording has no secrets.
         was, now = hidden(was), hidden(now)
         schema = schemas.of(target.key.api_version, target.key.kind)
-        different = [*_values(was, now, target.applied, schema), *_owners(was, now, target.applied, schema)]
+        asked = target.applied.reveal()
+        different = [*_values(was, now, asked, schema), *_owners(was, now, asked, schema)]
         if different:
             number = f"{plural(len(different), 'thing')}"
             yield _finding(

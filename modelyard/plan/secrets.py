@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from modelyard.findings import Finding
-from modelyard.hiding import hidden_below, marked, words_without
+from modelyard.hiding import hidden_below, hidden_pair, marked, words_without
 from modelyard.kube import merge
-from modelyard.kube.state import ObjectKey
+from modelyard.kube.state import ObjectKey, essence
+from modelyard.plan.undo.ledger import without_ledger
 from modelyard.plan.undo.restore import at
+from modelyard.plan.values import TargetPlan
 
 
 def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any, body: Any = None) -> Any:
@@ -50,6 +52,16 @@ def hidden_change(
     was = hidden_field(key, path, before, bodies[0])
     now = hidden_field(key, path, after, bodies[1])
     return was, marked(before, after, was, now)
+
+
+def hidden_objects(target: TargetPlan) -> tuple[Any, Any]:
+    """A target's object before and after, hidden, empty where there is none.
+
+    Without what changes by itself (status, versions, times), and without its ledger, which has a separate verb.
+    """
+    bodies = target.before.reveal(), target.after.reveal()
+    before, after = (without_ledger(essence(body)) if body else {} for body in bodies)
+    return hidden_pair(before, after)
 
 
 def findings_without(findings: Iterable[Finding], objects: Iterable[Any]) -> list[Finding]:

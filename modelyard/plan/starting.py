@@ -30,7 +30,7 @@ def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | N
     """The part of a target's object that its plan depends on, including its secrets."""
     if body is None:
         return None
-    asked = target.applied.get("metadata") or {}
+    asked = target.applied.reveal().get("metadata") or {}
     metadata = body.get("metadata") or {}
     kept = {name: value for name, value in body.items() if name not in ("status", "metadata")}
     for notes in _NOTES:
@@ -38,7 +38,7 @@ def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | N
         found = {name: there[name] for name in names if name in there}
         if found:
             kept.setdefault("metadata", {})[notes] = found
-    if "replicas" not in (target.applied.get("spec") or {}) and "replicas" in (kept.get("spec") or {}):
+    if "replicas" not in (target.applied.reveal().get("spec") or {}) and "replicas" in (kept.get("spec") or {}):
         kept["spec"] = {name: value for name, value in kept["spec"].items() if name != "replicas"}
     return kept
 
@@ -51,7 +51,7 @@ def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
         if key not in was or key not in is_now:
             yield f"{name} {'is' if key in is_now else 'was'} a target, and {'was' if key in is_now else 'is'} not"
             continue
-        before, after = (relevant(was[key], target.before) for target in (was[key], is_now[key]))
+        before, after = (relevant(was[key], target.before.reveal()) for target in (was[key], is_now[key]))
         if words := _moved(key, before, after):
             yield f"{name} {words}"
 
@@ -64,7 +64,7 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
     if live is None and target.managed:
         # An engine that replaces an object has already deleted it.
         return None
-    words = _moved(target.key, _read(target, target.before), _read(target, live))
+    words = _moved(target.key, _read(target, target.before.reveal()), _read(target, live))
     if not words:
         return None
     return Finding(

@@ -10,7 +10,7 @@ from modelyard import __version__
 from modelyard.cluster import Claim
 from modelyard.files import parse_json
 from modelyard.findings import Failure, Finding, Severity
-from modelyard.hiding import hidden, hidden_text, without_credentials
+from modelyard.hiding import Confidential, hidden, hidden_text, without_credentials
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.claims import other_owners
@@ -37,7 +37,7 @@ def canonical(value: Any) -> str:
 
 def starting_state(plan: Plan) -> dict[str, str | None]:
     """SHA-256 of what a plan reads of each target, by ``kind/namespace/name``; None if the object does not exist."""
-    read = {"/".join(target.key[1:]): relevant(target, target.before) for target in plan.targets}
+    read = {"/".join(target.key[1:]): relevant(target, target.before.reveal()) for target in plan.targets}
     return {
         name: None if body is None else hashlib.sha256(canonical(body).encode()).hexdigest()
         for name, body in read.items()
@@ -252,9 +252,9 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         action=value["action"],
         phase=value["phase"],
         patches=tuple(value["patches"]),
-        applied=_body(value["applied"]) or {},
-        before=_body(value["before"]),
-        after=_body(value["after"]) or {},
+        applied=Confidential(_body(value["applied"]) or {}),
+        before=Confidential(_body(value["before"])),
+        after=Confidential(_body(value["after"]) or {}),
         changes=tuple(
             FieldChange(
                 path=merge.Path.parse(change["field"]),
@@ -330,7 +330,7 @@ def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
         was = {target.key: target for target in approved.targets}
         for target in now.targets:
             was_to_be = was[target.key]
-            if relevant(was_to_be, was_to_be.after) != relevant(was_to_be, target.after):
+            if relevant(was_to_be, was_to_be.after.reveal()) != relevant(was_to_be, target.after.reveal()):
                 yield f"{target.name} would become different from what was approved"
 
 

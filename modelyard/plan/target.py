@@ -7,7 +7,7 @@ from modelyard.catalog import Document, PatchVersion
 from modelyard.catalog.library import BASE, TEMPLATE, Phase
 from modelyard.cluster import Answer
 from modelyard.findings import Finding, Severity
-from modelyard.hiding import words_without
+from modelyard.hiding import Confidential, words_without
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey
@@ -120,9 +120,9 @@ def finish(
         action=action,
         phase=_phase(wish, prepared.composed, changes),
         patches=prepared.composed.patches if base is None or base[0].meta.use != "managed" else (base[0].id,),
-        applied=prepared.applied,
-        before=live,
-        after=after,
+        applied=Confidential(prepared.applied),
+        before=Confidential(live),
+        after=Confidential(after),
         changes=changes,
         replaces_pods=min(before_replicas or 0, after_replicas or 0) if rolls else 0,
         replicas=(before_replicas, None if REPLICAS in prepared.composed.unowned else after_replicas),
@@ -153,7 +153,7 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
             reported.add(change.path.server_text)
             yield from take_over(target.name, change, installers)
     rest = [claim for claim in target.conflicts if claim.field not in reported]
-    yield from taken_unchanged(target.name, target.before or {}, rest, installers)
+    yield from taken_unchanged(target.name, target.before.reveal() or {}, rest, installers)
 
 
 def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:

@@ -10,8 +10,9 @@ from modelyard.findings import Finding
 from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
+from modelyard.kube.state import essence
 from modelyard.plan.secrets import hidden_change, hidden_field
-from modelyard.plan.values import TargetPlan
+from modelyard.plan.values import TargetPlan, names_its_item
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
 
@@ -125,7 +126,7 @@ def trace(
     settings = tuple(_settings(target, path, schema, stack, chosen, known, TEMPLATE))
     if bases and not settings and target.managed:
         settings = tuple(_settings(target, path, schema, stack, chosen, known, BASE))
-    bodies = (target.before, target.after)
+    bodies = (target.before.reveal(), target.after.reveal())
     was, now = (_value_at(body, path, schema) for body in bodies)
     before, after = hidden_change(target.key, path, was, now, bodies)
     return Trace(
@@ -133,7 +134,7 @@ def trace(
         path=path,
         before=before,
         after=after,
-        owners=merge.owners(target.before, path) if target.before is not None else (),
+        owners=merge.owners(bodies[0], path) if bodies[0] is not None else (),
         settings=tuple(_without_secrets(target, path, setting) for setting in settings),
     )
 
@@ -155,7 +156,7 @@ def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
 
 def _without_secrets(target: TargetPlan, path: Path, setting: Setting) -> Setting:
     """The setting without a secret, or the parameter that it came from."""
-    shown = hidden_field(target.key, path, setting.value, target.after)
+    shown = hidden_field(target.key, path, setting.value, target.after.reveal())
     if shown == setting.value:
         return setting
     return setting._replace(value=shown, sources=tuple(one._replace(value=HIDDEN) for one in setting.sources))
@@ -241,6 +242,17 @@ def _another(value: Any) -> Any:
             return "x"
 
 
+def fields_of(target: TargetPlan, schema: merge.Type) -> list[Path]:
+    """The paths of a target's fields after the change."""
+    return [change.path for change in merge.diff(None, target.after.reveal(), schema)]
+
+
+def own_fields(target: TargetPlan, schema: merge.Type) -> list[Path]:
+    """The fields that are the target's own: not set by the API server, not a name that paths use for a list item."""
+    fields = merge.diff(None, essence(target.after.reveal()), schema)
+    return [one.path for one in fields if not names_its_item(one.path, one.after)]
+
+
 def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:
     """The fields of a target that a user's text names: a whole path, the end of a path, or the name of a list item,
     such as an environment variable.
@@ -248,7 +260,7 @@ def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path
     Raises:
         ValueError: the text is no path.
     """
-    leaves = [change.path for change in merge.diff(None, target.after, schema)]
+    leaves = fields_of(target, schema)
     try:
         wanted = Path.parse(text)
     except ValueError:

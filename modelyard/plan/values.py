@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from modelyard.catalog.library import Phase
 from modelyard.cluster import Claim
 from modelyard.findings import Finding
+from modelyard.hiding import Confidential
 from modelyard.kube.merge import Key, Owner, Path
+from modelyard.kube.scheduling.pods import grace_of, pod_spec
 from modelyard.kube.state import ObjectKey
 from modelyard.probes import Drain
 
@@ -44,6 +46,14 @@ class FieldChange(NamedTuple):
         return isinstance(self.after, list) and any(isinstance(item, Key) for item in self.after)
 
 
+def names_its_item(path: Path, value: Any) -> bool:
+    """Whether this field identifies a list item, so that its path already shows it."""
+    if len(path) < 2:
+        return False
+    item, field = path[-2:]
+    return isinstance(item, Key) and (field, value) in item.fields
+
+
 def local_name(key: ObjectKey, *, elsewhere: bool) -> str:
     """The name of an object among the targets of its own cluster.
 
@@ -60,11 +70,11 @@ class TargetPlan(NamedTuple):
     phase: Phase
     patches: tuple[str, ...]
     """``name@version`` in merge order."""
-    applied: dict[str, Any]
+    applied: Confidential[dict[str, Any]]
     """What is sent: the one request with all patches of the target, or the restored values; empty for a
     delete."""
-    before: dict[str, Any] | None
-    after: dict[str, Any]
+    before: Confidential[dict[str, Any] | None]
+    after: Confidential[dict[str, Any]]
     """Empty after a delete."""
     changes: tuple[FieldChange, ...]
     """None for a delete."""
@@ -87,10 +97,6 @@ class TargetPlan(NamedTuple):
     hands_over: bool = False
     """Whether fields have their earlier values and still wait for their earlier owners: an apply hands them over."""
 
-    def __repr__(self) -> str:
-        """The text form without the objects, which may contain secrets."""
-        return f"TargetPlan({self.key}, {self.action})"
-
     @property
     def name(self) -> str:
         """The object's name, with its namespace if that is not the stack's: a current target may have the same name.
@@ -103,6 +109,16 @@ class TargetPlan(NamedTuple):
     def local_name(self) -> str:
         """The object's name among the targets of its own cluster."""
         return local_name(self.key, elsewhere=self.elsewhere)
+
+    @property
+    def containers(self) -> int:
+        """Containers of its pod template afterwards; 0 for an object without one."""
+        return len(pod_spec(self.after.reveal()).get("containers") or ())
+
+    @property
+    def grace_period(self) -> int:
+        """Seconds that its current pods get to finish a job."""
+        return grace_of(self.before.reveal())
 
     @property
     def leaves(self) -> bool:

@@ -73,7 +73,7 @@ def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
     """The objects of one cluster's plan as rules see them."""
     return tuple(
         subject_of(
-            target.after,
+            target.after.reveal(),
             role=target.role,
             facts=known,
             sent=_sent(target),
@@ -86,7 +86,7 @@ def subjects_of(plan: Plan, known: Facts) -> tuple[Subject, ...]:
 
 def _sent(target: TargetPlan) -> dict[str, object]:
     """The fields of an object that the stack sets, without replicas that it only holds for an autoscaler."""
-    sent = target.applied
+    sent = target.applied.reveal()
     if target.replicas[1] is not None or "replicas" not in (sent.get("spec") or {}):
         return sent
     return {**sent, "spec": {name: value for name, value in sent["spec"].items() if name != "replicas"}}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from modelyard.findings import Finding
 from modelyard.hardware.rules.pods import Applied, stated_gpus
+from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.kube.state import ObjectKey
 from modelyard.names import GPU_RESOURCE
@@ -120,9 +121,9 @@ def _target(stack: Stack, seen: Subject) -> TargetPlan:
         action="none",
         phase="normal",
         patches=(),
-        applied=sent,
-        before=None,
-        after=body,
+        applied=Confidential(sent),
+        before=Confidential(None),
+        after=Confidential(body),
         changes=(),
         replaces_pods=0,
         replicas=(None, replicas),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ObjectKey
@@ -126,9 +127,9 @@ def given_up(base: StackAtCommit | None, head: StackAtCommit, following: Plan) -
             found.append(
                 target._replace(
                     patches=(),
-                    applied={},
+                    applied=Confidential({}),
                     before=target.after,
-                    after=left or {},
+                    after=Confidential(left or {}),
                     changes=(),
                     replicas=(target.replicas[1], replicas_of(left)),
                 )
@@ -187,7 +188,7 @@ def _left_of(target: TargetPlan, version: str) -> tuple[dict[str, Any], Mapping[
     Also returns the owners of the fields that go back to an earlier owner.
     """
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    return put_back(target.after, schema)
+    return put_back(target.after.reveal(), schema)
 
 
 def _given_up(target: TargetPlan, version: str) -> TargetDiff:
@@ -204,18 +205,19 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
             gpus=(target.gpus[1], 0),
         )
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
+    body = target.after.reveal()
     left, back = _left_of(target, version)
     fields = tuple(
         FieldDiff(
             change.path,
-            *hidden_change(target.key, change.path, change.before, change.after, (target.after, left)),
+            *hidden_change(target.key, change.path, change.before, change.after, (body, left)),
             None,
             _timeless(back.get(change.path)),
         )
-        for change in merge.diff(target.after, left, schema)
+        for change in merge.diff(body, left, schema)
         if _is_own(change.path)
     )
-    running = replicas_of(target.after) or 0
+    running = replicas_of(body) or 0
     rolls = any(field.path[:2] == ("spec", "template") for field in fields)
     stays = replicas_of(left) or 0
     return TargetDiff(

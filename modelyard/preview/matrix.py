@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import Plan
@@ -20,7 +21,7 @@ class Column(NamedTuple):
     """The fields that one stack asks for."""
 
     stack: str
-    fields: Mapping[Field, tuple[str, Any]]
+    fields: Mapping[Field, tuple[Confidential[str], Any]]
     """Each value as JSON, so that equal values are equal texts, and as it is shown: secrets are hidden."""
 
 
@@ -42,14 +43,16 @@ def column(plan: Plan, version: str) -> Column:
         plan: the plan.
         version: version of the Kubernetes schema for its fields, such as ``1.35``.
     """
-    fields: dict[Field, tuple[str, Any]] = {}
+    fields: dict[Field, tuple[Confidential[str], Any]] = {}
     schemas = merge.MergeSchema.kubernetes(version)
     for target in (target for one in plan.clusters for target in one.asked):
         schema = schemas.of(target.key.api_version, target.key.kind)
-        for change in merge.diff(None, target.applied, schema):
+        request = target.applied.reveal()
+        for change in merge.diff(None, request, schema):
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:
-                shown = hidden_field(target.key, change.path, change.after, target.applied)
-                fields[target.name, str(change.path)] = json.dumps(change.after, sort_keys=True), shown
+                shown = hidden_field(target.key, change.path, change.after, request)
+                text = json.dumps(change.after, sort_keys=True)
+                fields[target.name, str(change.path)] = Confidential(text), shown
     return Column(plan.stack, fields)
 
 
@@ -58,8 +61,8 @@ def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
     columns = tuple(columns)
     found = []
     for target, field in sorted({name for one in columns for name in one.fields}):
-        stacks: dict[str | None, list[str]] = {}
-        values: dict[str | None, Any] = {}
+        stacks: dict[Confidential[str] | None, list[str]] = {}
+        values: dict[Confidential[str] | None, Any] = {}
         for one in columns:
             text, shown = one.fields.get((target, field), (None, merge.ABSENT))
             stacks.setdefault(text, []).append(one.stack)

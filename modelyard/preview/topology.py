@@ -157,7 +157,8 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
     """The platform's Deployments and everything else that the plan's targets run, after the plan."""
     if planned is None or planned.plan is None or planned.stack is None:
         return ()
-    targets = {target.name: target for target in planned.plan.targets if pods_of(target.after).spec}
+    after = {target.name: target.after.reveal() for target in planned.plan.targets}
+    targets = {target.name: target for target in planned.plan.targets if pods_of(after[target.name]).spec}
     gone = {target.key for target in planned.plan.targets if target.action == "delete"}
     known = {workload.deployment: workload.role for workload in workloads(planned.stack.config)}
     found = {
@@ -168,7 +169,7 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
         and key.name in known
         and key not in gone
     }
-    bodies = found | {name: target.after for name, target in targets.items()}
+    bodies = found | {name: after[name] for name in targets}
     limits = {name: most for name, (_, most) in bounds(planned.plan.targets).items()}
     return tuple(
         _wanted(
@@ -202,7 +203,7 @@ def _count(body: Mapping[str, Any]) -> int:
 
 
 def _most(target: TargetPlan | None) -> int | None:
-    return None if target is None or target.replicas[1] is not None else most_replicas(target.after) or 0
+    return None if target is None or target.replicas[1] is not None else most_replicas(target.after.reveal()) or 0
 
 
 def _scene(

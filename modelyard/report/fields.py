@@ -8,6 +8,7 @@ from modelyard.kube import merge
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import FieldChange
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION, PATCHES_ANNOTATION
+from modelyard.plan.values import names_its_item
 from modelyard.report.pods import writer
 from modelyard.report.values import Write, distinct, text_of
 
@@ -184,14 +185,6 @@ def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
         for changes in groups.values()
         for row in rows_of(changes, one_container=len(containers) == 1)
     ]
-
-
-def names_its_item(path: merge.Path, value: Any) -> bool:
-    """Whether this field identifies a list item, so that its path already shows it."""
-    if len(path) < 2:
-        return False
-    item, field = path[-2:]
-    return isinstance(item, merge.Key) and (field, value) in item.fields
 
 
 def _row(label: str, named: list[tuple[str, _Shown]]) -> Row:

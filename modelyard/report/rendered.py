@@ -61,7 +61,7 @@ def _whole_files(plan: Plan) -> dict[str, str]:
     """The objects as an apply sends them."""
     return {
         f"{number:02}-{target.key.kind.lower()}-{target.key.name}.yaml": (
-            f"# {', '.join(target.patches)}\n" + yaml_text(target.applied)
+            f"# {', '.join(target.patches)}\n" + yaml_text(target.applied.reveal())
         )
         for number, target in enumerate(plan.asked, 1)
     }
@@ -106,11 +106,12 @@ def kustomize_files(plan: Plan) -> dict[str, str]:
         kind = target.key.kind
         name = target.key.name
         stem = f"{name}.yaml" if kind == "Deployment" else f"{kind.lower()}-{name}.yaml"
-        if target.before is None:
+        live, after = target.before.reveal(), without_ledger(essence(target.after.reveal()))
+        if live is None:
             resources.append(stem)
-            files[stem] = yaml_text(without_ledger(essence(target.after)))
+            files[stem] = yaml_text(after)
             continue
-        before, after = (without_ledger(essence(body)) for body in (target.before, target.after))
+        before = without_ledger(essence(live))
         resources.append(f"base/{stem}")
         files[f"base/{stem}"] = yaml_text(before)
         operations = json_patch(before, after)

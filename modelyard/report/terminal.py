@@ -152,12 +152,7 @@ def grouped(target: TargetPlan) -> Grouped:
     if target.action in ("create", "delete"):
         return ()
     changes = [change for change in target.changes if not is_own_note(change)]
-    return rows_by(changes, asked_by, one_container=_containers(target) == 1)
-
-
-def _containers(target: TargetPlan) -> int:
-    pod = ((target.after.get("spec") or {}).get("template") or {}).get("spec") or {}
-    return len(pod.get("containers") or ())
+    return rows_by(changes, asked_by, one_container=target.containers == 1)
 
 
 Seen = list[tuple[tuple[Row, ...], str]]

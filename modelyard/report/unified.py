@@ -7,10 +7,8 @@ from typing import Any
 
 import yaml
 
-from modelyard.hiding import hidden_pair
-from modelyard.kube.state import essence
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.undo.ledger import without_ledger
+from modelyard.plan.secrets import hidden_objects
 from modelyard.report.style import PLAIN, Style, safe, shorten
 
 
@@ -33,11 +31,8 @@ def titles(targets: Sequence[TargetPlan]) -> list[str]:
 
 
 def target_diff(target: TargetPlan, title: str, context: int = 3) -> list[str]:
-    """The lines of a unified diff of one target, without what changes by itself (status, versions, times), without its
-    ledger, which has a separate verb, and without what looks like a secret.
-    """
-    before, after = (without_ledger(essence(body)) if body else {} for body in (target.before, target.after))
-    was, now = hidden_pair(before, after)
+    """The lines of a unified diff of one target, without what ``hidden_objects`` leaves out."""
+    was, now = hidden_objects(target)
     return list(
         unified_diff(
             _lines(was),

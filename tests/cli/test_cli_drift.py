@@ -43,7 +43,7 @@ class World:
             targets = tuple(Applied(target.key, kept(target), True) for target in plan.targets)
             self.applied[name] = AppliedStack(plan.cluster, targets)
             self.cluster[name] = state.identity
-            self.live[name] = {target.key: target.after for target in plan.targets}
+            self.live[name] = {target.key: target.after.reveal() for target in plan.targets}
 
     def edit(self, stack: str, name: str, manager: str = "kubectl-edit", **spec: Any) -> None:
         """Somebody changes an object."""

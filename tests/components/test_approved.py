@@ -14,6 +14,7 @@ from lightkube import Client, KubeConfig
 from modelyard.cluster import Claim
 from modelyard.engine.program.approved import Guard
 from modelyard.engine.program.live import Live
+from modelyard.hiding import Confidential
 from modelyard.plan import Plan, TargetPlan
 from tests.support.component_engine import Build, existing, managed
 
@@ -74,9 +75,9 @@ SCALER = (".spec.replicas", '"keda" with subresource "scale" using apps/v1')
 
 def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
     target = service()
-    asked = answers(409, "Apply failed", [KUBECTL], target.before)
+    asked = answers(409, "Apply failed", [KUBECTL], target.before.reveal())
     Guard(Live("dev")).check(target)
-    assert asked == [target.applied]
+    assert asked == [target.applied.reveal()]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def with_replicas(body: dict[str, Any]) -> None:
 )
 def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change: Change, said: str) -> None:
     target = service()
-    live = deepcopy(target.before)
+    live = deepcopy(target.before.reveal())
     assert live is not None
     change(live)
     answers(409, "Apply failed", [KUBECTL], live)
@@ -134,7 +135,7 @@ def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change
 
 def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) -> None:
     target = service()
-    before, live = deepcopy(target.before), deepcopy(target.before)
+    before, live = deepcopy(target.before.reveal()), deepcopy(target.before.reveal())
     assert before is not None
     assert live is not None
     for body, value in ((before, "hunter2"), (live, "hunter3")):
@@ -142,7 +143,7 @@ def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) ->
         body["spec"]["template"]["spec"]["containers"][0].setdefault("env", []).append(env)
     answers(409, "Apply failed", [KUBECTL], live)
     with pytest.raises(pulumi.RunError) as caught:
-        Guard(Live("dev")).check(target._replace(before=before))
+        Guard(Live("dev")).check(target._replace(before=Confidential(before)))
     assert "(hidden) → (hidden, changed)" in str(caught.value)
     assert "hunter" not in str(caught.value)
 
@@ -152,9 +153,9 @@ def test_an_object_that_is_gone_or_new_stops_the_step(answers: Answers) -> None:
     answers(409, "Apply failed", [KUBECTL])
     with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is gone"):
         Guard(Live("dev")).check(target)
-    answers(409, "Apply failed", [KUBECTL], target.before)
+    answers(409, "Apply failed", [KUBECTL], target.before.reveal())
     with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is new"):
-        Guard(Live("dev")).check(target._replace(before=None))
+        Guard(Live("dev")).check(target._replace(before=Confidential(None)))
 
 
 def test_an_object_of_the_stacks_own_may_be_gone_when_the_engine_replaces_it(answers: Answers) -> None:
@@ -170,7 +171,7 @@ def versions(body: dict[str, Any]) -> None:
 @pytest.mark.parametrize("change", [versions, lambda body: body.update(status={"replicas": 9})])
 def test_what_changes_by_itself_lets_the_step_go_on(answers: Answers, change: Change) -> None:
     target = service()
-    live = deepcopy(target.before)
+    live = deepcopy(target.before.reveal())
     assert live is not None
     change(live)
     answers(409, "Apply failed", [KUBECTL], live)
@@ -180,12 +181,13 @@ def test_what_changes_by_itself_lets_the_step_go_on(answers: Answers, change: Ch
 def test_replicas_that_the_request_does_not_set_may_move(answers: Answers) -> None:
     """An autoscaler's, be it that the plan knows of it or not."""
     target = service()
-    asked = {**target.applied, "spec": {name: v for name, v in target.applied["spec"].items() if name != "replicas"}}
-    live = deepcopy(target.before)
+    sent = target.applied.reveal()
+    asked = {**sent, "spec": {name: v for name, v in sent["spec"].items() if name != "replicas"}}
+    live = deepcopy(target.before.reveal())
     assert live is not None
     with_replicas(live)
     answers(409, "Apply failed", [KUBECTL], live)
-    Guard(Live("dev")).check(target._replace(applied=asked))
+    Guard(Live("dev")).check(target._replace(applied=Confidential(asked)))
 
 
 def test_a_refusal_is_left_to_the_step_itself(answers: Answers) -> None:

@@ -34,7 +34,7 @@ def test_an_existing_target_is_one_patch_with_the_plans_request(build: Build, na
     plan = existing(name)
     found = objects(build(plan))
     assert sorted(one.name for one in found) == sorted(target.name for target in plan.targets)
-    requests = {target.name: target.applied for target in plan.targets}
+    requests = {target.name: target.applied.reveal() for target in plan.targets}
     for one in found:
         assert one.type == "kubernetes:apps/v1:DeploymentPatch"
         assert one.inputs == requests[one.name]
@@ -53,7 +53,7 @@ def test_a_managed_target_is_the_whole_object(build: Build, name: str) -> None:
     }
     assert {one.name: one.type for one in found} == expected
     assert [name for name, kind in expected.items() if kind.endswith("Patch")] == [ROUTE]
-    requests = {target.name: target.applied for target in plan.targets}
+    requests = {target.name: target.applied.reveal() for target in plan.targets}
     assert {one.name: one.inputs for one in found} == requests
 
 
@@ -84,7 +84,7 @@ def test_a_patch_stands_between_its_ledger_and_its_handover(
     assert {name for name, one in found.items() if one.retained} == {target.name for target in patched.values()}
     for name, target in patched.items():
         record = Record.from_text(kinds["Ledger"][name].inputs["record"])
-        assert record == (target.key, plan.context, plan.cluster, ledger_text(target.applied))
+        assert record == (target.key, plan.context, plan.cluster, ledger_text(target.applied.reveal()))
         assert Record.from_text(kinds["Handover"][name].inputs["record"]).ledger == ""
         assert kinds["Ledger"][name].depends_on == ()
         assert name in found[target.name].depends_on
@@ -134,7 +134,7 @@ def test_what_does_not_change_is_kept_out_of_the_engines_comparison(build: Build
 def test_who_waits_for_running_jobs_gets_their_time_and_ten_minutes(build: Build) -> None:
     """The recorded worker may take 60 seconds to stop; those behind it may have to wait for its GPU."""
     plan = existing("dev")
-    grace = next(target for target in plan.targets if target.name == RAY).before
+    grace = next(target for target in plan.targets if target.name == RAY).before.reveal()
     assert grace is not None
     assert grace["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 60
     found = by_name(build(plan))

@@ -50,7 +50,7 @@ def test_a_restore_is_one_resource_that_waits_and_looks_before(build: Build) -> 
     assert "cluster" in one.depends_on
     record = Record.from_text(one.inputs["record"])
     assert (record.key, record.cluster) == (head(plan).key, plan.cluster)
-    assert record.ledger == head(plan).applied["metadata"]["annotations"]["modelyard.dev/ledger"]
+    assert record.ledger == head(plan).applied.reveal()["metadata"]["annotations"]["modelyard.dev/ledger"]
     assert HEAD not in {one.name for one in engine.registered if one.type != RESTORE}
     assert f"deployment/{HEAD}" not in {one.name for one in engine.registered if one.type != RESTORE}
     assert HEAD not in engine.outputs["platform"]["replicas"]
@@ -74,7 +74,7 @@ def managed_again() -> Plan:
     config = stack.config._replace(platform=stack.config.platform._replace(mode="managed"), patches=DROPPED)
     for section in IMAGES:
         config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
-    objects = {**state.objects, **{target.key: target.after for target in managed("dev").targets}}
+    objects = {**state.objects, **{target.key: target.after.reveal() for target in managed("dev").targets}}
     return plan_of(stack._replace(config=config), state._replace(objects=objects))
 
 
@@ -97,7 +97,7 @@ def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.M
 def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> None:
     plan = again("dev", patches=DROPPED)
     _, state = site("dev")
-    objects = {target.key: target.after for target in existing("dev").targets}
+    objects = {target.key: target.after.reveal() for target in existing("dev").targets}
     held = {key: Held(managed=False) for key in objects}
     there = state._replace(objects=objects, held=held)
     assert unplanned_objects(plan, there) == ()

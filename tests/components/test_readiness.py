@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard.engine.program.rollouts import rolled_out
+from modelyard.hiding import Confidential
 from tests.support.component_engine import Build, again, ready
 
 HEAD = "deployment-ray-head"
@@ -17,11 +18,13 @@ def deployment(replicas: int = 2) -> dict[str, Any]:
 def test_an_object_that_is_not_ready_is_declared_as_it_is(build: Build) -> None:
     plan = again("dev")
     waiting = [
-        target._replace(before={**(target.before or {}), "status": {}}) if target.name == HEAD else target
+        target._replace(before=Confidential({**(target.before.reveal() or {}), "status": {}}))
+        if target.name == HEAD
+        else target
         for target in plan.targets
     ]
     found = {one.name: one for one in build(plan._replace(targets=tuple(waiting))).registered}
-    applied = next(target.applied for target in plan.targets if target.name == HEAD)
+    applied = next(target.applied.reveal() for target in plan.targets if target.name == HEAD)
     assert found[HEAD].ignores == ()
     assert found[HEAD].inputs == applied
     assert found["deployment-model-service"].ignores == ("metadata", "spec")

@@ -13,6 +13,7 @@ from modelyard.cluster.connection import ClusterError
 from modelyard.engine.program import rollouts
 from modelyard.engine.program.live import Live
 from modelyard.engine.program.rollouts import Rollouts
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import TargetPlan
 from modelyard.probes.values import STOP
@@ -123,7 +124,8 @@ def test_whoever_is_told_to_stop_waits_no_longer(tmp_path: Path, monkeypatch: py
 
 def skipping(one: TargetPlan) -> TargetPlan:
     annotations = {"pulumi.com/skipAwait": "true"}
-    return one._replace(after={**one.after, "metadata": {**one.after["metadata"], "annotations": annotations}})
+    body = one.after.reveal()
+    return one._replace(after=Confidential({**body, "metadata": {**body["metadata"], "annotations": annotations}}))
 
 
 @pytest.mark.parametrize(

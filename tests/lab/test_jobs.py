@@ -58,7 +58,7 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     for (kind, name), target in found.items():
         path = f"/api/v1/namespaces/{NAMESPACE}/services/{name}"
         live = env.deployment(name) if kind == "Deployment" else env.lab.request("GET", path).body
-        assert comparable(live) == comparable(target.after)
+        assert comparable(live) == comparable(target.after.reveal())
     assert env.deployment("resource-features")["status"]["readyReplicas"] == 2
 
 

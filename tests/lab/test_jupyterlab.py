@@ -266,7 +266,7 @@ def test_a_server_of_the_stack_asks_for_its_password(tmp_path: Path, extension: 
     stack = stack._replace(config=stack.config._replace(notebooks=Notebooks(path=str(work), servers=servers)))
     (made,) = [one for one in make_plan(stack, library, state, date.today()).targets if one.key.kind == "ConfigMap"]
     config = tmp_path / "jupyter_server_config.py"
-    config.write_text(made.after["data"][config.name])
+    config.write_text(made.after.reveal()["data"][config.name])
     python = str(programs("notebooks") / "python")
     words = "import sys; from jupyter_server.auth import passwd; print(passwd(sys.argv[1]))"
     password = subprocess.run([python, "-c", words, "sesame"], check=True, capture_output=True, text=True).stdout

@@ -258,8 +258,8 @@ def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluste
             assert seen
             assert all(seen)
             document = json.loads(env.modelyard("plan", "dev", "--live", "--json", "--no-cost").stdout)
-            assert [one["after"] for one in document["targets"]] == [target.after for target in plan.targets]
-            template = target_of(plan, RAY).after["spec"]["template"]
+            assert [one["after"] for one in document["targets"]] == [target.after.reveal() for target in plan.targets]
+            template = target_of(plan, RAY).after.reveal()["spec"]["template"]
             assert template["spec"]["terminationGracePeriodSeconds"] == SIX_HOURS
             assert [one["name"] for one in template["spec"]["containers"]][-1] == "proxy"
             (warning,) = [one for one in findings(plan, "OWN008") if one.field and one.target == RAY]
@@ -271,7 +271,7 @@ def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluste
             for target in plan.targets:
                 live = env.get(target.key)
                 assert live is not None
-                assert comparable(live) == comparable(target.after)
+                assert comparable(live) == comparable(target.after.reveal())
             # What admission makes is no difference that would have to be sent again.
             assert env.plan().changed == ()
             assert env.up().changed == []

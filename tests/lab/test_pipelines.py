@@ -95,7 +95,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         made = Environment("dev", lab, folder / "project")
         config(made, **PIPELINES)
         lab.kubectl("create", "namespace", SPACE)
-        bodies = [target.after for target in made.plan().targets if target.action == "create"]
+        bodies = [target.after.reveal() for target in made.plan().targets if target.action == "create"]
         assert len(bodies) == 4
         for body in bodies:
             text = json.dumps({**body, "metadata": {**body["metadata"], "managedFields": None}})

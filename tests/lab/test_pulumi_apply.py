@@ -58,7 +58,7 @@ def test_an_approved_plan_is_applied_as_it_is(dev: Environment) -> None:
     for target in plan.targets:
         live = dev.get(target.key)
         assert live is not None
-        assert comparable(live) == comparable(target.after)
+        assert comparable(live) == comparable(target.after.reveal())
 
 
 def test_the_state_is_in_the_project(dev: Environment) -> None:

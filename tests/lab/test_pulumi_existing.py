@@ -35,7 +35,7 @@ def applied(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         text = env.stack_file.read_text()
         env.init()
         plan = env.plan()
-        before = {target.name: target.before or {} for target in plan.targets}
+        before = {target.name: target.before.reveal() or {} for target in plan.targets}
         sets = env.replica_sets()
         preview = env.preview()
         previewed = {target.name: env.get(target.key) or {} for target in plan.targets}
@@ -56,7 +56,7 @@ def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
     for target in applied.plan.targets:
         live = applied.environment.get(target.key)
         assert live is not None
-        assert comparable(live) == comparable(target.after)
+        assert comparable(live) == comparable(target.after.reveal())
 
 
 def test_every_target_is_one_patch_under_our_name(applied: Applied) -> None:
@@ -143,4 +143,4 @@ def test_what_somebody_changed_by_hand_is_set_again(applied: Applied) -> None:
     (target,) = plan.changed
     live = env.get(target.key)
     assert live is not None
-    assert comparable(live) == comparable(target.after)
+    assert comparable(live) == comparable(target.after.reveal())

@@ -53,7 +53,7 @@ def test_a_restore_is_a_target_and_comes_out_as_the_plan_said(dropped: tuple[Env
     assert env.preview().changed == [HEAD]
     done = env.modelyard("apply", "dev", "--yes")
     env.settle()
-    assert comparable(env.deployment(HEAD)) == comparable(target.after) == comparable(before)
+    assert comparable(env.deployment(HEAD)) == comparable(target.after.reveal()) == comparable(before)
     assert f"done restoring Deployment {HEAD}" in done.stderr
     assert done.stderr.count("restoring") == 2
     assert env.plan().changed == ()
@@ -89,7 +89,7 @@ def test_an_approved_restore_is_refused_when_the_object_moved(dropped: tuple[Env
     env.modelyard("apply", "--plan", file)
     env.settle()
     live = env.deployment(HEAD)
-    assert comparable(live) == comparable(target.after)
+    assert comparable(live) == comparable(target.after.reveal())
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "images.example.com/moved:1"
     env.lab.kubectl("apply", "--filename", "-", stdin=before["metadata"]["annotations"][LAST])
 
@@ -137,7 +137,7 @@ def test_what_a_job_needs_is_put_back_only_once_it_has_ended(busy: tuple[Environ
     assert "RES104" in {finding.code for finding in plan.findings if finding.target == WORKER}
     env.modelyard("apply", "dev", "--yes")
     for name in (HEAD, WORKER):
-        assert comparable(env.deployment(name)) == comparable(wanted[name].after)
+        assert comparable(env.deployment(name)) == comparable(wanted[name].after.reveal())
         assert not ours(env.deployment(name))
     assert env.plan().changed == ()
 
@@ -197,7 +197,7 @@ def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
         plan = env.plan()
         gone = {(target.key.kind, target.name): target for target in plan.changed}
         assert {kind for kind, _ in gone} >= {"Deployment", "Service"}
-        assert {(target.action, target.role, target.after == {}) for target in gone.values()} == {
+        assert {(target.action, target.role, target.after.reveal() == {}) for target in gone.values()} == {
             ("delete", "rayHead", True)
         }
         assert env.modelyard("apply", "dev", check=False).returncode == 2
@@ -233,5 +233,5 @@ def test_another_namespace_puts_the_old_one_back(tmp_path: Path) -> None:
         for target in plan.changed:
             live = env.get(target.key)
             assert live is not None
-            assert comparable(live) == comparable(target.after), target.name
+            assert comparable(live) == comparable(target.after.reveal()), target.name
         assert env.plan().changed == ()

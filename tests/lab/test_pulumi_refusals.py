@@ -49,7 +49,7 @@ def test_the_cluster_refuses_exactly_what_the_plan_takes_over(dev: Environment) 
     """Without force, the API server's conflicts are the plan's findings, field by field."""
     for target in dev.plan().targets:
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{target.name}?fieldManager=modelyard&dryRun=All"
-        answer = dev.lab.request("PATCH", path, target.applied, "application/apply-patch+yaml")
+        answer = dev.lab.request("PATCH", path, target.applied.reveal(), "application/apply-patch+yaml")
         causes = answer.body["details"]["causes"] if answer.status == 409 else []
         told = [change.path.server_text for change in target.changes if change.taken]
         assert sorted(cause["field"] for cause in causes) == sorted(told)

@@ -58,7 +58,7 @@ class Flip:
         for target in plan.targets:
             live = self.env.get(target.key)
             assert live is not None
-            assert comparable(live) == comparable(target.after)
+            assert comparable(live) == comparable(target.after.reveal())
         assert self.env.up().changed == []
         return changed, run
 

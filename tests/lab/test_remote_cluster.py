@@ -123,7 +123,7 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
     for target in far.targets:
         live = two.there(target.key)
         assert live is not None
-        assert comparable(live) == comparable(target.after)
+        assert comparable(live) == comparable(target.after.reveal())
         # Nothing of it is in the platform's cluster.
         assert env.lab.request("GET", path_of(target.key)).status == 404
     assert env.up().changed == []

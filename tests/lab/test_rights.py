@@ -74,7 +74,7 @@ def platform(cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environm
     manage(env)
     text = env.stack_file.read_text()
     config(env, **EARLIER)
-    made = [target.applied for target in env.plan().targets if target.managed]
+    made = [target.applied.reveal() for target in env.plan().targets if target.managed]
     cluster.kubectl(
         "apply",
         "--server-side",

@@ -97,7 +97,7 @@ def test_undone_every_target_is_what_it_was(bench: Bench, ways: dict[str, str], 
                 carried_out = {target.name: target for target in plan.targets[: move[2] + 1]}
             for name, twin in twins.items():
                 if name in carried_out:
-                    twin.planned(carried_out[name].applied)
+                    twin.planned(carried_out[name].applied.reveal())
                 elif move[2] is None:
                     twin.planned(None)
         elif move[0] == "put":

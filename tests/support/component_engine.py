@@ -109,7 +109,7 @@ def existing(name: str, **changes: Any) -> Plan:
 def again(name: str, **changes: Any) -> Plan:
     """The plan of a stack on the platform as its first plan leaves it, with other sections of its config."""
     stack, state = site(name)
-    objects = {**state.objects, **{target.key: ready(target.after) for target in existing(name).targets}}
+    objects = {**state.objects, **{target.key: ready(target.after.reveal()) for target in existing(name).targets}}
     changed = stack._replace(config=stack.config._replace(**changes))
     return plan_of(changed, state._replace(objects=objects))
 

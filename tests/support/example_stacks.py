@@ -73,12 +73,13 @@ class Site(NamedTuple):
     def applied(self) -> "Site":
         """After the plan: its objects, and for every GPU target as many pods as it asks for, on the first nodes."""
         plan = self.plan()
-        objects = {**self.state.objects, **{target.key: target.after for target in plan.targets}}
+        objects = {**self.state.objects, **{target.key: target.after.reveal() for target in plan.targets}}
         deployments = [target for target in plan.targets if target.key.kind == "Deployment"]
         sides = {target.name: target for target in deployments if target.role in ("rayWorker", "celery")}
         pods = [pod for pod in self.state.pods if pod.owner not in sides]
         free = [node for node in self.state.nodes if "nvidia.com/gpu.product" in node.labels]
-        running = [name for name, target in sides.items() for _ in range(target.after["spec"].get("replicas", 1))]
+        specs = {name: target.after.reveal()["spec"] for name, target in sides.items()}
+        running = [name for name, spec in specs.items() for _ in range(spec.get("replicas", 1))]
         pods += [
             Pod(free[number % len(free)].name, name, amounts({"nvidia.com/gpu": "1"}))
             for number, name in enumerate(running)

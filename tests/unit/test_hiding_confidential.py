@@ -89,7 +89,7 @@ def test_a_box_is_a_frozen_value() -> None:
     assert hash(box) == hash(Confidential(SECRET))
     assert box not in (Confidential("other"), SECRET)
     assert (bool(box), bool(Confidential("")), bool(Confidential(None))) == (True, False, False)
-    for change in (lambda: setattr(box, "_value", "x"), lambda: delattr(box, "_value"), lambda: vars(box)):
+    for change in (lambda: setattr(box, "value", "x"), lambda: delattr(box, "_Confidential__value"), lambda: vars(box)):
         with pytest.raises((AttributeError, TypeError)):
             change()
     assert box.reveal() == SECRET

@@ -43,7 +43,7 @@ class Guard:
         from modelyard.cluster.dryrun import claims_of
 
         try:
-            claims = claims_of(self._live.client, target.applied, FIELD_MANAGER)
+            claims = claims_of(self._live.client, target.applied.reveal(), FIELD_MANAGER)
             if isinstance(claims, Refusal):
                 # What admission refuses here, it also refuses in the step, with its own message; that is no conflict.
                 return

@@ -36,8 +36,8 @@ def declare(
     # The plan decides whether something changes; it compared the request with the live object, by merge keys.
     # But the engine sends an object that is not ready again, and for ignored fields the provider would then send
     # the live object's fields of all owners, not just ours. So such an object is declared as it is.
-    unchanged = target.action == "none" and rolled_out(target.before)
-    body = {name: value for name, value in target.applied.items() if name not in ("apiVersion", "kind")}
+    unchanged = target.action == "none" and rolled_out(target.before.reveal())
+    body = {name: value for name, value in target.applied.reveal().items() if name not in ("apiVersion", "kind")}
     # The library's classes for kinds would do the same, after half a second of import and as much of comparing types.
     return pulumi.CustomResource(
         _token(target),

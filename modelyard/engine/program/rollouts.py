@@ -44,7 +44,7 @@ class Rollouts:
         A restored target rolls out by its installer's strategy, which may need one GPU more than there is (RES104), so
         the hook does not wait for it.
         """
-        if target.key.kind != "Deployment" or target.leaves or _skipped(target.after):
+        if target.key.kind != "Deployment" or target.leaves or _skipped(target.after.reveal()):
             return ()
 
         async def wait(_args: pulumi.ResourceHookArgs) -> None:

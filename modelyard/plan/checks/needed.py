@@ -48,7 +48,7 @@ def named_by_new_pods(targets: Iterable[TargetPlan]) -> dict[ObjectKey, tuple[st
     found: dict[ObjectKey, dict[str, None]] = {}
     for target in everything:
         if target.action == "create":
-            for kind, name in _named(pod_spec(target.after)):
+            for kind, name in _named(pod_spec(target.after.reveal())):
                 key = ObjectKey("v1", kind, target.key.namespace, name)
                 if key not in made:
                     found.setdefault(key, {})[target.name] = None

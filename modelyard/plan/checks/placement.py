@@ -48,7 +48,7 @@ def check_placement(
         workload = workloads.get(target.name)
         if target.key.kind != "Deployment":
             continue
-        pods = pods_of(target.after)
+        pods = pods_of(target.after.reveal())
         if target.leaves:
             # The stack does not decide the earlier state, but whether the rollout to it fits is checked.
             yield from _surge(target, pods, room)
@@ -75,7 +75,7 @@ def _room(
     ``limit`` is the most pods that KEDA may run; None where KEDA does not scale them.
     """
     scaled = target.replicas[1] is None
-    wanted = target.replicas[1] if not scaled else most_replicas(target.after) if limit is None else limit
+    wanted = target.replicas[1] if not scaled else most_replicas(target.after.reveal()) if limit is None else limit
     if not wanted:
         return
     can = room.holds(pods, rivals, wanted)
@@ -143,7 +143,7 @@ def _by_node(pods: Pods, room: Room, without: Collection[str] = ()) -> str:
 
 def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
     """Whether a rollout that may stop no old pod has room for an additional new pod."""
-    if not target.replaces_pods or _may_stop(target.after):
+    if not target.replaces_pods or _may_stop(target.after.reveal()):
         return
     if room.holds(pods, upto=1):
         return

@@ -73,8 +73,8 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
     """The findings about flavors with changes that Kueue does not allow."""
     places = {flavor.name: index for index, flavor in enumerate(stack.config.flavors)}
     for target in targets:
-        before: dict[str, Any] = (target.before or {}).get("spec", {})
-        after: dict[str, Any] = target.after.get("spec", {})
+        before: dict[str, Any] = (target.before.reveal() or {}).get("spec", {})
+        after: dict[str, Any] = target.after.reveal().get("spec", {})
         if target.key.kind not in _FIXED or (target.key.kind == "ResourceFlavor" and "topologyName" not in before):
             continue
         name = target.key.name.removeprefix("topology-") if target.key.kind == "Topology" else target.key.name
@@ -103,7 +103,7 @@ def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Findi
     """
     where = f" --remote {stack.remote}" if stack.remote else ""
     for target in leaving:
-        status: dict[str, Any] = (target.before or {}).get("status") or {}
+        status: dict[str, Any] = (target.before.reveal() or {}).get("status") or {}
         holding, waiting = int(status.get("reservingWorkloads") or 0), int(status.get("pendingWorkloads") or 0)
         if target.action != "delete" or not holding + waiting:
             continue

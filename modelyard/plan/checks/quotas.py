@@ -78,5 +78,5 @@ def _growth(target: TargetPlan) -> dict[str, Fraction]:
     before, after = target.replicas
     if after is None:
         after = before
-    old, new = charged(target.before), charged(target.after)
+    old, new = charged(target.before.reveal()), charged(target.after.reveal())
     return {name: new.get(name, _ZERO) * (after or 0) - old.get(name, _ZERO) * (before or 0) for name in {**old, **new}}

@@ -55,7 +55,7 @@ def check_sizes(
         workload = workloads.get(target.name)
         if workload is None or workload.cpu is None or target.key.kind != "Deployment":
             continue
-        yield from check_container(stack, workload.role, pods_of(target.after).container(workload.container))
+        yield from check_container(stack, workload.role, pods_of(target.after.reveal()).container(workload.container))
         applied = _applied(target, workload)
         if applied == wanted_sizes(workload):
             continue
@@ -65,7 +65,7 @@ def check_sizes(
 
 
 def _applied(target: TargetPlan, workload: Workload) -> Applied:
-    pods = pods_of(target.after)
+    pods = pods_of(target.after.reveal())
     container = pods.container(workload.container)
     amounts = container_requests(container)
     return Applied(
@@ -74,7 +74,7 @@ def _applied(target: TargetPlan, workload: Workload) -> Applied:
         memory=amounts.get("memory", _ZERO),
         volume=amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
         gpus=pods.gpus,
-        grace_period=grace_of(target.after) if workload.grace_period is not None else 0,
+        grace_period=grace_of(target.after.reveal()) if workload.grace_period is not None else 0,
         stated_gpus=stated_gpus(container, pods.gpus),
     )
 

@@ -138,7 +138,8 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
 
 def _kinds(plan: Plan, nodes: Iterable[Node], tables: Iterable[Prices]) -> tuple[Node, ...]:
     """The first node of each kind: nodes that neither prices nor the plan's pods distinguish cost the same."""
-    keys = {key for target in plan.targets for body in (target.before, target.after) for key in _named_by(body)}
+    bodies = (body.reveal() for target in plan.targets for body in (target.before, target.after))
+    keys = {key for body in bodies for key in _named_by(body)}
     if _NAME in keys:
         return tuple(nodes)
     first: dict[Any, Node] = {}
@@ -160,10 +161,11 @@ def _target(
     target: TargetPlan, limits: Sequence[Count | None], before: "_Offers", after: "_Offers"
 ) -> Iterator[TargetCost]:
     """The cost of a target; nothing for an object without pods; ``limits`` are KEDA's, before and after."""
-    if not pod_spec(target.after) and not pod_spec(target.before):
+    was, will = target.before.reveal(), target.after.reveal()
+    if not pod_spec(will) and not pod_spec(was):
         return
-    now = _moment(target.before, _count_before(target, limits[0]), before)
-    then = _moment(target.after, _count_after(target, limits[1]), after)
+    now = _moment(was, _count_before(was, limits[0]), before)
+    then = _moment(will, _count_after(target, limits[1]), after)
     yield TargetCost(
         kind=target.key.kind,
         name=target.name,
@@ -180,22 +182,23 @@ def _range(least: int | None, most: int | None) -> Count | None:
     return None if least is None or most is None else Count(least, most)
 
 
-def _count_before(target: TargetPlan, limit: Count | None) -> Count | None:
-    if target.before is None:
+def _count_before(body: dict[str, Any] | None, limit: Count | None) -> Count | None:
+    if body is None:
         return _NOBODY
     if limit is not None:
         return limit
-    return _count(target.before, wakes(target.before))
+    return _count(body, wakes(body))
 
 
 def _count_after(target: TargetPlan, limit: Count | None) -> Count | None:
-    if not target.after:
+    body = target.after.reveal()
+    if not body:
         return _NOBODY
     if limit is not None:
         return limit
-    left = target.replicas[1] is None and replicas_of(target.after) is not None
-    ours = "replicas" in (target.applied.get("spec") or {})
-    return _count(target.after, left or (wakes(target.after) and not ours))
+    left = target.replicas[1] is None and replicas_of(body) is not None
+    ours = "replicas" in (target.applied.reveal().get("spec") or {})
+    return _count(body, left or (wakes(body) and not ours))
 
 
 def _count(body: Mapping[str, Any], scaled: bool) -> Count | None:

@@ -11,6 +11,7 @@ from modelyard.catalog import Library
 from modelyard.catalog.library import Phase
 from modelyard.cluster import Answer, Deletion, Question
 from modelyard.findings import Finding
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import pods_of, replicas_of
 from modelyard.kube.state import ClusterState, Held, ObjectKey, annotations_of
@@ -164,9 +165,9 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
         action="delete" if one.undo is None else "restore",
         phase=_phase(one, before_replicas or 0, after_replicas or 0),
         patches=(),
-        applied=one.request,
-        before=one.live,
-        after=after,
+        applied=Confidential(one.request),
+        before=Confidential(one.live),
+        after=Confidential(after),
         changes=changes,
         replaces_pods=min(before_replicas or 0, after_replicas or 0) if rolls else 0,
         replicas=(before_replicas, after_replicas),

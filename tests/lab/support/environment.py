@@ -193,7 +193,7 @@ class Environment:
         for target in plan.targets:
             live = self.get(target.key)
             assert live is not None
-            assert comparable(live) == comparable(target.after)
+            assert comparable(live) == comparable(target.after.reveal())
 
     def settle(self) -> None:
         """Waits until every Deployment has rolled out."""

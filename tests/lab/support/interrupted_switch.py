@@ -88,7 +88,7 @@ class Switching:
         self.env.settle()
         plan = self.env.plan()
         assert plan.changed == ()
-        assert self.targets() == {target.name: comparable(target.after) for target in plan.targets}
+        assert self.targets() == {target.name: comparable(target.after.reveal()) for target in plan.targets}
 
     def flip(self) -> None:
         """Edits the flag."""

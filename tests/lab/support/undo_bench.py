@@ -132,7 +132,7 @@ class Bench:
         for number, target in enumerate(plan.asked):
             self._declared(LedgerProvider(), self.ledgers, target.name, ledger_props(plan, target))
             if target.action != "none":
-                apply(self.client, target.applied, FIELD_MANAGER)
+                apply(self.client, target.applied.reveal(), FIELD_MANAGER)
             if number == interrupted_at:
                 return
             self._declared(HandoverProvider(), self.handovers, target.name, handover_props(plan, target))

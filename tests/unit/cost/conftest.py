@@ -79,7 +79,7 @@ class Site(NamedTuple):
 
     def applied(self) -> "Site":
         """After the plan: its objects."""
-        objects = {**self.state.objects, **{target.key: target.after for target in self.plan().targets}}
+        objects = {**self.state.objects, **{target.key: target.after.reveal() for target in self.plan().targets}}
         return self._replace(state=self.state._replace(objects=objects))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from modelyard.hiding import Confidential
 from modelyard.plan.cost import words
 from modelyard.plan.cost.document import cost_from_json, cost_to_json
 from modelyard.plan.cost.pods import cost_of
@@ -127,7 +128,8 @@ def test_planning_alone_reads_no_price() -> None:
 def test_an_object_that_is_deleted_costs_nothing_afterwards(staging: Any) -> None:
     site = staging.applied()
     plan = site.plan()
-    targets = tuple(target._replace(before=target.after, after={}, applied={}) for target in plan.targets)
+    nothing = Confidential[dict[str, Any]]({})
+    targets = tuple(one._replace(before=one.after, after=nothing, applied=nothing) for one in plan.targets)
     cost = cost_of(plan._replace(targets=targets), site.state, site.prices)
     worker = next(one for one in cost.targets if one.name == WORKER)
     assert worker.usd[0] is not None

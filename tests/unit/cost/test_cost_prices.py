@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.cost.values import Count, Money
 
@@ -200,8 +201,10 @@ def test_of_two_reasons_the_one_that_holds_after_the_plan_is_told(dev: Any) -> N
 def test_a_kind_that_no_number_of_replicas_is_known_for_is_unknown(dev: Any) -> None:
     plan = dev.plan()
     worker = next(target for target in plan.targets if target.name == WORKER)
-    after = {**worker.after, "kind": "DaemonSet"}
-    other = worker._replace(key=worker.key._replace(kind="DaemonSet"), before=None, after=after)
+    after = {**worker.after.reveal(), "kind": "DaemonSet"}
+    other = worker._replace(
+        key=worker.key._replace(kind="DaemonSet"), before=Confidential(None), after=Confidential(after)
+    )
     (found,) = cost_of(plan._replace(targets=(other,)), dev.state).targets
     assert (found.pods, found.gpus, found.usd[1]) == ((Count(0, 0), None), (Count(0, 0), None), None)
     assert found.unknown

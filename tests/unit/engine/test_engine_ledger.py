@@ -15,6 +15,7 @@ from modelyard.engine.ledger import (
     handover_props,
     left_text,
 )
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
@@ -76,9 +77,9 @@ def test_what_waits_on_another_version_of_the_object_is_to_be_handed_over(old: s
 def head(site: Site, version: str) -> TargetPlan:
     """The plan of the Ray head, with the version that its object has."""
     (target,) = (target for target in site.plan().targets if target.name == HEAD)
-    assert target.before is not None
-    metadata = {**target.before["metadata"], "resourceVersion": version}
-    return target._replace(before={**target.before, "metadata": metadata})
+    body = target.before.reveal()
+    assert body is not None
+    return target._replace(before=Confidential({**body, "metadata": {**body["metadata"], "resourceVersion": version}}))
 
 
 def with_head(site: Site, body: dict[str, Any]) -> Site:
@@ -97,12 +98,12 @@ def test_fields_that_a_killed_run_took_again_are_handed_over_when_they_go_back_o
     back = applied.applied()
     assert handover_props(plan, head(back, "2"))["due"] == ""
     # The patch again: its request is through, and the run ends before the handover.
-    taken = head(back._replace(library=mine.library), "2").after
+    taken = head(back._replace(library=mine.library), "2").after.reveal()
     third = handover_props(plan, head(with_head(applied, taken), "3"))
     assert third["record"] == first["record"]
     assert HandoverProvider().diff("id", first, third).changes
     # The same again, now with the request through that gives the field back, and without a change besides.
-    asked = head(with_head(applied, taken), "3").applied
+    asked = head(with_head(applied, taken), "3").applied.reveal()
     half = merge.server_side(taken, asked, FIELD_MANAGER, schema, force=True).object
     target = head(with_head(applied, half), "4")
     assert target.changes == ()

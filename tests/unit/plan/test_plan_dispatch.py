@@ -24,7 +24,9 @@ def pool(site: Any, *teams: Team, **changes: Any) -> Any:
 
 def bodies(site: Any) -> dict[str, Any]:
     targets = site.plan().targets
-    return {f"{one.key.kind}/{one.name}": one.after for one in targets if one.key.api_version.startswith("kueue")}
+    return {
+        f"{one.key.kind}/{one.name}": one.after.reveal() for one in targets if one.key.api_version.startswith("kueue")
+    }
 
 
 def found(site: Any, *codes: str) -> list[tuple[str, str, str]]:

@@ -165,7 +165,7 @@ def test_workers_that_come_up_from_nothing_are_there_before_the_head_waits(dev: 
     flip = with_memory(dev.asking(training="celery").applied(), "ray_head", "24Gi").asking(training="ray")
     first = flip.plan()
     assert "ray" not in waits(first)
-    moved = {target.key: target.after for target in first.targets if target.name == ROUTE}
+    moved = {target.key: target.after.reveal() for target in first.targets if target.name == ROUTE}
     rest = flip._replace(state=flip.state._replace(objects={**flip.state.objects, **moved})).plan()
     assert waits(rest)["ray"] == (HEAD,)
     order = [step for step in steps(rest) if step[0] in (HEAD, RAY)]
@@ -176,7 +176,7 @@ def test_the_order_is_the_same_when_the_route_has_moved_already(dev: Any) -> Non
     """What an interrupted apply leaves behind."""
     site = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1")
     first = site.asking(training="celery").plan()
-    moved = {target.key: target.after for target in first.targets if target.name == ROUTE}
+    moved = {target.key: target.after.reveal() for target in first.targets if target.name == ROUTE}
     rest = site._replace(state=site.state._replace(objects={**site.state.objects, **moved}))
     plan = rest.asking(training="celery").plan()
     assert steps(plan) == [(RAY, "drain"), (RAY, "down"), (CELERY, "up")]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Path, fieldset
 from modelyard.kube.state import ObjectKey
@@ -37,9 +38,9 @@ def drift(target: TargetPlan, live: Object | None, **applied: Any) -> TargetDrif
 
 def edited(target: TargetPlan, manager: str = "kubectl-edit", **values: Any) -> Object:
     """The object as another manager leaves it who updates ``spec`` with these values."""
-    new = copy.deepcopy(target.after)
+    new = copy.deepcopy(target.after.reveal())
     new["spec"] |= values
-    return timed(update(target.after, new, manager, DEPLOYMENT), manager)
+    return timed(update(target.after.reveal(), new, manager, DEPLOYMENT), manager)
 
 
 def timed(body: Object, manager: str) -> Object:
@@ -51,20 +52,20 @@ def timed(body: Object, manager: str) -> Object:
 
 def without(target: TargetPlan, path: Path) -> Object:
     """The object after somebody took out what stands at a path."""
-    new = copy.deepcopy(target.after)
+    new = copy.deepcopy(target.after.reveal())
     above = merge.value_at(DEPLOYMENT, new, path.parent)
     if isinstance(above, list):
         above.remove(merge.value_at(DEPLOYMENT, new, path))
     else:
         del above[path[-1]]
-    return update(target.after, new, "kubectl-edit", DEPLOYMENT)
+    return update(target.after.reveal(), new, "kubectl-edit", DEPLOYMENT)
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 def test_nothing_has_drifted_right_after_an_apply(sites: Mapping[str, Any], name: str) -> None:
     plan = sites[name].plan()
     applied = [Applied(target.key, kept(target), True) for target in plan.targets]
-    found = compare(applied, {target.key: target.after for target in plan.targets}, SCHEMAS)
+    found = compare(applied, {target.key: target.after.reveal() for target in plan.targets}, SCHEMAS)
     assert [one.state for one in found] == ["same"] * len(plan.targets)
     assert [one.key for one in found] == sorted(target.key for target in plan.targets)
 
@@ -74,7 +75,7 @@ def test_a_changed_field_is_told_with_who_changed_it_and_when(dev: Any) -> None:
     found = drift(target, edited(target, replicas=7))
     assert found.state == "changed"
     (field,) = found.fields
-    assert (field.path, field.applied, field.live) == (REPLICAS, target.after["spec"]["replicas"], 7)
+    assert (field.path, field.applied, field.live) == (REPLICAS, target.after.reveal()["spec"]["replicas"], 7)
     assert [(owner.manager, owner.operation, owner.time) for owner in field.owners] == [
         ("kubectl-edit", "Update", LATER)
     ]
@@ -88,7 +89,7 @@ def test_a_field_that_another_apply_took_by_force_is_told(dev: Any) -> None:
         "metadata": {"name": target.name, "namespace": target.key.namespace},
         "spec": {"replicas": 9},
     }
-    live = merge.server_side(target.after, request, "helm", DEPLOYMENT, force=True).object
+    live = merge.server_side(target.after.reveal(), request, "helm", DEPLOYMENT, force=True).object
     (field,) = drift(target, live).fields
     assert (field.path, field.live, [owner.manager for owner in field.owners]) == (REPLICAS, 9, ["helm"])
 
@@ -97,7 +98,7 @@ def test_a_field_that_was_changed_and_changed_back_has_not_drifted(dev: Any) -> 
     target = target_of(dev)
     there = edited(target, replicas=7)
     back = copy.deepcopy(there)
-    back["spec"]["replicas"] = target.after["spec"]["replicas"]
+    back["spec"]["replicas"] = target.after.reveal()["spec"]["replicas"]
     assert drift(target, update(there, back, "kubectl-edit", DEPLOYMENT)).state == "same"
 
 
@@ -108,7 +109,7 @@ def test_a_field_of_somebody_else_is_none_of_our_business(dev: Any) -> None:
 
 def test_what_the_api_server_spells_otherwise_while_it_stays_ours_has_not_drifted(dev: Any) -> None:
     target = target_of(dev)
-    live = copy.deepcopy(target.after)
+    live = copy.deepcopy(target.after.reveal())
     limits = merge.value_at(DEPLOYMENT, live, CPU.parent)
     limits["cpu"] = "9"
     assert drift(target, live).state == "same"
@@ -117,7 +118,7 @@ def test_what_the_api_server_spells_otherwise_while_it_stays_ours_has_not_drifte
 def test_a_field_that_is_gone_has_nobody_who_did_it(dev: Any) -> None:
     target = target_of(dev)
     found = drift(target, without(target, CPU))
-    assert found.fields == (FieldDrift(CPU, merge.value_at(DEPLOYMENT, target.after, CPU), ABSENT, ()),)
+    assert found.fields == (FieldDrift(CPU, merge.value_at(DEPLOYMENT, target.after.reveal(), CPU), ABSENT, ()),)
 
 
 def test_a_container_that_is_gone_is_told_once(dev: Any) -> None:
@@ -132,7 +133,7 @@ def test_a_container_that_is_gone_is_told_once(dev: Any) -> None:
 def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
     env = "{template: {spec: {containers: [{name: ray-head, env: [{name: API_TOKEN, value: hunter2}]}]}}}"
     target = target_of(dev.patched(tmp_path, env), "deployment-ray-head")
-    template = copy.deepcopy(target.after["spec"]["template"])
+    template = copy.deepcopy(target.after.reveal()["spec"]["template"])
     (token,) = (one for one in template["spec"]["containers"][0]["env"] if one["name"] == "API_TOKEN")
     token["value"] = "hunter3"
     (field,) = drift(target, edited(target, template=template)).fields
@@ -142,9 +143,11 @@ def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
 def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:
     target = target_of(dev)
     ledger = Ledger(returning=fieldset.of(REPLICAS))
-    metadata = target.applied["metadata"]
+    metadata = target.applied.reveal()["metadata"]
     notes = {**metadata["annotations"], LEDGER_NOTE: write_ledger(ledger)}
-    back = target._replace(applied={**target.applied, "metadata": {**metadata, "annotations": notes}})
+    back = target._replace(
+        applied=Confidential({**target.applied.reveal(), "metadata": {**metadata, "annotations": notes}})
+    )
     live = edited(target, replicas=7)
     live["metadata"]["annotations"] = notes
     assert drift(back, live).state == "same"
@@ -158,8 +161,7 @@ def test_an_object_that_is_gone_is_told(dev: Any) -> None:
 
 def test_an_object_made_anew_by_somebody_else_has_drifted(dev: Any) -> None:
     target = target_of(dev)
-    assert target.before is not None
-    found = drift(target, target.before)
+    found = drift(target, target.before.reveal())
     assert {field.path for field in found.fields} >= {CPU}
 
 
@@ -169,23 +171,23 @@ def test_replicas_left_to_an_autoscaler_are_not_ours_to_compare(staging: Any) ->
     held = staging.having(lambda body: {**body, "metadata": {**body["metadata"], "managedFields": fields}})
     target = target_of(held, "deployment-ray-model-training-worker")
     assert target.replicas[1] is None
-    assert "replicas" in target.applied["spec"]
+    assert "replicas" in target.applied.reveal()["spec"]
     assert "replicas" not in kept(target)["spec"]
     assert drift(target, edited(target, "keda-operator", replicas=2)).state == "same"
 
 
 def test_an_apply_that_never_ended_is_told_unless_somebody_changed_something(dev: Any) -> None:
     target = target_of(dev)
-    assert drift(target, target.after, finished=False).state == "unfinished"
-    assert drift(target, target.before, request=None).state == "unfinished"
+    assert drift(target, target.after.reveal(), finished=False).state == "unfinished"
+    assert drift(target, target.before.reveal(), request=None).state == "unfinished"
     assert drift(target, edited(target, replicas=7), finished=False).state == "changed"
 
 
 def test_what_is_applied_now_and_noted_later_is_ours_and_no_drift(dev: Any) -> None:
     """A run that ends half way has sent what is not noted yet."""
     target = target_of(dev)
-    newer = {**target.applied, "spec": {**target.applied["spec"], "replicas": 4}}
-    live = merge.server_side(target.after, newer, FIELD_MANAGER, DEPLOYMENT, force=True).object
+    newer = {**target.applied.reveal(), "spec": {**target.applied.reveal()["spec"], "replicas": 4}}
+    live = merge.server_side(target.after.reveal(), newer, FIELD_MANAGER, DEPLOYMENT, force=True).object
     assert live["spec"]["replicas"] == 4
     assert drift(target, live).state == "same"
 

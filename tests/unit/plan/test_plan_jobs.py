@@ -41,11 +41,11 @@ def test_jobs_on_one_resource_share_one_deployment(dev: Any) -> None:
     )
     made = deployed(dev.asking(runtime=IMAGE, resources=(Resource("features", "dataset"), DEEP), jobs=jobs))
     assert set(made) == {"resource-features", "job-load"}
-    spec = made["resource-features"].after["spec"]["template"]["spec"]
+    spec = made["resource-features"].after.reveal()["spec"]["template"]["spec"]
     env = {one["name"]: one["value"] for one in spec["containers"][0]["env"]}
     assert (env["JOBS"], env["JOB_TYPE"]) == ("clicks,views", "dataset")
     # Nobody asked for a GPU: the default has none.
-    (container,) = made["job-load"].after["spec"]["template"]["spec"]["containers"]
+    (container,) = made["job-load"].after.reveal()["spec"]["template"]["spec"]["containers"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
 
 
@@ -60,7 +60,7 @@ def test_pods_that_answer_requests_grow_with_their_load(dev: Any) -> None:
         runtime=IMAGE, resources=resources, jobs=jobs, autoscaling=Autoscaling(prometheus="http://prometheus:9090")
     )
     plan = site.plan()
-    found = {(one.key.kind, one.name): one.after["spec"] for one in plan.targets if "resource-" in one.name}
+    found = {(one.key.kind, one.name): one.after.reveal()["spec"] for one in plan.targets if "resource-" in one.name}
     assert "replicas" not in found["Deployment", "resource-churn"]
     churn, chat = (found["ScaledObject", f"resource-{name}"] for name in ("churn", "chat"))
     assert (churn["minReplicaCount"], churn["maxReplicaCount"]) == (2, 5)
@@ -77,7 +77,7 @@ def test_requests_are_spread_over_the_pods_that_listen(dev: Any) -> None:
     resources = (Resource("chat", "serving", workers=2, port=8000), Resource("mute", "serving"))
     jobs = (Job("a", "serving", "chat"), Job("b", "serving", "mute"))
     targets = dev.asking(runtime=IMAGE, resources=resources, jobs=jobs).plan().targets
-    found = {(one.key.kind, one.name): one.after["spec"] for one in targets if "resource-" in one.name}
+    found = {(one.key.kind, one.name): one.after.reveal()["spec"] for one in targets if "resource-" in one.name}
     assert set(found) == {
         ("Deployment", "resource-chat"),
         ("Deployment", "resource-mute"),
@@ -113,9 +113,9 @@ def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_gpu(dev: Any) -> Non
     )
     target = made["resource-chat"]
     assert target.key.namespace == "vision"
-    assert target.after["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
-    assert target.after["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
-    affinity = target.after["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    assert target.after.reveal()["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
+    assert target.after.reveal()["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+    affinity = target.after.reveal()["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert term["matchExpressions"][0]["values"] == ["NVIDIA-A10"]
 

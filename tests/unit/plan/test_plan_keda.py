@@ -85,8 +85,8 @@ def test_each_side_has_an_object_of_keda_and_the_idle_one_is_held_at_no_pods(dev
     found = targets(plan)
     ray, celery = found["ray-training"], found["celery-training"]
     assert (ray.action, ray.managed, ray.role, celery.role) == ("create", True, "rayWorker", "celery")
-    assert PAUSED not in ray.applied["metadata"]["annotations"]
-    spec = ray.applied["spec"]
+    assert PAUSED not in ray.applied.reveal()["metadata"]["annotations"]
+    spec = ray.applied.reveal()["spec"]
     assert (spec["minReplicaCount"], spec["maxReplicaCount"]) == (0, 2)
     assert (spec["pollingInterval"], spec["cooldownPeriod"], spec["initialCooldownPeriod"]) == (15, 600, 600)
     assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": RAY}
@@ -96,8 +96,8 @@ def test_each_side_has_an_object_of_keda_and_the_idle_one_is_held_at_no_pods(dev
     (trigger,) = spec["triggers"]
     assert trigger["metadata"]["serverAddress"] == "http://prometheus.monitoring.svc:9090"
     assert trigger["metadata"]["ignoreNullValues"] == "false"
-    assert celery.applied["metadata"]["annotations"][PAUSED] == "0"
-    assert celery.applied["spec"]["maxReplicaCount"] == 1
+    assert celery.applied.reveal()["metadata"]["annotations"][PAUSED] == "0"
+    assert celery.applied.reveal()["spec"]["maxReplicaCount"] == 1
     assert [found[name].replicas[1] for name in (RAY, CELERY)] == [None, None]
     assert not plan.blocked
     assert keda(dev, max_replicas=2, cooldown_period=600, polling_interval=15).applied().plan().changed == ()
@@ -120,8 +120,8 @@ def test_a_switch_waits_before_the_old_side_is_held_at_no_pods(dev: Any, nodes: 
     if nodes:
         assert " 6 h 30 min" in plan.steps[0].why
     changed = targets(plan)
-    assert PAUSED not in changed["celery-training"].after["metadata"]["annotations"]
-    assert changed["ray-training"].after["metadata"]["annotations"][PAUSED] == "0"
+    assert PAUSED not in changed["celery-training"].after.reveal()["metadata"]["annotations"]
+    assert changed["ray-training"].after.reveal()["metadata"]["annotations"][PAUSED] == "0"
     assert {target.name for target in plan.changed} == {ROUTE, "ray-training", "celery-training"}
 
 
@@ -256,7 +256,7 @@ def with_queries(site: Any, *queries: str) -> Any:
 def test_each_query_is_a_trigger_and_is_judged(dev: Any) -> None:
     site = with_queries(dev, "sum(jobs_waiting) or vector(0)", "sum(jobs[15s])")
     plan = site.plan()
-    triggers = targets(plan)["ray-training"].applied["spec"]["triggers"]
+    triggers = targets(plan)["ray-training"].applied.reveal()["spec"]["triggers"]
     assert [one["metadata"]["query"] for one in triggers] == ["sum(jobs_waiting) or vector(0)", "sum(jobs[15s])"]
     (wrong,) = [one for one in plan.findings if one.code == "AUT010"]
     assert (wrong.severity, wrong.target, wrong.field) == (
@@ -316,4 +316,4 @@ def test_keda_comes_to_deployments_that_the_plan_makes_once_they_are_there(dev: 
     order = [step.target for step in plan.steps]
     assert order.index(RAY) < order.index("ray-training")
     assert order.index(CELERY) < order.index("celery-training")
-    assert [targets(plan)[name].applied["spec"]["replicas"] for name in (RAY, CELERY)] == [0, 0]
+    assert [targets(plan)[name].applied.reveal()["spec"]["replicas"] for name in (RAY, CELERY)] == [0, 0]

@@ -44,9 +44,9 @@ def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
     head = target(plan, HEAD)
     assert plan.changed == (head,)
     assert (head.action, head.patches, head.replaces_pods, head.role) == ("restore", (), 1, "rayHead")
-    assert head.after["spec"] == before["spec"]
-    assert head.after["metadata"]["annotations"] == before["metadata"]["annotations"]
-    assert not ours(head.after)
+    assert head.after.reveal()["spec"] == before["spec"]
+    assert head.after.reveal()["metadata"]["annotations"] == before["metadata"]["annotations"]
+    assert not ours(head.after.reveal())
     given = {str(change.path): change for change in head.changes if change.back}
     cpu = given["spec.template.spec.containers[name=ray-head].resources.limits.cpu"]
     assert ([owner.manager for owner in cpu.back or ()], cpu.patch) == (["kubectl-client-side-apply"], None)
@@ -84,7 +84,7 @@ def test_a_dropped_target_whose_ledger_somebody_wrote_over_still_loses_what_was_
     held = {key: Held(managed=False, ledger=text) for key, text in notes.items()}
     site = site.having(lambda body: overwritten(body) if body["metadata"]["name"] == HEAD else body)
     head = target(site._replace(state=site.state._replace(held=held)).plan(), HEAD)
-    assert head.after["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
+    assert head.after.reveal()["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
 
 
 def test_without_the_note_of_its_mode_an_object_goes_back_and_is_not_deleted(dev: Any) -> None:
@@ -237,7 +237,7 @@ def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any)
 
     state = site.having(bare).state._replace(held={key_of(HEAD): Held(managed=False, ledger=noted)})
     head = target(site._replace(state=state).plan(), HEAD)
-    assert head.after["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
+    assert head.after.reveal()["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
 
 
 def test_what_was_put_back_already_is_no_target(dev: Any) -> None:
@@ -267,7 +267,7 @@ def managed(dev: Any) -> Any:
 
 def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
     plan = dropping(managed(dev), "ray-head").plan()
-    assert {(one.action, one.after == {}, one.changes) for one in plan.changed} == {("delete", True, ())}
+    assert {(one.action, one.after.reveal() == {}, one.changes) for one in plan.changed} == {("delete", True, ())}
     kinds = [one.key.kind for one in plan.changed]
     assert kinds[0] == "Deployment"
     assert sorted(kinds[1:]) == ["PodDisruptionBudget", "Service"]
@@ -341,7 +341,7 @@ def test_the_api_server_is_asked_what_it_would_make_of_it(dev: Any, refused: boo
     plan = site.plan(ask)
     (sent,) = [body for body in asked if body["metadata"]["name"] == HEAD]
     assert "resourceVersion" not in sent["metadata"]
-    assert sent == target(plan, HEAD).applied
+    assert sent == target(plan, HEAD).applied.reveal()
     assert ("OWN009" in codes(plan, HEAD)) is refused
 
 
@@ -349,8 +349,9 @@ def test_right_before_its_step_an_object_of_the_stack_may_be_gone_and_not_change
     one = target(managed(dev).plan(), HEAD)
     assert one.managed
     assert moved_object(one, None) is None
-    assert moved_object(one, one.before) is None
-    finding = moved_object(one, {**one.before, "spec": {**one.before["spec"], "replicas": 9}})
+    live = one.before.reveal()
+    assert moved_object(one, live) is None
+    finding = moved_object(one, {**live, "spec": {**live["spec"], "replicas": 9}})
     assert finding is not None
     assert (finding.code, finding.target) == ("OWN011", HEAD)
     assert "spec.replicas 1 → 9" in finding.summary

@@ -54,15 +54,19 @@ def body_of(site: Any, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
 def test_an_undo_of_the_examples_gives_every_target_its_values_and_owners_back(sites: Any, name: str) -> None:
     for target in sites[name].plan().targets:
-        back, _ = put_back(target.after, DEPLOYMENT)
-        assert essence(back) == essence(target.before)
-        assert owners(back) == owners(target.before)
+        back, _ = put_back(target.after.reveal(), DEPLOYMENT)
+        assert essence(back) == essence(target.before.reveal())
+        assert owners(back) == owners(target.before.reveal())
 
 
 def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
-    ledger = ledger_of(target.after)
-    assert dict(ledger.held)[REPLICAS] == target.before["spec"]["replicas"] != target.after["spec"]["replicas"]
+    ledger = ledger_of(target.after.reveal())
+    assert (
+        dict(ledger.held)[REPLICAS]
+        == target.before.reveal()["spec"]["replicas"]
+        != target.after.reveal()["spec"]["replicas"]
+    )
     assert [owner.manager for owner in ledger.owners_of(REPLICAS)] == ["kubectl-client-side-apply"]
     new = [change.path for change in target.changes if change.before is merge.ABSENT]
     ours_alone = [path for path in new if not str(path).startswith("metadata.annotations")]
@@ -71,7 +75,7 @@ def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
 
 
 def test_a_ledger_is_read_back_exactly(dev: Any) -> None:
-    ledger = ledger_of(named(dev.plan(), SERVICE).after)
+    ledger = ledger_of(named(dev.plan(), SERVICE).after.reveal())
     assert read_ledger(write_ledger(ledger)) == ledger
     assert ledger.held
     assert ledger.owners
@@ -133,9 +137,9 @@ def test_what_is_no_ledger_is_refused(text: str) -> None:
 
 
 def test_what_was_applied_keeps_its_first_entry(dev: Any) -> None:
-    first = named(dev.plan(), SERVICE).after
+    first = named(dev.plan(), SERVICE).after.reveal()
     bigger = dev.applied().asking(model_service=dev.stack.config.model_service._replace(replicas=4))
-    second = named(bigger.plan(), SERVICE).after
+    second = named(bigger.plan(), SERVICE).after.reveal()
     assert second["spec"]["replicas"] == 4
     assert ledger_of(second) == ledger_of(first)
 
@@ -152,9 +156,9 @@ def test_a_field_that_a_version_drops_goes_back_at_once_and_to_its_owner(dev: An
         assert change.after == before["spec"]["template"]["spec"][field]
         assert [owner.manager for owner in change.back] == ["kubectl-client-side-apply"]
         # One request carries the earlier value: there is no moment at a default, and one rollout.
-        assert target.applied["spec"]["template"]["spec"][field] == change.after
-        assert not has(ours(target.after), path)
-        assert [owner.manager for owner in merge.owners(target.after, path, DEPLOYMENT)] == [
+        assert target.applied.reveal()["spec"]["template"]["spec"][field] == change.after
+        assert not has(ours(target.after.reveal()), path)
+        assert [owner.manager for owner in merge.owners(target.after.reveal(), path, DEPLOYMENT)] == [
             "kubectl-client-side-apply"
         ]
 
@@ -165,10 +169,10 @@ def test_what_has_gone_back_changes_nothing_any_more(dev: Any, tmp_path: File) -
     plan = back.plan()
     assert plan.changed == ()
     assert ledger_of(body_of(back, HEAD)).returning
-    assert "terminationGracePeriodSeconds" not in named(plan, HEAD).applied["spec"]["template"]["spec"]
+    assert "terminationGracePeriodSeconds" not in named(plan, HEAD).applied.reveal()["spec"]["template"]["spec"]
     # The note goes with the next change.
     next_change = back.asking(ray_head=dev.stack.config.ray_head._replace(memory="24Gi"))
-    assert ledger_of(named(next_change.plan(), HEAD).after).returning == {}
+    assert ledger_of(named(next_change.plan(), HEAD).after.reveal()).returning == {}
 
 
 def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File) -> None:
@@ -183,7 +187,7 @@ def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File)
         return update(body, new, "installer", DEPLOYMENT)
 
     again = back.having(installer)._replace(library=mine.library).plan()
-    ledger = ledger_of(named(again, HEAD).after)
+    ledger = ledger_of(named(again, HEAD).after.reveal())
     assert dict(ledger.held)[path] == 33
     assert [owner.manager for owner in ledger.owners_of(path)] == ["installer"]
 
@@ -213,19 +217,19 @@ def test_what_somebody_set_since_is_left_and_told(dev: Any) -> None:
 def test_a_field_that_was_taken_back_after_drift_keeps_its_first_entry(dev: Any) -> None:
     drifted = dev.applied().having(set_by(SERVICE, "somebody", 7))
     target = named(drifted.plan(), SERVICE)
-    assert dict(ledger_of(target.after).held)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
-    back, _ = put_back(target.after, DEPLOYMENT)
+    assert dict(ledger_of(target.after.reveal()).held)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
+    back, _ = put_back(target.after.reveal(), DEPLOYMENT)
     assert essence(back) == essence(body_of(dev, SERVICE))
 
 
 def test_each_field_of_a_ledger_is_held_then_returning_then_returned(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
-    ledger = ledger_of(target.after)
+    ledger = ledger_of(target.after.reveal())
 
-    assert {one.state for one in entries_of(target.after, ledger)} == {"held"}
-    plan = undo(target.after, ledger)
+    assert {one.state for one in entries_of(target.after.reveal(), ledger)} == {"held"}
+    plan = undo(target.after.reveal(), ledger)
     assert plan is not None
-    half = merge.server_side(target.after, plan.request, "modelyard", DEPLOYMENT, force=True).object
+    half = merge.server_side(target.after.reveal(), plan.request, "modelyard", DEPLOYMENT, force=True).object
     states = {one.path: one.state for one in entries_of(half, plan.ledger)}
     assert states[REPLICAS] == "returning"
     # What was not there before is gone at once.
@@ -235,8 +239,8 @@ def test_each_field_of_a_ledger_is_held_then_returning_then_returned(dev: Any) -
 
 def test_a_field_that_changed_without_a_trace_of_who_changed_it_is_left(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
-    ledger = ledger_of(target.after)
-    untracked = {**target.before, "metadata": {**target.before["metadata"], "managedFields": []}}
+    ledger = ledger_of(target.after.reveal())
+    untracked = {**target.before.reveal(), "metadata": {**target.before.reveal()["metadata"], "managedFields": []}}
     asleep = {**untracked, "spec": {**untracked["spec"], "replicas": 0}}
     assert foreign(untracked, ledger) == {}
     assert foreign(asleep, ledger) == {REPLICAS: ()}
@@ -263,15 +267,15 @@ def test_what_is_owned_as_a_whole_goes_back_as_a_whole(
 
     target = named(dev.having(installed).patched(tmp_path, f"{{template: {{spec: {spec}}}}}").plan(), HEAD)
     (field,) = before
-    assert target.after["spec"]["template"]["spec"][field] != before[field]
-    back, _ = put_back(target.after, DEPLOYMENT)
+    assert target.after.reveal()["spec"]["template"]["spec"][field] != before[field]
+    back, _ = put_back(target.after.reveal(), DEPLOYMENT)
     assert back["spec"]["template"]["spec"][field] == before[field]
 
 
 def test_a_request_that_gives_one_field_back_may_ask_for_a_new_map(dev: Any, tmp_path: File) -> None:
     old = dev.patched(tmp_path / "old", "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
     new = dev.patched(tmp_path / "new", "{template: {spec: {dnsConfig: {nameservers: [192.0.2.1]}}}}")
-    spec = named(old.applied()._replace(library=new.library).plan(), HEAD).applied["spec"]["template"]["spec"]
+    spec = named(old.applied()._replace(library=new.library).plan(), HEAD).applied.reveal()["spec"]["template"]["spec"]
     assert spec["dnsConfig"] == {"nameservers": ["192.0.2.1"]}
     before = body_of(dev, HEAD)["spec"]["template"]["spec"]
     assert spec["terminationGracePeriodSeconds"] == before["terminationGracePeriodSeconds"]
@@ -279,30 +283,32 @@ def test_a_request_that_gives_one_field_back_may_ask_for_a_new_map(dev: Any, tmp
 
 def test_an_undo_takes_a_ledger_back_that_somebody_wrote_over(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
-    alone = [path for path in leaves(ledger_of(target.after).absent) if path[0] == "spec"]
+    alone = [path for path in leaves(ledger_of(target.after.reveal()).absent) if path[0] == "spec"]
     assert alone
-    back, _ = put_back(overwritten(target.after), DEPLOYMENT)
+    back, _ = put_back(overwritten(target.after.reveal()), DEPLOYMENT)
     assert [at(back, path) for path in alone] == [merge.ABSENT] * len(alone)
 
 
 def test_an_undo_that_was_interrupted_goes_on(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
-    first = undo(target.after, ledger_of(target.after))
+    first = undo(target.after.reveal(), ledger_of(target.after.reveal()))
     assert first is not None
-    half = merge.server_side(target.after, first.request, "modelyard", DEPLOYMENT, force=True).object
+    half = merge.server_side(target.after.reveal(), first.request, "modelyard", DEPLOYMENT, force=True).object
     assert foreign(half, ledger_of(half)) == {}
     second = undo(half, ledger_of(half))
     assert second is not None
     whole = merge.server_side(half, second.request, "modelyard", DEPLOYMENT, force=True).object
     assert whole == half
-    assert owners(finished(whole, second.ledger)) == owners(target.before)
+    assert owners(finished(whole, second.ledger)) == owners(target.before.reveal())
     assert undo(finished(whole, second.ledger), Ledger()) is None
 
 
 def test_a_handover_changes_nothing_but_owners_and_only_once(dev: Any, tmp_path: File) -> None:
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}").applied()
     target = named(mine._replace(library=dev.library).plan(), HEAD)
-    sent = merge.server_side(target.before, target.applied, "modelyard", DEPLOYMENT, force=True).object
+    sent = merge.server_side(
+        target.before.reveal(), target.applied.reveal(), "modelyard", DEPLOYMENT, force=True
+    ).object
     after = handed_over(sent, ledger_of(sent))
     assert essence(after) == essence(sent)
     assert owners(after) != owners(sent)
@@ -313,7 +319,9 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}").applied()
     again = mine._replace(library=dev.library)
     target = named(again.plan(), HEAD)
-    sent = merge.server_side(target.before, target.applied, "modelyard", DEPLOYMENT, force=True).object
+    sent = merge.server_side(
+        target.before.reveal(), target.applied.reveal(), "modelyard", DEPLOYMENT, force=True
+    ).object
     objects = {**again.state.objects, target.key: sent}
     plan = again._replace(state=again.state._replace(objects=objects)).plan()
     (finding,) = [finding for finding in plan.findings if finding.code == "OWN013"]
@@ -322,7 +330,7 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     assert [target.name for target in plan.targets if target.hands_over] == [HEAD]
     read = plan_from_json(json.dumps(plan_to_json(plan._replace(findings=()))), "saved.json")
     assert (read.changed, read.pending) == ((), {HEAD})
-    assert ledger_of(named(plan, HEAD).applied).returning
+    assert ledger_of(named(plan, HEAD).applied.reveal()).returning
 
 
 def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
@@ -362,7 +370,7 @@ def replaced(site: Any, adopting: bool) -> Any:
 
 def copies(site: Any) -> dict[Any, str]:
     """The ledgers as the engine's state knows them after the apply."""
-    return {target.key: ledger_text(target.applied) for target in site.plan().targets}
+    return {target.key: ledger_text(target.applied.reveal()) for target in site.plan().targets}
 
 
 def held(ledgers: Mapping[Any, str]) -> dict[Any, Held]:
@@ -383,9 +391,9 @@ def test_after_a_whole_write_that_adopts_our_values_the_states_copy_counts(sites
     plan = known.plan()
     assert "OWN012" not in codes(plan)
     for target in plan.targets:
-        first, again = ledger_of(named(site.plan(), target.name).applied), ledger_of(target.applied)
+        first, again = ledger_of(named(site.plan(), target.name).applied.reveal()), ledger_of(target.applied.reveal())
         assert dict(again.held).items() >= dict(first.held).items()
-        back, _ = put_back(target.after, DEPLOYMENT)
+        back, _ = put_back(target.after.reveal(), DEPLOYMENT)
         assert back["spec"]["replicas"] == target_spec(site, target.name)["replicas"]
         assert resources(back["spec"]) == resources(target_spec(site, target.name))
 
@@ -411,7 +419,7 @@ def test_a_copy_of_a_ledger_that_does_not_know_all_fields_is_told(dev: Any) -> N
 
 
 def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: Any) -> None:
-    older = ledger_of(named(dev.plan(), SERVICE).applied)
+    older = ledger_of(named(dev.plan(), SERVICE).applied.reveal())
     assert filled(Ledger(), older) == older
     assert filled(older, older) == older
     lost = older._replace(held=tuple(pair for pair in older.held if pair[0] != REPLICAS), owners=())
@@ -433,7 +441,7 @@ def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) 
         return {**body, "metadata": {**body["metadata"], "managedFields": json.loads(text)}}
 
     copy = dev.applied().having(copied)
-    ledger = ledger_of(named(copy.plan(), SERVICE).after)
+    ledger = ledger_of(named(copy.plan(), SERVICE).after.reveal())
     assert dict(ledger.held)[REPLICAS] == body_of(copy, SERVICE)["spec"]["replicas"] == 2
     assert [owner.manager for owner in ledger.owners_of(REPLICAS)] == ["backup"]
 
@@ -443,7 +451,7 @@ def test_objects_that_the_stack_owns_have_no_ledger(dev: Any) -> None:
     plan = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
     assert plan.targets
     assert all(
-        "modelyard.dev/ledger" not in target.applied["metadata"]["annotations"]
+        "modelyard.dev/ledger" not in target.applied.reveal()["metadata"]["annotations"]
         for target in plan.targets
         if target.managed
     )

@@ -88,7 +88,7 @@ def back(site: Any) -> Any:
     """A switch to Celery whose route has moved and whose worker never came up, and the flag set back."""
     there = flip(site)
     route = next(target for target in there.plan().targets if target.name == "deployment-api-server")
-    objects = {**there.state.objects, route.key: route.after}
+    objects = {**there.state.objects, route.key: route.after.reveal()}
     return there._replace(state=there.state._replace(objects=objects)).asking(training="ray")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
@@ -87,5 +88,6 @@ def test_where_pods_name_what_they_need(dev: Site, part: dict[str, Any], names: 
 
     (target, *_) = [one for one in dev.plan().targets if one.key.kind == "Deployment"]
     pods = {"containers": [{"name": "c", "image": "i"}], **part}
-    made = target._replace(action="create", before=None, after={**target.after, "spec": {"template": {"spec": pods}}})
+    after = {**target.after.reveal(), "spec": {"template": {"spec": pods}}}
+    made = target._replace(action="create", before=Confidential(None), after=Confidential(after))
     assert [f"{key.kind} {key.name}" for key in named_by_new_pods([made])] == names

@@ -30,7 +30,7 @@ def found(site: Any) -> list[tuple[str, str, str]]:
 def spec_of(site: Any, name: str) -> Any:
     (target,) = [one for one in site.plan().targets if (one.key.kind, one.name) == ("NodePool", name)]
     assert (target.action, target.managed, target.patches) == ("create", True, ("node-pools@v1",))
-    return target.after["spec"]
+    return target.after.reveal()["spec"]
 
 
 def chosen(spec: Any) -> dict[str, list[str]]:
@@ -280,10 +280,10 @@ def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_
     (worker,) = [one for one in site.plan().targets if one.role == "rayWorker" and one.key.kind == "Deployment"]
     nodes = possible_nodes((L40S,))
     assert {node.allocatable["nvidia.com/gpu"] for node in nodes} == {Fraction(1), Fraction(4), Fraction(8)}
-    assert {obstacle(pods_of(worker.after), node) for node in nodes} == {""}
+    assert {obstacle(pods_of(worker.after.reveal()), node) for node in nodes} == {""}
     (bare, *_) = possible_nodes((L40S,))
     unlabelled = bare._replace(labels={key: value for key, value in bare.labels.items() if "product" not in key})
-    assert obstacle(pods_of(worker.after), unlabelled)
+    assert obstacle(pods_of(worker.after.reveal()), unlabelled)
 
 
 def test_jobs_run_on_nodes_that_a_pool_may_add(dev: Any) -> None:

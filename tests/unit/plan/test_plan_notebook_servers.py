@@ -27,7 +27,7 @@ def targets(site: Any) -> list[TargetPlan]:
 
 
 def body(site: Any, kind: str) -> Any:
-    return next(one.after for one in targets(site) if one.key.kind == kind)
+    return next(one.after.reveal() for one in targets(site) if one.key.kind == kind)
 
 
 def found(site: Any) -> list[tuple[str, str, str]]:

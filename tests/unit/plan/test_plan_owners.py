@@ -160,15 +160,15 @@ def test_replicas_are_held_until_the_autoscaler_has_set_them(sites: Any) -> None
     scaled = prod.asking(autoscaling=prod.stack.config.autoscaling._replace(mode="annotations", max_replicas=3))
     first = scaled.plan()
     target = next(target for target in first.targets if target.name == CELERY)
-    assert target.applied["spec"]["replicas"] == 3
-    assert target.after["spec"]["replicas"] == 3
+    assert target.applied.reveal()["spec"]["replicas"] == 3
+    assert target.after.reveal()["spec"]["replicas"] == 3
     (note,) = found(first, "AUT002")
     assert note.summary == f"modelyard holds spec.replicas of {CELERY} at 3 until an autoscaler sets it"
 
     second = scaled.applied().having(scaled_by_somebody(CELERY)).plan()
     target = next(target for target in second.targets if target.name == CELERY)
-    assert "replicas" not in target.applied["spec"]
-    assert target.after["spec"]["replicas"] == 2
+    assert "replicas" not in target.applied.reveal()["spec"]
+    assert target.after.reveal()["spec"]["replicas"] == 2
     assert target.replicas == (2, None)
     assert not found(second, "AUT002")
 
@@ -176,8 +176,8 @@ def test_replicas_are_held_until_the_autoscaler_has_set_them(sites: Any) -> None
 def test_replicas_that_somebody_else_holds_are_left_to_them(staging: Any) -> None:
     for target in staging.plan().targets:
         if target.role in ("rayWorker", "celery"):
-            assert "replicas" not in target.applied["spec"]
-            assert target.after["spec"]["replicas"] == target.before["spec"]["replicas"]
+            assert "replicas" not in target.applied.reveal()["spec"]
+            assert target.after.reveal()["spec"]["replicas"] == target.before.reveal()["spec"]["replicas"]
 
 
 def test_replicas_that_nobody_holds_stay_as_they_are(staging: Any) -> None:
@@ -185,8 +185,8 @@ def test_replicas_that_nobody_holds_stay_as_they_are(staging: Any) -> None:
     asleep = staging.having(lambda body: {**body, "spec": {**body["spec"], "replicas": 0}})
     plan = asleep.having(without_managers).plan()
     target = next(target for target in plan.targets if target.name == RAY)
-    assert "replicas" not in target.applied["spec"]
-    assert target.after["spec"]["replicas"] == 0
+    assert "replicas" not in target.applied.reveal()["spec"]
+    assert target.after.reveal()["spec"]["replicas"] == 0
     assert not found(plan, "AUT002")
 
 
@@ -202,8 +202,8 @@ def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None
     # The route is the platform's own, which managed mode does not make.
     assert [finding.code for finding in plan.findings if finding.blocks] == ["PAT013"]
     assert {target.action for target in plan.targets} == {"create"}
-    assert all(target.managed and target.before is None for target in plan.targets)
-    worker = made["Deployment", RAY].after["spec"]
+    assert all(target.managed and target.before.reveal() is None for target in plan.targets)
+    worker = made["Deployment", RAY].after.reveal()["spec"]
     assert worker["selector"]["matchLabels"].items() <= worker["template"]["metadata"]["labels"].items()
     assert worker["template"]["spec"]["containers"][0]["image"].endswith("ray-model-training-worker:23.10.4")
     assert worker["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
@@ -262,7 +262,7 @@ def test_every_object_says_which_stack_applied_it(dev: Any) -> None:
         plan = site.plan()
         assert plan.targets
         for target in plan.targets:
-            assert target.applied["metadata"]["annotations"]["modelyard.dev/stack"] == "platform/dev"
+            assert target.applied.reveal()["metadata"]["annotations"]["modelyard.dev/stack"] == "platform/dev"
     assert found(mine.applied().plan(), "OWN015") == []
     # Objects that were applied before there was such a note.
     unsaid = dev.applied().having(lambda body: with_note(body, None))

@@ -32,7 +32,9 @@ def found(site: Any, *codes: str) -> list[tuple[str, str, str]]:
 def configs(site: Any) -> dict[str, Any]:
     """What the partitions' ConfigMaps say, by name of the ConfigMap and key."""
     targets = [one for one in site.plan().targets if one.patches == ("gpu-partitions@v1",)]
-    return {f"{one.name}/{key}": yaml.safe_load(text) for one in targets for key, text in one.after["data"].items()}
+    return {
+        f"{one.name}/{key}": yaml.safe_load(text) for one in targets for key, text in one.after.reveal()["data"].items()
+    }
 
 
 def node(name: str, resources: dict[str, int]) -> Node:
@@ -261,7 +263,7 @@ def test_pods_ask_for_the_slice_on_nodes_of_the_partition(
     dev: Any, resource: Resource, name: str, nodes: dict[str, str] | None
 ) -> None:
     (made,) = [one for one in asking(dev, resource).plan().targets if one.patches == ("job-resources@v1",)]
-    spec = made.after["spec"]["template"]["spec"]
+    spec = made.after.reveal()["spec"]["template"]["spec"]
     limits = spec["containers"][0]["resources"]["limits"]
     assert {key: value for key, value in limits.items() if key.startswith("nvidia.com/")} == {name: "1"}
     assert spec.get("nodeSelector") == nodes

@@ -48,7 +48,7 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
     assert {(one.managed, one.action, one.patches, one.role) for one in made.values()} == {
         (True, "create", ("team-queues@v1",), "")
     }
-    spec = made["ClusterQueue/team-vision"].after["spec"]
+    spec = made["ClusterQueue/team-vision"].after.reveal()["spec"]
     assert spec["cohortName"] == "research"
     assert spec["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "vision"}}
     assert spec["preemption"]["reclaimWithinCohort"] == "Any"
@@ -62,7 +62,7 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
         "borrowingLimit": "1",
         "lendingLimit": "0",
     }
-    alone = made["ClusterQueue/team-speech"].after["spec"]
+    alone = made["ClusterQueue/team-speech"].after.reveal()["spec"]
     assert "cohortName" not in alone
     assert (alone["preemption"]["reclaimWithinCohort"], alone["preemption"]["withinClusterQueue"]) == (
         "LowerPriority",
@@ -70,14 +70,14 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
     )
     assert alone["resourceGroups"][0]["flavors"][0]["resources"][2] == {"name": "nvidia.com/gpu", "nominalQuota": "1"}
     local = made["LocalQueue/speech"]
-    assert (local.key.namespace, local.after["spec"]["clusterQueue"]) == ("speech-ml", "team-speech")
+    assert (local.key.namespace, local.after.reveal()["spec"]["clusterQueue"]) == ("speech-ml", "team-speech")
     assert made["ResourceFlavor/a10"].key.namespace == ""
-    assert "namespace" not in made["ResourceFlavor/a10"].after["metadata"]
-    assert made["ResourceFlavor/a10"].after["spec"] == {
+    assert "namespace" not in made["ResourceFlavor/a10"].after.reveal()["metadata"]
+    assert made["ResourceFlavor/a10"].after.reveal()["spec"] == {
         "nodeLabels": {"nvidia.com/gpu.product": "NVIDIA-A10"},
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
     }
-    assert made["WorkloadPriorityClass/urgent"].after["value"] == 1000
+    assert made["WorkloadPriorityClass/urgent"].after.reveal()["value"] == 1000
 
 
 def test_they_have_their_turn_and_no_pods(dev: Any) -> None:
@@ -218,7 +218,7 @@ ROOM = Quota("any", "32", "256Gi")
 
 def groups(site: Any) -> list[tuple[list[str], list[tuple[str, list[Any]]]]]:
     """What the team's queue counts together, and the quotas by flavor in the order in which flavors are tried."""
-    spec = queues(site)["ClusterQueue/team-vision"].after["spec"]
+    spec = queues(site)["ClusterQueue/team-vision"].after.reveal()["spec"]
     return [
         (
             group["coveredResources"],
@@ -230,11 +230,11 @@ def groups(site: Any) -> list[tuple[list[str], list[tuple[str, list[Any]]]]]:
 
 def test_a_topology_is_an_object_that_its_flavor_names(dev: Any) -> None:
     made = queues(pool(dev, VISION, flavors=(RACKS,)))
-    assert made["Topology/topology-a10"].after["spec"] == {
+    assert made["Topology/topology-a10"].after.reveal()["spec"] == {
         "levels": [{"nodeLabel": "example.com/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
     }
     assert made["Topology/topology-a10"].key.namespace == ""
-    assert made["ResourceFlavor/a10"].after["spec"]["topologyName"] == "topology-a10"
+    assert made["ResourceFlavor/a10"].after.reveal()["spec"]["topologyName"] == "topology-a10"
 
 
 @pytest.mark.parametrize(

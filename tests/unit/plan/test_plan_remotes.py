@@ -65,7 +65,7 @@ def names(made: Plan) -> list[str]:
 
 def after(made: Plan) -> ClusterState:
     (remote,) = made.remotes
-    return EMPTY._replace(objects={target.key: target.after for target in remote.targets})
+    return EMPTY._replace(objects={target.key: target.after.reveal() for target in remote.targets})
 
 
 def test_it_has_what_remote_jobs_need_and_nothing_of_the_platform(library: Library) -> None:

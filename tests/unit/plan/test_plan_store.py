@@ -182,7 +182,7 @@ def test_a_secret_that_a_patch_sets_is_not_in_a_plan_file_either(dev: Any, tmp_p
     env = "{template: {spec: {containers: [{name: ray-head, env: [{name: API_TOKEN, value: hunter2}]}]}}}"
     plan = dev.patched(tmp_path, env).plan()
     assert not plan.blocked
-    assert any("hunter2" in str(target.applied) for target in plan.targets)
+    assert any("hunter2" in str(target.applied.reveal()) for target in plan.targets)
     assert "hunter2" not in str([target.changes for target in plan.targets])
     text = json_text(plan_to_json(plan))
     assert "hunter2" not in text

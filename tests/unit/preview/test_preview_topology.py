@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, Node, Pod
 from modelyard.plan.project import Planned, plan_recorded
 from modelyard.preview.topology import MANY_NODES, Running, Scene, Topology, topology, topology_to_json
@@ -152,9 +153,9 @@ def test_pods_on_slices_are_drawn_on_the_slices(prod: Planned) -> None:
     def sliced(target: Any) -> Any:
         if target.name != CELERY:
             return target
-        text = json.dumps(target.after).replace('"nvidia.com/gpu": "1"', '"nvidia.com/gpu.shared": "1"')
+        text = json.dumps(target.after.reveal()).replace('"nvidia.com/gpu": "1"', '"nvidia.com/gpu.shared": "1"')
         assert "gpu.shared" in text
-        return target._replace(after=json.loads(text))
+        return target._replace(after=Confidential(json.loads(text)))
 
     plan = prod.plan._replace(targets=tuple(map(sliced, prod.plan.targets)))
     picture = on_divided(prod._replace(plan=plan), {}, shared=8)
@@ -213,7 +214,7 @@ def test_a_preview_knows_the_version_of_every_patch(repository: Repository) -> N
 def test_what_is_deleted_is_drawn_before_and_not_after(prod: Planned) -> None:
     assert prod.plan is not None
     (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
-    gone = celery._replace(action="delete", after={}, replicas=(celery.replicas[0], 0))
+    gone = celery._replace(action="delete", after=Confidential({}), replicas=(celery.replicas[0], 0))
     after = prod._replace(plan=prod.plan._replace(targets=(gone,)))
     picture = topology(prod, after)
     assert picture is not None

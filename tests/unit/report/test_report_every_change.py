@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan import FieldChange, Plan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION, PATCHES_ANNOTATION
@@ -139,7 +140,7 @@ def planned(plans: Mapping[str, Plan]) -> Callable[[Object, tuple[FieldChange, .
     update = next(target for target in plan.targets if target.action == "update")
 
     def text(after: Object, every: tuple[FieldChange, ...]) -> str:
-        changed = update._replace(changes=every, after=after, patches=("p@v1", "q@v1"))
+        changed = update._replace(changes=every, after=Confidential(after), patches=("p@v1", "q@v1"))
         return "\n".join(plan_text(plan._replace(targets=(changed,), steps=(), findings=()), WIDE))
 
     return text

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan import Plan
 from modelyard.report.part import part_of, target_names, totals, unplanned
@@ -70,7 +71,9 @@ def test_a_plan_of_one_changed_target_has_no_order(dev: Plan) -> None:
 
 
 def test_new_objects_of_one_line_stand_together(dev: Plan) -> None:
-    made = dev._replace(targets=tuple(target._replace(action="create", before=None) for target in dev.targets))
+    made = dev._replace(
+        targets=tuple(target._replace(action="create", before=Confidential(None)) for target in dev.targets)
+    )
     lines = plan_text(made)
     first = next(at for at, line in enumerate(lines) if line.startswith("1. + "))
     assert lines[first : first + 2] == [
@@ -153,7 +156,7 @@ def test_what_goes_back_and_what_is_deleted_say_so(dev: Plan) -> None:
     back = worker._replace(action="restore", patches=(), changes=(), replicas=(2, 1), gpus=(2, 1), replaces_pods=0)
     told = text(dev._replace(targets=(back,), steps=()))
     assert f"\n~ {WORKER}  restored · pods 2 → 1 · GPUs 2 → 1\n" in told
-    gone = back._replace(action="delete", after={}, replicas=(2, 0), gpus=(2, 0))
+    gone = back._replace(action="delete", after=Confidential({}), replicas=(2, 0), gpus=(2, 0))
     told = text(dev._replace(targets=(gone,), steps=()))
     assert f"\n- {WORKER}  deleted · pods 2 → 0 · GPUs 2 → 0\n" in told
     assert "notes which patches" not in told
