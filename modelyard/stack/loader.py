@@ -106,6 +106,23 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
     return made, tuple(first(in_order(findings)))
 
 
+def _key_service(document: Document) -> Iterator[Problem]:
+    """Yields a problem if the key service is a server that only this file names."""
+    provider = document.value.get("secretsprovider")
+    if not isinstance(provider, str):
+        return
+    from modelyard.hiding import hidden_text
+    from modelyard.stack.key_service import is_at_its_cloud
+
+    if not is_at_its_cloud(provider):
+        yield Problem(
+            codes.FORM,
+            f"secretsprovider {plain(hidden_text(provider), 200)} may lead to a server that only this file names",
+            *document.values[("secretsprovider",)],
+            "name a key at its cloud's own address, and another server in the environment, such as AWS_ENDPOINT_URL",
+        )
+
+
 def _below(path: Path, others: Iterable[Path]) -> bool:
     """Whether the path is one of ``others``, or below one of them."""
     return any(path[: len(other)] == other for other in others)
@@ -197,6 +214,7 @@ def _shape(document: Document) -> Iterator[Problem]:
             )
         else:
             ignored.append(key)
+    yield from _key_service(document)
     if "config" not in value and not elsewhere:
         yield Problem(
             codes.SHAPE, "the stack file has no config", 1, 1, remedy="put the modelyard: keys under `config:`"

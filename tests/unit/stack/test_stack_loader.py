@@ -245,3 +245,34 @@ def test_load_takes_the_name_from_the_file(tmp_path: Path, stackfiles) -> None:
     assert findings == ()
     assert stack is not None
     assert (stack.name, stack.file) == ("eu-west.prod_1", "stacks/Pulumi.eu-west.prod_1.yaml")
+
+
+@pytest.mark.parametrize(
+    ("provider", "used"),
+    [
+        ("passphrase", True),
+        ("default", True),
+        ("awskms://alias/ml?region=eu-west-1&awssdk=v2&context_team=ml", True),
+        ("awskms:///arn:aws:kms:eu-west-1:111122223333:alias/ml?region=eu-west-1", True),
+        ("gcpkms://projects/ml/locations/eu/keyRings/a/cryptoKeys/b", True),
+        ("azurekeyvault://ml.vault.azure.net/keys/a", True),
+        ("hashivault://ml", True),
+        ("awskms://alias/ml?region=eu-west-1&endpoint=http://example.com", False),
+        ("awskms://alias/ml?region=example.com/", False),
+        ("awskms://alias/ml?region=eu;endpoint=example.com", False),
+        ("awskms://alias/ml?disableSSL=true", False),
+        ("azurekeyvault://vault.example.com/keys/a", False),
+        ("azurekeyvault://ml.vault.azure.net.example.com/keys/a", False),
+        ("azurekeyvault://example.com@ml.vault.azure.net/keys/a", False),
+        ("gcpkms://projects/ml?universe_domain=example.com", False),
+        ("hashivault://ml?address=http://example.com", False),
+        ("https://example.com/keys", False),
+        ("azurekeyvault://[", False),
+    ],
+)
+def test_a_key_service_that_only_the_file_names_is_refused(provider: str, used: bool) -> None:
+    text = FULL.replace("secretsprovider: passphrase", f"secretsprovider: '{provider}'")
+    stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert (stack is not None) == used
+    errors = [(one.code, one.line) for one in findings if one.severity is Severity.ERROR]
+    assert errors == ([] if used else [(codes.FORM, 1)])
