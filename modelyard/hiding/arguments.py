@@ -11,6 +11,8 @@ _WORDS_BEFORE: Final = {
     "login": ("vault", "bao", "wandb", "comet", "clearml", "railway", "infisical"),
 }
 """Words of a command line that precede a name and a value, or a token; and the words that lead there."""
+_USER_AND_PASSWORD: Final = ("add_user", "change_password", "authenticate_user")
+"""Commands of rabbitmqctl that take a user and a password."""
 _FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
 _PAIR = re.compile(r"(?P<lead>(?:--?[A-Za-z][\w-]*=)?(?P<name>[A-Za-z_][\w.-]*)=(?!=))(?P<value>.*)", re.DOTALL)
 """A variable or a parameter, which may be the value of an option: ``DB_PASSWORD=x``, ``--env=DB_PASSWORD=x``."""
@@ -43,7 +45,7 @@ def hidden_arguments(items: list[str | None]) -> list[str | None]:
     program = next((name for name in programs if name in PROGRAMS), "")
     oracle = not _ORACLE.isdisjoint(programs)
     before = following = verb = ""
-    many = script = False
+    many = script = user = False
     for item in items:
         flag = _FLAG.fullmatch(item) if item is not None else None
         if item is None:
@@ -51,6 +53,9 @@ def hidden_arguments(items: list[str | None]) -> list[str | None]:
             following = ""
         elif item.startswith("pass:") and before.startswith("-pass"):
             out.append(f"pass:{HIDDEN}" if not is_hidden_or_plain("", item[5:]) else item)
+        elif user:
+            out.append(item)
+            following, many = "password", False
         elif (option := _short(program, item)) is not None:
             out.append(option)
             following, many = (item if _takes_next(program, item) else ""), False
@@ -70,6 +75,7 @@ def hidden_arguments(items: list[str | None]) -> list[str | None]:
         else:
             logon = _LOGON.sub(_without, item) if oracle else item
             out.append(logon if script else _argument(before, logon))
+        user = item in _USER_AND_PASSWORD and "rabbitmqctl" in programs
         # Options of a shell may come between.
         script = item is not None and (_SCRIPT.fullmatch(item) is not None or (script and item.startswith("-")))
         before = item or ""

@@ -41,8 +41,10 @@ _CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
 _NEAR: Final = 400
 """Characters before a value in which a bracket that ends it may have been opened."""
 _NAME = (
-    r"(?<![\w$.-])(?<!\$[({])(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?"
-    r"(?:[ \t]*(?P<equals>=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*"
+    r"(?:(?<![\w$.-])|(?<=\$)(?=\w+[ \t]*=[ \t]*[\"']))(?<!\$[({])"
+    r"(?P<quote>\\?[\"']?)(?P<name>-{0,2}[A-Za-z_][\w.-]*)(?P=quote)\]?(?:\[\w*\])?"
+    r"(?:[ \t]*(?::[ \t]*(?:str|string|String|bytes|SecretStr)[ \t]*(?==[ \t]*[\"']))?"
+    r"(?P<equals>[:+?]=|=>|=(?!=)|==(?=[ \t]*[\"']))[ \t]*|:[ \t]+|(?<=[\"']):[ \t]*"
     r"|(?P<tight>:)(?=\"[^\"\n]+\"|'[^'\n]+'))"
     r"(?P<escaped>\\[\"'])?"
 )

@@ -24,7 +24,7 @@ SIGNS: Final = re.compile(
     r"|-(?<![\w-]-)[A-Za-z]{2}|bearer |Bearer |BEARER |</|/>|%(?:3[aAdD]|2[025]|40)|[ \t](?:BY|by)\s|PASSWORD[\s(]"
     r"|\n|masterauth\s|requirepass\s|rootpw\s|bindpw\s|auth[-_]pass\s|password\s|setenv |set[ -]|_header |login |pass:"
     r"|/(?i:pass|pwd|pw|token|secret|api|auth|cred)\w*:|:oracle:|\.[\w-]{1,80}[ \t]+\S+\Z"
-    rf"|sqlplus |<<<|hooks\.|webhook|echo|\(\"|\('|{_BEGINNINGS}"
+    rf"|sqlplus |rabbitmqctl |<<<|hooks\.|webhook|echo|\(\"|\('|{_BEGINNINGS}"
 )
 """A text without any of these contains nothing that the patterns find."""
 _USER = (
@@ -71,15 +71,26 @@ _LOGIN = (
 )
 _COOKIE = r"(?P<lead>(?i:\b(?:set-)?cookie)[\"']?:[ \t]*[\"']?)(?P<value>(?!\(hidden)[^\s\"'=]+=[^\"'\n]*)"
 _OPTION = (
-    rf"(?P<lead>(?P<name>(?<![\w-])--[A-Za-z][\w-]*|(?<![^\s\"'`(\[,])-[A-Za-z][\w-]{{2,}})"
+    rf"(?P<lead>(?P<name>(?<![\w-])--[A-Za-z][\w.-]*|(?<![^\s\"'`(\[,])-[A-Za-z][\w-]{{2,}})"
     rf"(?:[ \t]+|[\"'],\s*(?=[\"'])))(?![\"']?-){VALUE}"
 )
 _SET = (
     rf"(?P<lead>\b(?:setenv|set-header|(?:proxy_set|fastcgi_set|grpc_set|add|more_set)_header|config:set|set[ \t]+-\w+"
     rf"|(?i:config(?:ure)?|header|requestheader)[ \t]+set(?:[ \t]+-\S+)*)[ \t]+"
-    rf"(?P<name>[A-Za-z_][\w.-]*)[ \t]+)(?![=:]){VALUE}"
+    rf"(?:[\w./@-]*:)*(?P<name>[A-Za-z_][\w.-]*)[ \t]+)(?![=:]){VALUE}"
 )
 """Names and values of shell variables, of configurations that a program sets, of headers that a proxy sets."""
+_DEFAULT = r"(?P<lead>\$\{(?P<name>[A-Za-z_]\w*):?[-=])(?P<value>[^{}$\n]+)(?=\})"
+"""The default of a variable."""
+_RABBITMQ = (
+    r"(?P<lead>\brabbitmqctl[ \t][^\n;|&]{0,200}?(?:add_user|change_password|authenticate_user)[ \t]+\S+[ \t]+)"
+    r"(?P<value>[^\s;|&\"']+|\"[^\"\n]+\"|'[^'\n]+')"
+)
+_PAIR = (
+    r"(?P<lead>\b(?i:name|key)\\?[\"']?[ \t]*[:=][ \t]*\\?[\"']?(?P<name>[\w.-]+)\\?[\"']?[ \t]*,[ \t]*\\?[\"']?"
+    r"(?i:value)\\?[\"']?[ \t]*[:=][ \t]*\\?[\"']?)(?P<value>[^\s\"'\\,(){}][^\"'\\,(){}\n]*)"
+)
+"""A name and its value in JSON, in a call or in an option, among other text."""
 _SLASHED = r"(?P<lead>(?<![\w/.:@-])/(?P<name>[A-Za-z]\w*):)(?P<value>[^\s/\"';&|][^\s\"';&|]{3,})"
 _COLON = r"(?P<lead>(?<![\w-])(?P<name>--[A-Za-z][\w-]*):)(?P<value>[^\s\"';&|]+)"
 _PASS = r"(?P<lead>-pass\w*[ \t=]+[\"']?pass:)(?P<value>[^\s\"';&|]+)"
@@ -276,6 +287,9 @@ _NAMED: Final[_Rules] = (
     (("setenv", "set ", "set-header", "_header", "config:set"), _SET, _parameter),
     (("-",), _OPTION, _parameter),
     *((tuple(own), command_pattern(options, own), hidden_command) for options, own in BY_OPTION.items()),
+    (("${",), _DEFAULT, _parameter),
+    (("rabbitmqctl",), _RABBITMQ, _lead),
+    (("value", "Value"), _PAIR, _parameter),
     (("/",), _SLASHED, _parameter),
     (("--",), _COLON, _parameter),
     (("-pass",), _PASS, _lead),

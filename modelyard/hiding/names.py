@@ -21,9 +21,11 @@ _ENDING = (
     *("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "pwd", "pw", "psk", "jwt"),
     *("apikey", "secretkey", "accesskey", "privatekey", "sshkey", "authkey", "accountkey", "masterkey", "signingkey"),
     *("encryptionkey", "sharedkey", "sessionkey", "licensekey", "clientkey", "servicekey", "webhookkey", "fernetkey"),
-    *("privkey", "connectionstring", "passwordhash"),
+    *("privkey", "connectionstring", "connstring", "connstr", "passwordhash"),
 )
 """Endings that count like such a word: ``PGPASSWORD``."""
+_LONG = tuple(word for word in _ENDING if len(word) >= len("secret"))
+"""Endings that no two other words make together."""
 _LAST = frozenset(
     {
         "requirepass",
@@ -50,6 +52,8 @@ _OWNERS = (
 )
 """Prefixes of a short word of ``_SHORT`` without a boundary: ``DBPAT``."""
 _SHORT = ("pat", "cred", "auth", "totp", "mnemonic")
+_HELD = frozenset({"value", "header"})
+"""Last words for what a secret is in: ``BASIC_AUTH_HEADER``."""
 _WHEN = frozenset({"old", "new", "previous", "next", "prod", "production", "staging", "dev", "test", "backup"})
 """Last words that say which of several secrets it is, or until when: ``GITHUB_PAT_OLD``."""
 _PASS = re.compile(r"(?<!by)(?<!com)(?<!sur)(?<!tres)(?<!under)(?<!over)pass")
@@ -59,6 +63,7 @@ _KEYS = frozenset(
         *("api", "access", "private", "secret", "encryption", "signing", "account", "fernet", "storage", "master"),
         *("auth", "license", "service", "subscription", "client", "deploy", "webhook", "hmac", "aes", "ssh", "jwt"),
         *("session", "shared", "unseal", "app", "openai", "anthropic", "azure", "wandb", "priv", "admin", "root"),
+        *("tls", "ssl", "cert", "certificate", "server", "pem", "decryption", "validation"),
         *("crypto", "cipher", "activation", "gpg", "pgp", "rsa", "ecdsa", "wireguard", "wg", "vpn", "recaptcha"),
         # Services that issue keys.
         *("stripe", "sendgrid", "twilio", "mailgun", "mailchimp", "mandrill", "postmark", "resend", "paypal", "plaid"),
@@ -96,7 +101,14 @@ _COUNTS = frozenset({"id", "ids", "index", "indices", "num", "number"})
 """Last words of names of a model's tokens: ``token_ids``."""
 _PAIRS = frozenset(
     {
-        *(("connection", "string"), ("key", "pem"), ("private", "pem"), ("seed", "phrase"), ("otp", "seed")),
+        *(
+            ("connection", "string"),
+            ("connection", "str"),
+            ("key", "pem"),
+            ("private", "pem"),
+            ("seed", "phrase"),
+            ("otp", "seed"),
+        ),
         *(("totp", "seed"), ("recovery", "phrase"), ("recovery", "code"), ("backup", "code"), ("otp", "secret")),
     }
 )
@@ -134,14 +146,28 @@ _PLACE = re.compile(
 _FILE = re.compile(r"[\w.-]+\.(?:key|pem|crt|cer|p12|pfx|jks|json|ya?ml|txt)")
 """A file name, or the name of a Secret's key that looks like one."""
 _ALGORITHM = re.compile(r"(?:hmac[-_]?)?(?:sha|md)[-_]?\d[\w-]{0,8}")
+_LONGEST_COUNT = 7
+"""Length from which a number is a login token, not a number of a model's tokens."""
 _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
+
+
+_SIGNS = re.compile(
+    "|".join(
+        sorted({*_SECRET, *_ENDING, *_LAST, *_JOINED_LAST, *_SHORT, *(last for _, last in _PAIRS), "pass", "key"})
+    ),
+    re.IGNORECASE,
+)
+"""A name without any of these is no secret's."""
 
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Whether a name marks its value as a secret: ``DB_PASSWORD``, ``apiKey``, ``API_KEYS``; not ``TOKEN_FILE``."""
+    # The words of a name may have other letters between them.
+    if not _SIGNS.search(re.sub(r"[^A-Za-z]", "", name) if not name.isalpha() else name):
+        return False
     words = [word.lower() for word in _WORDS.findall(name)]
-    while len(words) > 1 and words[-1] in _WHEN:
+    while len(words) > 1 and (words[-1] in _WHEN or words[-1] in _HELD):
         words.pop()
     if not words or words[-1] in _ELSEWHERE:
         return False
@@ -157,6 +183,8 @@ def is_secret(name: str) -> bool:
     return (
         not _SECRET.isdisjoint(ones)
         or any(word.endswith(_ENDING) or _is_joined(word) for word in ones)
+        # Capitals may split a word elsewhere: passWord, APIkey.
+        or "".join((*words[:-1], one)).endswith(_LONG)
         or one in _LAST
         or one.endswith(_JOINED_LAST)
         or _PASS.search(last, len(last) - 4) is not None
@@ -210,10 +238,10 @@ def is_plain(name: str, value: Any) -> bool:
         return True
     if "key" in name.lower() and _FILE.fullmatch(text):
         return True
-    return (
-        _NUMBER.fullmatch(text) is not None
-        and re.search(r"(?:token|tokens|secrets|keys)(?![a-z])", name.lower()) is not None
-    )
+    # A count is under a plural; a token in digits is longer than what one has.
+    numbered = _NUMBER.fullmatch(text) is not None
+    counts = re.search(r"(?:token|tokens|secrets|keys)(?![a-z])", name.lower()) if numbered else None
+    return counts is not None and (counts[0] != "token" or len(text) < _LONGEST_COUNT)
 
 
 def is_hidden_or_plain(name: str, value: str) -> bool:

@@ -28,10 +28,16 @@ _STEP = re.compile(
     r"""(?P<name>[^.\[\]]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<key>\w+)="?(?P<item>[^\]"]*)"?[^\]]*\]|\[[^\]]*\]"""
 )
 """A step of a path's text."""
-_NAMING: Final = ("name", "key", "header", "headerName", "Name", "Key", "variable", "parameter", "field", "option")
+_NAMING: Final = (
+    *("name", "key", "header", "headerName", "Name", "Key", "variable", "parameter", "field", "option", "id", "env"),
+    *("envName", "envVar", "var", "property", "setting", "attribute", "label", "k", "flag", "arg", "type"),
+)
 """Fields of an item that name the value next to it."""
 _NAMED: Final = frozenset(
-    {"value", "values", "val", "default", "defaultValue", "content", "contents", "text", "string", "Value", "Values"}
+    {
+        *("value", "values", "val", "default", "defaultValue", "content", "contents", "text", "string", "Value"),
+        *("Values", "v", "raw", "plain", "stringValue", "valueString"),
+    }
 )
 """Fields of an item that hold the value that another field names."""
 _TLS: Final = frozenset({"tls", "ssl", "mtls", "pki", "x509"})
@@ -60,7 +66,7 @@ _SCHEMA_PARTS: Final = frozenset(
 """Schema keys that describe the field further."""
 _KINDS: Final = ("secret", "credential", "password", "token", "apikey", "privatekey")
 """Suffixes of kinds whose data is secret."""
-_ARGUMENT = re.compile(r"\A(?:-|set|login)|[=/]")
+_ARGUMENT = re.compile(r"\A(?:-|set|login|rabbitmqctl)|[=/]")
 """An item of a list that may be a command line."""
 _COMMAND: Final = ".command"
 _ENCODED: Final = 16

@@ -36,6 +36,11 @@ ONE_WORD = (
     ("redis-cli", "config", "set", "masterauth", "{}"),
     ("spark-submit", "--conf", "spark.hadoop.fs.s3a.secret.key={}"),
     ("java", "-Dspring.datasource.password={}", "-jar", "a.jar"),
+    ("jupyter", "lab", "--IdentityProvider.token", "{}"),
+    ("npm", "config", "set", "//registry.npmjs.org/:_authToken", "{}"),
+    ("pulumi", "config", "set", "aws:secretKey", "{}"),
+    ("rabbitmqctl", "add_user", "ada", "{}"),
+    ("rabbitmqctl", "-n", "rabbit@host", "change_password", "ada", "{}"),
 )
 """Command lines in which a secret of one word is hidden; programs and options of the last ones were so before."""
 WORDS = (
@@ -105,6 +110,17 @@ FILES = (
     'spark.conf.set("spark.hadoop.fs.s3a.secret.key", "{}")',
     'reader.option("password", "{}").load()',
     'System.setProperty("db.password", "{}");',
+    'db_password := "{}"\n',
+    "$config = ['password' => '{}', 'level' => 1];",
+    "$password = '{}';\n",
+    'PASSWORD+="{}"\n',
+    "DB_PASSWORD[0]={}\n",
+    'token: str = "{}"\n',
+    "run --level ${DB_PASSWORD:-{}} --host h",
+    ': "${DB_PASSWORD:=one {}}"\n',
+    'V1EnvVar(name="DB_PASSWORD", value="{}")',
+    "aws ecs --environment Name=DB_PASSWORD,Value={}",
+    'a\n{"env":[{"name":"DB_PASSWORD","value":"{}"},{"name":"LEVEL","value":"1"}]}\nb\n',
     'connect(user:"a", password:"{}")',
     'db.auth({user:"a",pwd:"{}"})',
     'subprocess.run(["run", "--token", "{}", "--level", "2"])',
@@ -147,6 +163,8 @@ PLAIN_ARGUMENTS = (
 """Command lines without a secret."""
 PLAIN_FILES = (
     "port 6379\nmaxmemory 2gb\nappendonly yes\n",
+    "run ${LEVEL:-one} ${DB_PASSWORD:?is missing} ${DB_PASSWORD:-} ${DB_PASSWORD:-$OTHER}; level := $DB_PASSWORD\n",
+    'rabbitmqctl list_users; V1EnvVar(name="LEVEL", value="one"); V1EnvVar(name="DB_PASSWORD", value="$X")\n',
     "spark.master   yarn\nspark.sql.shuffle.partitions   200\nspark.max.tokens 4096\n",
     "model.max_tokens 4096\nmodel.tokenizer bert\n",
     "db.password $PASSWORD\ndb.password.file /etc/db/password\n",

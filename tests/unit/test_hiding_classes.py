@@ -58,7 +58,17 @@ def test_a_known_word_is_one_without_a_boundary_too(case: Callable[[str], str], 
     joined += [f"{word}key" for word in _KEYS]
     joined += ["dbpat", "githubpat", "sessioncookie", "dbcred", "proxyauthorization"]
     assert [name for name in joined if not is_secret(case(f"{name}{plural}"))] == []
-    assert is_secret("DBPass")
+    for name in (
+        "DBPass",
+        "passWord",
+        "PASS_WORD",
+        "pass-phrase",
+        "APIkey",
+        "SSHkeys",
+        "BASIC_AUTH_HEADER",
+        "COOKIE_VALUE",
+    ):
+        assert is_secret(name)
     assert is_secret("GitHubPATs")
 
 
@@ -210,6 +220,21 @@ def test_a_quote_that_is_lost_takes_no_other_line_along(lost: str) -> None:
 
 def test_a_secret_of_several_lines_in_quotes_is_hidden_whole() -> None:
     assert SECRET not in hidden(f'export DB_PASSWORD="{SECRET}\n{SECRET}2\n{SECRET}="\nA="b"\n')
+
+
+@pytest.mark.parametrize("value", ["value", "val", "default", "content", "v", "raw"])
+@pytest.mark.parametrize("key", ["name", "key", "id", "env", "var", "property", "type", "label"])
+def test_one_field_names_the_value_of_another(key: str, value: str) -> None:
+    assert hidden({key: "DB_PASSWORD", value: SECRET}) == {key: "DB_PASSWORD", value: HIDDEN}
+    plain = {key: "LEVEL", value: SECRET}
+    assert hidden(plain) is plain
+
+
+@pytest.mark.parametrize("number", [8374658374, "8374658374"])
+def test_a_token_in_digits_is_one_and_a_number_of_tokens_is_none(number: int | str) -> None:
+    assert hidden({"HF_TOKEN": number}) == {"HF_TOKEN": HIDDEN}
+    plain: list[Any] = [{"MAX_TOKENS": number}, {"tokens": number}, {"token": 4096}]
+    assert hidden(plain) is plain
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
