@@ -1,7 +1,7 @@
 """Writes the generated pages: ``python docs/generate.py`` makes them from the program's own data.
 
-Generates ``docs/reference``, ``docs/rules``, ``docs/examples`` and the picture of the packages. Do not edit these; a
-test compares them.
+Generates ``docs/reference``, ``docs/rules``, ``docs/examples``, ``docs/compared.md`` and the picture of the packages.
+Do not edit these; a test compares them.
 For a new page, add a function in ``docs/generators`` and a line in ``PAGES`` or ``GROUPS``; for a new kind of rule, a
 function in ``SOURCES`` of ``docs/generators/rules.py``.
 """
@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from generators import (
     command_line,
     comments,
+    compared,
     environment,
     facts,
     gpus,
@@ -39,7 +40,11 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/gpus.md": gpus.gpus,
 }
 GROUPS: tuple[Callable[[], Mapping[str, str]], ...] = (schemas.pages, rules.rule_pages, comments.pages)
-PICTURES: Mapping[str, Callable[[], str]] = {"images/packages.svg": packages.packages}
+ALONE: Mapping[str, Callable[[], str]] = {
+    "compared.md": compared.compared_page,
+    "images/packages.svg": packages.packages,
+}
+"""Generated files in folders that have others, too."""
 FOLDERS = ("reference", "rules", comments.FOLDER)
 """Folders with generated pages only."""
 
@@ -51,7 +56,7 @@ def generated() -> Mapping[str, str]:
     for make in GROUPS:
         made |= make()
     made["reference/README.md"] = _index(made)
-    return made | {name: make() for name, make in PICTURES.items()}
+    return made | {name: make() for name, make in ALONE.items()}
 
 
 def _index(made: Mapping[str, str]) -> str:
@@ -63,7 +68,7 @@ def _index(made: Mapping[str, str]) -> str:
 def committed() -> dict[str, str]:
     """The generated files in the repository."""
     paths = [path for folder in FOLDERS for path in (DOCS / folder).rglob("*.md")]
-    paths += [DOCS / name for name in PICTURES if (DOCS / name).exists()]
+    paths += [DOCS / name for name in ALONE if (DOCS / name).exists()]
     return {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 

@@ -65,10 +65,13 @@ def site(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test a page, and one a page that needs the lab."""
+    """One test a page, a page that needs the lab, and a row of the comparison with other products."""
     if "page" in metafunc.fixturenames:
         found = script("commands").pages()
         metafunc.parametrize("page", found, ids=[path.relative_to(ROOT).as_posix() for path in found])
     if "lab_page" in metafunc.fixturenames:
         found = [path for path in script("commands").pages() if script("commands").needs_lab(path)]
         metafunc.parametrize("lab_page", found, ids=[path.relative_to(ROOT).as_posix() for path in found])
+    if "compared_row" in metafunc.fixturenames:
+        rows = [row for each in script("compare").compared() for row in each.rows]
+        metafunc.parametrize("compared_row", rows, ids=[row.name for row in rows])

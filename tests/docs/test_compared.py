@@ -1,35 +1,62 @@
-"""The page that compares feature by feature: every row says how, and names tests that there are."""
+"""The comparison with other products: each row's command does what the row says, and each row is whole."""
 
 import ast
-import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "compared.md").read_text()
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.splitlines()
-    if line.startswith("|") and not line.startswith(("|---", "| what it has"))
-]
+
+@pytest.fixture(scope="module")
+def compare(doc_script: Callable[[str], ModuleType]) -> ModuleType:
+    return doc_script("compare")
 
 
-def test_each_product_has_a_table() -> None:
-    tables = re.findall(r"^## (\w+):", PAGE, re.MULTILINE)
-    assert tables == ["Instabase", "Aizen", "Hopsworks", "Gemini"]
-    assert PAGE.count("| what it has | how it is done here | the test |") == len(tables)
-    assert len(ROWS) > 8 * len(tables)
+@pytest.fixture(scope="module")
+def place(compare: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in which the rows run one after another."""
+    folder: Path = compare.project(tmp_path_factory.mktemp("compared"))
+    return folder
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row[0][:40] for row in ROWS])
-def test_a_row_is_whole_and_its_tests_exist(row: list[str]) -> None:
-    assert len(row) == 3
-    assert all(row)
-    named = re.findall(r"`(tests/[^`]+)`", row[2])
-    assert named
-    for name in named:
-        file, _, function = name.partition("::")
-        tree = ast.parse((ROOT / file).read_text())
-        functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-        assert function in functions if function else any(each.startswith("test_") for each in functions)
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+
+
+def test_a_row_is_whole_and_its_command_shows_what_it_says(
+    compared_row: Any, compare: ModuleType, place: Path, root: Path
+) -> None:
+    row = compared_row
+    if row.run:
+        found = compare.problems(row, place)
+        assert not found, "\n".join(found)
+    assert row.feature
+    assert row.here
+    assert [bool(row.run and row.expect), bool(row.lab), row.missing].count(True) == 1
+    assert bool(row.mutate) is not row.missing
+    if row.mutate:
+        assert (root / row.mutate.file).read_text(encoding="utf-8").count(row.mutate.old) == 1
+        assert row.mutate.old != row.mutate.new
+    if row.lab:
+        file, _, test = row.lab.partition("::")
+        assert file.startswith("tests/lab/")
+        assert test in functions(root / file)
+
+
+def functions(file: Path) -> Iterator[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return (node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_names_are_given_once(compare: ModuleType) -> None:
+    names = [row.name for each in compare.compared() for row in each.rows]
+    assert len(set(names)) == len(names)
+
+
+def test_a_row_that_is_false_says_why(compare: ModuleType, place: Path) -> None:
+    row = next(row for each in compare.compared() for row in each.rows if row.run)
+    assert any("does not print 'nonsense'" in one for one in compare.problems(row._replace(expect=["nonsense"]), place))
+    assert any("exit code 0, not 3" in one for one in compare.problems(row._replace(exit=3), place))
