@@ -39,7 +39,7 @@ def project(folder: Path) -> Path:
 
 def problems(row: Row, folder: Path) -> list[str]:
     """What the row's commands do in a project and should not; nothing if the row is true."""
-    found = _compare(row.run, folder, row.stack, row.files, row.exit, row.expect)
+    found = _compare(row.run, folder, row.stack, row.files, row.exit, row.expect, row.file)
     if row.refusal:
         found += _compare(row.refused_run, folder, row.refused, row.files, row.refused_exit, row.refusal)
     return found
@@ -52,6 +52,7 @@ def _compare(
     files: Mapping[str, str],
     code: int,
     texts: Sequence[str],
+    written: str = "",
 ) -> list[str]:
     words = shlex.split(command)[1:]
     stack = f"stacks/Pulumi.{next((word for word in words if word in _STACKS), _STACKS[0])}.yaml"
@@ -60,8 +61,13 @@ def _compare(
     for name, text in {**files, stack: yaml.safe_dump({"config": config}, sort_keys=False, width=1000)}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+    if written:
+        (folder / written).unlink(missing_ok=True)
     real, output = _run(words, folder)
     found = [] if real == code else [f"{command}: exit code {real}, not {code}:\n{output}"]
+    if written:
+        path = folder / written
+        output = path.read_text(encoding="utf-8") if path.exists() else f"{written} is not there"
     rest = " ".join(output.split())
     for text in texts:
         _, there, rest = rest.partition(" ".join(text.split()))

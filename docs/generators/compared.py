@@ -4,9 +4,9 @@ A file there follows one vendor's page from its first requirement to its last. I
 rows, and ``files`` what the project has besides. A row says what the vendor's page wants (``feature``) and how that is
 done here (``here``), and shows it in one of three ways:
 
-- ``run`` is a command, ``exit`` its exit code, and ``expect`` the texts that it prints, in this order. ``stack`` has
-  the settings of the row. ``refuse`` has settings with which the command (or ``run`` of
-  ``refuse``) ends with exit code 1 (or its ``exit``), and what it prints then.
+- ``run`` is a command, ``exit`` its exit code, and ``expect`` the texts that it prints, in this order; with ``file``
+  they are in a file that it writes. ``stack`` has the settings of the row. ``refuse`` has settings with which the
+  command (or ``run`` of ``refuse``) ends with exit code 1 (or its ``exit``), and what it prints then.
 - ``lab`` is a test on a real cluster.
 - ``missing: true`` means that the feature is not there.
 
@@ -22,7 +22,7 @@ import yaml
 from generators.markdown import code, page, table
 from generators.paths import DOCS
 
-NAMES = ("instabase",)
+NAMES = ("instabase", "aizen")
 """The compared pages, in the order in which they are shown."""
 _SHORT = 60
 """The most letters of settings that are shown in a table."""
@@ -57,6 +57,7 @@ class Row(NamedTuple):
     run: str
     exit: int
     expect: Sequence[str]
+    file: str
     refused: Mapping[str, Any]
     refused_run: str
     refused_exit: int
@@ -96,6 +97,7 @@ def _row(page_name: str, row: Mapping[str, Any], stack: Mapping[str, Any], files
         run=row.get("run", ""),
         exit=row.get("exit", 0),
         expect=_texts(row.get("expect", [])),
+        file=row.get("file", ""),
         refused=merged(settings, refuse.get("stack", {})),
         refused_run=refuse.get("run", row.get("run", "")),
         refused_exit=refuse.get("exit", 1),
