@@ -32,7 +32,9 @@ def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) 
         ClusterError: the API server does not answer or denies access.
     """
     key = key_of(body, "")
-    path = path_of(key._replace(name="")).rstrip("/")
+    # Secrets are created and never read.
+    secret = key[:2] == ("v1", "Secret")
+    path = f"/api/v1/namespaces/{key.namespace}/secrets" if secret else path_of(key._replace(name="")).rstrip("/")
 
     def send() -> httpx2.Response:
         params = {"fieldManager": manager, "fieldValidation": "Strict", **({"dryRun": "All"} if dry else {})}

@@ -54,7 +54,7 @@ def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
 
 
 def check_notebook_room(
-    stack: Stack, shown: str, chosen: Chosen, nodes: Iterable[Node], today: date, note: str = ""
+    stack: Stack, who: str, chosen: Chosen, nodes: Iterable[Node], today: date, note: str = ""
 ) -> tuple[Finding, ...]:
     """The errors about a notebook whose job would wait forever because no quota or node can ever hold it.
 
@@ -64,7 +64,7 @@ def check_notebook_room(
 
     Args:
         stack: the stack with the quotas and node pools.
-        shown: the notebook's path in findings.
+        who: the notebook or function in findings.
         chosen: the chosen nodes, GPUs and queue.
         nodes: the nodes of the cluster; only those that match :func:`labels_of` count.
         today: the day for which waivers are checked.
@@ -96,7 +96,7 @@ def check_notebook_room(
     ]
     flavor = chosen.flavor if chosen.flavor.name else None
     growth = possible_nodes(config.node_pools)
-    found = check_pod_room(stack, ("notebooks",), f"notebook {shown}", ask, flavor, mine, growth, note)
+    found = check_pod_room(stack, ("notebooks",), who, ask, flavor, mine, growth, note)
     return tuple(one for one in ordered(waive(found, stack, today)[0]) if one.blocks)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -25,12 +26,14 @@ class ApiServer:
     def __init__(self, folder: Path) -> None:
         self.objects: dict[str, list[Any]] = {"nodes": [], "pods": [], "jobs": []}
         """By plural. A kind that is not there is not known."""
-        self.logs: dict[str, list[bytes] | str] = {}
-        """By pod: chunks, or why there is none."""
+        self.logs: dict[str, list[bytes] | Iterator[bytes] | str] = {}
+        """By pod: chunks, perhaps as they come, or why there is none."""
         self.answers: dict[str, Any] = {}
         """By path: what is neither a list nor an object of one."""
         self.applied: Callable[[Any, Any, bool], tuple[int, Any]] | None = None
         """What an apply would do, by the object that is there, the one that is sent, and whether it takes fields."""
+        self.created: Callable[[str, Any, bool], tuple[int, Any]] | None = None
+        """What a create does, by the plural, the object, and whether it is a dry run."""
         self.forbidden: set[str] = set()
         """Plurals that may not be listed; ``jobs@vision`` in one namespace, ``jobs@`` in all together."""
         self.asked: list[str] = []
@@ -107,6 +110,15 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
             else:
                 self._answer(404, status(f"{parts.path} not found", 404))
 
+        def do_POST(self) -> None:
+            parts = urlsplit(self.path)
+            sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found = _LIST.fullmatch(parts.path)
+            if made.created is None or found is None:
+                self.send_error(501)
+            else:
+                self._answer(*made.created(found[2], sent, "dryRun" in parse_qs(parts.query)))
+
         def do_PATCH(self) -> None:  # noqa: N802
             parts = urlsplit(self.path)
             made.asked.append(self.path)
@@ -129,12 +141,13 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
             log = made.logs.get(pod, f'pods "{pod}" not found')
             if isinstance(log, str):
                 return self._answer(400, status(log, 400))
-            chunks = log[-int(query["tailLines"]) :] if "tailLines" in query else log
+            chunks = log[-int(query["tailLines"]) :] if "tailLines" in query and isinstance(log, list) else log
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
-            for chunk in (*chunks, b""):
+            for chunk in chain(chunks, (b"",)):
                 self.wfile.write(f"{len(chunk):x}\r\n".encode() + chunk + b"\r\n")
+                self.wfile.flush()
             return None
 
         def _answer(self, code: int, document: Any) -> None:

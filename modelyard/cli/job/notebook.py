@@ -2,7 +2,7 @@
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
@@ -98,7 +98,7 @@ def run(args: Namespace) -> Exit:
 
     try:
         client = connect(made.stack.context)
-        _need_room(client, args, made)
+        need_room(client, project_root(args), made.stack, made.chosen, f"notebook {Path(args.what).name}", args.what)
         environment, _ = notebook_environment(made.stack)
         need_built(client, made.stack, environment, made.job["metadata"]["namespace"])
         _create(client, made.job, dry=True)
@@ -125,9 +125,6 @@ def run(args: Namespace) -> Exit:
 
 def _made(args: Namespace) -> Submission:
     """The submission; ends the run with all findings if there are any."""
-    from modelyard.plan.notebook import notebook_job
-    from modelyard.plan.project import library_of
-
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     file = Path(args.what)
@@ -157,18 +154,29 @@ def _made(args: Namespace) -> Submission:
     )
     problems += wrong
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
-        raise _stop(problems)
+        raise choice_stop(problems)
+    job, findings = checked_job(root, stack, name, place, chosen, parameters, args.what)
+    return Submission(stack, job, place, chosen, findings)
+
+
+def checked_job(
+    root: Path, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], shown: str
+) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """The Job of a notebook and its findings; ends the run if errors are among them."""
+    from modelyard.plan.notebook import notebook_job
+    from modelyard.plan.project import library_of
+
     library = library_of(root)
     blocking = [one for one in library.findings if one.blocks]
     if blocking:
         raise Stop(Exit.USAGE, "the project's patches cannot be used", "", blocking)
     job, findings = notebook_job(library, stack, name, place, chosen, parameters, date.today())
     if job is None:
-        raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {stack.name}", "", findings)
-    return Submission(stack, job, place, chosen, findings)
+        raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", findings)
+    return job, findings
 
 
-def _stop(problems: list[Problem]) -> Stop:
+def choice_stop(problems: Sequence[Problem]) -> Stop:
     """Reports all findings at once; a single finding has its remedy on a separate line."""
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
@@ -176,22 +184,30 @@ def _stop(problems: list[Problem]) -> Stop:
     return Stop(Exit.USAGE, f"{len(problems)} problems prevent the submission{listed}")
 
 
-def _need_room(client: "Client", args: Namespace, made: Submission) -> None:
-    """Ends the run if no quota or no node can ever hold the job; uses recorded nodes if you may not read live ones."""
+def need_room(client: "Client", root: Path, stack: Stack, chosen: Chosen, who: str, shown: str) -> None:
+    """Ends the run if no quota or no node can ever hold the job; uses recorded nodes if you may not read live ones.
+
+    Args:
+        client: connection to the cluster.
+        root: the project's folder.
+        stack: the stack.
+        chosen: the chosen nodes, GPUs and queue.
+        who: what is submitted, for findings.
+        shown: what is submitted, as the command line names it.
+    """
     from modelyard.cluster import load_recorded
     from modelyard.cluster.lists import nodes_with
     from modelyard.plan.notebook import check_notebook_room, labels_of
 
-    live = nodes_with(client, labels_of(made.chosen))
+    live = nodes_with(client, labels_of(chosen))
     if live is None:
-        state, _ = load_recorded(project_root(args), made.stack.name)
+        state, _ = load_recorded(root, stack.name)
         nodes = state.nodes if state is not None else ()
     else:
         nodes = live
-    note = f"; live nodes are not readable, so recorded ones were used: modelyard record {made.stack.name}"
-    shown, note = Path(args.what).name, note if live is None else ""
-    if errors := check_notebook_room(made.stack, shown, made.chosen, nodes, date.today(), note):
-        raise Stop(Exit.FINDINGS, f"{args.what} cannot be submitted to {made.stack.name}", "", errors)
+    note = f"; live nodes are not readable, so recorded ones were used: modelyard record {stack.name}"
+    if errors := check_notebook_room(stack, who, chosen, nodes, date.today(), note if live is None else ""):
+        raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", errors)
 
 
 def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str, Any]:
@@ -227,15 +243,21 @@ def _end(client: "Client", made: Submission) -> str:
 
 
 def _words(made: Submission, state: str) -> list[str]:
-    metadata, gpus, part = made.job["metadata"], made.chosen.gpus, made.chosen.part
-    what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"
-    flavor = f" of {made.chosen.flavor.name}" if made.chosen.flavor.name else ""
-    queue = f", queued for team {made.chosen.team.name}" if made.chosen.team is not None else ""
+    metadata = made.job["metadata"]
     verb = "is submitted" if state == "submitted" else "would be submitted"
     return [
-        f"job {metadata['name']} {verb} in {metadata['namespace']}: {what}{flavor}{queue}",
+        f"job {metadata['name']} {verb} in {metadata['namespace']}: {chosen_words(made.chosen)}",
         f"result: {made.place.seen}",
     ]
+
+
+def chosen_words(chosen: Chosen) -> str:
+    """What a submission gets, such as ``1 GPU of a10, queued for team vision``."""
+    gpus, part = chosen.gpus, chosen.part
+    what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"
+    flavor = f" of {chosen.flavor.name}" if chosen.flavor.name else ""
+    queue = f", queued for team {chosen.team.name}" if chosen.team is not None else ""
+    return f"{what}{flavor}{queue}"
 
 
 def _document(made: Submission, state: str) -> dict[str, Any]:

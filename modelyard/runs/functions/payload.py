@@ -1,0 +1,207 @@
+"""What a call takes into its container: a Secret with the pickled call, and the Job of a notebook that runs it."""
+
+import base64
+import copy
+import io
+import json
+import linecache
+import marshal
+import pickle
+import secrets
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from types import CodeType
+from typing import Any, Final, NamedTuple
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from modelyard.cluster.pool_objects import STACK
+from modelyard.runs.functions import runner
+
+FOLDER: Final = "/run/modelyard/call"
+"""Where the container finds the Secret."""
+LARGEST: Final = 1024 * 1024
+"""Bytes of all values of a Secret (Kubernetes' MaxSecretSize)."""
+FUNCTION: Final = "modelyard.dev/function"
+"""Annotation with the name of the function."""
+_OF_NOTEBOOKS: Final = ("modelyard.dev/notebook", "modelyard.dev/result")
+
+
+class CallError(Exception):
+    """A call on a GPU that did not return: it was not submitted, or its run ended without a result."""
+
+
+class RemoteTraceback(Exception):
+    """The traceback of an exception in the container, as the exception's cause."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+class Call(NamedTuple):
+    """A pickled call."""
+
+    files: dict[str, bytes]
+    """The files of its folder in the container, by name."""
+    mark: str
+    """Prefix of the lines of the log that have its outcome."""
+    key: bytes
+    """Proves that an outcome comes from its container."""
+
+
+def pickled(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    name: str,
+    sources: Mapping[str, str],
+) -> Call:
+    """A call with everything that it takes along.
+
+    Args:
+        function: the function to run.
+        args: its arguments.
+        kwargs: its arguments by name.
+        name: the function's name in errors.
+        sources: the text of its file, by the file's name, for tracebacks.
+
+    Raises:
+        CallError: cloudpickle is missing, something cannot be pickled, or the call is too large.
+    """
+    try:
+        import cloudpickle
+    except ImportError:
+        raise CallError("cloudpickle is not installed; run: pip install 'modelyard[notebook]'") from None
+    try:
+        call = zlib.compress(_dumps((function, tuple(args), dict(kwargs))))
+    except Exception as error:
+        what = next(_unpicklable(function, args, kwargs, name), f"{name} with its arguments")
+        raise CallError(f"{what} cannot be pickled: {type(error).__name__}: {error}") from error
+    key, mark = secrets.token_bytes(32), f"modelyard-result-{secrets.token_hex(8)}"
+    settings = {
+        "python": sys.version_info[:2],
+        "key": key.hex(),
+        "mark": mark,
+        "sources": dict(sources),
+    }
+    files = {
+        runner.SETTINGS: json.dumps(settings).encode(),
+        runner.CALL: call,
+        runner.LIBRARY: _zipped(Path(cloudpickle.__file__).parent),
+        runner.PROGRAM: Path(runner.__file__).read_bytes(),
+    }
+    if (size := sum(map(len, files.values()))) > LARGEST:
+        raise CallError(
+            f"{name} and its arguments have {size / LARGEST:.1f} MiB compressed, and a call carries at most 1 MiB; "
+            "save large data on the workspace volume or other shared storage, and pass its path"
+        )
+    return Call(files, mark, key)
+
+
+def _dumps(value: Any) -> bytes:
+    """A value, pickled; code keeps the name of its file, which cloudpickle drops and a traceback needs."""
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, CodeType):
+                return marshal.loads, (marshal.dumps(obj),)
+            return super().reducer_override(obj)
+
+    made = io.BytesIO()
+    Pickler(made).dump(value)
+    return made.getvalue()
+
+
+def _unpicklable(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str
+) -> Iterator[str]:
+    """The parts of a call that cannot be pickled, in words."""
+    numbered = ((f"argument {number} of {name}", value) for number, value in enumerate(args, 1))
+    named = ((f"{key} of {name}", value) for key, value in kwargs.items())
+    for words, value in ((name, function), *numbered, *named):
+        try:
+            _dumps(value)
+        except Exception:
+            yield words
+
+
+def sources_of(function: Callable[..., Any]) -> dict[str, str]:
+    """The text of a function's file, by the file's name, also if the file is a notebook's cell."""
+    code = getattr(function, "__code__", None)
+    lines = linecache.getlines(code.co_filename) if code is not None else []
+    return {code.co_filename: "".join(lines)} if code is not None and lines else {}
+
+
+def _zipped(package: Path) -> bytes:
+    """A package as a zip file that Python can import from."""
+    made = io.BytesIO()
+    with ZipFile(made, "w", ZIP_DEFLATED) as archive:
+        for file in sorted(package.glob("*.py")):
+            archive.write(file, f"{package.name}/{file.name}")
+    return made.getvalue()
+
+
+def call_objects(
+    job: Mapping[str, Any], call: Call, name: str, folder: Path, seconds: int | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The Job of a call and its Secret, which is deleted with the Job.
+
+    Args:
+        job: the Job of a notebook; its image, size, queue and volumes stay.
+        call: the pickled call.
+        name: the function's name.
+        folder: the caller's current folder, which the container uses too if it is on the workspace volume.
+        seconds: its time limit; None: that of notebooks.
+    """
+    made = copy.deepcopy(dict(job))
+    metadata, pod = made["metadata"], made["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    annotations = {key: value for key, value in metadata["annotations"].items() if key not in _OF_NOTEBOOKS}
+    metadata["annotations"] = {**annotations, FUNCTION: name}
+    container["command"] = [container["command"][0], f"{FOLDER}/{runner.PROGRAM}"]
+    container.pop("args", None)
+    if folder.is_relative_to(container["workingDir"]):
+        container["workingDir"] = str(PurePosixPath(folder))
+    container["volumeMounts"].append({"name": "call", "mountPath": FOLDER, "readOnly": True})
+    pod["volumes"].append({"name": "call", "secret": {"secretName": metadata["name"]}})
+    if seconds is not None:
+        made["spec"]["activeDeadlineSeconds"] = seconds
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "labels": {STACK: metadata["labels"][STACK]},
+        },
+        "immutable": True,
+        "data": {file: base64.b64encode(content).decode() for file, content in call.files.items()},
+    }
+    return made, secret
+
+
+def loaded(data: bytes, name: str) -> Any:
+    """The result of a call.
+
+    Raises:
+        CallError: it cannot be read here.
+        Exception: what the call raised, with its traceback as the cause.
+    """
+    __tracebackhide__ = True  # in IPython
+    state, value, text = pickle.loads(zlib.decompress(data))
+    if state == "failed":
+        raise CallError(f"{name}: {text}")
+    try:
+        result = pickle.loads(value) if value else None
+    except Exception as error:
+        words = f"what {name} {state} cannot be read here: {type(error).__name__}: {error}"
+        raise CallError(f"{words}; return plain values, such as tensor.cpu()") from (
+            RemoteTraceback(text) if text else error
+        )
+    if state == "raised":
+        last = text.rstrip().rpartition("\n")[2]
+        exception = result if isinstance(result, Exception) else CallError(f"{name} raised {last}")
+        raise exception from RemoteTraceback(text)
+    return result
