@@ -1,17 +1,15 @@
 """The pool as it is, with the real Kueue: one run has the quota, the next waits, and starts when that is cancelled."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab import Lab
-from lab.install import PLATFORMS, nodes
 from tests.lab.support.cli_process import cli_process
-from tests.lab.support.environment import ROOT, Environment
+from tests.lab.support.environment import Environment
+from tests.lab.support.live_pool import live_pool
 from tests.lab.support.notebook_files import cell, write_notebook
 from tests.lab.support.pod_logs import logs
 from tests.lab.support.pool_stack import config, volume
@@ -42,38 +40,8 @@ POOL: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """A control plane with Kueue, two nodes of one A10 each, and the queues of one team."""
-    folder = tmp_path_factory.mktemp("live")
-    with Lab.start(folder / "lab", context="dev") as lab:
-        lab.start_operators("kueue")
-        nodes(lab, PLATFORMS / "dev" / "nodes.yaml")
-        for namespace in ("vision", "ml-platform"):
-            lab.kubectl("create", "namespace", namespace)
-        made = Environment("dev", lab, folder / "project")
-        _lasting(made)
-        config(made, **POOL)
-        # Only the queues are applied here, and they are the same on every platform.
-        shutil.copytree(ROOT / "stacks" / "recorded" / "dev", made.folder / "stacks" / "recorded" / "dev")
-        made.modelyard("render", "dev", "--format", "kustomize", "--out", "out")
-        for kind in ("resourceflavor", "clusterqueue", "localqueue"):
-            for file in (made.folder / "out" / "dev").glob(f"{kind}-*.yaml"):
-                lab.kubectl("apply", "--server-side", "--filename", str(file))
-        path = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/team-vision"
-        lab.wait("the queue", lambda: '"Active", "status": "True"' in _conditions(lab, path))
+    with live_pool(tmp_path_factory.mktemp("live"), "job-run", POOL) as made:
         yield made
-
-
-def _lasting(env: Environment) -> None:
-    """A version of the template whose pods last: simulated pods of Jobs end after a second unless they ask for more."""
-    folder = env.folder / "patches" / "job-run"
-    shutil.copytree(folder / "v1", folder / "v2")
-    base = folder / "v2" / "base.yaml.j2"
-    before = "        karpenter.sh/do-not-disrupt"
-    base.write_text(base.read_text().replace(before, f"        lab.modelyard/complete-after: 1h\n{before}"))
-
-
-def _conditions(lab: Lab, path: str) -> str:
-    found = lab.request("GET", path).body.get("status", {}).get("conditions", [])
-    return json.dumps([{"type": one["type"], "status": one["status"]} for one in found]).replace('"type": ', "")
 
 
 def submit(env: Environment) -> str:

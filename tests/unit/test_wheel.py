@@ -113,15 +113,17 @@ def test_what_is_imported_is_declared() -> None:
     """Nothing counts on a package that another one happens to bring; of what is declared, everything is imported."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=]", name)[0] for name in project["dependencies"]}
-    aws = {re.split(r"[<>=]", name)[0] for name in project["optional-dependencies"]["aws"]}
+    extras = [name for names in project["optional-dependencies"].values() for name in names]
+    optional = {re.split(r"[<>=]", name)[0] for name in extras}
     imported = {
         name
         for folder in ("modelyard", "components", "policies", "stacks")
         for path in (ROOT / folder).rglob("*.py")
         for name in third_party(path)
     }
-    # Only users of conda lists need its solver, and a message says so. The Kubernetes package brings its version alone.
-    assert imported - {"py-rattler"} == (declared | aws) - {"pulumi-kubernetes"}
+    # Only users of conda lists need its solver, and a message says so. IPython itself loads its extension. The
+    # Kubernetes package brings its version alone.
+    assert imported - {"py-rattler", "IPython"} == (declared | optional) - {"pulumi-kubernetes"}
 
 
 def third_party(path: Path) -> set[str]:

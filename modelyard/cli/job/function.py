@@ -245,7 +245,9 @@ def _outcome(client: "Client", stack: "Stack", job: Mapping[str, Any], call: Cal
 
 
 def _print_log(client: "Client", pod: Mapping[str, Any], outcome: Outcome, printed: dict[str, int]) -> None:
-    """Prints what a pod writes until it ends or the connection does, without the lines that were printed before."""
+    """Prints what a pod writes, without the lines that were printed before, until its outcome or end is there, or the
+    connection ends.
+    """
     from modelyard.cluster.logs import LogRequest, NoLogError, log_lines
     from modelyard.report.job import log_line
     from modelyard.report.style import Style
@@ -260,6 +262,8 @@ def _print_log(client: "Client", pod: Mapping[str, Any], outcome: Outcome, print
                 if (text := outcome.output(line)) is not None:
                     sys.stdout.write(f"{log_line(text, style)}\n")
                     sys.stdout.flush()
+                elif outcome.data() is not None:
+                    return
     except NoLogError:
         return
 

@@ -41,6 +41,8 @@ def main(folder: Path) -> int:
     if len(data) > LIMIT:
         words = f"the result has {len(data) >> 20} MiB compressed, and at most {LIMIT >> 20} MiB can come back"
         state, data = "failed", _sealed(settings, "failed", b"", words)
+    # Now, because the caller listens no longer than until the outcome.
+    atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     encoded = base64.b64encode(data).decode()
@@ -93,9 +95,5 @@ def _sealed(settings: dict[str, Any], state: str, value: bytes, text: str) -> by
 
 
 if __name__ == "__main__":
-    ended = main(Path(__file__).parent)
-    # Threads and children that the call left running must not keep the GPU.
-    atexit._run_exitfuncs()
-    for left in (sys.stdout, sys.stderr):
-        left.flush()
-    os._exit(ended)
+    # At once: threads that the call left running must not keep the GPU.
+    os._exit(main(Path(__file__).parent))

@@ -370,5 +370,5 @@ def test_a_notebook_that_no_quota_or_node_could_ever_hold(
     site = dev.asking(flavors=(A10,), teams=teams, notebooks=notebooks)
     chosen = choose(site.stack.config, Choice())
     assert isinstance(chosen, Chosen)
-    found = check_notebook_room(site.stack, "a.ipynb", chosen, site.state.nodes, TODAY)
+    found = check_notebook_room(site.stack, "notebook a.ipynb", chosen, site.state.nodes, TODAY)
     assert [(one.summary, one.blocks) for one in found] == [(words, True) for words in told]
