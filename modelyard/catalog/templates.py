@@ -16,6 +16,7 @@ from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phas
 from modelyard.catalog.places import Origins, line_of
 from modelyard.catalog.sandbox import MAX_MADE, environment
 from modelyard.findings import Finding, Severity, first
+from modelyard.hiding import Confidential
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
@@ -37,9 +38,9 @@ class Document(NamedTuple):
     target: str
     """Name of the object, from the ``# target:`` line; for a base, from ``metadata.name``."""
     phase: Phase
-    text: str
+    text: Confidential[str]
     """The vendor's form: the target line, then YAML."""
-    body: dict[str, Any]
+    body: Confidential[dict[str, Any]]
 
 
 class Rendered(NamedTuple):
@@ -164,7 +165,7 @@ def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file:
     for key in ("apiVersion", "kind"):
         if not isinstance(body.get(key), str):
             return _Wrong(f"has no {key}", (key,))
-    return Document(headers["target"], phase, text, body)
+    return Document(headers["target"], phase, Confidential(text), Confidential(body))
 
 
 def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | _Wrong:
@@ -180,7 +181,7 @@ def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file:
     if "namespace" in metadata and not (isinstance(namespace, str) and namespace):
         what = "empty" if namespace in (None, "") else "not text"
         return _Wrong(f"has a metadata.namespace that is {what}", ("metadata", "namespace"))
-    return Document(name, "normal", text, body)
+    return Document(name, "normal", Confidential(text), Confidential(body))
 
 
 def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]) -> str | Finding:

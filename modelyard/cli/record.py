@@ -127,7 +127,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
             "if an earlier record was stopped there, delete it\n"
         )
     return safe(
-        f"{name}: {plural(len(taken.objects), 'object')} and {plural(len(taken.nodes), 'node')} of Kubernetes "
+        f"{name}: {plural(taken.object_count, 'object')} and {plural(taken.node_count, 'node')} of Kubernetes "
         f"{taken.version} in {shown(root, recorded_folder(root, name))} ({plural(len(written), 'file')})"
     )
 

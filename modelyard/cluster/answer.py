@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 
 Why = Literal["rights", "admission", "quota", "invalid", "missing"]
@@ -45,7 +46,7 @@ class Deletion(NamedTuple):
 class Answer(NamedTuple):
     """What a change would do."""
 
-    object: dict[str, Any] | None
+    object: Confidential[dict[str, Any] | None]
     """The object after a forced apply, with everything that admission and defaults add; None after a refusal or a
     delete."""
     claims: tuple[Claim, ...]

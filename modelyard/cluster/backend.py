@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from modelyard.files import ReadError, parse_json, read_file
-from modelyard.hiding import hidden_words
+from modelyard.hiding import Confidential, hidden_words
 from modelyard.stack.project import PROJECT_FILES
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse
@@ -44,7 +44,7 @@ class BackendError(OSError):
         self.remedy = remedy
 
 
-def backend_variables(root: Path) -> dict[str, str]:
+def backend_variables(root: Path) -> Confidential[dict[str, str]]:
     """The environment variable that makes Pulumi keep to the address that was judged.
 
     Pulumi takes the address from ``PULUMI_BACKEND_URL``, from Pulumi.yaml, or from the last ``pulumi login``, in that
@@ -73,7 +73,7 @@ def backend_variables(root: Path) -> dict[str, str]:
     if not url and current is not None:
         place, url = "PULUMI_API", os.environ.get("PULUMI_API", "") or SERVICE
     if not url:
-        return {}
+        return Confidential({})
     if url.casefold().startswith("http:"):
         from modelyard.servers import Unusable, permit
 
@@ -81,7 +81,7 @@ def backend_variables(root: Path) -> dict[str, str]:
             permit(url, "Pulumi's token", os.environ, named=True)
         except Unusable as error:
             raise BackendError(place, hidden_words(error.summary), error.remedy) from None
-    return {BACKEND: url}
+    return Confidential({BACKEND: url})
 
 
 def _of_project(root: Path) -> tuple[str, str]:

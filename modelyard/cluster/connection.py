@@ -80,8 +80,9 @@ def connect(context: str | None, named: str = "kubernetes:context") -> Client:
 
 def _client(config: KubeConfig, context: str) -> Client:
     way = route(config, context, os.environ)
-    if way.proxy is not None:
-        _check_proxy(way.proxy)
+    proxy = None if way.proxy is None else way.proxy.reveal()
+    if proxy is not None:
+        _check_proxy(proxy)
     single = config.get(context)
     if single is not None and _has_secret(single) and urlsplit(single.cluster.server).scheme == "http":
         # kubectl then omits the credentials silently.
@@ -94,7 +95,7 @@ def _client(config: KubeConfig, context: str) -> Client:
         config=with_plugin_info(_with_files(single)),
         timeout=httpx2.Timeout(TIMEOUT),
         trust_env=False,
-        proxy=way.proxy,
+        proxy=proxy,
     )
     if way.server_name is not None:
         named = {"sni_hostname": way.server_name}
@@ -197,7 +198,7 @@ def _kubeconfigs() -> list[KubeConfig]:
     try:
         for path in kubeconfig_paths():
             try:
-                found.append(KubeConfig.from_dict(read_kubeconfig(path), path))
+                found.append(KubeConfig.from_dict(read_kubeconfig(path).reveal(), path))
             except ReadError as error:
                 if not error.missing:
                     raise

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.answer import Refusal
+from modelyard.cluster.answer import Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, ask_server, transport
 from modelyard.cluster.dryrun import taken
 from modelyard.cluster.live import path_of
@@ -79,7 +79,7 @@ def create_all(
 
 def _undo(client: Client, made: Sequence[Mapping[str, Any]], asking: bool) -> None:
     for body in () if asking else made:
-        delete(client, body)
+        delete(client, Deletion(key_of(body, ""), body["metadata"]["uid"]))
 
 
 def _owned(body: Mapping[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:

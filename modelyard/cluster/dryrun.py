@@ -19,6 +19,7 @@ from modelyard.cluster.live import path_of, unknown_kind
 from modelyard.cluster.retries import busy, patiently, status
 from modelyard.cluster.writing import delete_options
 from modelyard.files import parse_json
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, key_of
 
 AT_ONCE = 16
@@ -51,8 +52,8 @@ def _begun(pool: ThreadPoolExecutor, client: Client, question: Question, manager
     def answer() -> Answer:
         said, claims = forced.result(), unforced.result()
         if isinstance(said, Refusal):
-            return Answer(None, (), said)
-        return Answer(said, () if isinstance(claims, Refusal) else claims)
+            return Answer(Confidential(None), (), said)
+        return Answer(Confidential(said), () if isinstance(claims, Refusal) else claims)
 
     return answer
 
@@ -67,7 +68,7 @@ def _deleted(client: Client, deletion: Deletion) -> Answer:
 
     answer = _answered(send, f"what a delete of {deletion.key.name} would do")
     gone = answer.status_code == 404
-    return Answer(None, (), None if gone or answer.is_success else refusal(answer))
+    return Answer(Confidential(None), (), None if gone or answer.is_success else refusal(answer))
 
 
 def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Claim, ...] | Refusal:

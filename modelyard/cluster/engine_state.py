@@ -12,6 +12,7 @@ from typing import Any
 
 from modelyard.cluster.backend import backend_variables
 from modelyard.files import parse_json
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey, key_of
 
 RECORD = "modelyard:index:Applied"
@@ -85,7 +86,7 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
             found[key_of(resource["inputs"], "default")] = Held(managed=True)
         elif kind.rpartition("/")[2] == LEDGER:
             record = parse_json(outputs["record"])
-            found[ObjectKey(*record["key"])] = Held(managed=False, ledger=record["ledger"])
+            found[ObjectKey(*record["key"])] = Held(managed=False, ledger=Confidential(record["ledger"]))
         elif kind == RECORD and "role" in outputs:
             key = key_of(parse_json(outputs["request"]), "")
             roles[key] = outputs["role"]
@@ -117,7 +118,7 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         BackendError: credentials would reach an address that the operator did not name.
     """
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
-    variables |= backend_variables(root)
+    variables |= backend_variables(root).reveal()
     try:
         return subprocess.run(
             ("pulumi", *arguments),

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from yaml import YAMLError, safe_load
 
 from modelyard.files import read_text
+from modelyard.hiding import Confidential
 from modelyard.temporary import write_private
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
         own = f"modelyard-way-{new}"
         made["contexts"].append({"name": new, "context": {**context, "cluster": own, "user": own}})
         made["clusters"].append({"name": own, "cluster": cluster})
-        made["users"].append({"name": own, "user": user})
+        made["users"].append({"name": own, "user": user.reveal()})
     if not made["contexts"]:
         return ""
     file = folder / "kubeconfig"
@@ -61,7 +62,7 @@ def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
     return os.pathsep.join((str(file), *map(str, kubeconfig_paths())))
 
 
-def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]] | None:
+def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], Confidential[dict[str, Any]]] | None:
     """Context, cluster and user of a context, with absolute paths; None if the context does not exist."""
     documents = tuple(_documents())
     wanted = name or next((str(one["current-context"]) for _, one in documents if one.get("current-context")), "")
@@ -71,7 +72,9 @@ def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], dict[str, 
             continue
         cluster = named(document, "clusters").get(str(context.get("cluster")))
         user = named(document, "users").get(str(context.get("user")), {})
-        return None if cluster is None else (context, _absolute(cluster, folder), _absolute(user, folder))
+        if cluster is None:
+            return None
+        return context, _absolute(cluster, folder), Confidential(_absolute(user, folder))
     return None
 
 
@@ -95,7 +98,7 @@ def named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     return {name: part for name, part in pairs if isinstance(name, str) and isinstance(part, dict)}
 
 
-def read_kubeconfig(path: Path) -> Any:
+def read_kubeconfig(path: Path) -> Confidential[Any]:
     """The content of a kubeconfig, in whatever form.
 
     Raises:
@@ -104,7 +107,7 @@ def read_kubeconfig(path: Path) -> Any:
         YAMLError: it is not YAML.
     """
     try:
-        return safe_load(read_text(path, limit=MAX_BYTES))
+        return Confidential(safe_load(read_text(path, limit=MAX_BYTES)))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -113,7 +116,7 @@ def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
     """The existing kubeconfig files, each with its folder. The connection reports what is wrong with a file."""
     for path in kubeconfig_paths():
         try:
-            document = read_kubeconfig(path)
+            document = read_kubeconfig(path).reveal()
         except (OSError, YAMLError, ValueError):
             continue
         if isinstance(document, dict):
@@ -133,8 +136,8 @@ _PROXY_URL, _SERVER_NAME = "proxy-url", "tls-server-name"
 class Route(NamedTuple):
     """How requests reach an API server."""
 
-    proxy: str | None = None
-    """URL of the proxy that they go through."""
+    proxy: Confidential[str] | None = None
+    """URL of the proxy that they go through; may have a password."""
     server_name: str | None = None
     """The name that the server's certificate is checked against, if it differs from the one in its address."""
 
@@ -154,8 +157,9 @@ def route(config: "KubeConfig", context: str, environment: Mapping[str, str]) ->
     name = config.contexts[context].cluster
     server = config.clusters[name].server
     said = _said(config, name)
-    proxy, server_name = (str(said[key]) if said.get(key) else None for key in (_PROXY_URL, _SERVER_NAME))
-    return Route(proxy or _proxy_for(server, environment), server_name)
+    own, server_name = (str(said[key]) if said.get(key) else None for key in (_PROXY_URL, _SERVER_NAME))
+    proxy = own or _proxy_for(server, environment)
+    return Route(None if proxy is None else Confidential(proxy), server_name)
 
 
 def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
@@ -163,7 +167,7 @@ def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
     text = read_text(config.fname, limit=MAX_BYTES) if config.fname is not None else ""
     if config.fname is None or (_PROXY_URL not in text and _SERVER_NAME not in text):
         return {}
-    return named(read_kubeconfig(config.fname), "clusters")[name]
+    return named(read_kubeconfig(config.fname).reveal(), "clusters")[name]
 
 
 def _proxy_for(server: str, environment: Mapping[str, str]) -> str | None:

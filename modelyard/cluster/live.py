@@ -5,7 +5,7 @@ Loaded only by verbs that read a cluster: importing the client costs more than a
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import httpx2
 from lightkube import Client
@@ -14,6 +14,7 @@ from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, mess
 from modelyard.cluster.pods import holds_resources, request_of
 from modelyard.cluster.retries import busy, patiently
 from modelyard.files import parse_json
+from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, SPARK
 from modelyard.kube.state import (
     PAUSED,
@@ -30,21 +31,34 @@ from modelyard.kube.state import (
     scalers_of,
 )
 
+Bodies = Confidential[tuple[Mapping[str, Any], ...]]
+_NONE: Final[Bodies] = Confidential(())
+
 
 class Snapshot(NamedTuple):
     """A cluster as the API server returned it, for recording."""
 
     identity: str
     version: str
-    nodes: tuple[Mapping[str, Any], ...]
-    pods: tuple[Mapping[str, Any], ...]
+    nodes: Bodies
+    pods: Bodies
     """``{node, owner, requests}`` of every running pod; no other part of a pod is kept."""
-    objects: tuple[Mapping[str, Any], ...]
-    quotas: tuple[Mapping[str, Any], ...]
-    scalers: tuple[Mapping[str, Any], ...] = ()
+    objects: Bodies
+    quotas: Bodies
+    scalers: Bodies = _NONE
     """What HorizontalPodAutoscalers and ScaledObjects scale; no other part of them is kept."""
     unread: tuple[str, ...] = ()
     """Quotas and autoscalers that these credentials may not list, as ``resourcequotas of ml-platform``."""
+
+    @property
+    def object_count(self) -> int:
+        """The number of objects."""
+        return len(self.objects.reveal())
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes."""
+        return len(self.nodes.reveal())
 
 
 def identity(client: Client) -> str:
@@ -82,11 +96,13 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         return Snapshot(
             identity=cluster,
             version=version.result(),
-            nodes=tuple({"apiVersion": "v1", **node} for node in nodes.result()),
-            pods=tuple(request_of(pod) for pod in pods.result() if holds_resources(pod)),
-            objects=tuple(found for found in (job.result() for job in objects) if found is not None),
-            quotas=tuple(quota for kind, _, found in extra for quota in found or () if not kind),
-            scalers=tuple(reference(kind, body) for kind, _, found in extra for body in found or () if kind),
+            nodes=Confidential(tuple({"apiVersion": "v1", **node} for node in nodes.result())),
+            pods=Confidential(tuple(request_of(pod) for pod in pods.result() if holds_resources(pod))),
+            objects=Confidential(tuple(found for found in (job.result() for job in objects) if found is not None)),
+            quotas=Confidential(tuple(quota for kind, _, found in extra for quota in found or () if not kind)),
+            scalers=Confidential(
+                tuple(reference(kind, body) for kind, _, found in extra for body in found or () if kind)
+            ),
             unread=tuple(_list_name(path) for _, path, found in extra if found is None),
         )
 
@@ -149,11 +165,11 @@ def state_of(taken: Snapshot) -> ClusterState:
         source="live",
         identity=taken.identity,
         version=taken.version,
-        objects={key_of(body, ""): dict(body) for body in taken.objects},
-        nodes=tuple(node_of(body) for body in taken.nodes),
-        pods=tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods),
-        quotas=quotas_of(taken.quotas),
-        scalers=scalers_of(taken.scalers),
+        objects=Confidential({key_of(body, ""): dict(body) for body in taken.objects.reveal()}),
+        nodes=tuple(node_of(body) for body in taken.nodes.reveal()),
+        pods=tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in taken.pods.reveal()),
+        quotas=quotas_of(taken.quotas.reveal()),
+        scalers=scalers_of(taken.scalers.reveal()),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from modelyard.files import ReadError, list_folder, parse_json, read_file, refuse_links
 from modelyard.findings import Finding, Severity
-from modelyard.hiding import hidden
+from modelyard.hiding import Confidential, hidden
 from modelyard.kube.merge.fieldset import is_set
 from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
 from modelyard.stack.words import plain
@@ -23,8 +23,11 @@ RECORDED = "stacks/recorded"
 CLUSTER_FILE = "cluster.json"
 ABSENT = "CFG101"
 """Code of the finding about a cluster of which nothing is recorded."""
-NOT_RECORDED: Final = ClusterState(source="recorded", identity="", version="", objects={}, nodes=(), pods=())
+NOT_RECORDED: Final = ClusterState(
+    source="recorded", identity="", version="", objects=Confidential({}), nodes=(), pods=()
+)
 """The state of a cluster of which nothing is recorded."""
+_NONE: Final[Confidential[Iterable[Mapping[str, Any]]]] = Confidential(())
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
 
 
@@ -221,7 +224,7 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
         source="recorded",
         identity=cluster["identity"],
         version=cluster["version"],
-        objects=objects,
+        objects=Confidential(objects),
         nodes=nodes,
         pods=pods,
         quotas=quotas_of(cluster.get("quotas", ())),
@@ -236,11 +239,11 @@ def write_recorded(
     identity: str,
     version: str,
     schema_sha256: str,
-    nodes: Iterable[Mapping[str, Any]],
-    pods: Iterable[Mapping[str, Any]],
-    objects: Iterable[Mapping[str, Any]],
-    quotas: Iterable[Mapping[str, Any]] = (),
-    scalers: Iterable[Mapping[str, Any]] = (),
+    nodes: Confidential[Iterable[Mapping[str, Any]]],
+    pods: Confidential[Iterable[Mapping[str, Any]]],
+    objects: Confidential[Iterable[Mapping[str, Any]]],
+    quotas: Confidential[Iterable[Mapping[str, Any]]] = _NONE,
+    scalers: Confidential[Iterable[Mapping[str, Any]]] = _NONE,
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
@@ -254,19 +257,19 @@ def write_recorded(
     from modelyard.cluster.folder import replace_json
 
     folder = recorded_folder(root, stack)
-    contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): hidden(body) for body in objects}
+    contents: dict[str, Mapping[str, Any]] = {_object_file(key_of(body, "")): hidden(body) for body in objects.reveal()}
     contents[CLUSTER_FILE] = {
         "formatVersion": FORMAT_VERSION,
         "identity": identity,
         "version": version,
         "schemaSha256": schema_sha256,
-        "nodes": sorted(nodes, key=lambda body: str(body["metadata"]["name"])),
-        "pods": sorted(pods, key=lambda pod: (pod["node"], pod["owner"], sorted(pod["requests"].items()))),
+        "nodes": sorted(nodes.reveal(), key=lambda body: str(body["metadata"]["name"])),
+        "pods": sorted(pods.reveal(), key=lambda pod: (pod["node"], pod["owner"], sorted(pod["requests"].items()))),
     }
-    if found := sorted(quotas, key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"])):
+    if found := sorted(quotas.reveal(), key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"])):
         contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "quotas": found}
     if found := sorted(
-        scalers, key=lambda body: (body["kind"], body["metadata"]["namespace"], body["metadata"]["name"])
+        scalers.reveal(), key=lambda body: (body["kind"], body["metadata"]["namespace"], body["metadata"]["name"])
     ):
         contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "scalers": found}
     texts = {

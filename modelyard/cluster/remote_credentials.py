@@ -20,6 +20,7 @@ from yaml import YAMLError, safe_load
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
 from modelyard.cluster.engine_state import EngineError, ask_engine
 from modelyard.files import parse_json
+from modelyard.hiding import Confidential
 from modelyard.servers import origin_of
 from modelyard.stack.config import Stack, dotted
 from modelyard.temporary import temporary_folder, write_private
@@ -29,6 +30,8 @@ _PLAIN = ("token", "client-certificate-data", "client-key-data")
 """What is taken from a user. Programs and paths would let the author of a Secret choose what runs here."""
 _REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
 """What is taken from a cluster. Its address comes from the stack file."""
+_Login = tuple[str, dict[str, str], Confidential[dict[str, str]]]
+"""The server's address, how it is reached, and the user's credentials."""
 _handed: set[tuple[str, str]] = set()
 
 
@@ -60,13 +63,13 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
     added = []
     for number, text in enumerate(texts):
         file = folder / f"kubeconfig-{number}"
-        write_private(file, text)
+        write_private(file, text.reveal())
         added.append(str(file))
     os.environ["KUBECONFIG"] = os.pathsep.join((own, *added))
     _handed.add(known)
 
 
-def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
+def _config(root: Path, stack: Stack, remote: RemoteCluster) -> Confidential[str]:
     """A kubeconfig with one context, that of a remote cluster."""
     cluster = remote.cluster
     try:
@@ -90,10 +93,10 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> str:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": {"server": cluster.controller, **authority}}],
-        "users": [{"name": name, "user": user}],
+        "users": [{"name": name, "user": user.reveal()}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
     }
-    return json.dumps(document)
+    return Confidential(json.dumps(document))
 
 
 def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -> None:
@@ -118,7 +121,7 @@ def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -
     )
 
 
-def _secret(stack: Stack, name: str) -> Mapping[str, str]:
+def _secret(stack: Stack, name: str) -> Confidential[dict[str, str]]:
     """The data of a Secret in the platform's namespace."""
     client, namespace = connect(stack.context), stack.config.platform.namespace
     path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
@@ -131,32 +134,34 @@ def _secret(stack: Stack, name: str) -> Mapping[str, str]:
         return dict(parse_json(answer.content).get("data") or {})
 
     try:
-        return {key: b64decode(value).decode() for key, value in ask_server(get, f"Secret {name}").items()}
+        data = ask_server(get, f"Secret {name}")
+        return Confidential({key: b64decode(value).decode() for key, value in data.items()})
     except UnicodeDecodeError:
         raise ValueError(f"Secret {name} holds no text") from None
     except httpx2.HTTPError as error:
         raise ClusterError(f"Secret {name} cannot be read", "check the API server") from error
 
 
-def _of_secret(data: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
+def _of_secret(secret: Confidential[dict[str, str]]) -> _Login:
     """Server, cluster and user from a Secret.
 
     Its keys are ``kubeconfig``, or ``token`` and ``ca.crt`` of a service account, which name no server.
     """
+    data = secret.reveal()
     if "kubeconfig" in data:
-        return _of_kubeconfig(data["kubeconfig"])
+        return _of_kubeconfig(Confidential(data["kubeconfig"]))
     if "token" not in data:
         raise ValueError("the Secret has neither the key kubeconfig nor the key token")
     from base64 import b64encode
 
     authority = data.get("ca.crt", "")
     found = {"certificate-authority-data": b64encode(authority.encode()).decode()} if authority else {}
-    return "", found, {"token": data["token"].strip()}
+    return "", found, Confidential({"token": data["token"].strip()})
 
 
-def _of_kubeconfig(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
+def _of_kubeconfig(text: Confidential[str]) -> _Login:
     """Server, cluster and user of a kubeconfig's current context, or of its only one."""
-    document = safe_load(text)
+    document = safe_load(text.reveal())
     contexts = {one["name"]: one["context"] for one in document["contexts"]}
     current = document.get("current-context") or (next(iter(contexts)) if len(contexts) == 1 else "")
     chosen = contexts[current]
@@ -165,10 +170,11 @@ def _of_kubeconfig(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
     kept = {key: str(user[key]) for key in _PLAIN if user.get(key)}
     if not kept:
         raise ValueError("the kubeconfig has neither a token nor a certificate in it")
-    return str(cluster.get("server", "")), {key: str(cluster[key]) for key in _REACHED if cluster.get(key)}, kept
+    reached = {key: str(cluster[key]) for key in _REACHED if cluster.get(key)}
+    return str(cluster.get("server", "")), reached, Confidential(kept)
 
 
-def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:
+def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> Confidential[str]:
     """An encrypted value of the stack file, decrypted by the engine."""
     key = f"modelyard:{dotted(tuple(path))}"
     try:
@@ -177,4 +183,4 @@ def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> str:
         raise ValueError("the Pulumi engine (pulumi), which decrypts them, does not run") from None
     if done.returncode != 0:
         raise ValueError("the Pulumi engine cannot decrypt them: check PULUMI_CONFIG_PASSPHRASE")
-    return done.stdout.decode("utf-8", "replace")
+    return Confidential(done.stdout.decode("utf-8", "replace"))

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 from lightkube import Client
 
+from modelyard.cluster.answer import Deletion
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of
 from modelyard.files import parse_json
@@ -48,21 +49,21 @@ def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, An
     return _sent(client, key_of(body, ""), "PATCH", query, body, "application/apply-patch+yaml")
 
 
-def delete(client: Client, live: Mapping[str, Any], *, waits: bool = False) -> None:
+def delete(client: Client, what: Deletion, *, waits: bool = False) -> None:
     """Deletes exactly this object, not a new one with its name; the objects that it owns are deleted after it.
 
     Args:
         client: connection to the cluster.
-        live: the object.
+        what: the object.
         waits: it stays, marked as deleted, until the objects that it owns are gone.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
     """
-    body = delete_options(live["metadata"]["uid"])
+    body = delete_options(what.uid)
     if waits:
         body["propagationPolicy"] = "Foreground"
-    _sent(client, key_of(live, ""), "DELETE", {}, body, "application/json")
+    _sent(client, what.key, "DELETE", {}, body, "application/json")
 
 
 def delete_options(uid: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from modelyard.cluster.engine_state import RECORD, held_in, remote_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.files import parse_json
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, key_of
 from modelyard.plan.drift import FORMAT_VERSION, Applied
 
@@ -62,7 +63,7 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
     known = begun | requests.keys() | set(_objects(resources))
     return AppliedStack(
         cluster_of(resources),
-        tuple(Applied(key, requests.get(key), key not in begun) for key in sorted(known)),
+        tuple(Applied(key, Confidential(requests.get(key)), key not in begun) for key in sorted(known)),
         tuple(sorted(key for key, held in held_in(resources, remote).items() if held.forgotten and key not in begun)),
     )
 

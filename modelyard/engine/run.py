@@ -75,7 +75,7 @@ class Run:
             raise EngineError(
                 "the Pulumi engine (pulumi) is not on PATH", "install the Pulumi CLI, or in this repository: make lab"
             )
-        given = {**_environment(), **backend_variables(root), **(variables or {})}
+        given = {**_environment(), **backend_variables(root).reveal(), **(variables or {})}
         mode = StackInitMode.CREATE_OR_SELECT if create else StackInitMode.SELECT
         command: Command | None = None
         try:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from lightkube import Client
 
 from modelyard.cluster import writing
+from modelyard.cluster.answer import Deletion
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.writing import OvertakenError, RefusedError
 from modelyard.kube.merge import Owner, Path
@@ -72,7 +73,7 @@ def remove(client: Client, key: ObjectKey, _noted: str) -> Undone:
     """
 
     def once(live: dict[str, Any]) -> Undone:
-        writing.delete(client, live)
+        writing.delete(client, Deletion(key, live["metadata"]["uid"]))
         return Undone(True)
 
     return _patiently(client, key, once)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from modelyard import quantity
+from modelyard.hiding import Confidential
 from modelyard.kube.kinds import is_namespaced
 
 SCALED_OBJECT = "ScaledObject"
@@ -76,7 +77,7 @@ class Held(NamedTuple):
 
     managed: bool
     """Whether the stack owns the whole object, which the engine deletes; else a ledger restores it."""
-    ledger: str = ""
+    ledger: Confidential[str] = Confidential("")
     """The state's copy of the object's ledger, empty if it has none."""
     role: str = ""
     """The workload for which it was applied, empty if unknown."""
@@ -92,7 +93,7 @@ class ClusterState(NamedTuple):
     """UID of the namespace kube-system, which never changes in a cluster."""
     version: str
     """As the API server reports it, such as ``v1.35.4``."""
-    objects: Mapping[ObjectKey, dict[str, Any]]
+    objects: Confidential[Mapping[ObjectKey, dict[str, Any]]]
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
     quotas: tuple[Quota, ...] = ()
@@ -104,13 +105,9 @@ class ClusterState(NamedTuple):
     held_error: str = ""
     """Why the engine's state could not be read; empty if it was read or is not asked for."""
 
-    def __repr__(self) -> str:
-        """Omits the objects, which may hold secrets."""
-        return f"ClusterState({self.source}, {self.identity}, {len(self.objects)} objects)"
-
-    def copy_of(self, key: ObjectKey) -> str:
+    def copy_of(self, key: ObjectKey) -> Confidential[str]:
         """Returns the ledger of an object in the engine's state; empty if it has none."""
-        return self.held[key].ledger if self.held and key in self.held else ""
+        return self.held[key].ledger if self.held and key in self.held else Confidential("")
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

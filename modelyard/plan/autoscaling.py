@@ -74,7 +74,7 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
     """
     now = {target.name: replicas_of(target.before.reveal()) for target in targets}
     for document in documents:
-        spec = document.body.get("spec") or {}
+        spec = document.body.reveal().get("spec") or {}
         running = now.get(document.target)
         if "replicas" in spec and spec["replicas"] is None and running not in (None, 1):
             yield Finding(

@@ -53,7 +53,8 @@ def compose(
     fits = True
     findings: list[Finding] = []
     for patch, document in parts:
-        found = tuple(_directives(document.body, ""))
+        given = document.body.reveal()
+        found = tuple(_directives(given, ""))
         for where, directive in found:
             findings.append(
                 Finding(
@@ -66,15 +67,15 @@ def compose(
                     remedy="write the value that the field should have, or drop the field from the patch",
                 )
             )
-        wrong = [] if found else misfits(patch, TEMPLATE, document.body, schema, target)
+        wrong = [] if found else misfits(patch, TEMPLATE, given, schema, target)
         findings += wrong
         fits = fits and not wrong
         if found or wrong:
             continue
-        given = document.body
-        changes = merge.diff(None, document.body, schema)
+        whole = given
+        changes = merge.diff(None, whole, schema)
         if any(change.after is None for change in changes):
-            given = _without_nulls(document.body)
+            given = _without_nulls(whole)
         for change in changes:
             earlier, wanted = asked.get(change.path, (patch.id, change.after))
             if wanted != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
@@ -83,11 +84,11 @@ def compose(
                 asked[change.path] = patch.id, change.after
                 if wanted is not None and change.after is None:
                     # Only with its null does the merge take out what the earlier patch gave.
-                    given = document.body
+                    given = whole
         try:
             body = merge.strategic(body, given, schema) if body else given
         except merge.MergeError as error:
-            findings += unfit(patch, TEMPLATE, document.body, error.errors, target)
+            findings += unfit(patch, TEMPLATE, whole, error.errors, target)
             fits = False
             continue
         patches.append(patch.id)
@@ -152,7 +153,8 @@ def first_phase(phases: Iterable[Phase]) -> Phase:
 
 def _clash(earlier: str, patch: PatchVersion, document: Document, path: Path, first: Any, second: Any) -> Finding:
     field, target = str(path), document.target
-    key = ObjectKey(str(document.body.get("apiVersion")), str(document.body.get("kind")), "", target)
+    body = document.body.reveal()
+    key = ObjectKey(str(body.get("apiVersion")), str(body.get("kind")), "", target)
     shown = hidden_change(key, path, first, second)
     return Finding(
         "PAT010",

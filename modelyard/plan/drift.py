@@ -8,6 +8,7 @@ spelling or defaults from the API server itself.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Owner, Path
 from modelyard.kube.merge.fieldset import FieldSet
@@ -29,7 +30,7 @@ class Applied(NamedTuple):
     """What was last applied to one object."""
 
     key: ObjectKey
-    request: dict[str, Any] | None
+    request: Confidential[dict[str, Any] | None]
     """The fields that became ours; None where no apply of the object ever finished."""
     finished: bool
     """False where the state says that a step on the object began but did not end."""
@@ -103,13 +104,14 @@ def compare(
 
 
 def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeSchema) -> TargetDrift:
-    managed = applied.request is not None and annotations_of(applied.request).get(MODE_ANNOTATION) == "managed"
+    request = applied.request.reveal()
+    managed = request is not None and annotations_of(request).get(MODE_ANNOTATION) == "managed"
     if live is None:
         return TargetDrift(applied.key, "gone", managed=managed)
-    if applied.request is None:
+    if request is None:
         return TargetDrift(applied.key, "unfinished")
     schema = schemas.of(applied.key.api_version, applied.key.kind)
-    fields = tuple(_fields(applied.key, applied.request, live, schema))
+    fields = tuple(_fields(applied.key, request, live, schema))
     state: State = "changed" if fields else "same" if applied.finished else "unfinished"
     return TargetDrift(applied.key, state, fields, managed)
 

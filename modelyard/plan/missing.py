@@ -18,7 +18,8 @@ def missing_target(
     key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
 ) -> Finding:
     """The finding for an object that patches need and the cluster does not have, with the nearest name."""
-    names = sorted(other.name for other in state.objects if other.kind == key.kind and other.namespace == key.namespace)
+    others = [one for one in state.objects.reveal() if (one.kind, one.namespace) == (key.kind, key.namespace)]
+    names = sorted(one.name for one in others)
     # Deployments of one platform have similar prefixes; a typo changes less than that.
     close = nearest(key.name, names, 0.8)
     have = f"Did you mean {close}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
@@ -75,7 +76,7 @@ def _missing(
     have = _containers(live, kind)
     wanted: dict[str, PatchVersion] = {}
     for patch, document in parts:
-        for name, container in _containers(document.body, kind).items():
+        for name, container in _containers(document.body.reveal(), kind).items():
             # A container with an image is a new one, such as a sidecar.
             if name not in have and "image" not in container:
                 wanted.setdefault(name, patch)

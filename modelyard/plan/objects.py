@@ -138,13 +138,15 @@ def _documents(
             if base.findings:
                 incomplete.update(_key(document, namespace) for document in rendered.documents)
             for document in base.documents:
-                bases[key_of(document.body, namespace)] = (one.patch, document.body)
+                body = document.body.reveal()
+                bases[key_of(body, namespace)] = (one.patch, body)
     # A partial object is no plan: its patches would search for a missing target.
     return {key: documents for key, documents in parts.items() if key not in incomplete}, bases
 
 
 def _key(document: Document, namespace: str) -> ObjectKey:
-    return ObjectKey(document.body["apiVersion"], document.body["kind"], namespace, document.target)
+    body = document.body.reveal()
+    return ObjectKey(body["apiVersion"], body["kind"], namespace, document.target)
 
 
 def _unknown_kind(wish: ObjectRequest, version: str) -> Finding:

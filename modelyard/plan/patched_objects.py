@@ -11,7 +11,8 @@ def objects_about(chosen: Iterable[Selected], platform: Platform) -> Iterator[Ob
     """The objects that patches and their bases change or create."""
     for one in chosen:
         for document in render(one.patch, one.params).documents:
-            yield ObjectKey(document.body["apiVersion"], document.body["kind"], platform.namespace, document.target)
+            body = document.body.reveal()
+            yield ObjectKey(body["apiVersion"], body["kind"], platform.namespace, document.target)
         if one.patch.owns(platform.mode):
             for document in render_base(one.patch, one.params).documents:
-                yield key_of(document.body, platform.namespace)
+                yield key_of(document.body.reveal(), platform.namespace)

@@ -36,9 +36,10 @@ def predict(
     predicted = Prediction(offline.object, _claims(offline))
     if answer is None:
         return predicted, ()
-    if answer.object is None:
+    answered = answer.object.reveal()
+    if answered is None:
         return predicted, () if answer.refusal is None else (refused(name, _without_secrets(answer.refusal, applied)),)
-    after = settled(answer.object, live)
+    after = settled(answered, live)
     if not _differences(schema, offline.object, after):
         return Prediction(after, answer.claims), ()
     # Findings end up in files and comments, so they must contain no secrets.

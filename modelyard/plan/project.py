@@ -20,6 +20,7 @@ from modelyard.cluster.recorded import (
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
@@ -151,7 +152,8 @@ def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, 
     for name in recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}:
         state, wrong = load_recorded(root, recorded_name(stack.name, name))
         problems += [one._replace(remedy=remedy) for one in wrong]
-        notes = {key: annotations_of(body) for key, body in state.objects.items()} if state is not None else {}
+        objects = state.objects.reveal() if state is not None else {}
+        notes = {key: annotations_of(body) for key, body in objects.items()}
         found[name] = {
             key: Held(managed=note.get(MODE_ANNOTATION) == "managed")
             for key, note in notes.items()
@@ -198,7 +200,8 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
     if plan is None:
         return state
     changed = {target.key: target.after.reveal() for target in plan.targets}
-    return state._replace(objects={key: body for key, body in {**state.objects, **changed}.items() if body})
+    objects = {**state.objects.reveal(), **changed}
+    return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}))
 
 
 def load_stack(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
@@ -327,16 +330,16 @@ def read_live(
     wanted = wanted_objects(root, stack)
     taken = snapshot(client, wanted)
     state, notes = state_of(taken), tuple(unlisted(stack, taken.unread))
-    missing = [key for key in wanted if key not in state.objects]
+    missing = [key for key in wanted if key not in state.objects.reveal()]
     near = neighbours(client, missing) if missing else {}
-    state = state._replace(objects={**near, **state.objects})
+    state = state._replace(objects=Confidential({**near, **state.objects.reveal()}))
     try:
         known = held()
     except StateError as error:
         state = state._replace(held_error=str(error))
         return state, (*notes, unread(stack, state.held_error))
     left = objects_of(client, [key for key in known if key not in wanted])
-    return state._replace(objects={**state.objects, **left}, held=known), notes
+    return state._replace(objects=Confidential({**state.objects.reveal(), **left}), held=known), notes
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

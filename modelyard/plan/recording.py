@@ -23,7 +23,7 @@ def outdated(
     """
     schemas = merge.MergeSchema.kubernetes(stack.config.kubernetes_version)
     for target in targets:
-        was, now = recorded.objects.get(target.key), live.objects.get(target.key)
+        was, now = (state.objects.reveal().get(target.key) for state in (recorded, live))
         if was is None or now is None:
             if was is not now:
                 words = "is not recorded" if was is None else "is recorded but no longer in the cluster"

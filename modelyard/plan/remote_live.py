@@ -10,6 +10,7 @@ from modelyard.cluster.connection import ClusterError, connect
 from modelyard.cluster.dryrun import dry_run
 from modelyard.cluster.live import identity, objects_of, serves, snapshot, state_of
 from modelyard.findings import Finding
+from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KUEUE
 from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan.cluster_parts import remote_part
@@ -52,8 +53,9 @@ def live_remotes(
             state = state_of(taken)._replace(held_error=own.held_error)
             if known is not None:
                 held = known.get(remote.name, {})
-                left = objects_of(client, [key for key in held if key not in state.objects])
-                state = state._replace(objects={**state.objects, **left}, held=held)
+                objects = state.objects.reveal()
+                left = objects_of(client, [key for key in held if key not in objects])
+                state = state._replace(objects=Confidential({**objects, **left}), held=held)
         except ClusterError as error:
             raise _unreached(stack, remote, error) from error
         starts.append(RemoteStart(remote, state, partial(dry_run, client, manager=FIELD_MANAGER)))

@@ -109,7 +109,7 @@ def _where_there(ask: Ask, state: ClusterState) -> Callable[[Sequence[Question]]
 
 def _has_place(question: Question, state: ClusterState) -> bool:
     key = question.key if isinstance(question, Deletion) else key_of(question, "")
-    return not key.namespace or ObjectKey(*NAMESPACE, "", key.namespace) in state.objects
+    return not key.namespace or ObjectKey(*NAMESPACE, "", key.namespace) in state.objects.reveal()
 
 
 def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -> Finding:

@@ -76,7 +76,7 @@ def prepare(
     problems = (*problems, *wrong)
     if wrong or not composed.fits:
         return None, problems
-    live = state.objects.get(key)
+    live = state.objects.reveal().get(key)
     hindrances = _hindrances(wish, live, state, foreign)
     if hindrances:
         return None, (*problems, *hindrances)
@@ -88,7 +88,7 @@ def prepare(
         # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
         applied = _shaped(merge.stored(schema, request), request)
         if live is not None and base is None:
-            kept = reversible_request(live, applied, schema, state.copy_of(key))
+            kept = reversible_request(live, applied, schema, state.copy_of(key).reveal())
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:

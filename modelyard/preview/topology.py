@@ -163,7 +163,7 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
     known = {workload.deployment: workload.role for workload in workloads(planned.stack.config)}
     found = {
         key.name: body
-        for key, body in state.objects.items()
+        for key, body in state.objects.reveal().items()
         if key.kind == "Deployment"
         and key.namespace == planned.plan.namespace
         and key.name in known

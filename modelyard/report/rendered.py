@@ -51,7 +51,7 @@ def vendor_files(plan: Plan, documents: Iterable[tuple[PatchVersion, Document]])
     rank = {target.name: index for index, target in enumerate(plan.targets)}
     arranged = sorted(documents, key=lambda item: rank.get(item[1].target, len(rank)))
     files = {
-        f"{number:02}-{patch.name}.{patch.version}.{document.target}.yaml": document.text
+        f"{number:02}-{patch.name}.{patch.version}.{document.target}.yaml": document.text.reveal()
         for number, (patch, document) in enumerate(arranged, 1)
     }
     return files | _of_remotes(plan, _whole_files)

@@ -11,6 +11,7 @@ import pytest
 
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine.applied import AppliedStack
+from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
@@ -185,7 +186,9 @@ def applied(root: Path, stack: Path) -> AppliedStack:
     """As if the offline plan had been applied."""
     plan = plan_recorded(root, stack, date(2026, 11, 21)).plan
     assert plan is not None
-    return AppliedStack(plan.cluster, tuple(Applied(target.key, kept(target), True) for target in plan.targets))
+    return AppliedStack(
+        plan.cluster, tuple(Applied(target.key, Confidential(kept(target)), True) for target in plan.targets)
+    )
 
 
 def live_lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
@@ -310,4 +313,4 @@ def test_the_cluster_is_looked_at(
         assert seen in result.text, (words, result.text)
     state, _ = load_recorded(project.root, "dev")
     assert state is not None
-    assert "(hidden)" in json.dumps(list(state.objects.values()))
+    assert "(hidden)" in json.dumps(list(state.objects.reveal().values()))

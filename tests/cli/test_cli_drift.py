@@ -11,6 +11,7 @@ from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine.applied import AppliedStack
 from modelyard.engine.failure import EngineError, NothingAppliedError
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan.drift import Applied, kept
 from modelyard.plan.project import plan_recorded
@@ -40,7 +41,7 @@ class World:
             state, _ = load_recorded(project.root, name)
             assert plan is not None
             assert state is not None
-            targets = tuple(Applied(target.key, kept(target), True) for target in plan.targets)
+            targets = tuple(Applied(target.key, Confidential(kept(target)), True) for target in plan.targets)
             self.applied[name] = AppliedStack(plan.cluster, targets)
             self.cluster[name] = state.identity
             self.live[name] = {target.key: target.after.reveal() for target in plan.targets}

@@ -10,6 +10,7 @@ import pytest
 
 from modelyard.cli.app import VERBS, verb_parser
 from modelyard.cluster.recorded import forget_recorded, write_recorded
+from modelyard.hiding import Confidential
 
 
 def linked(path: Path, leads: Path) -> None:
@@ -255,7 +256,7 @@ def test_a_recording_is_neither_written_nor_removed_through_a_link(
         if act == "forget":
             forget_recorded(tmp_path / "project", "dev")
         else:
-            write_recorded(
-                tmp_path / "project", "dev", identity="", version="", schema_sha256="", nodes=(), pods=(), objects=()
-            )
+            nothing = Confidential(())
+            known = {"identity": "", "version": "", "schema_sha256": ""}
+            write_recorded(tmp_path / "project", "dev", **known, nodes=nothing, pods=nothing, objects=nothing)
     assert cli.tree(outside) == before

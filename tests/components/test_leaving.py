@@ -9,6 +9,7 @@ import pytest
 from modelyard.engine.ledger import Record
 from modelyard.engine.program import plan as program
 from modelyard.engine.program.plan import unplanned_objects
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Held
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.project import Planned
@@ -74,8 +75,8 @@ def managed_again() -> Plan:
     config = stack.config._replace(platform=stack.config.platform._replace(mode="managed"), patches=DROPPED)
     for section in IMAGES:
         config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
-    objects = {**state.objects, **{target.key: target.after.reveal() for target in managed("dev").targets}}
-    return plan_of(stack._replace(config=config), state._replace(objects=objects))
+    objects = {**state.objects.reveal(), **{target.key: target.after.reveal() for target in managed("dev").targets}}
+    return plan_of(stack._replace(config=config), state._replace(objects=Confidential(objects)))
 
 
 def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +100,10 @@ def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> No
     _, state = site("dev")
     objects = {target.key: target.after.reveal() for target in existing("dev").targets}
     held = {key: Held(managed=False) for key in objects}
-    there = state._replace(objects=objects, held=held)
+    there = state._replace(objects=Confidential(objects), held=held)
     assert unplanned_objects(plan, there) == ()
     without = plan._replace(targets=plan.asked)
     assert unplanned_objects(without, there) == (HEAD,)
     # What nothing of ours is on is only dropped from the state.
-    before = {key: body for key, body in state.objects.items() if key in objects}
-    assert unplanned_objects(without, there._replace(objects=before)) == ()
+    before = {key: body for key, body in state.objects.reveal().items() if key in objects}
+    assert unplanned_objects(without, there._replace(objects=Confidential(before))) == ()

@@ -7,6 +7,7 @@ from modelyard.catalog import load_library
 from modelyard.cluster import load_recorded
 from modelyard.cluster.engine_state import held_in, remote_of
 from modelyard.engine.applied import cluster_of
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
@@ -31,7 +32,7 @@ def plan(*names: str) -> Plan:
     resources = tuple(Resource(name, "runtime", remote=Remote(cluster=one)) for name, one in clusters.items())
     stack = stack._replace(config=stack.config._replace(resources=resources))
     starts = [
-        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", {}, (), ()))
+        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", Confidential({}), (), ()))
         for one in remote_clusters(stack.config)
     ]
     return make_plan(stack, load_library(ROOT), state, date(2026, 11, 21), remotes=starts)

@@ -89,7 +89,7 @@ def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None
     assert state is not None
     key = ObjectKey("apps/v1", "Deployment", NAMESPACE, HEAD)
     file = dev.folder / "stacks" / "recorded" / "dev" / f"deployment.{NAMESPACE}.{HEAD}.json"
-    body = json.loads(json.dumps(state.objects[key]))
+    body = json.loads(json.dumps(state.objects.reveal()[key]))
     body["spec"]["replicas"] = 5
     file.write_text(json.dumps(body))
     (finding,) = findings(dev.plan(), "OWN010")

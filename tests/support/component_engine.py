@@ -11,6 +11,7 @@ from pulumi.runtime.rpc import deserialize_properties
 
 from modelyard.catalog import load_library
 from modelyard.cluster import load_recorded
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
@@ -109,9 +110,12 @@ def existing(name: str, **changes: Any) -> Plan:
 def again(name: str, **changes: Any) -> Plan:
     """The plan of a stack on the platform as its first plan leaves it, with other sections of its config."""
     stack, state = site(name)
-    objects = {**state.objects, **{target.key: ready(target.after.reveal()) for target in existing(name).targets}}
+    objects = {
+        **state.objects.reveal(),
+        **{target.key: ready(target.after.reveal()) for target in existing(name).targets},
+    }
     changed = stack._replace(config=stack.config._replace(**changes))
-    return plan_of(changed, state._replace(objects=objects))
+    return plan_of(changed, state._replace(objects=Confidential(objects)))
 
 
 def ready(body: dict[str, Any]) -> dict[str, Any]:
@@ -128,8 +132,10 @@ def managed(name: str) -> Plan:
     config = config._replace(platform=config.platform._replace(mode="managed"))
     for section in IMAGES:
         config = config._replace(**{section: getattr(config, section)._replace(image="images.example.com/it:1")})
-    there = {key: body for key, body in state.objects.items() if key.name == config.targets.api_server.deployment}
-    return plan_of(stack._replace(config=config), state._replace(objects=there, pods=()))
+    there = {
+        key: body for key, body in state.objects.reveal().items() if key.name == config.targets.api_server.deployment
+    }
+    return plan_of(stack._replace(config=config), state._replace(objects=Confidential(there), pods=()))
 
 
 def site(name: str) -> tuple[Stack, ClusterState]:

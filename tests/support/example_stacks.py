@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Ask, load_recorded
+from modelyard.hiding import Confidential
 from modelyard.kube.merge import MergeSchema
 from modelyard.kube.state import ClusterState, Pod, amounts
 from modelyard.plan import Plan
@@ -48,8 +49,8 @@ class Site(NamedTuple):
 
     def having(self, change: Callable[[dict[str, Any]], dict[str, Any]]) -> "Site":
         """With every object of the platform changed."""
-        objects = {key: change(dict(body)) for key, body in self.state.objects.items()}
-        return self._replace(state=self.state._replace(objects=objects))
+        objects = {key: change(dict(body)) for key, body in self.state.objects.reveal().items()}
+        return self._replace(state=self.state._replace(objects=Confidential(objects)))
 
     def patched(
         self, folder: Path, spec: str, meta: str = "description: mine\n", target: str = "deployment-ray-head"
@@ -73,7 +74,7 @@ class Site(NamedTuple):
     def applied(self) -> "Site":
         """After the plan: its objects, and for every GPU target as many pods as it asks for, on the first nodes."""
         plan = self.plan()
-        objects = {**self.state.objects, **{target.key: target.after.reveal() for target in plan.targets}}
+        objects = {**self.state.objects.reveal(), **{target.key: target.after.reveal() for target in plan.targets}}
         deployments = [target for target in plan.targets if target.key.kind == "Deployment"]
         sides = {target.name: target for target in deployments if target.role in ("rayWorker", "celery")}
         pods = [pod for pod in self.state.pods if pod.owner not in sides]
@@ -84,7 +85,7 @@ class Site(NamedTuple):
             Pod(free[number % len(free)].name, name, amounts({"nvidia.com/gpu": "1"}))
             for number, name in enumerate(running)
         ]
-        return self._replace(state=self.state._replace(objects=objects, pods=tuple(pods)))
+        return self._replace(state=self.state._replace(objects=Confidential(objects), pods=tuple(pods)))
 
 
 def overwritten(body: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,14 @@ from pathlib import Path
 import modelyard
 
 ROOT = Path(modelyard.__file__).parent.parent
-COMPUTING = ("components", "modelyard/cluster", "modelyard/engine", "modelyard/hiding", "modelyard/plan")
+COMPUTING = (
+    "components",
+    "modelyard/cluster",
+    "modelyard/engine",
+    "modelyard/hiding",
+    "modelyard/plan",
+    "modelyard/runs",
+)
 """Packages that merge, send or hide values; they print nothing."""
 REVEALING = {
     "modelyard/policy/check.py": "rules judge whole objects; their findings are hidden",

@@ -14,6 +14,7 @@ from modelyard.cluster.recorded import load_recorded, write_recorded
 from modelyard.hiding import (
     CHANGED,
     HIDDEN,
+    Confidential,
     hidden,
     hidden_below,
     hidden_file,
@@ -547,7 +548,7 @@ def test_what_a_ledger_notes_is_looked_through() -> None:
 def test_the_example_platforms_hold_none(stack: str) -> None:
     state, _ = load_recorded(ROOT, stack)
     assert state is not None
-    for body in state.objects.values():
+    for body in state.objects.reveal().values():
         assert hidden(body) is body
 
 
@@ -559,12 +560,12 @@ def test_a_recorded_platform_holds_none(tmp_path: Path) -> None:
         "metadata": {"name": "a", "namespace": "ml"},
         "spec": {"template": {"spec": {"containers": [container]}}},
     }
-    cluster = {"identity": "uid", "version": "v1.35.4", "schema_sha256": "", "nodes": (), "pods": ()}
-    files = write_recorded(tmp_path, "dev", objects=[body], **cluster)  # type: ignore[arg-type]
+    known, nothing = {"identity": "uid", "version": "v1.35.4", "schema_sha256": ""}, Confidential(())
+    files = write_recorded(tmp_path, "dev", **known, nodes=nothing, pods=nothing, objects=Confidential([body]))
     assert not any("hunter2" in file.read_text() for file in files)
     state, _ = load_recorded(tmp_path, "dev")
     assert state is not None
-    assert [hidden(body)] == list(state.objects.values())
+    assert [hidden(body)] == list(state.objects.reveal().values())
 
 
 def test_messages_about_an_object_do_not_quote_its_secrets() -> None:

@@ -73,7 +73,7 @@ def run(args: Namespace) -> Exit:
 
 def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: bool) -> str:
     """The state after creating the Job, or in a dry run the state that would follow."""
-    from modelyard.cluster.answer import Refusal
+    from modelyard.cluster.answer import Deletion, Refusal
     from modelyard.cluster.built import build_state
     from modelyard.cluster.creating import create_all
     from modelyard.cluster.live import read
@@ -88,7 +88,7 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
             return "checked"
         if (found := read(client, key)) is not None:
             try:
-                delete(client, found)
+                delete(client, Deletion(key, found["metadata"]["uid"]))
             except (OvertakenError, RefusedError) as error:
                 raise Stop(
                     Exit.FINDINGS,

@@ -83,12 +83,13 @@ def _agreed(run: "Run", has: "Stake") -> bool:
 def _delete(client: "Client", run: "Run") -> None:
     """Deletes every object of the run; an object that is already gone is no failure."""
     from modelyard.cli.job.shared import reached
+    from modelyard.cluster.answer import Deletion
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
 
     for part in run.parts:
         try:
             with reached():
-                delete(client, part.body, waits=True)
+                delete(client, Deletion(part.key, part.uid), waits=True)
         except (OvertakenError, RefusedError) as error:
             raise Stop(
                 Exit.FINDINGS,

@@ -73,8 +73,9 @@ def unplanned_objects(plan: Plan, state: ClusterState) -> tuple[str, ...]:
     a waived error left them out.
     """
     planned = {target.key for target in plan.targets}
-    held = {key: one for key, one in (state.held or {}).items() if key in state.objects and key not in planned}
-    return tuple(sorted(key.name for key, one in held.items() if one.managed or ours(state.objects[key])))
+    objects = state.objects.reveal()
+    held = {key: one for key, one in (state.held or {}).items() if key in objects and key not in planned}
+    return tuple(sorted(key.name for key, one in held.items() if one.managed or ours(objects[key])))
 
 
 def _with_errors(summary: str, findings: Iterable[Finding]) -> str:

@@ -86,8 +86,8 @@ def noted_in(state: ClusterState) -> tuple[Noted, ...]:
     A destroy uses the copy for fields of ours that the object's own ledger does not have.
     """
     found = []
-    for key in sorted(state.objects):
-        body, copy = state.objects[key], state.copy_of(key)
+    for key, body in sorted(state.objects.reveal().items(), key=lambda pair: pair[0]):
+        copy = state.copy_of(key).reveal()
         if ledger_text(body) or (copy and ours(body)):
             found.append(_noted(key, body, copy))
         elif copy and state.source == "recorded":

@@ -81,10 +81,10 @@ def leaving(
         LookupError: the schemas do not have the kind of such an object.
     """
     for key, held in sorted(_held(state).items()):
-        live = state.objects.get(key)
+        live = state.objects.reveal().get(key)
         if key in wanted or live is None or (held.forgotten and not ours(live)):
             continue
-        back = None if held.managed else undo(live, known_ledger(live, held.ledger))
+        back = None if held.managed else undo(live, known_ledger(live, held.ledger.reveal()))
         if held.managed or back is not None:
             there = workloads if key.namespace == namespace else {}
             role = held.role or _role(key, live, library, there)
@@ -104,7 +104,7 @@ def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:
         return state.held
     return {
         key: Held(annotations_of(body).get(MODE_ANNOTATION) == "managed")
-        for key, body in state.objects.items()
+        for key, body in state.objects.reveal().items()
         if PATCHES_ANNOTATION in annotations_of(body)
     }
 
@@ -126,19 +126,21 @@ def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
     """Findings about objects that carry patches but are neither in the stack nor in its state."""
     if state.held is None:
         return
-    for key in sorted(state.objects.keys() - wanted - state.held.keys()):
-        if PATCHES_ANNOTATION in annotations_of(state.objects[key]):
-            yield stranger(key.name, state.objects[key])
+    objects = state.objects.reveal()
+    for key in sorted(objects.keys() - wanted - state.held.keys()):
+        if PATCHES_ANNOTATION in annotations_of(objects[key]):
+            yield stranger(key.name, objects[key])
 
 
 def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
     """The finding where the cluster has objects that this stack applied, but the state that was read does not have
     them: they are from another state of the stack.
     """
+    objects = state.objects.reveal()
     names = [
         key.name
-        for key in sorted(wanted & state.objects.keys() - (state.held or {}).keys())
-        if annotations_of(state.objects[key]).get(STACK_NOTE) == stack.full_name and ours(state.objects[key])
+        for key in sorted(wanted & objects.keys() - (state.held or {}).keys())
+        if annotations_of(objects[key]).get(STACK_NOTE) == stack.full_name and ours(objects[key])
     ]
     if state.held is not None and names:
         yield two_states(stack, names)

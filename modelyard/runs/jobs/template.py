@@ -40,7 +40,7 @@ def submission(stack: Stack, library: Library, template: str, given: Facts, know
         return Submission((), (*library.findings, *findings))
     made = render_base(chosen.patch, chosen.params)
     found = (*library.findings, *findings, *made.findings)
-    objects = () if any(one.blocks for one in found) else tuple(document.body for document in made.documents)
+    objects = () if any(one.blocks for one in found) else tuple(document.body.reveal() for document in made.documents)
     return Submission(objects, found, chosen.patch.id)
 
 

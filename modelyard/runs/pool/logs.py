@@ -63,7 +63,7 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
 
 def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pods of one stage or trial, by the name of its object, or by the run name that a stage's pods have."""
-    jobs = {part.name for part in run.work if name in (part.name, labels_of(part.body).get(RUN))}
+    jobs = {part.name for part in run.work if name in (part.name, labels_of(part.body.reveal()).get(RUN))}
     return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
 
 

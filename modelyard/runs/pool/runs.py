@@ -15,7 +15,8 @@ from modelyard.cluster.pool_objects import (
     STAGE,
     RunObjects,
 )
-from modelyard.kube.state import annotations_of
+from modelyard.hiding import Confidential
+from modelyard.kube.state import ObjectKey, annotations_of, key_of
 from modelyard.names import is_slice
 from modelyard.runs.pool.objects import asks_for, labels_of
 from modelyard.runs.pool.states import ENDED, State, pod_sets, state_of, times_of
@@ -42,7 +43,7 @@ DISPATCHER: Final = "kueue.x-k8s.io/multikueue"
 class Part(NamedTuple):
     """One object of a run: all of it, a trial, or a stage."""
 
-    body: Mapping[str, Any]
+    body: Confidential[Mapping[str, Any]]
     kind: str
     name: str
     uid: str
@@ -61,10 +62,16 @@ class Part(NamedTuple):
     """Name of the pipeline's stage; empty if it is no stage."""
 
     @property
+    def key(self) -> ObjectKey:
+        """The object's key."""
+        return key_of(self.body.reveal(), "")
+
+    @property
     def queue(self) -> str | None:
         """The queue that it is in, or enters at its stage's turn; None: it is not queued."""
-        label = labels_of(self.body).get(QUEUE)
-        return annotations_of(self.body).get(LATER) if label == HELD else label
+        body = self.body.reveal()
+        label = labels_of(body).get(QUEUE)
+        return annotations_of(body).get(LATER) if label == HELD else label
 
     @property
     def holds(self) -> int:
@@ -79,7 +86,7 @@ class Part(NamedTuple):
     @property
     def dispatched(self) -> bool:
         """Whether Kueue makes it in another cluster, and nothing here starts its pods."""
-        return bool((self.body.get("spec") or {}).get("managedBy") == DISPATCHER)
+        return bool((self.body.reveal().get("spec") or {}).get("managedBy") == DISPATCHER)
 
 
 class Run(NamedTuple):
@@ -173,7 +180,7 @@ class Run(NamedTuple):
     @property
     def slice(self) -> str:
         """The resource of its GPUs if all are slices of one kind; empty otherwise."""
-        kinds = {name for part in self.parts for spec, _ in pod_sets(part.body) for name in asks_for(spec)}
+        kinds = {name for part in self.parts for spec, _ in pod_sets(part.body.reveal()) for name in asks_for(spec)}
         return next(iter(kinds)) if len(kinds) == 1 and is_slice(*kinds) else ""
 
     def counted(self, gpus: int) -> str:
@@ -197,7 +204,7 @@ class Run(NamedTuple):
 
     def has(self, name: str) -> bool:
         """Whether a part has this name: an object's name, or the run name that a stage's pods have."""
-        return any(name in (part.name, labels_of(part.body).get(RUN)) for part in self.work)
+        return any(name in (part.name, labels_of(part.body.reveal()).get(RUN)) for part in self.work)
 
     def count(self, state: State) -> int:
         """The number of trials or stages in a state."""
@@ -237,7 +244,7 @@ def _part(body: Mapping[str, Any]) -> Part:
     pods = pod_sets(body)
     started, ended = times_of(body, state)
     return Part(
-        body=body,
+        body=Confidential(body),
         kind=str(body["kind"]),
         name=str(metadata["name"]),
         uid=str(metadata.get("uid") or ""),

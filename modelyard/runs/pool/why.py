@@ -94,7 +94,7 @@ def _waits_since(part: Part, known: Evidence) -> str:
     """The time since which a part waits: for a stage its turn, not the submission of the run."""
     if (work := known.queues.by_uid.get(part.uid)) is not None:
         return work.since
-    return written_at(part.body, "metadata", "annotations", RELEASED) if part.stage else part.created
+    return written_at(part.body.reveal(), "metadata", "annotations", RELEASED) if part.stage else part.created
 
 
 def _given_up(run: Run, diagnosis: DiagnosisBuilder) -> None:
@@ -166,7 +166,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
     for pod in living:
         _not_started(pod, diagnosis)
     if run.state == "starting" and not (pods or diagnosis.causes):
-        sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body)]
+        sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body.reveal())]
         diagnosis.cause("pods", f"0 of {plural(sum(sets), 'pod')} created")
         diagnosis.helps.append(
             "wait some seconds; if nothing changes, its controller does not run or a quota of the namespace is full"

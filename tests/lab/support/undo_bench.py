@@ -23,6 +23,7 @@ from modelyard.cluster.connection import connect, transport
 from modelyard.cluster.dryrun import dry_run
 from modelyard.cluster.writing import OvertakenError, apply
 from modelyard.engine.ledger import HandoverProvider, LedgerProvider, Record, handover_props, ledger_props
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.managed import identity, with_entries
@@ -165,7 +166,7 @@ class Bench:
     def known(self) -> dict[ObjectKey, Held]:
         """What the engine's state has."""
         records = [Record.from_text(props["record"]) for props in self.ledgers.values()]
-        return {record.key: Held(managed=False, ledger=record.ledger) for record in records}
+        return {record.key: Held(managed=False, ledger=Confidential(record.ledger)) for record in records}
 
     def half_destroy(self) -> None:
         """The first of the two writes that put each target back, as a run leaves it that is killed between them."""

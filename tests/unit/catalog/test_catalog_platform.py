@@ -21,7 +21,7 @@ def ours(config: Config, *names: str) -> dict[str, Any]:
     documents = [
         document for one in chosen if one.patch.name in names for document in render(one.patch, one.params).documents
     ]
-    return {document.target: yaml.safe_load(document.text) for document in documents}
+    return {document.target: yaml.safe_load(document.text.reveal()) for document in documents}
 
 
 PLATFORM = Platform("23.07")

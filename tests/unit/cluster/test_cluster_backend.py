@@ -67,7 +67,7 @@ def login(root: Path, **parts: object) -> None:
 @pytest.mark.parametrize("url", SAFE)
 def test_a_folder_a_bucket_and_pulumis_own_service_are_used(root: Path, url: str) -> None:
     project(root, url)
-    assert backend_variables(root) == {"PULUMI_BACKEND_URL": url}
+    assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": url}
 
 
 @pytest.mark.parametrize("name", ["Pulumi.yaml", "Pulumi.yml"])
@@ -92,12 +92,12 @@ def test_an_address_that_the_operator_names_is_used(root: Path, url: str, monkey
     )
     for parts in logins:
         login(root, **parts)
-        assert backend_variables(root) == {"PULUMI_BACKEND_URL": url}
+        assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": url}
     login(root, current="https://other.example.com", accounts={"https://other.example.com": {}})
     with pytest.raises(BackendError):
         backend_variables(root)
     monkeypatch.setenv("PULUMI_BACKEND_URL", url)
-    assert backend_variables(root) == {"PULUMI_BACKEND_URL": url}
+    assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": url}
 
 
 @pytest.mark.parametrize("text", ["name: it\n", "name: it\nbackend:\n", "backend: {url: ''}", "backend: [a]", "{", ""])
@@ -105,17 +105,17 @@ def test_without_an_address_in_the_project_it_is_the_operators(
     root: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "Pulumi.yaml").write_text(text)
-    assert backend_variables(root) == {"PULUMI_BACKEND_URL": "https://api.pulumi.com"}
+    assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": "https://api.pulumi.com"}
     monkeypatch.setenv("PULUMI_API", "https://one.example.com")
-    assert backend_variables(root) == {"PULUMI_BACKEND_URL": "https://one.example.com"}
+    assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": "https://one.example.com"}
     login(root, current="file://~")
-    assert backend_variables(root) == {"PULUMI_BACKEND_URL": "file://~"}
+    assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": "file://~"}
 
 
 def test_encrypted_logins_are_pulumis_own_business_and_name_nothing(root: Path) -> None:
     for content in ('{"ciphertext": "it"}', "[]", "it"):
         (root / "home" / "credentials.json").write_text(content)
-        assert backend_variables(root) == {}
+        assert backend_variables(root).reveal() == {}
         project(root, "https://pulumi.example.com")
         with pytest.raises(BackendError):
             backend_variables(root)
@@ -136,7 +136,7 @@ def test_no_token_goes_out_without_tls_but_to_this_machine(root: Path, monkeypat
                 with pytest.raises(BackendError, match="without TLS"):
                     backend_variables(root)
                 monkeypatch.setenv(ALLOW_HTTP, "true")
-            assert backend_variables(root) == {"PULUMI_BACKEND_URL": url}
+            assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": url}
         if name != "login":
             monkeypatch.delenv(name)
 

@@ -9,6 +9,7 @@ import yaml
 
 from modelyard.cluster import remote_credentials as handed
 from modelyard.cluster.connection import ClusterError, connect
+from modelyard.hiding import Confidential
 from modelyard.stack import Stack, load_text
 
 STACK = """config:
@@ -119,11 +120,13 @@ def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
 
 
 def test_a_secret_is_a_kubeconfig_or_a_service_accounts_token() -> None:
-    server, authority, user = handed._of_secret({"token": "t\n", "ca.crt": "CA"})
-    assert (server, authority, user) == ("", {"certificate-authority-data": "Q0E="}, {"token": "t"})
-    assert handed._of_secret({"kubeconfig": yaml.safe_dump(KUBECONFIG)})[2] == {"token": "very-secret"}
+    server, authority, user = handed._of_secret(Confidential({"token": "t\n", "ca.crt": "CA"}))
+    assert (server, authority, user) == ("", {"certificate-authority-data": "Q0E="}, Confidential({"token": "t"}))
+    assert handed._of_secret(Confidential({"kubeconfig": yaml.safe_dump(KUBECONFIG)}))[2].reveal() == {
+        "token": "very-secret"
+    }
     with pytest.raises(ValueError, match="neither the key kubeconfig nor the key token"):
-        handed._of_secret({"password": "x"})
+        handed._of_secret(Confidential({"password": "x"}))
 
 
 @pytest.mark.parametrize(

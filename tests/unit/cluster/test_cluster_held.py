@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.engine_state import StateError, held_in, held_objects
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
@@ -26,22 +27,24 @@ def applied(**more: Any) -> dict[str, Any]:
 
 
 def test_a_patched_object_has_its_ledger_and_its_role() -> None:
-    assert held_in([PATCH, NOTED, HANDED, applied(role="rayHead")]) == {HEAD: Held(False, "noted", "rayHead")}
+    assert held_in([PATCH, NOTED, HANDED, applied(role="rayHead")]) == {
+        HEAD: Held(False, Confidential("noted"), "rayHead")
+    }
 
 
 def test_a_whole_object_is_the_stacks() -> None:
-    assert held_in([WHOLE, applied(role="rayHead")]) == {HEAD: Held(True, "", "rayHead")}
+    assert held_in([WHOLE, applied(role="rayHead")]) == {HEAD: Held(True, Confidential(""), "rayHead")}
 
 
 def test_a_whole_object_that_a_refresh_dropped_is_the_stacks_still() -> None:
     note = applied(role="rayHead", mode="managed")
-    assert held_in([note]) == {HEAD: Held(True, "", "rayHead", forgotten=True)}
-    assert held_in([note, WHOLE]) == held_in([WHOLE, note]) == {HEAD: Held(True, "", "rayHead")}
+    assert held_in([note]) == {HEAD: Held(True, Confidential(""), "rayHead", forgotten=True)}
+    assert held_in([note, WHOLE]) == held_in([WHOLE, note]) == {HEAD: Held(True, Confidential(""), "rayHead")}
     assert held_in([applied(role="rayHead", mode="existing")]) == {}
 
 
 def test_a_state_of_before_there_were_roles() -> None:
-    assert held_in([NOTED, applied()]) == {HEAD: Held(False, "noted", "")}
+    assert held_in([NOTED, applied()]) == {HEAD: Held(False, Confidential("noted"), "")}
 
 
 def test_what_is_only_left_to_be_deleted_does_not_count() -> None:

@@ -9,6 +9,7 @@ from lightkube import Client, KubeConfig
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.live import listed, path_of, read, snapshot, state_of
 from modelyard.cluster.present import NAMED_BY_PODS, absent
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler, key_of
 from tests.support.mock_cluster import client_of
 
@@ -52,12 +53,12 @@ def cluster(request: httpx2.Request) -> httpx2.Response:
 
 def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> None:
     taken = snapshot(client_of(cluster), [key(f"d{number}") for number in range(200)])
-    assert [body["metadata"]["name"] for body in taken.objects] == ["d0", "d1", "d2", "d3"]
-    assert taken.objects[0] == {**deployment("d0"), "apiVersion": "apps/v1", "kind": "Deployment"}
+    assert [body["metadata"]["name"] for body in taken.objects.reveal()] == ["d0", "d1", "d2", "d3"]
+    assert taken.objects.reveal()[0] == {**deployment("d0"), "apiVersion": "apps/v1", "kind": "Deployment"}
     assert (taken.identity, taken.version) == ("its-uid", "v1.35.4")
-    assert taken.nodes == ({"apiVersion": "v1", "metadata": {"name": "n"}},)
-    assert taken.quotas == (QUOTA,)
-    assert taken.pods == ({"node": "n", "owner": "Running", "requests": {}},)
+    assert taken.nodes.reveal() == ({"apiVersion": "v1", "metadata": {"name": "n"}},)
+    assert taken.quotas.reveal() == (QUOTA,)
+    assert taken.pods.reveal() == ({"node": "n", "owner": "Running", "requests": {}},)
 
 
 def test_quotas_that_may_not_be_listed_are_named() -> None:
@@ -67,7 +68,7 @@ def test_quotas_that_may_not_be_listed_are_named() -> None:
         return cluster(request)
 
     taken = snapshot(client_of(forbidding), [key("d0")])
-    assert (taken.quotas, taken.unread) == ((), ("resourcequotas of ml",))
+    assert (taken.quotas.reveal(), taken.unread) == ((), ("resourcequotas of ml",))
 
 
 HPA = {
@@ -87,7 +88,7 @@ def autoscaling(request: httpx2.Request) -> httpx2.Response:
 
 def test_of_autoscalers_only_what_they_scale_is_kept() -> None:
     taken = snapshot(client_of(autoscaling), [key("d0")])
-    assert taken.scalers == (
+    assert taken.scalers.reveal() == (
         {
             "kind": "HorizontalPodAutoscaler",
             "metadata": {"namespace": "ml", "name": "mine"},
@@ -105,8 +106,8 @@ def test_of_autoscalers_only_what_they_scale_is_kept() -> None:
     )
     # A paused one writes nothing.
     assert state_of(taken).scalers == (Scaler("HorizontalPodAutoscaler", "mine", key("d0")),)
-    running = {**taken.scalers[1], "metadata": {"namespace": "ml", "name": "theirs"}}
-    (found,) = state_of(taken._replace(scalers=(running,))).scalers
+    running = {**taken.scalers.reveal()[1], "metadata": {"namespace": "ml", "name": "theirs"}}
+    (found,) = state_of(taken._replace(scalers=Confidential((running,)))).scalers
     assert (found.target, found.wakes) == (key("d1"), True)
 
 
@@ -133,7 +134,7 @@ def test_autoscalers_that_may_not_be_listed_are_named_where_the_cluster_has_any(
         return groups.get(request.url.path) or cluster(request)
 
     taken = snapshot(client_of(without), [key("d0")])
-    assert (taken.scalers, taken.unread) == ((), unread)
+    assert (taken.scalers.reveal(), taken.unread) == ((), unread)
 
 
 def test_a_list_says_of_each_object_what_it_is() -> None:
@@ -188,7 +189,7 @@ def test_a_server_that_has_just_got_a_kind_is_asked_again(waits: list[float]) ->
     def answer(request: httpx2.Request) -> httpx2.Response:
         return rest.pop() if rest and request.url.path.endswith("resourcequotas") else cluster(request)
 
-    assert snapshot(client_of(answer), [key("d0")]).quotas == (QUOTA,)
+    assert snapshot(client_of(answer), [key("d0")]).quotas.reveal() == (QUOTA,)
     assert waits == [1.0, 1.0]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from modelyard.cluster import load_recorded
 from modelyard.cluster.recorded import forget_recorded, recorded_folder, recorded_name, write_recorded
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Quota, essence, node_of
 
 ROOT = Path(__file__).parents[3]
@@ -30,10 +31,10 @@ def write(
         identity=cluster["identity"],
         version=cluster["version"],
         schema_sha256=cluster["schemaSha256"],
-        nodes=cluster["nodes"],
-        pods=cluster["pods"],
-        objects=objects,
-        quotas=quotas,
+        nodes=Confidential(cluster["nodes"]),
+        pods=Confidential(cluster["pods"]),
+        objects=Confidential(objects),
+        quotas=Confidential(quotas),
     )
 
 
@@ -64,7 +65,7 @@ def test_an_object_without_a_namespace_has_a_file_of_its_name_alone(tmp_path: Pa
     assert "resourceflavor.a10.json" in files
     state, _ = load_recorded(tmp_path, "dev")
     assert state is not None
-    assert state.objects[ObjectKey("kueue.x-k8s.io/v1beta2", "ResourceFlavor", "", "a10")] == flavor
+    assert state.objects.reveal()[ObjectKey("kueue.x-k8s.io/v1beta2", "ResourceFlavor", "", "a10")] == flavor
 
 
 def test_recording_again_drops_what_is_gone(tmp_path: Path) -> None:
@@ -73,7 +74,7 @@ def test_recording_again_drops_what_is_gone(tmp_path: Path) -> None:
     write(tmp_path, cluster, objects[1:])
     state, _ = load_recorded(tmp_path, "dev")
     assert state is not None
-    assert len(state.objects) == 4
+    assert len(state.objects.reveal()) == 4
 
 
 @pytest.mark.parametrize("content", ["mine", "[]", '{"kind": "Deployment"}', None])
@@ -93,7 +94,7 @@ def test_objects_nodes_and_pods_are_found_by_what_tells_them_apart() -> None:
     state, findings = load_recorded(ROOT, "dev")
     assert findings == ()
     assert state is not None
-    assert ObjectKey("apps/v1", "Deployment", "ml-platform", "deployment-ray-head") in state.objects
+    assert ObjectKey("apps/v1", "Deployment", "ml-platform", "deployment-ray-head") in state.objects.reveal()
     gpu = next(node for node in state.nodes if node.name == "dev-gpu-1")
     assert gpu.allocatable["nvidia.com/gpu"] == 1
     assert gpu.schedulable

@@ -10,6 +10,7 @@ from lightkube import KubeConfig
 
 from modelyard.cluster.connection import ClusterError, connect, transport
 from modelyard.cluster.kubeconfig import Route, route
+from modelyard.hiding import Confidential
 from tests.support.web_servers import Quiet, listening
 
 VARIABLES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy")
@@ -66,7 +67,7 @@ def kubeconfig(folder: Path, server: str = "https://api.example.com", **cluster:
 )
 def test_the_environment_s_proxy(tmp_path: Path, server: str, environment: dict[str, str], proxy: str | None) -> None:
     config = KubeConfig.from_file(kubeconfig(tmp_path, server))
-    assert route(config, "dev", environment) == Route(proxy)
+    assert route(config, "dev", environment) == Route(proxy and Confidential(proxy))
 
 
 @pytest.mark.parametrize(
@@ -91,13 +92,15 @@ def test_the_environment_s_proxy(tmp_path: Path, server: str, environment: dict[
 def test_what_is_asked_without_the_proxy(tmp_path: Path, server: str, entries: str, without: bool) -> None:
     config = KubeConfig.from_file(kubeconfig(tmp_path, server))
     found = route(config, "dev", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": entries}).proxy
-    assert found == (None if without else "http://p:1")
+    assert found == (None if without else Confidential("http://p:1"))
 
 
 def test_a_kubeconfig_s_own_proxy_counts_first_and_everywhere(tmp_path: Path) -> None:
     said = {"proxy-url": "http://own:1", "tls-server-name": "kubernetes"}
     config = KubeConfig.from_file(kubeconfig(tmp_path, "https://127.0.0.1:6443", **said))
-    assert route(config, "dev", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}) == Route("http://own:1", "kubernetes")
+    assert route(config, "dev", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": "*"}) == Route(
+        Confidential("http://own:1"), "kubernetes"
+    )
 
 
 def test_questions_go_through_the_proxy(

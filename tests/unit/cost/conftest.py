@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from modelyard.catalog import Library
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
@@ -71,16 +72,19 @@ class Site(NamedTuple):
         """With one object of the platform changed in place."""
         from copy import deepcopy
 
-        objects = {key: deepcopy(dict(body)) for key, body in self.state.objects.items()}
+        objects = {key: deepcopy(dict(body)) for key, body in self.state.objects.reveal().items()}
         for key, body in objects.items():
             if key.name == target:
                 change(body)
-        return self._replace(state=self.state._replace(objects=objects))
+        return self._replace(state=self.state._replace(objects=Confidential(objects)))
 
     def applied(self) -> "Site":
         """After the plan: its objects."""
-        objects = {**self.state.objects, **{target.key: target.after.reveal() for target in self.plan().targets}}
-        return self._replace(state=self.state._replace(objects=objects))
+        objects = {
+            **self.state.objects.reveal(),
+            **{target.key: target.after.reveal() for target in self.plan().targets},
+        }
+        return self._replace(state=self.state._replace(objects=Confidential(objects)))
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.plan.cost.values import Count, Money
 from modelyard.stack.config import Autoscaling
 from modelyard.stack.jobs import Job, Resource, Runtime, Scale
@@ -75,7 +76,7 @@ def test_a_deployment_without_replicas_has_one_pod(dev: Any) -> None:
 
 
 def test_a_target_that_is_made_costs_nothing_before(dev: Any) -> None:
-    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     worker = managed.of(WORKER)
     assert (worker.pods, worker.usd) == ((Count(0, 0), Count(1, 1)), (money("0"), money("1.29")))
@@ -84,7 +85,7 @@ def test_a_target_that_is_made_costs_nothing_before(dev: Any) -> None:
 
 
 def test_objects_without_pods_are_not_counted(dev: Any) -> None:
-    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     assert "PodDisruptionBudget" in {target.key.kind for target in managed.plan().targets}
     assert {target.kind for target in managed.cost().targets} == {"Deployment"}

@@ -226,6 +226,6 @@ def test_pods_that_name_their_node_cost_what_it_costs_though_another_is_alike(de
         spec = {**template["spec"], "affinity": affinity}
         return {**body, "spec": {**body["spec"], "template": {**template, "spec": spec}}}
 
-    objects = {key: pinned(body) if key.name == WORKER else body for key, body in dev.state.objects.items()}
-    cost = dev._replace(state=dev.state._replace(objects=objects)).of(WORKER)
+    objects = {key: pinned(body) if key.name == WORKER else body for key, body in dev.state.objects.reveal().items()}
+    cost = dev._replace(state=dev.state._replace(objects=Confidential(objects))).of(WORKER)
     assert (cost.usd[0], cost.unknown) == (dev.of(WORKER).usd[0], "")

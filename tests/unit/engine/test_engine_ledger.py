@@ -83,8 +83,8 @@ def head(site: Site, version: str) -> TargetPlan:
 
 
 def with_head(site: Site, body: dict[str, Any]) -> Site:
-    objects = {key: body if key.name == HEAD else found for key, found in site.state.objects.items()}
-    return site._replace(state=site.state._replace(objects=objects))
+    objects = {key: body if key.name == HEAD else found for key, found in site.state.objects.reveal().items()}
+    return site._replace(state=site.state._replace(objects=Confidential(objects)))
 
 
 def test_fields_that_a_killed_run_took_again_are_handed_over_when_they_go_back_once_more(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.capacity import MANY, by_node
 from modelyard.kube.scheduling.pods import Pods, pods_of
 from modelyard.kube.scheduling.room import Room, room_of
@@ -44,7 +45,7 @@ def cpu_node(name: str) -> Node:
 
 
 def room(*nodes: Node, pods: tuple[Pod, ...] = ()) -> Room:
-    return room_of(ClusterState("recorded", "id", "v1.35.4", {}, nodes, pods))
+    return room_of(ClusterState("recorded", "id", "v1.35.4", Confidential({}), nodes, pods))
 
 
 class Fit(NamedTuple):

@@ -7,6 +7,7 @@ import pytest
 
 from modelyard.catalog import Document, PatchVersion
 from modelyard.catalog.library import Meta, Phase
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan.compose import compose
 
@@ -20,7 +21,7 @@ def version(name: str, **meta: Any) -> PatchVersion:
 
 def part(name: str, spec: dict[str, Any], phase: Phase = "normal", **meta: Any) -> tuple[PatchVersion, Document]:
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
-    return version(name, **meta), Document("d", phase, "", body)
+    return version(name, **meta), Document("d", phase, Confidential(""), Confidential(body))
 
 
 def pod(**container: Any) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def test_no_item_without_its_key_is_a_crash(version: str, kind: str, path: tuple
     items = ({}, {key: None}, {key: ""}, {key: {}}, {key: []}, {key: ["a"]}, {key: 5}, {key: True}, None, [], "a")
     for wrong in items:
         parts = [
-            (patch, document._replace(body={"apiVersion": version, "kind": kind, **around(path, [item])}))
+            (patch, document._replace(body=Confidential({"apiVersion": version, "kind": kind, **around(path, [item])})))
             for item in ({key: "a"}, wrong)
             for patch, document in (part("a", {}), part("b", {}))
         ]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster import Answer, Claim, Refusal
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.prediction import settled
@@ -39,7 +40,7 @@ class Server:
     def answer(self, body: dict[str, Any]) -> Answer:
         name = body["metadata"]["name"]
         schema = merge.MergeSchema.kubernetes(self.site.stack.config.kubernetes_version).of("apps/v1", body["kind"])
-        live = next((known for key, known in self.site.state.objects.items() if key.name == name), None)
+        live = next((known for key, known in self.site.state.objects.reveal().items() if key.name == name), None)
         said = merge.server_side(live, body, FIELD_MANAGER, schema, force=True)
         after = json.loads(json.dumps(said.object))
         # What a real one changes with every write, or says at another time.
@@ -55,7 +56,7 @@ class Server:
             for conflict in said.taken
             for owner in conflict.owners
         )
-        return self.answers.get(name, lambda answer: answer)(Answer(after, tuple(claims)))
+        return self.answers.get(name, lambda answer: answer)(Answer(Confidential(after), tuple(claims)))
 
 
 def container(body: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def test_a_second_answer_does_not_make_another_plan(dev: Any) -> None:
 
 
 def test_new_objects_have_no_versions_and_times_either(dev: Any) -> None:
-    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
 
     def deployments(bodies: Sequence[Mapping[str, Any]]) -> list[Answer | None]:
@@ -136,7 +137,7 @@ def test_the_hardware_rules_look_at_what_comes_out(dev: Any) -> None:
 
 def test_an_object_that_admission_sets_back_does_not_change(dev: Any) -> None:
     """The same answer as what is there: no change, however often it is planned."""
-    live = next(body for key, body in dev.state.objects.items() if key.name == HEAD)
+    live = next(body for key, body in dev.state.objects.reveal().items() if key.name == HEAD)
 
     def back(body: dict[str, Any]) -> None:
         body["spec"] = live["spec"]
@@ -158,7 +159,7 @@ def test_an_object_that_admission_sets_back_does_not_change(dev: Any) -> None:
 )
 def test_a_refusal_is_an_error_of_its_target_alone(dev: Any, refusal: Refusal, words: str) -> None:
     server = Server(dev)
-    server.answers[HEAD] = lambda _answer: Answer(None, (), refusal)
+    server.answers[HEAD] = lambda _answer: Answer(Confidential(None), (), refusal)
     plan = dev.plan(server)
     (finding,) = found(plan, "OWN009")
     assert plan.blocked

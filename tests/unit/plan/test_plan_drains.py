@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs
@@ -166,7 +167,9 @@ def test_workers_that_come_up_from_nothing_are_there_before_the_head_waits(dev: 
     first = flip.plan()
     assert "ray" not in waits(first)
     moved = {target.key: target.after.reveal() for target in first.targets if target.name == ROUTE}
-    rest = flip._replace(state=flip.state._replace(objects={**flip.state.objects, **moved})).plan()
+    rest = flip._replace(
+        state=flip.state._replace(objects=Confidential({**flip.state.objects.reveal(), **moved}))
+    ).plan()
     assert waits(rest)["ray"] == (HEAD,)
     order = [step for step in steps(rest) if step[0] in (HEAD, RAY)]
     assert order == [(RAY, "up"), (HEAD, "drain"), (HEAD, "normal")]
@@ -177,7 +180,7 @@ def test_the_order_is_the_same_when_the_route_has_moved_already(dev: Any) -> Non
     site = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1")
     first = site.asking(training="celery").plan()
     moved = {target.key: target.after.reveal() for target in first.targets if target.name == ROUTE}
-    rest = site._replace(state=site.state._replace(objects={**site.state.objects, **moved}))
+    rest = site._replace(state=site.state._replace(objects=Confidential({**site.state.objects.reveal(), **moved})))
     plan = rest.asking(training="celery").plan()
     assert steps(plan) == [(RAY, "drain"), (RAY, "down"), (CELERY, "up")]
 

@@ -31,7 +31,7 @@ def target_of(site: Any, name: str = SERVICE) -> TargetPlan:
 
 
 def drift(target: TargetPlan, live: Object | None, **applied: Any) -> TargetDrift:
-    noted = Applied(target.key, kept(target), True)._replace(**applied)
+    noted = Applied(target.key, Confidential(kept(target)), True)._replace(**applied)
     (found,) = compare([noted], {} if live is None else {target.key: live}, SCHEMAS)
     return found
 
@@ -64,7 +64,7 @@ def without(target: TargetPlan, path: Path) -> Object:
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 def test_nothing_has_drifted_right_after_an_apply(sites: Mapping[str, Any], name: str) -> None:
     plan = sites[name].plan()
-    applied = [Applied(target.key, kept(target), True) for target in plan.targets]
+    applied = [Applied(target.key, Confidential(kept(target)), True) for target in plan.targets]
     found = compare(applied, {target.key: target.after.reveal() for target in plan.targets}, SCHEMAS)
     assert [one.state for one in found] == ["same"] * len(plan.targets)
     assert [one.key for one in found] == sorted(target.key for target in plan.targets)
@@ -179,7 +179,7 @@ def test_replicas_left_to_an_autoscaler_are_not_ours_to_compare(staging: Any) ->
 def test_an_apply_that_never_ended_is_told_unless_somebody_changed_something(dev: Any) -> None:
     target = target_of(dev)
     assert drift(target, target.after.reveal(), finished=False).state == "unfinished"
-    assert drift(target, target.before.reveal(), request=None).state == "unfinished"
+    assert drift(target, target.before.reveal(), request=Confidential(None)).state == "unfinished"
     assert drift(target, edited(target, replicas=7), finished=False).state == "changed"
 
 
@@ -193,7 +193,7 @@ def test_what_is_applied_now_and_noted_later_is_ours_and_no_drift(dev: Any) -> N
 
 
 def test_an_object_that_the_stack_owns_whole_says_so(dev: Any) -> None:
-    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     target = target_of(managed)
     assert drift(target, None).managed
@@ -203,4 +203,6 @@ def test_an_object_that_the_stack_owns_whole_says_so(dev: Any) -> None:
 def test_a_kind_that_the_schemas_lack_is_an_error() -> None:
     key = ObjectKey("apps/v9", "Deployment", "a", "b")
     with pytest.raises(LookupError):
-        compare([Applied(key, {"metadata": {"name": "b"}}, True)], {key: {"metadata": {"name": "b"}}}, SCHEMAS)
+        compare(
+            [Applied(key, Confidential({"metadata": {"name": "b"}}), True)], {key: {"metadata": {"name": "b"}}}, SCHEMAS
+        )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import Confidential
 from modelyard.plan.build import place_in_patch
 from modelyard.plan.project import plan_recorded
 from modelyard.plan.trace import place_field
@@ -102,8 +103,8 @@ def test_a_container_of_a_patch_of_ones_own(dev: Any, tmp_path: Path) -> None:
 
 
 def test_a_missing_target_leaves_the_other_targets_planned(dev: Any) -> None:
-    objects = {key: body for key, body in dev.state.objects.items() if key.name != "deployment-ray-head"}
-    plan = dev._replace(state=dev.state._replace(objects=objects)).plan()
+    objects = {key: body for key, body in dev.state.objects.reveal().items() if key.name != "deployment-ray-head"}
+    plan = dev._replace(state=dev.state._replace(objects=Confidential(objects))).plan()
     assert (only(plan).code, only(plan).target) == ("PAT013", "deployment-ray-head")
     assert len(plan.targets) == 4
 

@@ -7,6 +7,7 @@ import pytest
 
 from modelyard.cluster.live import reference
 from modelyard.findings import Severity
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler, scalers_of
 from modelyard.plan.autoscaling import queries_of
 from modelyard.plan.cost.pods import cost_of
@@ -310,9 +311,9 @@ def test_more_pods_than_the_nodes_hold_are_told(dev: Any) -> None:
 
 
 def test_keda_comes_to_deployments_that_the_plan_makes_once_they_are_there(dev: Any) -> None:
-    there = {key: body for key, body in dev.state.objects.items() if key.name == ROUTE}
+    there = {key: body for key, body in dev.state.objects.reveal().items() if key.name == ROUTE}
     managed = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
-    plan = keda(managed._replace(state=dev.state._replace(objects=there))).plan()
+    plan = keda(managed._replace(state=dev.state._replace(objects=Confidential(there)))).plan()
     order = [step.target for step in plan.steps]
     assert order.index(RAY) < order.index("ray-training")
     assert order.index(CELERY) < order.index("celery-training")

@@ -8,6 +8,7 @@ import pytest
 
 from modelyard.cluster import Answer, Deletion, Refusal
 from modelyard.findings import Severity
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey
 from modelyard.plan.starting import moved_object
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
@@ -39,7 +40,7 @@ def codes(plan: Plan, name: str) -> set[str]:
 
 
 def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
-    before = dev.state.objects[key_of(HEAD)]
+    before = dev.state.objects.reveal()[key_of(HEAD)]
     plan = dropping(dev.applied(), "ray-head").plan()
     head = target(plan, HEAD)
     assert plan.changed == (head,)
@@ -79,12 +80,14 @@ def test_the_gpus_of_a_dropped_target_are_those_of_its_pods(dev: Any, patch: str
 def test_a_dropped_target_whose_ledger_somebody_wrote_over_still_loses_what_was_ours(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     notes = {
-        key: body["metadata"]["annotations"][LEDGER] for key, body in site.state.objects.items() if key.name == HEAD
+        key: body["metadata"]["annotations"][LEDGER]
+        for key, body in site.state.objects.reveal().items()
+        if key.name == HEAD
     }
-    held = {key: Held(managed=False, ledger=text) for key, text in notes.items()}
+    held = {key: Held(managed=False, ledger=Confidential(text)) for key, text in notes.items()}
     site = site.having(lambda body: overwritten(body) if body["metadata"]["name"] == HEAD else body)
     head = target(site._replace(state=site.state._replace(held=held)).plan(), HEAD)
-    assert head.after.reveal()["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
+    assert head.after.reveal()["spec"] == dev.state.objects.reveal()[key_of(HEAD)]["spec"]
 
 
 def test_without_the_note_of_its_mode_an_object_goes_back_and_is_not_deleted(dev: Any) -> None:
@@ -119,9 +122,9 @@ def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None
     site = dev.applied()
     targets = site.stack.config.targets
     other = targets._replace(ray_worker=targets.ray_worker._replace(deployment=f"{WORKER}-2"))
-    body = dev.state.objects[key_of(WORKER)]
+    body = dev.state.objects.reveal()[key_of(WORKER)]
     copy = {**body, "metadata": {**body["metadata"], "name": f"{WORKER}-2"}}
-    state = site.state._replace(objects={**site.state.objects, key_of(f"{WORKER}-2"): copy})
+    state = site.state._replace(objects=Confidential({**site.state.objects.reveal(), key_of(f"{WORKER}-2"): copy}))
     plan = site._replace(state=state).asking(targets=other).plan()
     old = target(plan, WORKER)
     assert (old.action, old.role, old.elsewhere) == ("restore", "rayWorker", False)
@@ -153,9 +156,9 @@ def moved_away(dev: Any, name: str = "new") -> Any:
     def copied(body: dict[str, Any]) -> dict[str, Any]:
         return {**body, "metadata": {**body["metadata"], "namespace": name}}
 
-    fresh = {key._replace(namespace=name): copied(body) for key, body in dev.state.objects.items()}
-    held = {key: Held(managed=False) for key in site.state.objects}
-    state = site.state._replace(objects={**site.state.objects, **fresh}, held=held)
+    fresh = {key._replace(namespace=name): copied(body) for key, body in dev.state.objects.reveal().items()}
+    held = {key: Held(managed=False) for key in site.state.objects.reveal()}
+    state = site.state._replace(objects=Confidential({**site.state.objects.reveal(), **fresh}), held=held)
     config = site.stack.config
     return site._replace(state=state).asking(platform=config.platform._replace(namespace=name))
 
@@ -229,15 +232,15 @@ def test_a_state_that_knows_nothing_of_what_the_stack_applied_is_told(dev: Any) 
 
 def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
-    noted = site.state.objects[key_of(HEAD)]["metadata"]["annotations"][LEDGER]
+    noted = site.state.objects.reveal()[key_of(HEAD)]["metadata"]["annotations"][LEDGER]
 
     def bare(body: dict[str, Any]) -> dict[str, Any]:
         kept = {name: text for name, text in body["metadata"]["annotations"].items() if name != LEDGER}
         return {**body, "metadata": {**body["metadata"], "annotations": kept}}
 
-    state = site.having(bare).state._replace(held={key_of(HEAD): Held(managed=False, ledger=noted)})
+    state = site.having(bare).state._replace(held={key_of(HEAD): Held(managed=False, ledger=Confidential(noted))})
     head = target(site._replace(state=state).plan(), HEAD)
-    assert head.after.reveal()["spec"] == dev.state.objects[key_of(HEAD)]["spec"]
+    assert head.after.reveal()["spec"] == dev.state.objects.reveal()[key_of(HEAD)]["spec"]
 
 
 def test_what_was_put_back_already_is_no_target(dev: Any) -> None:
@@ -260,8 +263,8 @@ def managed(dev: Any) -> Any:
         section: getattr(config, section)._replace(image="images.example.com/it:1")
         for section in ("model_service", "ray_head", "ray_worker", "celery")
     }
-    there = {key: body for key, body in dev.state.objects.items() if key.name == "deployment-api-server"}
-    site = dev._replace(state=dev.state._replace(objects=there, pods=()))
+    there = {key: body for key, body in dev.state.objects.reveal().items() if key.name == "deployment-api-server"}
+    site = dev._replace(state=dev.state._replace(objects=Confidential(there), pods=()))
     return site.asking(platform=config.platform._replace(mode="managed"), **changes).applied()
 
 
@@ -290,10 +293,13 @@ def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, sai
         gone = [question for question in questions if isinstance(question, Deletion)]
         kinds.extend(question.key.kind for question in gone)
         assert {question.uid for question in gone} == {
-            site.state.objects[question.key]["metadata"].get("uid", "") for question in gone
+            site.state.objects.reveal()[question.key]["metadata"].get("uid", "") for question in gone
         }
         refusal = Refusal(why, "no") if why else None
-        return [Answer(None, (), refusal) if isinstance(question, Deletion) else None for question in questions]
+        return [
+            Answer(Confidential(None), (), refusal) if isinstance(question, Deletion) else None
+            for question in questions
+        ]
 
     plan = site.plan(ask)
     assert sorted(kinds) == ["Deployment", "PodDisruptionBudget", "Service"]
@@ -305,7 +311,7 @@ def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, sai
 
 def test_what_the_stack_made_and_the_engine_forgot_is_deleted_unless_somebody_else_made_it_anew(dev: Any) -> None:
     site = dropping(managed(dev), "ray-head")
-    held = {key: Held(managed=True, forgotten=True) for key in site.state.objects if key.name == HEAD}
+    held = {key: Held(managed=True, forgotten=True) for key in site.state.objects.reveal() if key.name == HEAD}
     assert target(site._replace(state=site.state._replace(held=held)).plan(), HEAD).action == "delete"
 
     def anew(body: dict[str, Any]) -> dict[str, Any]:
@@ -336,7 +342,9 @@ def test_the_api_server_is_asked_what_it_would_make_of_it(dev: Any, refused: boo
     def ask(bodies: Any) -> Any:
         asked.extend(bodies)
         refusal = Refusal("admission", "no") if refused else None
-        return [Answer(None, (), refusal if body["metadata"]["name"] == HEAD else None) for body in bodies]
+        return [
+            Answer(Confidential(None), (), refusal if body["metadata"]["name"] == HEAD else None) for body in bodies
+        ]
 
     plan = site.plan(ask)
     (sent,) = [body for body in asked if body["metadata"]["name"] == HEAD]

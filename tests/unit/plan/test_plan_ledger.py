@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import Path, fieldset
 from modelyard.kube.state import Held, essence
@@ -48,7 +49,7 @@ def named(plan: Any, name: str) -> Any:
 
 
 def body_of(site: Any, name: str) -> dict[str, Any]:
-    return next(body for key, body in site.state.objects.items() if key.name == name)
+    return next(body for key, body in site.state.objects.reveal().items() if key.name == name)
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
@@ -322,8 +323,8 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     sent = merge.server_side(
         target.before.reveal(), target.applied.reveal(), "modelyard", DEPLOYMENT, force=True
     ).object
-    objects = {**again.state.objects, target.key: sent}
-    plan = again._replace(state=again.state._replace(objects=objects)).plan()
+    objects = {**again.state.objects.reveal(), target.key: sent}
+    plan = again._replace(state=again.state._replace(objects=Confidential(objects))).plan()
     (finding,) = [finding for finding in plan.findings if finding.code == "OWN013"]
     assert finding.target == HEAD
     assert (plan.changed, plan.pending) == ((), {HEAD})
@@ -350,7 +351,7 @@ def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
 
 def replaced(site: Any, adopting: bool) -> Any:
     """The installer writes every object anew, without our annotations: with its own values, or with sizes of ours."""
-    first = site.state.objects
+    first = site.state.objects.reveal()
 
     def written(key: Any, live: dict[str, Any]) -> dict[str, Any]:
         if key.kind != "Deployment" or key not in first:
@@ -364,8 +365,8 @@ def replaced(site: Any, adopting: bool) -> Any:
         return update(live, new, "installer", DEPLOYMENT)
 
     applied = site.applied()
-    objects = {key: written(key, body) for key, body in applied.state.objects.items()}
-    return applied._replace(state=applied.state._replace(objects=objects))
+    objects = {key: written(key, body) for key, body in applied.state.objects.reveal().items()}
+    return applied._replace(state=applied.state._replace(objects=Confidential(objects)))
 
 
 def copies(site: Any) -> dict[Any, str]:
@@ -375,7 +376,7 @@ def copies(site: Any) -> dict[Any, str]:
 
 def held(ledgers: Mapping[Any, str]) -> dict[Any, Held]:
     """The same as a starting state has it."""
-    return {key: Held(managed=False, ledger=text) for key, text in ledgers.items()}
+    return {key: Held(managed=False, ledger=Confidential(text)) for key, text in ledgers.items()}
 
 
 def codes(plan: Any) -> set[str]:
@@ -447,7 +448,7 @@ def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) 
 
 
 def test_objects_that_the_stack_owns_have_no_ledger(dev: Any) -> None:
-    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     plan = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
     assert plan.targets
     assert all(

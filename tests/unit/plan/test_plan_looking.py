@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Severity
+from modelyard.hiding import Confidential
 from modelyard.plan.job_status import with_job_status
 from modelyard.probes import Busy, JobSourceError
 from modelyard.stack.config import CeleryJobs, Waiver
@@ -88,8 +89,8 @@ def back(site: Any) -> Any:
     """A switch to Celery whose route has moved and whose worker never came up, and the flag set back."""
     there = flip(site)
     route = next(target for target in there.plan().targets if target.name == "deployment-api-server")
-    objects = {**there.state.objects, route.key: route.after.reveal()}
-    return there._replace(state=there.state._replace(objects=objects)).asking(training="ray")
+    objects = {**there.state.objects.reveal(), route.key: route.after.reveal()}
+    return there._replace(state=there.state._replace(objects=Confidential(objects))).asking(training="ray")
 
 
 def test_what_waits_in_the_queue_of_a_side_that_a_switch_back_leaves_is_told(

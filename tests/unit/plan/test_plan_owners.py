@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey, Scaler, essence
 from modelyard.plan.undo.request import put_back
@@ -195,7 +196,7 @@ def without_managers(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None:
-    nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     plan = managed.plan()
     made = {(target.key.kind, target.name): target for target in plan.targets}
@@ -256,7 +257,7 @@ def of_project(site: Any, project: str, name: str = "dev") -> Any:
 
 def test_every_object_says_which_stack_applied_it(dev: Any) -> None:
     mine = of_project(dev, "platform")
-    nothing = mine._replace(state=dev.state._replace(objects={}, pods=()))
+    nothing = mine._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     for site in (mine, managed):
         plan = site.plan()
@@ -299,5 +300,5 @@ def test_a_waiver_takes_the_objects_of_another_stack_over_and_keeps_what_they_we
     assert found(after.plan(), "OWN015") == []
     schema = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
     for target in plan.targets:
-        back, _ = put_back(after.state.objects[target.key], schema)
-        assert essence(back) == essence(dev.state.objects[target.key])
+        back, _ = put_back(after.state.objects.reveal()[target.key], schema)
+        assert essence(back) == essence(dev.state.objects.reveal()[target.key])

@@ -70,7 +70,7 @@ def test_a_patch_that_replaces_the_tolerations_keeps_the_worker_off_every_gpu_no
 
 
 def test_a_patch_that_repeats_the_tolerations_loses_nothing(dev: Any, tmp_path: Path) -> None:
-    kept = dev.state.objects[next(key for key in dev.state.objects if key.name == RAY)]
+    kept = next(body for key, body in dev.state.objects.reveal().items() if key.name == RAY)
     own = kept["spec"]["template"]["spec"]["tolerations"]
     spec = "{template: {spec: {tolerations: [%s, {key: team, operator: Exists}]}}}" % ", ".join(map(str, own))  # noqa: UP031
     plan = dev.patched(tmp_path, spec, target=RAY).plan()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
 from modelyard.stack.pool import Flavor, Priority, Quota, Team, Toleration
 from modelyard.workloads import node_labels
@@ -281,9 +282,9 @@ def test_a_queue_that_goes_while_jobs_are_in_it_is_told(dev: Any) -> None:
     }
     objects = {
         key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
-        for key, body in site.state.objects.items()
+        for key, body in site.state.objects.reveal().items()
     }
-    site = site._replace(state=site.state._replace(objects=objects))
+    site = site._replace(state=site.state._replace(objects=Confidential(objects)))
     assert found(pool(site, VISION, SPEECH)) == []
     assert sorted(found(pool(site, SPEECH))) == [
         ("QUE013", "", "team-vision is deleted, and 2 jobs hold its quota"),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from modelyard.hiding import Confidential
 from modelyard.plan.reach import in_turn
 from modelyard.stack.pool import Flavor, Quota, Team, WorkerCluster
 
@@ -23,9 +24,9 @@ def busy(site: Any, jobs: int) -> Any:
     """The same, with so many jobs that have quota."""
     objects = {
         key: {**body, "status": {"reservingWorkloads": jobs}} if key.kind == "ClusterQueue" else body
-        for key, body in site.applied().state.objects.items()
+        for key, body in site.applied().state.objects.reveal().items()
     }
-    return site._replace(state=site.state._replace(objects=objects))
+    return site._replace(state=site.state._replace(objects=Confidential(objects)))
 
 
 def told(site: Any) -> list[str]:

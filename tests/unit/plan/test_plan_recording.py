@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.plan.recording import outdated
 
 HEAD = "deployment-ray-head"
@@ -71,8 +72,8 @@ def test_what_no_plan_reads_is_not_told(dev: Any, change: Any) -> None:
 
 
 def test_an_object_that_is_not_recorded_is_told(dev: Any) -> None:
-    objects = {key: body for key, body in dev.state.objects.items() if key.name != HEAD}
-    before = dev._replace(state=dev.state._replace(objects=objects))
+    objects = {key: body for key, body in dev.state.objects.reveal().items() if key.name != HEAD}
+    before = dev._replace(state=dev.state._replace(objects=Confidential(objects)))
     (finding,) = findings(before, dev)
     assert finding.summary == f"{HEAD} is not recorded"
 

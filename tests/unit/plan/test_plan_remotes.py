@@ -12,6 +12,7 @@ import yaml
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Answer, Question, load_recorded
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, Held, ObjectKey
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
@@ -31,7 +32,7 @@ from tests.support.project_copies import copied
 ROOT = Path(__file__).parents[3]
 TODAY = date(2026, 11, 22)
 FARM = Cluster("https://10.8.0.5:6443", "farm", "far-jobs", quota=RemoteQuota("64", "256Gi", 8))
-EMPTY = ClusterState("recorded", "farm-id", "v1.35.4", {}, (), ())
+EMPTY = ClusterState("recorded", "farm-id", "v1.35.4", Confidential({}), (), ())
 SPACE = ObjectKey("v1", "Namespace", "", "far-jobs")
 
 
@@ -65,7 +66,7 @@ def names(made: Plan) -> list[str]:
 
 def after(made: Plan) -> ClusterState:
     (remote,) = made.remotes
-    return EMPTY._replace(objects={target.key: target.after.reveal() for target in remote.targets})
+    return EMPTY._replace(objects=Confidential({target.key: target.after.reveal() for target in remote.targets}))
 
 
 def test_it_has_what_remote_jobs_need_and_nothing_of_the_platform(library: Library) -> None:
@@ -117,7 +118,7 @@ def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(
     def ask(questions: Sequence[Question]) -> Sequence[Answer]:
         bodies = [dict(question) for question in questions if not isinstance(question, tuple)]
         asked.extend(body["kind"] for body in bodies)
-        return [Answer(body, ()) for body in bodies]
+        return [Answer(Confidential(body), ()) for body in bodies]
 
     plan(library, stack(), ask=ask)
     assert sorted(asked) == ["ClusterQueue", "Namespace", "ResourceFlavor"]
@@ -125,7 +126,7 @@ def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(
     plan(
         library,
         stack(),
-        EMPTY._replace(objects={SPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}}),
+        EMPTY._replace(objects=Confidential({SPACE: {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}})),
         ask,
     )
     assert {"LocalQueue", "ServiceAccount"} <= set(asked)
@@ -133,7 +134,7 @@ def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(
 
 def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name(library: Library) -> None:
     theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-jobs"}}
-    made = plan(library, stack(), EMPTY._replace(objects={SPACE: theirs}))
+    made = plan(library, stack(), EMPTY._replace(objects=Confidential({SPACE: theirs})))
     (found,) = [one for one in made.findings if one.target == "far/far-jobs" and one.blocks]
     assert (found.code, found.summary) == (
         "OWN004",
@@ -141,7 +142,7 @@ def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name
     )
     assert found.remedy.startswith("set createNamespace to false")
     assert made.blocked
-    given = plan(library, stack(far(create_namespace=False)), EMPTY._replace(objects={SPACE: theirs}))
+    given = plan(library, stack(far(create_namespace=False)), EMPTY._replace(objects=Confidential({SPACE: theirs})))
     assert [one for one in given.findings if one.target.startswith("far/")] == []
 
 
@@ -169,7 +170,7 @@ def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) 
         key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
         for key, body in there.objects.items()
     }
-    busy_state = there._replace(objects=busy, held={key: Held(managed=True) for key in busy})
+    busy_state = there._replace(objects=Confidential(busy), held={key: Held(managed=True) for key in busy})
     told = [one for one in plan(library, stack(far(quota=None)), busy_state).findings if one.code == "QUE013"]
     assert sorted((one.target, *re.findall(r"\d+ jobs?", one.summary)) for one in told) == [
         ("far/far", "2 jobs"),
@@ -247,6 +248,6 @@ def test_a_live_plan_also_reads_the_objects_that_the_engine_made_earlier(
         own = EMPTY._replace(identity="home-id")
         (unknown,), _ = live_remotes(made, library, own, None)
         (known,), _ = live_remotes(made, library, own, {"far": {key: Held(managed=True)}})
-    assert (unknown.state.identity, unknown.state.objects, unknown.state.held) == ("farm-id", {}, None)
+    assert (unknown.state.identity, unknown.state.objects.reveal(), unknown.state.held) == ("farm-id", {}, None)
     assert known.state.held == {key: Held(managed=True)}
-    assert known.state.objects == {key: {**earlier, "apiVersion": "apps/v1", "kind": "Deployment"}}
+    assert known.state.objects.reveal() == {key: {**earlier, "apiVersion": "apps/v1", "kind": "Deployment"}}

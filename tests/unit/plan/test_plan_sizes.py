@@ -9,6 +9,7 @@ import pytest
 
 from modelyard.catalog import load_library
 from modelyard.findings import Severity
+from modelyard.hiding import Confidential
 from modelyard.stack.config import PatchChoice
 from tests.support.example_stacks import ROOT
 
@@ -81,7 +82,9 @@ def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: 
     resources = "          resources: {requests: {memory: 1Gi}, limits: {memory: 1Gi}}\n"
     base.write_text(base.read_text().replace("          imagePull", f"{resources}          imagePull", 1))
     site = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
-    site = site._replace(library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects={}))
+    site = site._replace(
+        library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects=Confidential({}))
+    )
     finding = by_code(site.plan())["RES001"]
     assert finding.detail.startswith("ray-worker@v1 sets it, ")
     assert finding.remedy == "correct ray-worker@v1"
@@ -96,7 +99,9 @@ def test_a_field_that_the_base_of_an_owned_object_gives_wrong_is_found_in_the_ba
     base = tmp_path / "patches/ray-worker/v1/base.yaml.j2"
     base.write_text(base.read_text().replace("\nspec:\n", "\nspec:\n  paused: never\n", 1))
     site = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
-    site = site._replace(library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects={}))
+    site = site._replace(
+        library=load_library(tmp_path)._replace(findings=()), state=dev.state._replace(objects=Confidential({}))
+    )
     (finding,) = [one for one in site.plan().findings if one.code == "PAT008"]
     assert (finding.file, finding.field) == ("patches/ray-worker/v1/base.yaml.j2", "spec.paused")
 
@@ -137,12 +142,14 @@ def test_a_number_of_gpus_that_a_patch_states_wrong_is_found_in_the_patch(
 
 
 def test_a_number_of_gpus_that_the_cluster_has_kept_is_found(dev: Any) -> None:
-    ((key, worker),) = [item for item in dev.state.objects.items() if item[0].name == RAY]
+    ((key, worker),) = [item for item in dev.state.objects.reveal().items() if item[0].name == RAY]
     changed = deepcopy(worker)
     (container,) = changed["spec"]["template"]["spec"]["containers"]
     (variable,) = [one for one in container["env"] if one["name"] == "NUM_GPUS_REQUESTED"]
     assert variable["value"] == "1"
     variable["value"] = "4"
-    plan = dev._replace(state=dev.state._replace(objects={**dev.state.objects, key: changed})).plan()
+    plan = dev._replace(
+        state=dev.state._replace(objects=Confidential({**dev.state.objects.reveal(), key: changed}))
+    ).plan()
     assert by_code(plan)["RAY010"].detail.startswith(f"{RAY} has this value without a patch")
     assert "RAY010" not in by_code(dev.plan())

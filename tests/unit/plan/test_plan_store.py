@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_json, seal, starting_state
 from modelyard.report.json import json_text
 from modelyard.report.style import Style
@@ -17,7 +18,7 @@ EARLIER = Path(__file__).with_name("data") / "saved-by-earlier-version.json"
 def site_of(sites: Any, name: str) -> Any:
     if name == "managed":
         dev = sites["dev"]
-        nothing = dev._replace(state=dev.state._replace(objects={}, pods=()))
+        nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
         return nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     if name == "flipped":
         return sites["dev"].applied().asking(training="celery")

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.capacity import obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.scheduling.room import room_of
@@ -44,7 +45,7 @@ def state(rng: Random) -> ClusterState:
         have = WHOLE if rng.random() < 0.5 else amounts(rng)
         nodes.append(Node(name, labels, rng.choice(TAINTS), have, rng.random() < 0.9))
         pods += [Pod(name, rng.choice(OWNERS), amounts(rng)) for _ in range(rng.randint(0, 2))]
-    return ClusterState("recorded", "id", "v1.35.4", {}, tuple(nodes), tuple(pods))
+    return ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), tuple(pods))
 
 
 def asking(rng: Random) -> Pods:
