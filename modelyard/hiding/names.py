@@ -151,22 +151,17 @@ _LONGEST_COUNT = 7
 _NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 
 
-_SIGNS = re.compile(
-    "|".join(
-        sorted({*_SECRET, *_ENDING, *_LAST, *_JOINED_LAST, *_SHORT, *(last for _, last in _PAIRS), "pass", "key"})
-    ),
-    re.IGNORECASE,
-)
-"""A name without any of these is no secret's."""
+_EVERY = {*_SECRET, *_ENDING, *_LAST, *_JOINED_LAST, *_SHORT, *(last for _, last in _PAIRS), "pass", "key"}
+_SIGNS = re.compile("|".join(sorted(one for one in _EVERY if not any(other in one for other in _EVERY - {one}))))
+"""The letters of a name without any of these are no secret's."""
 
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Whether a name marks its value as a secret: ``DB_PASSWORD``, ``apiKey``, ``API_KEYS``; not ``TOKEN_FILE``."""
-    # The words of a name may have other letters between them.
-    if not _SIGNS.search(re.sub(r"[^A-Za-z]", "", name) if not name.isalpha() else name):
-        return False
     words = [word.lower() for word in _WORDS.findall(name)]
+    if not _SIGNS.search("".join(words)):
+        return False
     while len(words) > 1 and (words[-1] in _WHEN or words[-1] in _HELD):
         words.pop()
     if not words or words[-1] in _ELSEWHERE:
