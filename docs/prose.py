@@ -41,10 +41,10 @@ _NOT_READ = {"docs/GLOSSARY.md", "docs/reference/patches.md"}
 
 
 def pages(root: Path) -> list[Path]:
-    """The Markdown that people read, without decisions, which keep their original words."""
+    """The Markdown that people read."""
     found = [*root.glob("*.md"), *(root / "docs").rglob("*.md"), *(root / "modelyard" / "explanations").glob("*.md")]
     # Headings of schema pages are keys; their texts are checked in the schemas.
-    read = (path for path in found if path.parent.name not in ("decisions", "schemas"))
+    read = (path for path in found if path.parent.name != "schemas")
     return sorted(path for path in read if path.relative_to(root).as_posix() not in _NOT_READ)
 
 

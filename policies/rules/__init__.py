@@ -1,1 +1,1 @@
-"""The rules, one module a concern. Each function with ``@rule`` is one; its docstring is its page."""
+"""The project's rules, one module per topic. Each function with ``@rule`` is a rule; its docstring is its page."""

@@ -16,8 +16,8 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
     """KEDA's bounds allow at least one pod.
 
     **Why.** KEDA rejects a `maxReplicaCount` below 1, and a `minReplicaCount` above `maxReplicaCount` allows no number
-    of pods. To keep a training backend at zero pods, pause its scaling instead of setting a bound:
-    `autoscaling.keda.sh/paused-replicas: "0"`.
+    of pods. To keep a training backend at zero pods, pause its scaling instead: `autoscaling.keda.sh/paused-replicas:
+    "0"`.
 
     **Example.**
 
@@ -55,11 +55,11 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
 
 @rule("POL107")
 def vendor_bounds_are_numbers(subject: Subject, _: Params) -> Iterable[Finding]:
-    """The bound in the platform's annotation is a number.
+    """The replica limit in the platform's annotation is a number.
 
-    **Why.** The platform's autoscaler reads its bound from the annotation `autoscaling/max_replicas`, which is text:
-    with a typing mistake, the training backend never starts a pod. Zero is right for the idle backend only: on the
-    active backend it means that jobs wait forever.
+    **Why.** The platform's autoscaler reads its replica limit from the annotation `autoscaling/max_replicas`, which is
+    text. If the text is not a number, the training backend never starts a pod. Zero is right only for the backend that
+    does not train: on the active backend, jobs would wait forever.
 
     **Example.**
 
@@ -96,11 +96,11 @@ def vendor_bounds_are_numbers(subject: Subject, _: Params) -> Iterable[Finding]:
 
 @rule("POL108", kinds=("HorizontalPodAutoscaler",))
 def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
-    """Pod autoscalers fit what they scale.
+    """Pod autoscalers fit their targets.
 
-    **Why.** A HorizontalPodAutoscaler scales down by stopping any pod, and a training pod has a job of up to six hours
-    in it. A Ray head has exactly one pod, so there is nothing to scale. And a lower bound above the upper one is
-    refused.
+    **Why.** A HorizontalPodAutoscaler may stop any pod when it scales down, even a training pod with a job of up to six
+    hours. A Ray head has exactly one pod, so it must not scale. The API server rejects a lower bound above the upper
+    one.
 
     **Example.**
 
@@ -118,8 +118,8 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
     ray-training may stop training pods of deployment-ray-model-training-worker with a job in them
     ```
 
-    **Fix.** Use `modelyard:autoscaling` for training. Where it must be this autoscaler, let it only scale up:
-    `behavior: {scaleDown: {selectPolicy: Disabled}}`. Drop it for the Ray head.
+    **Fix.** Use `modelyard:autoscaling` for training. If you need this autoscaler, let it only scale up: `behavior:
+    {scaleDown: {selectPolicy: Disabled}}`. Drop it for the Ray head.
     """
     spec = subject.spec
     least, most = spec.get("minReplicas"), spec.get("maxReplicas")
@@ -148,11 +148,11 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
 
 @rule_of_all("POL109")
 def one_owner_of_replicas(subjects: Sequence[Subject], _: Params) -> Iterable[Finding]:
-    """Nobody sets replicas beside an autoscaler.
+    """Only the autoscaler sets replicas.
 
-    **Why.** An autoscaler writes `spec.replicas`. A stack that sends the same field sets it back with every update, and
-    pods are started and stopped for nothing. The field belongs to one of them. Replicas that modelyard only holds until
-    the autoscaler takes them (AUT002) are none of this.
+    **Why.** An autoscaler writes `spec.replicas`. If a stack sends the same field, every apply resets it, and pods
+    start and stop without need. The rule leaves out replicas that modelyard only holds until the autoscaler sets them
+    (AUT002).
 
     **Example.**
 
@@ -193,9 +193,9 @@ def one_owner_of_replicas(subjects: Sequence[Subject], _: Params) -> Iterable[Fi
 def lost_metrics_stop_nothing(subject: Subject, _: Params) -> Iterable[Finding]:
     """Lost metrics do not stop training.
 
-    **Why.** To KEDA an empty answer of Prometheus is a zero, and a zero means that nobody needs the pods. When the
-    exporter or Prometheus itself is away for longer than the cooldown, KEDA stops training pods with jobs in them. With
-    `ignoreNullValues: "false"` an empty answer is an error, and `fallback` says how many pods to keep meanwhile.
+    **Why.** KEDA treats an empty answer of Prometheus as 0, so it stops the pods. If the exporter or Prometheus is down
+    for longer than the cooldown, KEDA stops training pods with running jobs. With `ignoreNullValues: "false"`, an empty
+    answer is an error, and `fallback` sets the number of pods until Prometheus answers again.
 
     **Example.**
 

@@ -15,16 +15,16 @@ from modelyard.quantity import parse
             "type": "array",
             "items": {"type": "string", "minLength": 1},
             "default": ["nvidia.com/", "amd.com/gpu", "gpu.intel.com/"],
-            "description": "Beginnings of the names of resources that are GPUs.",
+            "description": "Prefixes of the names of GPU resources.",
         }
     },
 )
 def requests_equal_limits(subject: Subject, params: Params) -> Iterable[Finding]:
     """GPU requests equal limits.
 
-    **Why.** A GPU cannot be overcommitted. Kubernetes takes only whole GPUs, and a request only beside a limit of the
-    same number: an object that says anything else is refused by the API server, or its pods are, long after the change
-    was merged. A limit alone is fine, it is the request too.
+    **Why.** A GPU cannot be overcommitted. Kubernetes accepts only whole GPUs, and a request only with an equal limit.
+    The API server rejects other objects, or their pods, long after the change was merged. A limit alone is valid,
+    because it is the default of the request.
 
     **Example.**
 
@@ -46,8 +46,8 @@ def requests_equal_limits(subject: Subject, params: Params) -> Iterable[Finding]
     ray-model-training-worker requests 1 nvidia.com/gpu, its limit is 2
     ```
 
-    **Fix.** Write the same whole number under `limits` and `requests`. Parts of a GPU are a matter of the allocation
-    mode `partial`, which asks for a whole GPU and shares it between two jobs.
+    **Fix.** Write the same whole number under `limits` and `requests`. To share a GPU between two jobs, use the
+    allocation mode `partial`, which requests a whole GPU.
     """
     names = tuple(params["resources"])
     for template in subject.templates:

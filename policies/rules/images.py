@@ -79,7 +79,7 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
         "registries": {
             "type": "array",
             "items": {"type": "string", "minLength": 1},
-            "description": "Beginnings of the images that are allowed, such as `images.example.com/ml-platform/`.",
+            "description": "Prefixes of allowed images, such as `images.example.com/ml-platform/`.",
         }
     },
     needs=("registries",),
@@ -87,8 +87,9 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
 def from_known_registries(subject: Subject, params: Params) -> Iterable[Finding]:
     """Images come from known registries.
 
-    **Why.** An image is code with the rights of its pod. An organisation that scans and mirrors images wants none that
-    went past it, and a cluster without Internet can pull no other. The rule runs where `registries` is set.
+    **Why.** An image is code with the rights of its pod. If an organisation scans and mirrors images, all images must
+    come from its registries, and a cluster without internet access can pull no others. The rule runs only if
+    `registries` is set.
 
     **Example.**
 

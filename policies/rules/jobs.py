@@ -24,16 +24,16 @@ _MARKS = {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.
             "type": "integer",
             "minimum": 1,
             "default": JOB_SECONDS,
-            "description": "Longest that a job may run.",
+            "description": "Longest time that a job may run.",
         }
     },
 )
 def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Iterable[Finding]:
     """No deadline ends a training job early.
 
-    **Why.** `activeDeadlineSeconds` kills a pod when its time is up, however far its training is. A job on a GPU may
-    run for six hours: a shorter deadline throws hours of GPU time away, and the retry meets the same end. Pods without
-    a GPU are none of this rule's business.
+    **Why.** `activeDeadlineSeconds` kills a pod at the deadline, even if its job still trains. A job on a GPU may run
+    for six hours: a shorter deadline wastes hours of GPU time, and a retry ends in the same way. The rule leaves out
+    pods without a GPU.
 
     **Example.**
 
@@ -53,7 +53,7 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
     fine-tune is ended after 3600 s, but a training job may run for 21600 s
     ```
 
-    **Fix.** Raise the deadline to the longest job and some minutes more, or leave it out: the platform has its own
+    **Fix.** Raise the deadline to a few minutes more than the longest job, or leave it out: the platform has its own
     limit.
     """
     if not any(_has_gpu(template) for template in subject.templates):
@@ -70,11 +70,11 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
 
 @rule("POL105", level="advisory", roles=("rayWorker", "celery"), whole=True)
 def marked_against_eviction(subject: Subject, _: Params) -> Iterable[Finding]:
-    """Training pods are marked against eviction.
+    """Training pods are protected from eviction.
 
-    **Why.** Karpenter and the cluster autoscaler empty nodes that are little used, and a node with one training pod is
-    little used. Without their marks they end a job in its fifth hour to save a fraction of a machine. Each looks only
-    at its own mark, so pods carry both.
+    **Why.** Karpenter and the cluster autoscaler evict pods from underused nodes, and a node with one training pod
+    counts as underused. Without the annotation that prevents this, a job may end in its fifth hour. Each autoscaler
+    reads only its own annotation, so pods need both.
 
     **Example.**
 
@@ -94,8 +94,8 @@ def marked_against_eviction(subject: Subject, _: Params) -> Iterable[Finding]:
     pods of deployment-ray-model-training-worker lack cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
     ```
 
-    **Fix.** Keep the annotations that the patches `ray-worker` and `celery-training` set. Where nobody takes nodes
-    away, set the rule's level to `disabled` in `policies/policy.yaml`.
+    **Fix.** Keep the annotations that the patches `ray-worker` and `celery-training` set. If no autoscaler removes
+    nodes, set the rule's level to `disabled` in `policies/policy.yaml`.
     """
     for template in subject.templates:
         annotations = mapping(template.metadata.get("annotations"))

@@ -21,8 +21,8 @@ from modelyard.policy import Finding, Params, Subject, fullmatch, mapping, rule
 def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]:
     """Objects are in an allowed namespace.
 
-    **Why.** Quotas, network policies, access rights and the bill go by namespace. An object in another team's, or in
-    `default`, escapes them all. The rule runs where `allow` is set.
+    **Why.** Quotas, network policies, access rights and cost reports apply per namespace. An object in another team's
+    namespace, or in `default`, escapes them. The rule runs only if `allow` is set.
 
     **Example.**
 
@@ -40,8 +40,8 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     deployment-ray-head is in namespace default, which is not allowed
     ```
 
-    **Fix.** Set `modelyard:platform: {namespace: …}` to an allowed one, in a remote cluster `namespace` of the
-    resource's `remote.cluster`, or add the namespace to `allow` in `policies/policy.yaml`.
+    **Fix.** Set `modelyard:platform: {namespace: …}` to an allowed namespace; for a remote cluster, set `namespace` of
+    the resource's `remote.cluster`. Or add the namespace to `allow` in `policies/policy.yaml`.
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
@@ -61,18 +61,18 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
         "labels": {
             "type": "object",
             "additionalProperties": {"type": "string", "format": "regex"},
-            "description": "Each label that must be there, with a regular expression for its whole value.",
+            "description": "Required labels, each with a regular expression for its whole value.",
         },
         "kinds": {
             "type": "array",
             "items": {"type": "string", "minLength": 1},
             "default": ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "RayCluster", "RayJob"],
-            "description": "Kinds of the objects that must have them.",
+            "description": "Kinds of objects that must have the labels.",
         },
         "pods": {
             "type": "boolean",
             "default": False,
-            "description": "Whether the pod templates must have them too, as cost reports by pod need it.",
+            "description": "Whether pod templates must have the labels too, for cost reports by pod.",
         },
     },
     needs=("labels",),
@@ -80,8 +80,8 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
 def has_the_labels(subject: Subject, params: Params) -> Iterable[Finding]:
     """Objects have the organisation's labels.
 
-    **Why.** Who owns it, what it costs, whom to call: what is not on the object, nobody finds out at night. The rule
-    runs where `labels` is set.
+    **Why.** Labels show who owns an object, which budget pays for it, and whom to call in an outage. The rule runs only
+    if `labels` is set.
 
     **Example.**
 
@@ -99,8 +99,8 @@ def has_the_labels(subject: Subject, params: Params) -> Iterable[Finding]:
     deployment-ray-head has no label team
     ```
 
-    **Fix.** Let a patch of your own set the label (`metadata.labels`), or ask the platform's installer to do it. A
-    label with a value that does not match the pattern is reported with its value.
+    **Fix.** Set the label (`metadata.labels`) in your own patch, or in the configuration of the platform's installer.
+    If the value does not match the pattern, the finding shows it.
     """
     if subject.kind not in params["kinds"]:
         return

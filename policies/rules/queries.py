@@ -20,10 +20,10 @@ from modelyard.policy import Finding, Params, Subject, mapping, rule
 def keda_queries_are_valid(subject: Subject, params: Params) -> Iterable[Finding]:
     """Queries of KEDA give one number.
 
-    **Why.** KEDA takes the one number that Prometheus answers. A query that Prometheus refuses, or that gives several
-    series or none, scales to nothing or not at all, and nobody sees it: an empty answer counts as 0 and the trigger as
-    ready. What is wrong for certain is an error, what goes wrong on some servers a warning. Queries in the platform's
-    annotations are judged by the plan itself, with the codes AUT010 and up.
+    **Why.** KEDA needs one number from Prometheus. With a query that Prometheus rejects, or that returns several series
+    or none, KEDA scales to zero or not at all, without a visible error: an empty answer counts as 0, and the trigger as
+    ready. A query that fails on every server is an error, one that fails on some servers a warning. The plan itself
+    checks queries in the platform's annotations, with the codes from AUT010 on.
 
     **Example.**
 
@@ -42,8 +42,8 @@ def keda_queries_are_valid(subject: Subject, params: Params) -> Iterable[Finding
     query of ray-training: not valid PromQL: ranges only allowed for vector selectors
     ```
 
-    **Fix.** `max_over_time(sum(ray_tasks)[30m:15s]) or vector(0)`: a subquery has a step, and `or vector(0)` is the
-    answer where no series exists.
+    **Fix.** Write, for example, `max_over_time(sum(ray_tasks)[30m:15s]) or vector(0)`: the subquery has a step, and `or
+    vector(0)` is the answer if no series exists.
     """
     from modelyard.promql.queries import Query, check_queries
 
