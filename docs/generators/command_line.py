@@ -19,11 +19,11 @@ def command_line() -> str:
         parts += _verb(name, verb_parser(name), shared, "##")
     return page(
         "Command line",
-        "The project is the nearest folder upward that holds `Pulumi.yaml`. Colours are on for a terminal and off in a "
-        "pipe or with `NO_COLOR`. [Exit codes](exit-codes.md) are the same for every verb, and so are "
+        "The project is the current folder or its nearest parent with `Pulumi.yaml`. Colours are on for a terminal, "
+        "and off for a pipe or with `NO_COLOR`. All commands use the same [exit codes](exit-codes.md) and "
         "[environment variables](environment.md).",
-        table(("verb", "what it does"), ((f"[{code(name)}](#{name})", verb.help) for name, verb in VERBS.items())),
-        "Options of every verb, before it or behind it; `--version` stands without a verb:",
+        table(("command", "what it does"), ((f"[{code(name)}](#{name})", verb.help) for name, verb in VERBS.items())),
+        "Options of every command, before or after its name; `--version` needs no command:",
         _actions(overview()._actions),
         parts,
     )

@@ -12,45 +12,45 @@ from generators.markdown import code, page, table
 from generators.paths import ROOT
 
 PROGRAM = {
-    "COLUMNS": "Width of the output on a terminal, instead of what the terminal says; 100 columns are the most.",
+    "COLUMNS": "Width of the output on a terminal, at most 100 columns. The default is the terminal's width.",
     "GITHUB_STEP_SUMMARY": "File to which `check --format github` appends its summary. GitHub Actions sets it.",
-    "KUBECONFIG": "Files with the contexts of clusters, separated by `:`; `~/.kube/config` without it.",
-    "MODELYARD_ALLOW_HTTP": "Any text: passwords and tokens may be sent without TLS, to the addresses they belong to.",
-    "MODELYARD_BROKER_PASSWORD": "Password of RabbitMQ's management API; `guest` without it.",
-    "MODELYARD_BROKER_PASSWORD_FILE": "File that holds that password.",
-    "MODELYARD_BROKER_URL": "Addresses that user and password are for, such as `https://broker.example.com:15671`; "
-    "separated by spaces. They are sent nowhere else.",
-    "MODELYARD_BROKER_USER": "User of RabbitMQ's management API; `guest` without it.",
+    "KUBECONFIG": "Kubeconfig files, separated by `:`. The default is `~/.kube/config`.",
+    "MODELYARD_ALLOW_HTTP": "Any text: passwords and tokens may be sent without TLS, but only to their own addresses.",
+    "MODELYARD_BROKER_PASSWORD": "Password of RabbitMQ's management API. The default is `guest`.",
+    "MODELYARD_BROKER_PASSWORD_FILE": "File with that password.",
+    "MODELYARD_BROKER_URL": "Addresses to which modelyard may send user and password, separated by spaces, such as "
+    "`https://broker.example.com:15671`.",
+    "MODELYARD_BROKER_USER": "User of RabbitMQ's management API. The default is `guest`.",
     "MODELYARD_DEBUG": "Any text: an internal error shows its traceback, which may quote secrets, instead of one line.",
-    "MODELYARD_DOCS_URL": "Address of the documentation site. Rules in SARIF have a link to their page of it.",
-    "MODELYARD_NO_DRAIN": "Any text: neither `apply` nor `pulumi up` waits for running jobs, as with `--no-drain`.",
-    "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, where it asks for one.",
-    "MODELYARD_PROMETHEUS_TOKEN_FILE": "File that holds that token.",
-    "MODELYARD_PROMETHEUS_URL": "Addresses that the token is for where a stack file names the server, not the command "
-    "line.",
-    "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, where it asks for one.",
-    "MODELYARD_RAY_TOKEN_FILE": "File that holds that token.",
-    "MODELYARD_RAY_URL": "Addresses that Ray's token is for.",
-    "MODELYARD_STACK": "Name of the stack that `job submit` is about where none is named.",
+    "MODELYARD_DOCS_URL": "Address of the documentation site. Rules in SARIF then link to their pages.",
+    "MODELYARD_NO_DRAIN": "Any text: `apply` and `pulumi up` do not wait for running jobs, as with `--no-drain`.",
+    "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, if it needs one.",
+    "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with that token.",
+    "MODELYARD_PROMETHEUS_URL": "Addresses to which modelyard may send the token if the stack file sets the server, "
+    "not the command line.",
+    "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
+    "MODELYARD_RAY_TOKEN_FILE": "File with that token.",
+    "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token.",
+    "MODELYARD_STACK": "Stack of `job submit`, if the command line names none.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
-    "TERM": "`dumb` stands for a terminal without colours.",
+    "TERM": "`dumb`: a terminal without colours.",
 }
 PULUMI = {
-    "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program has to keep to. `apply --plan` sets it.",
-    "MODELYARD_STOP": "`PID:PATH`: waits for jobs end once the file is there or the process is not. `apply` sets it.",
-    "PULUMI_API": "Address of Pulumi Cloud where nothing else names a backend; `https://api.pulumi.com` without it.",
-    "PULUMI_BACKEND_URL": "Where Pulumi keeps its state, instead of the `backend` of `Pulumi.yaml`.",
-    "PULUMI_CONFIG_PASSPHRASE": "Passphrase of the stack's secrets; where there is none, an empty one is tried.",
-    "PULUMI_CONFIG_PASSPHRASE_FILE": "File that holds that passphrase.",
-    "PULUMI_CREDENTIALS_PATH": "Folder of `credentials.json`, with the addresses that you logged in to, instead of "
-    "`PULUMI_HOME`.",
-    "PULUMI_HOME": "Folder of Pulumi; `~/.pulumi` without it.",
+    "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program must apply. `apply --plan` sets it.",
+    "MODELYARD_STOP": "`PID:PATH`: drains stop when the file exists or the process has ended. `apply` sets it.",
+    "PULUMI_API": "Address of Pulumi Cloud, if no other backend is set. The default is `https://api.pulumi.com`.",
+    "PULUMI_BACKEND_URL": "Backend of Pulumi's state, instead of the `backend` in `Pulumi.yaml`.",
+    "PULUMI_CONFIG_PASSPHRASE": "Passphrase of the stack's secrets. Without it, modelyard tries an empty one.",
+    "PULUMI_CONFIG_PASSPHRASE_FILE": "File with that passphrase.",
+    "PULUMI_CREDENTIALS_PATH": "Folder of `credentials.json`, which has the backends that you logged in to, instead "
+    "of `PULUMI_HOME`.",
+    "PULUMI_HOME": "Folder of Pulumi. The default is `~/.pulumi`.",
 }
 LAB = {
-    "MODELYARD_LAB": "Name of the lab that `modelyard-lab` is about, without `--lab`; otherwise `dev`.",
-    "MODELYARD_LAB_TOOLS": "Folder with tools that are built already, instead of the cache.",
-    "XDG_CACHE_HOME": "Folder under which the lab's tools are kept; `~/.cache` without it.",
-    "XDG_CONFIG_HOME": "Folder in which Go looks for its settings; `~/.config` without it.",
+    "MODELYARD_LAB": "Lab of `modelyard-lab` without `--lab`. The default is `dev`.",
+    "MODELYARD_LAB_TOOLS": "Folder with tools that are already built, instead of the cache.",
+    "XDG_CACHE_HOME": "Folder of the cache with the lab's tools. The default is `~/.cache`.",
+    "XDG_CONFIG_HOME": "Folder in which Go looks for its settings. The default is `~/.config`.",
 }
 _OURS = re.compile("MODELYARD_[A-Z_]+")
 _PASSED_ON = {"PATH", "HOME"}
@@ -72,7 +72,7 @@ def environment() -> str:
         )
     return page(
         "Environment variables",
-        "Nothing needs to be set.",
+        "No variable is required.",
         _section("modelyard", PROGRAM),
         _section("The Pulumi program", PULUMI),
         _section("The lab", LAB),

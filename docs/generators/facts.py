@@ -13,13 +13,13 @@ def facts() -> str:
 
     return page(
         "Facts",
-        "A fact is a value of a stack that a patch's `meta.yaml` (`params`, `when`) or an assertion (`match.when`) may "
-        "ask for, by its path. `modelyard blame` follows it back to where the stack file sets it. "
-        "[The guide](../guides/own-patch.md) uses them in a patch.",
-        "A patch may also ask for several facts together: `autoscaling` has all whose paths begin with it.",
+        "A fact is a value of a stack that a patch's `meta.yaml` (`params`, `when`) or an assertion (`match.when`) "
+        "refers to by its path. `modelyard blame` traces it to the line of the stack file that sets it. "
+        "[The guide](../guides/own-patch.md) uses facts in a patch.",
+        "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it.",
         _table(FACTS.values()),
         "## Remote clusters",
-        "A patch with `cluster: remote` has these too; `remote` stands for `remote.cluster` of the resource.",
+        "A patch with `cluster: remote` can also use these facts; `remote` is `remote.cluster` of the resource.",
         _table(REMOTE),
     )
 

@@ -26,10 +26,11 @@ def gpus() -> str:
     whys = [(f"{code(row.id)} {row.name}", row.why) for row in gpu_table()]
     return page(
         "GPUs",
-        "Support is decided for platform images of CUDA 11.7; `modelyard gpus --cuda 12.4` answers for another. "
-        "Throughput is FP16 on tensor cores without sparsity. Numbers that nobody could trace to a primary source are "
-        "marked. [The guide](../guides/hardware.md) has the rules, "
-        "[the data's own page](../../modelyard/hardware/data/README.md) the sources.",
+        "The table shows support for platform images of CUDA 11.7; for another version, use "
+        "`modelyard gpus --cuda 12.4`. Throughput is FP16 on tensor cores without sparsity. "
+        "Numbers that could not be traced to a primary source are "
+        "marked. [The guide](../guides/hardware.md) describes the rules, "
+        "[the data's README](../../modelyard/hardware/data/README.md) lists the sources.",
         table(
             (
                 "GPU",
@@ -43,7 +44,7 @@ def gpus() -> str:
             rows,
         ),
         "## Node labels",
-        "Values of the node label `nvidia.com/gpu.product`, as the device plugin writes them.",
+        "These are the values of the node label `nvidia.com/gpu.product` that GPU feature discovery sets.",
         table(("GPU", "labels"), labels),
         "## Why",
         table(("GPU", "reason"), whys),

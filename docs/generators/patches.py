@@ -29,8 +29,9 @@ def patches() -> str:
             parts += ["", *table(("parameter", "type", "from", "meaning"), rows), ""]
     return page(
         "Patches",
-        "The patches of this project. A parameter comes from a fact of the stack file unless the stack passes another "
-        "value under `modelyard:patches`. [The guide](../guides/own-patch.md) makes a new one.",
+        "This page lists the patches of this project. The value of a parameter is a fact of the stack, unless the "
+        "stack file passes another value under `modelyard:patches`. "
+        "[The guide](../guides/own-patch.md) shows how to write a patch.",
         parts,
     )
 

@@ -111,13 +111,13 @@ def findings() -> str:
             for rule in rules
             if rule.family == family
         ]
-        parts += [f"## {family}: {words}", "", introduction, "", *table(("code", "severity", "what it says"), rows), ""]
+        parts += [f"## {family}: {words}", "", introduction, "", *table(("code", "severity", "title"), rows), ""]
     return page(
         "Findings",
-        "A finding has a code, a severity, the place it is about and what to do. Errors stop an apply and set the exit "
-        "code 1; warnings and advice do not. Each code has a page with the reason, an example and the fix; "
-        "`modelyard explain CODE` prints the same. A finding that a stack accepts can be "
-        "[waived](../guides/stack-files.md#waivers) with a reason and a day; its page says whether.",
-        "A code is never given to something else, so its page keeps its address: `rules/CODE.html` on the site.",
+        "A finding has a code, a severity, an address and a remedy. Errors stop an apply and set the exit "
+        "code to 1; warnings and advice do not. Each code has a page with the reason, an example and the fix; "
+        "`modelyard explain CODE` prints the same. You can accept many findings with a "
+        "[waiver](../guides/stack-files.md#waivers); the page of a code shows whether.",
+        "Codes are never reused, so the address of a page is permanent: `rules/CODE.html` on the site.",
         parts,
     )

@@ -12,7 +12,7 @@ from generators.paths import ROOT
 from generators.schema import Schema, keys, own_sections, sections
 
 FOLDER = "reference/schemas"
-_FILES = "Files that a project holds"
+_FILES = "Files of a project"
 _DOCUMENTS = "Documents that `--json` prints"
 
 
@@ -36,9 +36,9 @@ def pages() -> dict[str, str]:
     rows[_FILES].insert(0, ("[Stack file](../stack-file.md)", published()["stack"]["description"]))
     index = page(
         "Files and JSON documents",
-        "Each has a published JSON Schema (2020-12), and these pages are made from them. "
+        "Each file and document has a published JSON Schema (2020-12), from which these pages are generated. "
         f"`modelyard schema NAME` prints one of {', '.join(map(code, sorted(printed)))}.",
-        *([f"## {title}", "", *table(("page", "what it is"), found)] for title, found in rows.items()),
+        *([f"## {title}", "", *table(("page", "content"), found)] for title, found in rows.items()),
     )
     return {f"{FOLDER}/README.md": index} | {f"{FOLDER}/{name}.md": text for name, text in made.items()}
 
@@ -57,7 +57,7 @@ def _page(name: str, schema: Schema) -> str:
 def _parts(name: str, schema: Schema) -> Iterator[list[str] | str]:
     yield prose(schema.get("description", ""))
     if name in _printable():
-        yield f"`modelyard schema {name}` prints the JSON Schema that this page is made from."
+        yield f"`modelyard schema {name}` prints the JSON Schema from which this page is generated."
     if "properties" in schema:
         yield from _mapping(schema, schema, "", "##")
         return

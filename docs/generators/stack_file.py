@@ -32,12 +32,12 @@ def stack_file() -> str:
     return page(
         "Stack file",
         schema["description"],
-        "`modelyard schema stack` prints the JSON Schema that this page is made from; "
+        "This page is generated from the JSON Schema that `modelyard schema stack` prints; "
         "[the guide](../guides/stack-files.md) explains the sections.",
         "## Keys of `config`",
         "",
         table(("key", "value", "default", "meaning"), overview),
-        "Keys of other namespaces (`kubernetes:context`, `aws:region`) and Pulumi's own top-level keys pass through. "
+        "modelyard ignores keys of other namespaces (such as `aws:region`) and Pulumi's own top-level keys. "
         "Any other `modelyard:` key is an error.",
         details,
         "## Forms of values",
