@@ -22,7 +22,7 @@ import yaml
 from generators.markdown import code, page, table
 from generators.paths import DOCS
 
-NAMES = ("instabase", "aizen")
+NAMES = ("instabase", "aizen", "hopsworks", "gemini")
 """The compared pages, in the order in which they are shown."""
 _SHORT = 60
 """The most letters of settings that are shown in a table."""
