@@ -1,6 +1,6 @@
 """Runs: what is submitted, and what becomes of it.
 
-Owns the objects of a submission (``jobs``, ``notebooks``, ``pipelines``) and the GPU pool that runs share (``pool``:
-who has which GPUs, what waits, and why). Pure functions over objects that ``cluster`` reads and writes. Kueue does all
-queueing and scheduling.
+Owns the objects of a submission (``jobs``, ``notebooks``, ``functions``, ``pipelines``) and the GPU pool that runs
+share (``pool``: who has which GPUs, what waits, and why). Pure functions over objects that ``cluster`` reads and
+writes. Kueue does all queueing and scheduling.
 """

@@ -200,11 +200,14 @@ def _run(
             return _outcome(client, stack, made[0], call)
     except (CallError, Stop):
         raise
-    except BaseException as error:
+    except Signalled as signalled:
         _cancel(client, stack, objects[0])
-        if isinstance(error, Signalled) and error.args[0] != signal.SIGINT:
+        if signalled.args[0] != signal.SIGINT:
             # Ends this process as the signal would have done at once.
-            os.kill(os.getpid(), error.args[0])
+            os.kill(os.getpid(), signalled.args[0])
+        raise KeyboardInterrupt from None
+    except BaseException:
+        _cancel(client, stack, objects[0])
         raise
 
 
