@@ -155,6 +155,17 @@ def test_a_run_that_ends_without_a_result_says_why(pods: PodProcesses) -> None:
         die()
 
 
+def test_a_run_that_somebody_cancels_is_an_error_of_the_call(pods: PodProcesses) -> None:
+    def cancelled(job: Any, pod: Any) -> Iterator[bytes]:
+        pods.server.objects["jobs"].clear()
+        pods.server.objects["pods"].clear()
+        yield b"begun\n"
+
+    pods.lines = cancelled  # type: ignore[method-assign]
+    with pytest.raises(CallError, match=r"run len-\S+ was cancelled"):
+        on_gpu(gpu="A10", stack="dev")(len)([])
+
+
 def test_a_connection_that_ends_is_taken_up_without_a_line_twice(
     pods: PodProcesses, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ import secrets
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import CodeType
 from typing import Any, Final, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -157,15 +157,16 @@ def call_objects(
     """
     made = copy.deepcopy(dict(job))
     metadata, pod = made["metadata"], made["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    annotations = {key: value for key, value in metadata["annotations"].items() if key not in _OF_NOTEBOOKS}
+    # A project's own version of the template may leave out what the Job of v1 has.
+    annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key not in _OF_NOTEBOOKS}
     metadata["annotations"] = {**annotations, FUNCTION: name}
-    container["command"] = [container["command"][0], f"{FOLDER}/{runner.PROGRAM}"]
+    container = pod["containers"][0]
+    container["command"] = [container.get("command", ["python3"])[0], f"{FOLDER}/{runner.PROGRAM}"]
     container.pop("args", None)
-    if folder.is_relative_to(container["workingDir"]):
-        container["workingDir"] = str(PurePosixPath(folder))
-    container["volumeMounts"].append({"name": "call", "mountPath": FOLDER, "readOnly": True})
-    pod["volumes"].append({"name": "call", "secret": {"secretName": metadata["name"]}})
+    if "workingDir" in container and folder.is_relative_to(container["workingDir"]):
+        container["workingDir"] = str(folder)
+    container.setdefault("volumeMounts", []).append({"name": "call", "mountPath": FOLDER, "readOnly": True})
+    pod.setdefault("volumes", []).append({"name": "call", "secret": {"secretName": metadata["name"]}})
     if seconds is not None:
         made["spec"]["activeDeadlineSeconds"] = seconds
     secret = {

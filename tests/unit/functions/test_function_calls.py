@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 
-from modelyard.runs.functions import Call, CallError, Outcome, RemoteTraceback, loaded, pickled, sources_of
+from modelyard.runs.functions import (
+    Call,
+    CallError,
+    Outcome,
+    RemoteTraceback,
+    call_objects,
+    loaded,
+    pickled,
+    sources_of,
+)
 from modelyard.runs.functions.payload import LARGEST
 from modelyard.runs.functions.runner import PROGRAM, SETTINGS
 
@@ -217,3 +226,28 @@ def test_a_pod_in_place_of_another_starts_again() -> None:
     assert outcome.output(f"{call.mark}:0:1:{base64.b64encode(b'x').decode()}") is None
     assert outcome.output(f"half a line {call.mark}:0:1:eA==") == "half a line "
     assert outcome.output("another line") == "another line"
+
+
+def job_of(**container: Any) -> dict[str, Any]:
+    pod = {"containers": [{"name": "notebook", "image": "a/b:1", **container}]}
+    metadata = {"name": "f-x7k2p", "namespace": "vision", "labels": {"modelyard.dev/stack": "dev"}}
+    return {"kind": "Job", "metadata": metadata, "spec": {"activeDeadlineSeconds": 60, "template": {"spec": pod}}}
+
+
+@pytest.mark.parametrize(("folder", "where"), [("/work/ada/code", "/work/ada/code"), ("/home/ada", "/work")])
+def test_the_current_folder_is_kept_where_the_container_has_it(folder: str, where: str) -> None:
+    before = job_of(workingDir="/work", command=["/env/bin/python", "-c", "…"], args=["a"])
+    job, secret = call_objects(before, packed(len, []), "len", Path(folder), 90)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert (container["workingDir"], job["spec"]["activeDeadlineSeconds"]) == (where, 90)
+    assert container["command"] == ["/env/bin/python", "/run/modelyard/call/run.py"]
+    assert secret["metadata"]["labels"] == {"modelyard.dev/stack": "dev"}
+    assert before == job_of(workingDir="/work", command=["/env/bin/python", "-c", "…"], args=["a"])
+
+
+def test_a_projects_own_template_may_be_short() -> None:
+    job, _ = call_objects(job_of(), packed(len, []), "len", Path("/work"), None)
+    pod = job["spec"]["template"]["spec"]
+    assert pod["containers"][0]["command"] == ["python3", "/run/modelyard/call/run.py"]
+    assert [one["secret"]["secretName"] for one in pod["volumes"]] == ["f-x7k2p"]
+    assert job["spec"]["activeDeadlineSeconds"] == 60
