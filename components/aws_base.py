@@ -25,7 +25,7 @@ class AwsBase(pulumi.ComponentResource):
             pulumi.RunError: the settings are wrong; reports everything at once.
         """
         if wrong := list(problems(aws)):
-            raise pulumi.RunError("\n".join((f"the AWS side of {aws.name} cannot be made", *wrong)))
+            raise pulumi.RunError("\n".join((f"the AWS resources of {aws.name} cannot be created", *wrong)))
         super().__init__("modelyard:index:AwsBase", name, None, opts)
         inside = pulumi.ResourceOptions(parent=self)
         subnets: list[pulumi.Input[str]] = [*aws.subnets]

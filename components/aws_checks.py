@@ -43,7 +43,7 @@ def problems(aws: Aws) -> Iterator[str]:
     yield from _versions(aws)
     yield from _tags(aws)
     if not aws.admins:
-        yield "admins is empty, so nobody could use the cluster"
+        yield "admins is empty, so no one could use the cluster"
     for admin in aws.admins:
         if _ROLE.fullmatch(admin) is None:
             yield f"admins has {admin!r}: the ARN of a role or user is needed"
@@ -59,7 +59,7 @@ def problems(aws: Aws) -> Iterator[str]:
         yield from gpu_types(aws, group, region=region)
     owners = ["/".join(access[:2]) for access in aws.access]
     for index in repeated(owners):
-        yield f"access is twice of {owners[index]}: a service account has one role"
+        yield f"access has {owners[index]} twice: a service account has one role"
     for access in aws.access:
         yield from _access(access)
 
@@ -99,27 +99,35 @@ def _network(aws: Aws, *, region: bool) -> Iterator[str]:
     if bool(aws.zones) == bool(aws.subnets):
         yield "set either zones (for a new network) or subnets (of an existing one), not both"
     elif len(set(aws.zones or aws.subnets)) < 2:
-        yield "a control plane needs subnets in two zones at least"
+        yield "a control plane needs subnets in at least two zones"
     for subnet in aws.subnets:
         if re.fullmatch(r"subnet-[0-9a-f]+", subnet) is None:
             yield f"subnets has {subnet!r}: the id of a subnet is needed, such as subnet-0a1b2c3d4e5f60718"
     for zone in aws.zones if region else ():
         if re.fullmatch(f"{re.escape(aws.region)}[a-z]", zone) is None:
-            yield f"zones has {zone}, which is none of {aws.region}"
+            yield f"zones has {zone}, which is not a zone of {aws.region}"
     try:
         own = IPv4Network(aws.cidr)
         if own.prefixlen > SMALLEST:
             yield f"cidr is {aws.cidr}: a network of /{SMALLEST} or larger is needed, each pod takes an address"
         elif own.prefixlen < LARGEST:
             yield f"cidr is {aws.cidr}: AWS takes networks of /{LARGEST} or smaller"
-    except ValueError as error:
-        yield f"cidr is {aws.cidr!r}: {error}"
+    except ValueError:
+        yield f"cidr is {aws.cidr!r}: {_no_network(aws.cidr)}"
     for one in aws.public:
         try:
             if IPv4Network(one).prefixlen == 0:
-                yield f"public has {one}: that is everybody; set your networks"
-        except ValueError as error:
-            yield f"public has {one!r}: {error}"
+                yield f"public has {one}: that allows everyone; set your own networks"
+        except ValueError:
+            yield f"public has {one!r}: {_no_network(one)}"
+
+
+def _no_network(text: str) -> str:
+    try:
+        meant = IPv4Network(text, strict=False)
+    except ValueError:
+        meant = IPv4Network("10.20.0.0/16")
+    return f"not an IPv4 network; write one such as {meant}"
 
 
 def _access(access: Access) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 
 from components.remote_instance import RemoteInstance
-from modelyard.files import read_text
+from modelyard.files import ReadError, not_json, read_text
 from modelyard.workloads.remote.aws_launch import job_from_json
 
 _LAUNCHED = 'pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"'
@@ -38,11 +38,13 @@ def launch(file: Path, now: datetime | None = None) -> RemoteInstance:
         raise pulumi.RunError(f"launched is {given!r}, not a time such as 2026-11-22T09:30:00Z") from error
     try:
         job = job_from_json(read_text(file), launched, config.get("dataManifest") or "")
-    except (OSError, ValueError) as error:
-        raise pulumi.RunError(f"{file.name} was not written by modelyard remote --write: {error}") from error
+    except ReadError as error:
+        raise pulumi.RunError(f"{file.name} cannot be read: {error.reason}") from error
+    except ValueError as error:
+        raise pulumi.RunError(f"{file.name} was not written by modelyard remote --write: {not_json(error)}") from error
     if launched.tzinfo is not None and job.deadline <= (now or datetime.now(UTC)):
         over = f"{job.deadline:%Y-%m-%dT%H:%M:%SZ}"
-        raise pulumi.RunError(f"the job of {given} was over at {over}: pulumi destroy; to run it again, {_LAUNCHED}")
+        raise pulumi.RunError(f"the job of {given} ended at {over}: run pulumi destroy; to run it again: {_LAUNCHED}")
     provider = pulumi.ProviderResource(
         "aws",
         job.name,

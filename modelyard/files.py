@@ -48,7 +48,7 @@ def read_file(path: Path, *, limit: int = MAX_BYTES, within: Path | None = None,
         ReadError: anything else is there, or nothing.
     """
     if within is not None and not _is_within(path, within):
-        reason = "it is a link that leads out of the project"
+        reason = "it is a link to a place outside the project"
         raise ReadError(errno.ELOOP, reason, path, "put the file into the project")
     try:
         handle = os.open(path, OPENING)
@@ -112,7 +112,7 @@ def list_folder(folder: Path, within: Path) -> list[Path]:
         return []
     remedy = "make it a folder that can be read"
     if not _is_within(folder, within):
-        raise ReadError(errno.ELOOP, "it is a link that leads out of the project", folder, remedy)
+        raise ReadError(errno.ELOOP, "it is a link to a place outside the project", folder, remedy)
     try:
         return [folder / name for name in sorted(os.listdir(folder))]  # noqa: PTH208 (only names are wanted)
     except OSError as error:
@@ -155,14 +155,31 @@ def parse_json(content: bytes | str) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("it has half of a surrogate pair, which is no character") from None
+            raise ValueError("it has half of a surrogate pair, which is not a character") from None
     return value
+
+
+def not_json(error: ValueError) -> str:
+    """Why ``parse_json`` rejects a text, as a clause: ``it is not JSON: expecting value (line 1, column 1)``."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8 text: {not_utf8(error)}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is not JSON: {error.msg[:1].lower()}{error.msg[1:]} (line {error.lineno}, column {error.colno})"
+    return str(error)
+
+
+def wrong_form(error: Exception) -> str:
+    """Why a JSON document is not one that modelyard writes, as a clause, from the exception that reading it raised.
+
+    Python's own words about types say nothing about the document.
+    """
+    return f"it lacks {error}" if isinstance(error, KeyError) else "a part of it has the wrong type"
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number - number != 0:
-        raise ValueError(f"{text[:20]} is no number that JSON has")
+        raise ValueError(f"{text[:20]} is not a JSON number")
     return number
 
 
@@ -192,7 +209,7 @@ def _why(path: Path, error: OSError | ValueError) -> ReadError:
         case errno.ENOENT | errno.ENOTDIR:
             return ReadError(number, "the file does not exist", path, "add the file, or correct its path")
         case errno.ELOOP:
-            return ReadError(number, "its links lead in a circle", path, "put a file there")
+            return ReadError(number, "its links form a loop", path, "put a file there")
         case errno.ENXIO:
             return ReadError(number, "it is a socket, not a regular file", path, "put a file there")
         case _:
@@ -221,7 +238,7 @@ def write_atomically(path: Path, text: str, *, within: Path | None = None) -> No
         return
     place = Path(os.path.realpath(path)) if path.is_symlink() else path
     if place.is_symlink():
-        raise OSError(errno.ELOOP, "its links lead in a circle", str(path))
+        raise OSError(errno.ELOOP, "its links form a loop", str(path))
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         _replace(place, text)
@@ -274,7 +291,7 @@ def refuse_links(path: Path, within: Path) -> None:
 
 
 def _is_link(path: Path) -> OSError:
-    return OSError(errno.ELOOP, "it is a symbolic link, and modelyard writes through none of a project", str(path))
+    return OSError(errno.ELOOP, "it is a symbolic link, through which modelyard does not write", str(path))
 
 
 def _replace(path: Path, text: str) -> None:

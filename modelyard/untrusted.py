@@ -129,7 +129,7 @@ def cost_of(schema: Any) -> Cost:
         raise BadSchema("has too many definitions that refer to the next one", "write them out") from None
     if cost.steps > MAX_STEPS:
         remedy = "simplify it: fewer definitions that refer to others, no unevaluatedProperties inside another"
-        raise BadSchema(f"holds each value against more than {MAX_STEPS:,} schemas", remedy)
+        raise BadSchema(f"checks each value against more than {MAX_STEPS:,} schemas", remedy)
     return cost
 
 
@@ -181,7 +181,7 @@ class _Costs:
             self._known[reference] = self.of(definitions[found[2]], (found[1], found[2]))
         known = self._known[reference]
         if known is None:
-            raise BadSchema(f"refers to {reference} inside of that", "write out how deep it goes", here)
+            raise BadSchema(f"refers to {reference} inside itself", "write the levels out", here)
         return known
 
 
@@ -251,7 +251,7 @@ def _built(schema: Any, formats: Mapping[str, Callable[[str], bool]], kib: int =
         )
     except ValidationError as error:
         path, words = tuple(error.instance_path), " ".join(error.message.split())
-        raise BadSchema(f"is no JSON Schema: {words}", "correct the schema", path) from None
+        raise BadSchema(f"is not a JSON Schema: {words}", "correct the schema", path) from None
 
 
 def pattern_problem(pattern: Any) -> str:
@@ -266,7 +266,8 @@ def pattern_problem(pattern: Any) -> str:
             warnings.simplefilter("error")
             re.compile(pattern)
     except (re.error, RecursionError, OverflowError, Warning) as error:
-        return f"is not a regular expression: {error}"
+        why = str(error) if isinstance(error, re.error | Warning) else "it is too large"
+        return f"is not a regular expression: {why}"
     try:
         # Compile both: "a)|(b" alone is invalid, but would be valid inside the group that makes it match the whole.
         _ = searcher(pattern), searcher(_whole(pattern))

@@ -34,7 +34,7 @@ class NotPlain(Exception):
     """A value that is not data would become text, such as a method: its text differs in every run."""
 
     def __init__(self, value: Any) -> None:
-        super().__init__(f"a {type(value).__name__} is no text, number, list or mapping, so it cannot be printed")
+        super().__init__(f"a {type(value).__name__} cannot be printed: it is not text, a number, a list or a mapping")
 
 
 def weight(value: Any) -> int:

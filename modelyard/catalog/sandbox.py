@@ -193,7 +193,7 @@ class Environment(ImmutableSandboxedEnvironment):
                 if size_of(name, value, given) > MAX_TEXT:
                     raise TooLarge
                 if name == "sum" and any(isinstance(one, list | tuple) for one in given):
-                    raise TypeError("the filter sum adds numbers")
+                    raise TypeError("the filter sum adds only numbers")
             elif name != "join":
                 self.spend(weight(value))
                 self._bounded(name, value, given)

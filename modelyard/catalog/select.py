@@ -205,7 +205,7 @@ def _bind(
     except (TooMuch, TimeUp) as error:
         why = "they are too large for its schema"
         if isinstance(error, TimeUp):
-            why = f"its schema was not done {time_up()}"
+            why = f"the check against its schema was still running {time_up()}"
         findings.append(_unfit(patch, "its parameters", why, "use fewer parameters or a simpler schema"))
     else:
         findings += first(_misfits(patch, params, errors, index, sources, stack), whole=whole)

@@ -92,7 +92,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
     if len(paths) > 1:
         raise Stop(
             Exit.USAGE,
-            f"{text!r} names {len(paths)} fields",
+            f"{text!r} matches {len(paths)} fields",
             "give more of the path: " + ", ".join(map(str, paths[:6])),
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]

@@ -179,8 +179,8 @@ def chosen_target(plan: Plan, name: str) -> str:
         return matches[0]
     raise Stop(
         Exit.USAGE,
-        f"{name!r} names {'several targets' if matches else 'no target'} of {plan.stack}",
-        "the targets are " + (", ".join(matches or names) or "none"),
+        f"{name!r} matches {'several targets' if matches else 'no target'} of {plan.stack}",
+        "targets: " + (", ".join(matches or names) or "none"),
     )
 
 

@@ -137,7 +137,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
         except ClusterError as error:
             there = f" on {far}" if far else ""
             what = "keep the queues" if queued else "are lost" if goes else "go on"
-            sys.stderr.write(f"it is unknown which runs {what}{there}: {safe(error.summary)}\n")
+            sys.stderr.write(f"unknown which runs {what}{there}: {safe(error.summary)}\n")
             continue
         for run in runs:
             if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
@@ -156,10 +156,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
             f"ends a run."
         )
     if lost := fates["lost"]:
-        _report(
-            f"Deleted with their namespace: {few(lost)}. Results that they have not saved elsewhere, and their "
-            f"logs, are lost."
-        )
+        _report(f"Deleted with their namespace: {few(lost)}. Their logs, and results not saved elsewhere, are lost.")
     return bool(lost)
 
 

@@ -206,8 +206,8 @@ def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -
 
     done = "would change" if args.check or args.diff else "changed"
     versions = {file.path.parent for file in files if file.released}
-    left = f"; {plural(len(versions), 'released patch version')} left alone" if versions else ""
-    yield f"{plural(len(files) - sum(file.released for file in files), 'file')} looked at, {len(changing)} {done}{left}"
+    left = f"; {plural(len(versions), 'released patch version')} skipped" if versions else ""
+    yield f"{plural(len(files) - sum(file.released for file in files), 'file')} checked, {len(changing)} {done}{left}"
 
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:

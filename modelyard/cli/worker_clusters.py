@@ -66,7 +66,7 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
             (),
             Stop(
                 Exit.FINDINGS,
-                f"{run.name} has {run.state} in {_names(run.clusters)}, where Kueue deletes pods and "
+                f"{run.name} {run.state} in {_names(run.clusters)}, where Kueue deletes pods and "
                 "their logs as soon as a run ends",
                 "follow the log while a run is active, with --follow, or collect the logs of that cluster",
             ),

@@ -184,6 +184,8 @@ def _why(error: Exception) -> str:
         return f"it lacks {error}"
     if isinstance(error, ConfigError):
         words = str(error)
+        if words.startswith("Configuration file ") and words.endswith(" not found"):
+            return "it does not exist"
         plugin = _PLUGIN_ENDED.match(words)
         if plugin is None:
             return hidden_text(words)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.cluster.backend import backend_variables
-from modelyard.files import parse_json
+from modelyard.files import parse_json, wrong_form
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey, key_of
 
@@ -60,7 +60,7 @@ def held_by_cluster(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
         resources = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
         return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StateError(f"its content is invalid: it lacks {error}") from error
+        raise StateError(f"its content is invalid: {wrong_form(error)}") from error
 
 
 def remote_of(resource: Mapping[str, Any]) -> str:
@@ -131,5 +131,7 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         )
     except FileNotFoundError as error:
         raise EngineError("the Pulumi engine (pulumi) is not on PATH") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise EngineError(str(error)) from error
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"pulumi does not answer within {TIMEOUT} seconds") from error
+    except OSError as error:
+        raise EngineError(f"pulumi cannot be started: {(error.strerror or type(error).__name__).lower()}") from error

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from modelyard.files import ReadError, list_folder, parse_json, read_file, refuse_links
+from modelyard.files import ReadError, list_folder, not_json, parse_json, read_file, refuse_links, wrong_form
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential, hidden
 from modelyard.kube.merge.fieldset import is_set
@@ -88,7 +88,7 @@ def _is_own(path: Path) -> bool:
         return True
     try:
         return _object_file(_key(read_object(path, path.parent))) == path.name
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         return False
 
 
@@ -119,7 +119,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
             parsed[path.name] = read_object(path, root)
         except ValueError as error:
             findings.append(
-                _error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read as JSON: {error}", remedy)._replace(
+                _error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read: {not_json(error)}", remedy)._replace(
                     line=getattr(error, "lineno", 0), column=getattr(error, "colno", 0)
                 )
             )
@@ -138,7 +138,7 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
     for file, body in parsed.items():
         try:
             objects[_key(body)] = body
-        except (KeyError, TypeError) as error:
+        except (KeyError, ValueError) as error:
             findings.append(not_recorded(stack, f"{shown}/{file}", _words(error), remedy))
     if findings:
         return None, tuple(findings)
@@ -174,31 +174,31 @@ def _key(body: Mapping[str, Any]) -> ObjectKey:
 
     Raises:
         KeyError: a part of the key is missing.
-        TypeError: a part has another type than in every Kubernetes object.
+        ValueError: a part has another type than in every Kubernetes object.
     """
     metadata = _typed(body, "metadata", dict)
     for name in ("annotations", "labels"):
         for key, value in _typed(metadata, name, dict).items():
             if not isinstance(value, str):
-                raise TypeError(f"metadata.{name} has {key} that is not text")
+                raise ValueError(f"metadata.{name} has {key} that is not text")
     for name in ("managedFields", "ownerReferences"):
         if not all(isinstance(one, dict) for one in _typed(metadata, name, list)):
-            raise TypeError(f"metadata.{name} has an item that is not an object")
+            raise ValueError(f"metadata.{name} has an item that is not an object")
     for entry in metadata.get("managedFields") or ():
         if not (is_set(entry.get("fieldsV1") or {}) and all(isinstance(entry.get(part, ""), str) for part in _OWNER)):
-            raise TypeError("metadata.managedFields has an entry without manager or fields")
+            raise ValueError("metadata.managedFields has an entry without manager or fields")
     for name in ("spec", "status"):
         _typed(body, name, dict)
     key = key_of({**body, "metadata": metadata}, "")
     if not all(isinstance(part, str) for part in key):
-        raise TypeError("apiVersion, kind, namespace or name is not text")
+        raise ValueError("apiVersion, kind, namespace or name is not text")
     return key
 
 
 def _typed(body: Mapping[str, Any], name: str, kind: type) -> Any:
     value = body.get(name)
     if value is not None and not isinstance(value, kind):
-        raise TypeError(f"{name} is not {'an object' if kind is dict else 'a list'}")
+        raise ValueError(f"{name} is not {'an object' if kind is dict else 'a list'}")
     return kind() if value is None else value
 
 
@@ -211,15 +211,19 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
     """
     for name in ("identity", "version"):
         if not isinstance(cluster[name], str):
-            raise TypeError(f"{name} is not text")
+            raise ValueError(f"{name} is not text")
+    for name in ("nodes", "pods", "quotas", "scalers"):
+        bodies = cluster.get(name, [])
+        if not (isinstance(bodies, list) and all(isinstance(body, dict) for body in bodies)):
+            raise ValueError(f"{name} is not a list of objects")
     for body in (*cluster["nodes"], *cluster.get("quotas", ()), *cluster.get("scalers", ())):
         _key({"apiVersion": "v1", "kind": "Node", **body})
     nodes = tuple(map(node_of, cluster["nodes"]))
     if not all(isinstance(taint, dict) for node in nodes for taint in node.taints):
-        raise TypeError("a node has a taint that is not an object")
+        raise ValueError("a node has a taint that is not an object")
     pods = tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"])
     if not all(isinstance(name, str) for pod in pods for name in pod[:2]):
-        raise TypeError("the node or the owner of a pod is not text")
+        raise ValueError("the node or the owner of a pod is not text")
     return ClusterState(
         source="recorded",
         identity=cluster["identity"],
@@ -296,7 +300,7 @@ def not_recorded(stack: str, file: str, words: str, remedy: str) -> Finding:
 
 
 def _words(error: Exception) -> str:
-    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return str(error) if isinstance(error, ValueError) else wrong_form(error)
 
 
 def _error(code: str, stack: str, file: str, summary: str, remedy: str) -> Finding:

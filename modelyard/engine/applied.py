@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from modelyard.cluster.engine_state import RECORD, held_in, remote_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
-from modelyard.files import parse_json
+from modelyard.files import parse_json, wrong_form
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, key_of
 from modelyard.plan.drift import FORMAT_VERSION, Applied
@@ -43,7 +43,7 @@ def applied_stack(root: Path, stack: str) -> AppliedStack:
         return from_state(run.state)._replace(remotes=far)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
-            f"the state of {stack} is invalid: it lacks {error}", "apply it again with this modelyard"
+            f"the state of {stack} is invalid: {wrong_form(error)}", "apply it again with this modelyard"
         ) from error
 
 
@@ -52,6 +52,7 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: modelyard's program did not write the state.
+        EngineError: another version of modelyard wrote the state.
     """
     every = deployment.get("resources") or []
     resources = [each for each in every if remote_of(each) == remote]
@@ -87,7 +88,10 @@ def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]
         outputs = resource.get("outputs") or {}
         if resource["type"] == RECORD and "request" in outputs:
             if outputs["formatVersion"] != FORMAT_VERSION:
-                raise ValueError(f"formatVersion {FORMAT_VERSION}, it has {outputs['formatVersion']}")
+                raise EngineError(
+                    f"the state has formatVersion {outputs['formatVersion']}, this modelyard reads {FORMAT_VERSION}",
+                    "use the modelyard that applied the stack",
+                )
             yield parse_json(outputs["request"])
 
 

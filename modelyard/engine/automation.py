@@ -160,9 +160,9 @@ def redirected_contexts(
     for cluster, context in found:
         if cluster and cluster not in contexts and known is not None and context not in known:
             raise EngineError(
-                f"nothing was changed: remote cluster {cluster} has left the stack file, what it has is still to be "
-                f"deleted there, and the kubeconfig has no context {context}, by which it was applied",
-                f"give the kubeconfig a context {context} that leads there, and run again; of a cluster that is gone "
+                f"nothing was changed: the stack file no longer has remote cluster {cluster}, whose objects are still "
+                f"to be deleted, and the kubeconfig has no context {context}, with which they were applied",
+                f"give the kubeconfig a context {context} that leads there, and run again; if the cluster is gone "
                 f"for good: {FORGET_REMOTE}",
             )
     kubeconfig = with_aliases(names, folder)

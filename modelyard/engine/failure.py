@@ -122,8 +122,8 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
     if _TORN.search(text):
         return EngineError(
             f"an engine was killed while it wrote the state: {text}",
-            "remove the empty .json.attrs beside the stack's .json in the backend's folder; the state itself is whole. "
-            "With ?metadata=skip at the end of the backend's file:// URL no such files are written",
+            "remove the empty .json.attrs beside the stack's .json in the backend's folder; the state itself is "
+            "intact. With ?metadata=skip at the end of the backend's file:// URL no such files are written",
         )
     return EngineError(text, _remedy(lowered))
 

@@ -39,7 +39,7 @@ class ClusterProvider(ResourceProvider):
             where = f"remote cluster {remote}: " if remote else ""
             # modelyard makes the engine use the stack file's context; without modelyard, it uses the last apply's.
             gone = context and context not in (known_contexts() or {context})
-            way = f". Pulumi alone goes by the last apply's context; modelyard apply {props['stack']} changes that"
+            way = f". A direct pulumi run uses the last apply's context; modelyard apply {props['stack']} updates it"
             raise OtherClusterError(f"{where}{error.summary}; {error.remedy}{way if gone else ''}") from error
         if found != props["cluster"]:
             raise OtherClusterError(_text(elsewhere(props["stack"], props["cluster"], found)))

@@ -205,5 +205,5 @@ def _context(record: Record) -> str:
 
 def left_text(left: Mapping[Path, tuple[Owner, ...]]) -> str:
     """Fields that were left alone, in words."""
-    who = {path: " and ".join(owner.manager for owner in owners) or "nobody" for path, owners in left.items()}
+    who = {path: " and ".join(owner.manager for owner in owners) or "no owner" for path, owners in left.items()}
     return f"{LEFT}{', '.join(f'{path} ({names})' for path, names in who.items())}"

@@ -98,8 +98,7 @@ class Run:
             LookupError,
             subprocess.CalledProcessError,
         ) as error:
-            wrong = EngineError(f"pulumi on PATH does not run: {error}", "install the Pulumi CLI again")
-            raise self._ended(stack, "free", wrong) from error
+            raise self._ended(stack, "free", _does_not_run(error)) from error
         self.state = workspace.found
         return selected
 
@@ -122,7 +121,7 @@ class Run:
             wrong = failure(self._progress.errors, str(error))
             raise self._ended(stack.name, lock, wrong) from error
         except OSError as error:
-            raise EngineError(f"pulumi on PATH does not run: {error}", "install the Pulumi CLI again") from error
+            raise _does_not_run(error) from error
         # If interrupted while it deletes, the engine begins nothing more and still reports success.
         if self._stopping.signal is not None and self._stopping.heard and not self._all_gone(stack):
             raise stopped(self._stopping.signal, self._verb, stack.name, self._progress, "free")
@@ -158,6 +157,19 @@ class Run:
         except (automation.CommandError, OSError):
             return "unknown"
         return "freed"
+
+
+def _does_not_run(error: Exception) -> EngineError:
+    match error:
+        case OSError():
+            why = (error.strerror or type(error).__name__).lower()
+        case subprocess.CalledProcessError():
+            why = f"it ended with {error.returncode}"
+        case automation.InvalidVersionError():
+            why = str(error)
+        case _:
+            why = "it prints something other than the Pulumi CLI"
+    return EngineError(f"pulumi on PATH does not run: {why}", "install the Pulumi CLI again")
 
 
 def _environment() -> dict[str, str]:

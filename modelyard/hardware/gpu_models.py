@@ -120,7 +120,10 @@ def version(text: str) -> Version:
         ValueError: the text is not a version.
     """
     major, _, rest = text.partition(".")
-    return int(major), int(rest.partition(".")[0] or 0)
+    try:
+        return int(major), int(rest.partition(".")[0] or 0)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a version") from None
 
 
 _OWN: ContextVar[tuple[GpuModel, ...]] = ContextVar("own_gpus", default=())

@@ -137,9 +137,9 @@ def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
 def _listed(gpu: GpuModel) -> str:
     text = f"listed as supported ({gpu.family})"
     if gpu.tflops is not None and gpu.tflops < FLOOR_TFLOPS:
-        text += f", which overrides the floor: {_throughput(gpu)}"
+        text += f" although its throughput is below the minimum: {_throughput(gpu)}"
     if gpu.memory_gb < LISTED[gpu.family].memory_gb:
-        text += f", {gpu.memory_gb} GB where {LISTED[gpu.family].memory_gb} GB are listed"
+        text += f"; {gpu.memory_gb} GB, the listed model has {LISTED[gpu.family].memory_gb} GB"
     return text
 
 
@@ -152,9 +152,9 @@ def _unlisted(gpu: GpuModel) -> str:
 
 def _throughput(gpu: GpuModel) -> str:
     if gpu.tflops is None:
-        return f"FP16 throughput unknown, the floor is {FLOOR_TFLOPS} TFLOPS"
+        return f"FP16 throughput unknown, the minimum is {FLOOR_TFLOPS} TFLOPS"
     if not gpu.tflops:
-        return f"no tensor cores{_marked(gpu)}, the floor is {FLOOR_TFLOPS} FP16 TFLOPS"
+        return f"no tensor cores{_marked(gpu)}, the minimum is {FLOOR_TFLOPS} FP16 TFLOPS"
     sign = ">=" if gpu.tflops >= FLOOR_TFLOPS else "<"
     return f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)} {sign} {FLOOR_TFLOPS}"
 
@@ -189,7 +189,7 @@ def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> st
     if code.mode == "compatible":
         return f"runs the {code.sm} code of CUDA {cuda} ({compute})"
     if code.mode == "dropped":
-        return f"CUDA {cuda} has dropped {compute}, the last with it is {_dotted(gpu.cuda_last)}"
+        return f"CUDA {cuda} no longer has code for {compute}; the last version that has is {_dotted(gpu.cuda_last)}"
     how = "compiled from the images' PTX" if embeds_ptx else "PTX only"
     return f"no code for {compute} before CUDA {_dotted(gpu.cuda_first)}, {how} on {cuda}"
 
@@ -271,7 +271,7 @@ def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...]) -> Problem:
     return Problem(
         "GPU007",
         Severity.ADVICE,
-        f"{gpu.short} is supported, but by unverified numbers: {', '.join(uncertain)}{label}",
+        f"{gpu.short} is supported, but this rests on unverified numbers: {', '.join(uncertain)}{label}",
         "check them against the GPU's data sheet before buying",
     )
 

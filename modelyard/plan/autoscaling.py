@@ -61,7 +61,7 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
                 field="spec.replicas",
                 detail="when the last owner drops the field, the API server sets its default of 1, which would start "
                 "an unwanted GPU pod",
-                remedy="nothing to do: once the autoscaler (or kubectl scale) has set it, the next apply "
+                remedy="no action needed: once the autoscaler (or kubectl scale) has set it, the next apply "
                 "releases the field",
             )
 

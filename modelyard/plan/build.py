@@ -144,7 +144,7 @@ def _headline(config: Config) -> str:
     backend = active(config)
     held = backend.gpus(config)
     gpus = f"{held} × {gpu.model}" if held > 1 else gpu.model
-    return f"{backend.title} training on {gpus} · release {config.platform.release} · {config.platform.mode}"
+    return f"{backend.title} training on {gpus} · release {config.platform.release} · mode {config.platform.mode}"
 
 
 def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:

@@ -69,5 +69,5 @@ def _busy(drain: Drain, seen: Busy) -> Finding:
         target=drain.targets[0],
         field=f"drain.{drain.backend}",
         detail="; ".join(seen.jobs[:5]),
-        remedy="nothing to do: an apply waits" if not seen.idle else "nothing to do",
+        remedy="no action needed: an apply waits" if not seen.idle else "no action needed",
     )

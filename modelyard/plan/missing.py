@@ -7,7 +7,7 @@ from modelyard.catalog import Document, PatchVersion, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.kube.scheduling.pods import pod_spec
 from modelyard.kube.state import ClusterState, ObjectKey
-from modelyard.stack.words import did_you_mean, nearest, plain
+from modelyard.stack.words import did_you_mean, few, nearest, plain
 from modelyard.workloads import Workload
 
 MISSING = "PAT013"
@@ -22,7 +22,9 @@ def missing_target(
     names = sorted(one.name for one in others)
     # Deployments of one platform have similar prefixes; a typo changes less than that.
     close = nearest(key.name, names, 0.8)
-    have = f"Did you mean {close}?" if close else f"In {key.namespace} there are: {', '.join(names) or 'none'}."
+    have = f"namespace {key.namespace} has {few(names, 8) if names else f'no {key.kind}'}"
+    first = "name it under modelyard:targets" if workload else "correct the target of the patch"
+    first = f"did you mean {close}? {first[0].upper()}{first[1:]}" if close else f"{have}; {first}"
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
         MISSING,
@@ -32,9 +34,7 @@ def missing_target(
         field=f"targets.{workload.role}.deployment" if workload else "",
         file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
         detail=f"used by {wanted_by}; a patch changes only existing objects",
-        remedy=f"{have} Name it under modelyard:targets, or install the platform first"
-        if workload
-        else f"{have} Correct the target of the patch, or install the platform first",
+        remedy=f"{first}, or install the platform first",
     )
 
 
@@ -84,15 +84,16 @@ def _missing(
         return
     for name, patch in wanted.items():
         ours = workload is not None and name == workload.container
+        what = "init container" if kind == "initContainers" else "container"
         yield Finding(
             "PAT014",
             Severity.ERROR,
-            f"{key.name} has no {'init ' if kind == 'initContainers' else ''}container {plain(name)!r}",
+            f"{key.name} has no {what} {plain(name)!r}",
             target=key.name,
             field=f"targets.{workload.role}.container" if ours and workload else f"spec.template.spec.{kind}",
             file="" if ours else f"{patch.file}/patch.yaml.j2",
             detail="server-side apply would add a second, incomplete container",
-            remedy=(did_you_mean(name, have) or f"its containers: {', '.join(have) or 'none'}.")
+            remedy=(did_you_mean(name, have) or f"it has {', '.join(have) or f'no {what}s'}.")
             + (" Name it under modelyard:targets" if ours else " Correct the template"),
         )
 

@@ -183,8 +183,9 @@ def _steps(
 def _why_drain(drain: Drain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
-        return f"waits {idle}; no source is configured that shows this, so an apply stops here"
-    return f"waits at most {_span(drain.limit)} {idle}; checks {described(drain.source)}"
+        return f"waits {idle}; no source is configured that shows this, so the apply stops here"
+    limit = f"after {_span(drain.limit)} the apply fails and leaves {drain.name} unchanged"
+    return f"waits {idle} (checks {described(drain.source)}); {limit}"
 
 
 def _phase(target: TargetPlan) -> Phase:
@@ -231,7 +232,7 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
 
 
 def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
-    name = scaling.scaled.name if scaling.scaled is not None else "what it scales"
+    name = scaling.scaled.name if scaling.scaled is not None else "its target"
     before, after = scaling.most
     if scaling.scaler.action == "delete":
         return f"KEDA stops scaling {name}, whose pods stay as they are"
@@ -264,7 +265,7 @@ def _why_route(switch: Switch) -> str:
     moved = "new training requests go to the other backend from now on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
-    limit = "the limit of that wait" if switch.drained else "the time that its jobs get"
+    limit = "the limit of the drain" if switch.drained else "the time that running jobs get"
     return f"{moved} and wait in its queue until the old backend's GPUs are free: at most {_span(switch.wait)}, {limit}"
 
 

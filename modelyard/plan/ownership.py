@@ -177,7 +177,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         f"{field} is taken over from {names}",
         target=target,
         field=field,
-        remedy="nothing to do; a new run of that installer would conflict or reset the value",
+        remedy="no action needed; running that installer again conflicts or resets the value",
     )
 
 
@@ -208,11 +208,11 @@ def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
     mode = annotations_of(live).get(MODE_ANNOTATION)
     if managed and mode is None:
         summary = (
-            f"{target} exists already and was not created by modelyard; managed mode would take over the whole object"
+            f"{target} already exists and was not created by modelyard; mode managed would take over the whole object"
         )
     else:
         wanted = "managed" if managed else "existing"
-        summary = f"{target} is held in mode {mode}; switching to {wanted} would replace what runs"
+        summary = f"{target} was applied in mode {mode}; mode {wanted} would replace what runs"
     return Finding(
         "OWN004",
         Severity.ERROR,

@@ -189,7 +189,7 @@ def _unforeseen(
             f"the API server changes {plural(len(others), 'field')} of {name} that no patch sets",
             target=name,
             detail=few(differences, SHOWN, "; "),
-            remedy="nothing to do; such changes come from defaults, admission policies and webhooks",
+            remedy="no action needed; such changes come from defaults, admission policies and webhooks",
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from modelyard import __version__
 from modelyard.cluster import Claim
-from modelyard.files import parse_json
+from modelyard.files import not_json, parse_json, wrong_form
 from modelyard.findings import Failure, Finding, Severity
 from modelyard.hiding import Confidential, hidden, hidden_text, without_credentials
 from modelyard.kube import merge
@@ -163,7 +163,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     try:
         document = parse_json(text)
     except ValueError as error:
-        raise PlanFileError(f"{shown} is not valid JSON: {error}", again) from error
+        raise PlanFileError(f"{shown} cannot be read: {not_json(error)}", again) from error
     if not isinstance(document, dict) or "formatVersion" not in document:
         raise PlanFileError(f"{shown} is not a modelyard plan", again)
     if document["formatVersion"] != FORMAT_VERSION:
@@ -178,7 +178,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     try:
         return _plan(_upgraded(document, document["findings"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PlanFileError(f"{shown} lacks or misplaces {error}", again) from error
+        raise PlanFileError(f"{shown} is not a plan that modelyard wrote: {wrong_form(error)}", again) from error
 
 
 def _misplaced(document: Mapping[str, Any]) -> str | None:

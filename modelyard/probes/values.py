@@ -77,7 +77,7 @@ def described(source: Source) -> str:
         case Numbers(server, _, _):
             return f"a query of {server}"
         case NoJobSource():
-            return "nobody"
+            return "no source"
         case _:
             assert_never(source)
 

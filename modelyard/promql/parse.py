@@ -179,7 +179,7 @@ def parse(text: str) -> Node:
     try:
         return _node(expression, Places(text))
     except (OverflowError, ValueError) as error:  # a duration that is too large for Python
-        raise NotValid(str(error)) from error
+        raise NotValid("a duration or number in it is too large") from error
 
 
 def understood(text: str) -> Any:

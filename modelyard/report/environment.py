@@ -27,7 +27,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
     """One line per Python environment."""
     rows = []
     for one in config.environments:
-        row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "nobody")
+        row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "-")
         rows.append(row if built is None else (*row, _built_words(built.get(one.name, {}))))
     head = ("ENVIRONMENT", "PYTHON", "LOCK", "DIGEST", "USED BY")
     title = f"{stack}: {plural(len(rows), 'environment')}"
@@ -49,7 +49,7 @@ def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[st
         ("claim", one.claim),
         ("lock", f"{files.lock_file}: {_locked(one)}" if files is not None else ""),
         ("digest", files.digest if files is not None else ""),
-        ("used by", ", ".join(_users(config, one)) or "nobody"),
+        ("used by", ", ".join(_users(config, one)) or "nothing"),
     )
     lines = [style.bold(safe(one.name))]
     for name, value in facts:

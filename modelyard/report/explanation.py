@@ -4,17 +4,17 @@ import re
 from collections.abc import Mapping
 
 from modelyard.explanations import Explanation
-from modelyard.report.style import PLAIN, Style, hanging, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _CODE = re.compile(r"`([^`]+)`")
 
 
 def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
-    """One explanation, its paragraphs filled to the width; code blocks stay as they are."""
+    """One explanation, its paragraphs and shown messages filled to the width; other code stays as it is."""
     lines = [style.bold(f"{one.code}  {one.title}"), ""]
     paragraph: list[str] = []
-    fenced = False
+    fenced = ""
 
     def fill() -> None:
         if paragraph:
@@ -29,9 +29,9 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
     for line in one.body.split("\n"):
         if line.startswith("```"):
             fill()
-            fenced = not fenced
+            fenced = "" if fenced else line
         elif fenced:
-            code = [f"    {line}"] if len(line) <= style.columns - 4 else wrapped(line, 6, style.columns, "    ")
+            code = wrapped(line, 4, style.columns) if fenced == "```text" else [f"    {safe(line)}"]
             lines.extend(style.link(part) if line else "" for part in code)
         elif not line.strip():
             fill()

@@ -254,7 +254,7 @@ def _grouped(names: list[str]) -> tuple[str, str]:
     if head.startswith("env "):
         return "env", ".".join([head.removeprefix("env "), *(rest if rest != ["value"] else ())])
     if head == "affinity" and len(rest) == 2:
-        kind = "nodes" if rest[0] == "nodeAffinity" else rest[0]
+        kind = "node affinity" if rest[0] == "nodeAffinity" else rest[0]
         return (f"{kind} preferred" if rest[1].startswith("preferred") else kind), ""
     return ".".join(names[:-1]) or head, names[-1] if rest else ""
 

@@ -49,7 +49,7 @@ def gpu_text(rows: Iterable[Row], style: Style = PLAIN) -> list[str]:
     for row in rows:
         lines.append(style.bold(f"{row.id}  {row.name}"))
         facts = (
-            ("supported", row.supported + f" (rule {row.rule})"),
+            ("supported", row.supported),
             ("why", row.why),
             ("FP16 tensor", f"{_number(row)} dense TFLOPS{_mark(row.tflops_mark)}"),
             ("memory", f"{row.memory_gb} GB{_mark(row.memory_mark)}"),

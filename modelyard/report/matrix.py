@@ -6,7 +6,7 @@ from typing import Any
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.preview.matrix import Row
-from modelyard.report.fields import field_names
+from modelyard.report.fields import field_names, names_its_item
 from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
 from modelyard.report.values import fitted
@@ -17,16 +17,37 @@ FORMAT_VERSION = 1
 
 def matrix_text(rows: Iterable[Row], stacks: int, style: Style = PLAIN) -> list[str]:
     """Each diverging field with its values, and the stacks with each value."""
-    rows = tuple(rows)
+    rows = _without_keys(rows)
     if not rows:
-        return [f"{plural(stacks, 'stack')} ask for the same"]
+        return [f"{plural(stacks, 'stack')} ask for the same values"]
     lines: list[str] = []
     for target in dict.fromkeys(row.target for row in rows):
         lines.append(style.bold(safe(target)))
         for paths, row in _together(row for row in rows if row.target == target):
             lines += _row(paths, row, style)
         lines.append("")
-    return [*lines, style.bold(f"{plural(stacks, 'stack')} diverge in {plural(len(rows), 'field')}")]
+    return [*lines, style.bold(f"{plural(stacks, 'stack')} differ in {plural(len(rows), 'field')}")]
+
+
+def _without_keys(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows without keys of list items that the path of another row already shows."""
+    rows = tuple(rows)
+    paths = [Path.parse(row.field) for row in rows]
+    shown = {
+        (row.target, Path(path[:end]))
+        for row, path in zip(rows, paths, strict=True)
+        if not _is_key(path, row)
+        for end in range(1, len(path))
+    }
+    return tuple(
+        row
+        for row, path in zip(rows, paths, strict=True)
+        if not _is_key(path, row) or (row.target, path.parent) not in shown
+    )
+
+
+def _is_key(path: Path, row: Row) -> bool:
+    return any(names_its_item(path, value) for value, _ in row.values)
 
 
 def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
@@ -41,7 +62,8 @@ def _together(rows: Iterable[Row]) -> list[tuple[list[Path], Row]]:
 
 
 def _row(paths: list[Path], row: Row, style: Style) -> list[str]:
-    name = "; ".join(name for name, _ in field_names(paths))
+    named = [path.parent if _is_key(path, row) else path for path in paths]
+    name = "; ".join(name for name, _ in field_names(named))
     write = writer(paths[0])
     lines = [f"  {style.link(shorten(name, style.columns - 2))}"]
     texts = [

@@ -51,9 +51,9 @@ def _expression(wish: Mapping[str, Any], most: int) -> str:
         case "NotIn":
             return f"{key} not in {some(values, most)}"
         case "Exists":
-            return f"with {key}"
+            return f"with label {key}"
         case "DoesNotExist":
-            return f"without {key}"
+            return f"without label {key}"
         case "Gt" | "Lt":
             return f"{key} {'>' if operator == 'Gt' else '<'} {some(values, most)}"
         case _:

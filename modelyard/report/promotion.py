@@ -8,6 +8,7 @@ from modelyard.report.values import fitted
 from modelyard.stack.words import plural
 
 _VALUE = 40
+"""Most columns of a value."""
 """Columns of the longest value."""
 _WARNING = "  warning  "
 _DECIDED = "Waivers and policy settings are decisions about one stack, so a promotion never copies them."
@@ -45,7 +46,7 @@ def promotion_text(
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
         lines.append(f"Next: {style.link(safe(step))}")
-    return lines
+    return lines if lines[-1] else lines[:-1]
 
 
 def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Style) -> list[str]:
@@ -64,17 +65,20 @@ def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Sty
 
 
 def _table(differences: Iterable[Difference], style: Style, between: str) -> list[str]:
-    rows = [(one.setting, _value(one.shown[1]), _value(one.shown[0])) for one in differences]
-    width = max(len(row[0]) for row in rows)
-    wide = max(len(row[1]) for row in rows)
+    differences = tuple(differences)
+    width = max(len(one.setting) for one in differences)
+    room = style.columns - width - len(between) - len("        ")
+    now = [_value(one.shown[1], room // 2) for one in differences]
+    wide = max(map(len, now))
     return [
-        f"  {safe(setting):<{width}}  {style.bold(f'{now:<{wide}}')}  {style.dim(between)} {ahead}"
-        for setting, now, ahead in rows
+        f"  {safe(one.setting):<{width}}  {style.bold(f'{value:<{wide}}')}  {style.dim(between)} "
+        f"{_value(one.shown[0], room - wide)}"
+        for one, value in zip(differences, now, strict=True)
     ]
 
 
-def _value(value: object) -> str:
-    return "(none)" if value is None else fitted(value, _VALUE)
+def _value(value: object, room: int = _VALUE) -> str:
+    return "(none)" if value is None else fitted(value, min(room, _VALUE))
 
 
 def _painted(line: str, style: Style) -> str:

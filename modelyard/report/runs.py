@@ -144,7 +144,7 @@ def cancelling_text(run: Run, has: Stake) -> str:
     what = f"{plural(len(run.work), run.noun)} of " if len(run.parts) > 1 else ""
     amounts = (("holds", has.gpus), ("has quota of", has.quota), ("asks for", has.asked))
     words = " and ".join(f"{verb} {run.counted(gpus)}" for verb, gpus in amounts if gpus)
-    none = "has no GPU yet" if run.gpus and run.state in ("queued", "starting") else "holds no GPU"
+    none = "holds no GPU yet" if run.gpus and run.state in ("queued", "starting") else "holds no GPU"
     return f"Cancelling stops {what}{safe(run.name)}, which is {run.state} and {words or none}."
 
 

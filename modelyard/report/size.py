@@ -159,7 +159,7 @@ def _estimated(estimate: Estimate, numbers: dict[str, int], style: Style) -> lis
         lines += wrapped(f"{one.key}: {safe(one.value)}, {one.says}", 13, style.columns, "    assumed")
     assumed = {one.key for one in estimate.assumptions}
     if unknown := [key for key in estimate.missing if key not in assumed]:
-        lines += wrapped(f"{', '.join(unknown)} would make the estimate better", 13, style.columns, "    unknown")
+        lines += wrapped(f"{', '.join(unknown)} would improve the estimate", 13, style.columns, "    unknown")
     for note in estimate.notes:
         lines += wrapped(note, 13, style.columns, "    note")
     return lines

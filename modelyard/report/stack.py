@@ -19,7 +19,7 @@ from modelyard.stack.jobs import Job, NotebookUser, Resource
 from modelyard.stack.plain import plain
 from modelyard.stack.pool import Partition, Quota
 from modelyard.stack.remote import RemoteQuota
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 from modelyard.workloads import Workload
 from modelyard.workloads.facts.notebooks import namespace_of_server
 from modelyard.workloads.facts.pool import namespace_of, node_labels
@@ -32,12 +32,11 @@ from modelyard.workloads.training import active
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
     """GPU, workloads and patches of a stack, then its pool and its jobs if it has any."""
     config = stack.config
-    lines = [style.bold(f"{stack.name}  {config.training} training, release {config.platform.release}"), ""]
+    lines = [style.bold(f"{stack.name}  {active(config).title} training, release {config.platform.release}"), ""]
     lines.extend(wrapped(_gpu(stack), 14, style.columns, "  GPU"))
-    modes = ", ".join(active(config).allocations(config)) or "none"
-    lines.extend(wrapped(f"{config.gpu.allocation} (the pod can serve: {modes})", 14, style.columns, "  allocation"))
+    lines.extend(wrapped(_allocation(config), 14, style.columns, "  allocation"))
     lines.extend(
-        wrapped(f"{config.platform.mode}, namespace {config.platform.namespace}", 14, style.columns, "  platform")
+        wrapped(f"mode {config.platform.mode}, namespace {config.platform.namespace}", 14, style.columns, "  platform")
     )
     lines.append("")
     rows = [
@@ -86,10 +85,16 @@ def _gpu(stack: Stack) -> str:
     return f"{backend.gpus(config)} × {gpu.name} a {backend.unit}: {found.reason}"
 
 
+def _allocation(config: Config) -> str:
+    """How training tasks get GPUs, and the other modes that a task may choose."""
+    others = [mode for mode in active(config).allocations(config) if mode != config.gpu.allocation]
+    return config.gpu.allocation + (f"; a task may also choose {listed(others, 'or')}" if others else "")
+
+
 def _replicas(workload: Workload) -> str:
     if workload.replicas is not None:
         return str(workload.replicas)
-    return "as it is" if workload.role == "apiServer" else "autoscaled"
+    return "unchanged" if workload.role == "apiServer" else "autoscaled"
 
 
 # What a stack asks for in addition to the platform's workloads: its pool, its jobs and what they run in and on.
@@ -313,7 +318,7 @@ def _resource(one: Sized, clusters: Mapping[str, str]) -> tuple[str, ...]:
 
 def _where(resource: Resource, clusters: Mapping[str, str]) -> str:
     if resource.remote is None:
-        return "here"
+        return "this cluster"
     if resource.remote.cluster is None:
         return f"provider {resource.remote.provider}"
     return f"remote cluster {clusters[resource.name]}"

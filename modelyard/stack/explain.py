@@ -41,8 +41,8 @@ _KINDS = {
 _FORMS: dict[str, tuple[str, str]] = {
     "release": ("a platform release", 'write year and month in quotes, such as "23.10"'),
     "version": ("a version", 'write major and minor in quotes, such as "11.7"'),
-    "python": ("a version of Python 3 from 3.8 on", 'write major and minor in quotes, such as "3.11"'),
-    "folder": ("a folder from the root on", "write one such as /home/jovyan/work, without .."),
+    "python": ("a Python version, 3.8 or newer", 'write major and minor in quotes, such as "3.11"'),
+    "folder": ("an absolute path of a folder", "write one such as /home/jovyan/work, without .."),
     "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
     "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
     "dns-letter": (
@@ -53,8 +53,8 @@ _FORMS: dict[str, tuple[str, str]] = {
     "label-value": ("the value of a label", "use letters, digits and - _ . between them, at most 63 of them"),
     "label-key": ("the key of a label", "write one such as kubernetes.io/hostname"),
     "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),
-    "path": ("a path inside the project", "write it from the project's folder on, such as stacks/prices.yaml"),
-    "text": ("plain text", "remove control characters and marks of writing direction"),
+    "path": ("a path inside the project", "write it relative to the project's folder, such as stacks/prices.yaml"),
+    "text": ("plain text", "remove control characters and marks of text direction"),
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
     "gpu-name": ("a name for a GPU", "use letters, digits, spaces and . _ + / ( ) -, and begin with a letter or digit"),
     "url": ("an address", "write http:// or https://, host and port"),
@@ -64,9 +64,9 @@ _FORMS: dict[str, tuple[str, str]] = {
     "account": ("the number of an account", "write its twelve digits in quotes"),
     "vpc": ("the ID of a VPC", "write vpc- and its 8 or 17 digits, such as vpc-0a1b2c3d"),
     "subnet": ("the ID of a subnet", "write subnet- and its 8 or 17 digits, such as subnet-0a1b2c3d"),
-    "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes stand where it is used"),
-    "stage": ("the name of a stage", "use at most 24 small letters, digits and -, and begin and end with no -"),
-    "server": ("the name of a server", "use at most 46 small letters, digits and -, and begin and end with no -"),
+    "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes are set where the bucket is used"),
+    "stage": ("the name of a stage", "use at most 24 lower-case letters, digits and -, and no - at the ends"),
+    "server": ("the name of a server", "use at most 46 lower-case letters, digits and -, and no - at the ends"),
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "subfolder": ("a folder of the volume", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
@@ -172,7 +172,7 @@ def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> 
         else:
             # The error has the path of the mapping; the wrong part is the name of one of its keys.
             form = f"write it like {schema['examples'][0]}"
-            summary = f"{plain(str(value))} is no key that {name(path)} can have"
+            summary = f"{plain(str(value))} is not a valid key of {name(path)}"
             yield Mistake((*path, value), codes.FORM, summary, form, at_key=True)
     elif error.validator == "additionalProperties":
         known = list(schema["properties"])
@@ -223,7 +223,7 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     said, full = given(value, path, texts), name(path)
     if True in allowed:
         remedy = "write true or false"
-        return Mistake(path, codes.KIND, f"{full} is {said}; it is either true or false", remedy)
+        return Mistake(path, codes.KIND, f"{full} is {said}; it must be true or false", remedy)
     if full == "kubernetesVersion" and isinstance(value, int | float) and not isinstance(value, bool):
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]

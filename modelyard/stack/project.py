@@ -72,7 +72,7 @@ def outside(root: Path, folder: str) -> ReadError | None:
     if normpath(folder).split("/")[0] == "..":
         return ReadError(errno.EINVAL, "it is outside the project", path, remedy)
     if "\0" not in folder and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        return ReadError(errno.ELOOP, "it is a link that leads out of the project", path, remedy)
+        return ReadError(errno.ELOOP, "it is a link to a place outside the project", path, remedy)
     return None
 
 

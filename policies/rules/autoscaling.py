@@ -89,7 +89,7 @@ def vendor_bounds_are_numbers(subject: Subject, _: Params) -> Iterable[Finding]:
         yield subject.finding(
             f"{_MAX} of {subject.name} is 0, but training uses this backend",
             field=field,
-            detail="no pod would start, so training jobs wait for ever",
+            detail="no pod would start, so training jobs wait forever",
             remedy="set it to 1 or more (autoscaling.maxReplicas)",
         )
 

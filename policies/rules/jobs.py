@@ -24,7 +24,7 @@ _MARKS = {"karpenter.sh/do-not-disrupt": "true", "cluster-autoscaler.kubernetes.
             "type": "integer",
             "minimum": 1,
             "default": JOB_SECONDS,
-            "description": "Longest time that a job may run.",
+            "description": "Longest time that a job may run, in seconds.",
         }
     },
 )

@@ -111,7 +111,7 @@ def test_a_target_that_is_not_there(project: Any, refused: Any) -> None:
         45,
         "Deployment ml-platform/deployment-ray-hed is not in the cluster",
         "ray-head@v1",
-        "Did you mean deployment-ray-head?",
+        "did you mean deployment-ray-head?",
     )
 
 
@@ -127,7 +127,7 @@ def test_a_patch_of_ones_own_names_its_template_for_a_missing_target(project: An
     result = refused("check", "dev", code=1)
     assert result.errors == ["PAT013"]
     assert "patches/mine/v1/patch.yaml.j2" in result.text
-    assert "Did you mean deployment-api-server? Correct the target of the patch" in result.words
+    assert "did you mean deployment-api-server?" in result.words
 
 
 def test_a_tampered_release(project: Any, refused: Any) -> None:
@@ -259,7 +259,7 @@ def test_a_stack_without_a_recorded_platform(project: Any, refused: Any) -> None
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "cannot be read as JSON"),
+        ("{", "it is not JSON"),
         ("[]", "it is not an object"),
         ('{"formatVersion": 9}', "formatVersion is 9, this modelyard reads 1"),
         ('{"formatVersion": 1}', "lacks 'identity'"),

@@ -242,13 +242,13 @@ def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pyt
     ("damage", "said"),
     [
         (lambda text: text.replace('"gpusAfter": 1', '"gpusAfter": 2'), "plan.json"),
-        (lambda text: text[:500], "(char "),
+        (lambda text: text[:500], "it is not JSON"),
         (
             lambda text: text.replace('"formatVersion": 2', '"formatVersion": 3'),
             "formatVersion 3",
         ),
         (lambda text: "[]", "plan.json"),
-        (lambda text: "\x00\x1b[31m", "(char 0)"),
+        (lambda text: "\x00\x1b[31m", "it is not JSON"),
     ],
 )
 @pytest.mark.parametrize("verb", [("show",), ("apply", "--plan")])

@@ -278,7 +278,7 @@ def test_every_verb_that_reads_a_stack_says_so(project: Any, run: Any, verb: tup
 def test_a_link_out_of_the_project_is_refused(project: Any, refused: Any, tmp_path: Path) -> None:
     (tmp_path / "elsewhere.yaml").write_text(L20)
     (project.root / "hardware.yaml").symlink_to(tmp_path / "elsewhere.yaml")
-    assert "it is a link that leads out of the project" in refused("check", "dev", code=2).words
+    assert "it is a link to a place outside the project" in refused("check", "dev", code=2).words
 
 
 def test_an_output_never_replaces_the_file(owner: Any, refused: Any) -> None:

@@ -40,7 +40,7 @@ def test_the_plan_has_the_pool(pool: Any, run: Any) -> None:
         ("region:", "capacity: spots, region:", "did you mean spot?"),
         ("region:", "regoin:", "did you mean region?"),
         ("region:", "labels: {rack: a b}, region:", 'nodePools[0].labels.rack is "a b", not the value of a label'),
-        ("region:", "labels: {a b: x}, region:", "a b is no key that nodePools[0].labels can have"),
+        ("region:", "labels: {a b: x}, region:", "a b is not a valid key of nodePools[0].labels"),
     ],
 )
 def test_bad_input_is_told_with_its_place(pool: Any, run: Any, before: str, after: str, said: str) -> None:

@@ -52,7 +52,7 @@ def test_the_namespace_is_a_parameter(divided: Any, run: Any) -> None:
         ("replicas: 4", "replicas: many", "partitions[1].replicas"),
         ("replicas: 4", "replikas: 4", "did you mean replicas?"),
         ("1g.10gb: 4", "1g.10gb: 0", "1g.10gb"),
-        ("1g.10gb: 4", "1g.10GB: 4", "1g.10GB is no key that partitions[0].layout can have"),
+        ("1g.10gb: 4", "1g.10GB: 4", "1g.10GB is not a valid key of partitions[0].layout"),
         ("layout: {3g.40gb: 1, 1g.10gb: 4}", "layout: 7", "partitions[0].layout is 7"),
         ("name: small", "name: Small!", "partitions[0].name"),
         ("mode: mig, ", "", "partitions[0].mode is missing"),

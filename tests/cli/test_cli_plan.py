@@ -96,7 +96,7 @@ def test_notes_about_owners_are_one_a_target_in_at_most_three_lines(run: Any) ->
     assert all(later - start <= 3 for start, later in pairwise(starts))
     assert sum(int(lines[start].split()[2]) for start in starts) == len(fields)
     assert lines[-1] == "1 stack checked: 4 notes"
-    assert " ".join(lines).count("nothing to do; a new run of that installer") == 1
+    assert " ".join(lines).count("no action needed; running that installer again") == 1
 
 
 def test_what_notes_tell_the_plan_does_not_tell_again(run: Any) -> None:

@@ -51,7 +51,7 @@ def line_of(project: Any, text: str) -> int:
         ("requestTime: 0", "CFG012", "jobs[0].requestTime is 0", "50 milliseconds"),
         ('env: {A: "x\\0y"}', "CFG018", "jobs[0].env.A is", "remove control characters"),
         ('env: {A: "x\\u202ey"}', "CFG018", "jobs[0].env.A is", "remove control characters"),
-        ('env: {A B: "1"}', "CFG018", "A B is no key that jobs[0].env can have", "NUM_EPOCHS"),
+        ('env: {A B: "1"}', "CFG018", "A B is not a valid key of jobs[0].env", "NUM_EPOCHS"),
     ],
 )
 def test_settings_of_a_job(project: Any, refused: Any, keys: str, code: str, said: str, remedy: str) -> None:
@@ -112,7 +112,7 @@ def test_a_variable_whose_name_is_none(project: Any, refused: Any, variable: str
 @pytest.mark.parametrize(
     ("section", "said", "remedy"),
     [
-        ("notebooks: {path: /home/../etc}", '"/home/../etc", not a folder from the root on', "/home/jovyan/work"),
+        ("notebooks: {path: /home/../etc}", '"/home/../etc", not an absolute path of a folder', "/home/jovyan/work"),
         ('environments: [{name: a, python: "2.7", pip: [x]}]', '"2.7", not a version of Python 3', '"3.11"'),
     ],
 )
@@ -132,7 +132,7 @@ def test_an_image_that_is_none(project: Any, refused: Any, image: str) -> None:
 @pytest.mark.parametrize(
     ("keys", "said", "remedy"),
     [
-        ('labels: {"a b": x}', "a b is no key that flavors[0].labels can have", "topology.kubernetes.io/zone"),
+        ('labels: {"a b": x}', "a b is not a valid key of flavors[0].labels", "topology.kubernetes.io/zone"),
         ("labels: {zone: x y}", 'flavors[0].labels.zone is "x y", not the value of a label', "at most 63"),
         (f"labels: {{zone: {'v' * 64}}}", "flavors[0].labels.zone is longer than 63 characters", "shorter"),
         ("tolerations: [{key: a, operator: Exists, value: b}]", "tolerations[0]", "drop the value"),

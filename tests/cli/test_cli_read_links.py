@@ -25,4 +25,4 @@ def test_no_file_is_read_through_a_link_that_leads_out(project: Any, run: Any, c
         policies_of.cache_clear()
         result = run(*verb)
         assert result.code in (1, 2), (verb, result.text)
-        assert "a link that leads out of the project" in " ".join(result.text.split()), (verb, result.text)
+        assert "a link to a place outside the project" in " ".join(result.text.split()), (verb, result.text)

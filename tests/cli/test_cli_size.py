@@ -159,7 +159,7 @@ def test_an_assumption_is_shown_with_the_key_that_changes_it(jobs: Any, run: Any
     result = run("size", "dev", "features")
     assert result.code == 0
     assert "assumed columns: 50, a table of medium width" in result.words
-    assert "would make the estimate better" not in result.words
+    assert "would improve the estimate" not in result.words
     (resource,) = json.loads(run("size", "dev", "features", "--json").out)["resources"]
     (job,) = resource["jobs"]
     assert job["assumptions"] == [{"key": "columns", "value": "50", "says": "a table of medium width"}]

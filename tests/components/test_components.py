@@ -189,7 +189,7 @@ def test_the_outputs_say_what_is(build: Build) -> None:
     plan = existing("dev")
     found = build(plan).outputs["platform"]
     assert found == {
-        "headline": "Ray training on A10 · release 23.10 · existing",
+        "headline": "Ray training on A10 · release 23.10 · mode existing",
         "training": "ray",
         "namespace": "ml-platform",
         "cluster": plan.cluster,

@@ -204,7 +204,7 @@ def test_a_job_that_serves_is_written_with_its_way_and_says_it_when_it_is_up(
         ({"modelyard:launched": "2026-11-22T09:30:00"}, "launched has no time zone"),
         ({**CONFIG, "modelyard:dataManifest": "abc"}, "a SHA-256 has 64"),
         # Its six hours and the quarter after them passed in this very minute: nothing would end it from outside.
-        ({"modelyard:launched": "2026-11-22T03:16:00Z"}, "was over at 2026-11-22T09:31:00Z: pulumi destroy"),
+        ({"modelyard:launched": "2026-11-22T03:16:00Z"}, "ended at 2026-11-22T09:31:00Z"),
     ],
 )
 def test_what_is_missing_or_wrong_is_told_before_anything_is_made(

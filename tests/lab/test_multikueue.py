@@ -240,7 +240,7 @@ def test_a_run_is_there_and_told_from_here(two: Two, running: str) -> None:
 
     assert re.search(rf"{run} +running +{SPACE} +1 .* in farm\n", two.env.modelyard("job", "list", "dev").stdout)
     said = two.told("why", run)
-    assert "the run is in farm, with its pods and logs" in said
+    assert "the run, with its pods and logs, is in farm" in said
     assert "cloud" not in said
     assert f"kubectl --namespace {SPACE} logs --selector modelyard.dev/run={run} reads them there" in two.told(
         "logs", run, 1
@@ -278,7 +278,7 @@ def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(connected: Two) 
     run = two.submit("large")
     two.farm.wait("a reason", lambda: any("insufficient quota" in words for words in waiting(two.farm)))
     said = two.told("why", run)
-    assert "the run has its quota here, but farm has not taken it yet" in said
+    assert "the run has quota in this cluster, but farm has not admitted it yet" in said
     assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
     assert 'Kueue cannot reach worker cluster cloud load client config failed: Secret "cloud-kubeconfig"' in said
     (waiter,) = json.loads(two.env.modelyard("gpus", "--live", "dev", "--json").stdout)["waiting"]
@@ -309,7 +309,7 @@ def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(connected:
         "their copies to go",
         lambda: not [name for found in names(two.farm).values() for name in found if late in name or run in name],
     )
-    assert f"{run} has succeeded in farm, where Kueue deletes pods" in two.told("logs", run, 1)
+    assert f"{run} succeeded in farm, where Kueue deletes pods" in two.told("logs", run, 1)
     said = two.told("why", late)
     assert "it ran longer than its time limit" in said
     assert "the run was in farm, where Kueue deletes" in said

@@ -243,7 +243,7 @@ def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
     leader = f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}"
     env.lab.wait("the end", lambda: env.lab.request("GET", leader).body["status"].get("succeeded") == 1)
     assert [told(env, run)[key] for key in ("state", "team")] == ["held", "vision"]
-    assert "has succeeded, so nothing starts them" in env.modelyard("job", "why", "dev", run).stdout
+    assert "succeeded, so nothing starts them" in env.modelyard("job", "why", "dev", run).stdout
 
     # Its turn comes some seconds after the submission.
     env.lab.wait("the holder", lambda: told(env, holder)["state"] == "running")
@@ -260,11 +260,11 @@ def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
         age = int((datetime.now(UTC) - since).total_seconds())
         # The stage's own name finds its run.
         (head, *_) = env.modelyard("job", "why", "dev", f"{run}-train").stdout.splitlines()
-        said = re.fullmatch(rf"{run} waits for its GPUs for (\d+)s \(1 stage\)", head)
+        said = re.fullmatch(rf"{run} has been waiting for its GPUs for (\d+)s \(1 stage\)", head)
         assert said is not None, head
         assert age <= int(said[1]) <= age + 3
         asked = env.modelyard("job", "cancel", "dev", run, check=False)
-        assert "which is queued and has no GPU yet." in asked.stderr
+        assert "which is queued and holds no GPU yet." in asked.stderr
 
         assert "its 1 GPU becomes free" in ended(env, holder)
         env.lab.wait("the stage", lambda: told(env, run)["state"] == "running")

@@ -184,10 +184,10 @@ CASES: list[Case] = [
         "modelyard:patches: [{name: x, enabled: yes}]",
         codes.KIND,
         42,
-        'is "yes"; it is either true or false',
+        'is "yes"; it must be true or false',
         "true or false",
     ),
-    ("modelyard:patches: [{name: x, enabled: 1}]", codes.KIND, 42, "is 1; it is either true or false", "true or false"),
+    ("modelyard:patches: [{name: x, enabled: 1}]", codes.KIND, 42, "is 1; it must be true or false", "true or false"),
     # Forms
     ("modelyard:celery: {queue: 'a\"b'}", codes.FORM, 29, r'is "a\"b", not the name of a queue', "use letters"),
     ("modelyard:targets: {rayHead: {deployment: Foo_Bar}}", codes.FORM, 45, "not a Kubernetes name", "lower-case"),

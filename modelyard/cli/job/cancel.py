@@ -72,7 +72,7 @@ def _agreed(run: "Run", has: "Stake") -> bool:
     from modelyard.report.runs import cancelling_text
     from modelyard.report.style import hanging
 
-    text = f"{cancelling_text(run, has)} Results that it has not saved elsewhere, and its logs, are lost."
+    text = f"{cancelling_text(run, has)} Its logs, and results not saved elsewhere, are lost."
     question = "".join(f"{line}\n" for line in hanging(text, 0, 100))
     if not sys.stdin.isatty():
         sys.stderr.write(question)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pulumi
 
 from modelyard.cluster.connection import ClusterError
-from modelyard.files import read_file, read_text
+from modelyard.files import ReadError, read_file, read_text
 from modelyard.findings import Finding
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
@@ -88,8 +88,10 @@ def _check_approval(plan: Plan) -> None:
         return
     try:
         approved = plan_from_json(read_text(Path(path)), path)
-    except (OSError, PlanFileError) as error:
-        raise pulumi.RunError(f"{APPROVED}={path}: {error}") from error
+    except ReadError as error:
+        raise pulumi.RunError(f"{APPROVED}={path} cannot be read: {error.reason}") from error
+    except PlanFileError as error:
+        raise pulumi.RunError(f"{APPROVED}: {error}") from error
     if approved.stack != plan.stack:
         raise pulumi.RunError(f"{APPROVED}={path} is a plan of {approved.stack}, this is {plan.stack}")
     if differences := moved(approved, plan):

@@ -70,7 +70,7 @@ def use_findings(
             problem.severity,
             where,
             f"{who}: {problem.summary}" if who else problem.summary,
-            detail=f"Rule {judged.rule}: {judged.reason}.",
+            detail=f"{judged.reason[:1].upper()}{judged.reason[1:]}.",
             remedy=problem.remedy,
         )
         for problem in judged.problems

@@ -182,7 +182,7 @@ def _divided(stack: Stack, index: int, partition: Partition, gpu: GpuModel) -> I
             "PAR002",
             Severity.ERROR,
             (*where, "gpu" if partition.gpu else "mode"),
-            f"partition {partition.name} is of the {gpu.short}, whose variants have different MIG profiles",
+            f"partition {partition.name} divides the {gpu.short}, whose variants have different MIG profiles",
             f"name one of them in gpu: {', '.join(variants)}",
             detail="; ".join(f"{one}: {_names(mig(by_id(one)))}" for one in variants),
         )
@@ -191,7 +191,7 @@ def _divided(stack: Stack, index: int, partition: Partition, gpu: GpuModel) -> I
             "PAR004",
             Severity.ERROR,
             (*where, "mode"),
-            f"partition {partition.name} is of the {gpu.short}, which has no MIG",
+            f"partition {partition.name} divides the {gpu.short}, which has no MIG",
             "use mps or time-slicing, or nodes whose GPU has MIG",
         )
     else:
@@ -259,7 +259,7 @@ def _clients(stack: Stack, where: Path, partition: Partition, gpu: GpuModel) -> 
             "PAR007",
             Severity.ERROR,
             (*where[:-1], "mode"),
-            f"partition {partition.name} is of the {gpu.short}, on which MPS cannot limit its clients",
+            f"partition {partition.name} divides the {gpu.short}, on which MPS cannot limit its clients",
             "use time-slicing; MPS needs a V100 or a newer GPU",
         )
     elif (partition.replicas or 0) > most:
@@ -286,7 +286,7 @@ def _isolation(stack: Stack, index: int, partition: Partition) -> Finding:
         Severity.ADVICE,
         ("partitions", index, "mode"),
         f"partition {partition.name}, {partition.mode}: {brief}",
-        "nothing to do if that is enough",
+        "no action needed if that is enough",
         detail=f"{full}{also}",
     )
 

@@ -124,7 +124,7 @@ def no_worker_finding(stack: Stack, code: str, pods: PodSizes) -> list[Finding]:
             code,
             Severity.WARNING,
             path,
-            f"{'.'.join(path)} is 0: training jobs wait for ever",
+            f"{'.'.join(path)} is 0: training jobs wait forever",
             detail="The active training backend has no pod and no autoscaler.",
             remedy=f"set {'.'.join(path)} to 1 or more",
             target=pods.deployment,

@@ -33,9 +33,7 @@ from modelyard.kube.merge.types import DEDUCED, Type
 from modelyard.kube.merge.validate import unfit
 from modelyard.kube.merge.values import child_at
 
-_NULL = (
-    "null is no value of this field; a list or map whose last entry is given up is null too: give up the field itself"
-)
+_NULL = "null is not a value of this field; a list or map without its last entry is null too: drop the field itself"
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager to which the API server gives all fields of an object without managedFields."""

@@ -237,7 +237,7 @@ def _header() -> tuple[dict[str, str], str]:
 def _kubernetes(version: str) -> MergeSchema:
     versions, body = _header()
     if version not in versions:
-        raise LookupError(f"no schema for Kubernetes {version}; shipped are {', '.join(versions)}")
+        raise LookupError(f"no schema for Kubernetes {version}; modelyard has {', '.join(versions)}")
     mark = "abcdefghij"[list(versions).index(version)]
     lines: dict[str, str] = {}
     kinds: dict[tuple[str, str], str] = {}

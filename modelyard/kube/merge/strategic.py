@@ -163,7 +163,7 @@ def _replaced(path: Path, patch: Mapping[str, Any]) -> Object:
             return plain
         case "delete":
             return {}
-    return _fail(path / PATCH, f"{patch[PATCH]!r} is none of replace, delete")
+    return _fail(path / PATCH, f"{patch[PATCH]!r} is neither replace nor delete")
 
 
 def _special_items(path: Path, original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
@@ -183,7 +183,7 @@ def _special_items(path: Path, original: list[Any], patch: list[Any], key: str) 
             case "merge":
                 _fail(path / at / PATCH, "merging is what a list's items do anyway; leave the directive out")
             case other:
-                _fail(path / at / PATCH, f"{other!r} is none of replace, delete")
+                _fail(path / at / PATCH, f"{other!r} is neither replace nor delete")
     return ([_plain(item) for item in plain], []) if replace else (original, plain)
 
 

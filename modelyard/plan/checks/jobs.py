@@ -141,8 +141,8 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
             "RES215",
             Severity.ERROR,
             (*where, "together"),
-            f"{what} wants its workers together by {ask.together}, and no flavor of team {ask.team} that "
-            "it may take has that level",
+            f"{what} needs its workers together by {ask.together}, but no flavor that it may use in team {ask.team} "
+            "has that level",
             why.level[0],
             detail=why.level[1],
         )

@@ -123,7 +123,7 @@ def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
                 f"the server has had no series of {_shown(text)} for a day",
                 target=query.target,
                 field=query.field,
-                detail="with `or vector(0)`, a misspelled name returns 0 for ever",
+                detail="with `or vector(0)`, a misspelled name returns 0 forever",
                 remedy="compare names and labels with the exporter's metrics and with the server's list of targets",
             )
 

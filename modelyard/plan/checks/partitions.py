@@ -82,7 +82,7 @@ def _unlabelled(
     names = {node.name for node in state.nodes if _could_be(stack.config, partition, node)}
     running = sum(busy.get(name, 0) for name in names)
     where = f"nodes that could: {few(sorted(names))}" if names else "no node has its GPU or its flavor's labels"
-    stops = f"; {_run(running)} on their GPUs now, and would not outlive it" if running else ""
+    stops = f"; {_run(running)} on their GPUs now and would be stopped" if running else ""
     return stack.finding(
         "PAR015",
         Severity.WARNING,

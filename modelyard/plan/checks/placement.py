@@ -93,7 +93,7 @@ def _room(
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(pods, room, rivals),
         remedy=short
-        or (f"nothing to do: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, scaled)),
+        or (f"no action needed: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, scaled)),
     )
 
 

@@ -112,7 +112,7 @@ def check_deleted(stack: Stack, leaving: Iterable[TargetPlan]) -> Iterator[Findi
             detail = "Kueue keeps the queue until these jobs end, and an apply waits up to ten minutes for that."
         elif target.key.kind == "LocalQueue" and waiting:
             summary = f"{target.name} is deleted, and {_jobs(waiting, 'waits', 'wait')} in it"
-            detail = "Jobs without a queue wait for ever."
+            detail = "Jobs without a queue wait forever."
         else:
             continue
         yield Finding(

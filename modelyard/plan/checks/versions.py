@@ -29,7 +29,7 @@ def check_version(stack: Stack, state: ClusterState) -> Iterator[Finding]:
     if nearest != runs:
         detail += f"; modelyard has no schema of {runs[0]}.{runs[1]}; {best} is the nearest"
     if nearest == named:
-        finding = Finding("CFG105", Severity.ADVICE, summary, field=_KEY, detail=detail, remedy="nothing to do")
+        finding = Finding("CFG105", Severity.ADVICE, summary, field=_KEY, detail=detail, remedy="no action needed")
     else:
         again = "" if state.source == "live" else f", or record the platform again: modelyard record {stack.name}"
         remedy = f'set modelyard:{_KEY}: "{best}"{again}'

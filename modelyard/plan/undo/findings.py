@@ -61,7 +61,7 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
         file=stack.file,
         detail="it is in another state of the same stack, or this state was lost; an apply continues from the objects' "
         "annotations, and a destroy with either state then restores everything",
-        remedy="use one state for everybody who applies: check PULUMI_BACKEND_URL and the backend of Pulumi.yaml",
+        remedy="use one state for everyone who applies: check PULUMI_BACKEND_URL and the backend of Pulumi.yaml",
     )
 
 
@@ -120,7 +120,7 @@ def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:
             target=name,
             detail="the ledger is missing or unreadable, and the engine's state does not have them; an undo "
             "removes the fields, and each takes its default",
-            remedy="if defaults are right, nothing to do; otherwise destroy, then apply the installer's values",
+            remedy="if the defaults are right, do nothing; otherwise destroy, then apply the installer's values",
         )
     elif kept.hands_over:
         yield Finding(

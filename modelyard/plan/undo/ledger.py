@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.files import parse_json
+from modelyard.files import parse_json, wrong_form
 from modelyard.kube.merge import Key, Owner, Path, fieldset
 from modelyard.kube.merge.fieldset import FieldSet
 from modelyard.kube.merge.managed import entries, identity, owner_of
@@ -93,7 +93,7 @@ def read_ledger(text: str) -> Ledger:
             _set(document["returning"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise LedgerError(f"modelyard did not write it: {error}") from error
+        raise LedgerError(f"modelyard did not write it: {wrong_form(error)}") from error
 
 
 def _set(value: Any) -> FieldSet:

@@ -268,12 +268,16 @@ def _gravity(stack: StackDiff) -> tuple[int, ...]:
     return not stack.unplanned, not stack.blocked, -errors, errors - len(loud(stack.new))
 
 
+_NAMES_OBJECT = (("kind",), ("metadata", "name"))
+
+
 def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]:
-    """The changed fields in rows, by the patch at the head that asks for them."""
+    """The changed fields in rows, by the patch at the head that asks for them, without those that name the object."""
     fields = (
         FieldChange(
             path=one.path, before=one.before, after=one.after, patch=one.patch, owners=(), taken=False, back=one.back
         )
         for one in change.fields
+        if tuple(one.path) not in _NAMES_OBJECT
     )
     return rows_by(fields, asked_by, one_container=True)

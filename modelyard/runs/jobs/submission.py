@@ -155,12 +155,12 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
     where: Path = ("jobs", index)
     if job.resource is not None and (resource is None or resource.type != job.type):
         where = (*where, "resource")
-        summary = "is on no resource of its type"
+        summary = "has no resource of its type"
         remedy = f"correct it first: modelyard check {stack.name}"
     elif resource is not None and remote is not None and remote.cluster is None:
         # The machine has its own command, so this check comes before the check of the job's command.
         where = (*where, "resource")
-        summary = f"is on the remote resource {resource.name}, which rents a machine for each job and has no cluster"
+        summary = f"uses the remote resource {resource.name}, which rents a machine for each job and has no cluster"
         remedy = f"modelyard remote {stack.name} --write DIR writes the files that launch it"
     elif not job.command:
         summary = "has no command, so it has nothing to run once"
@@ -168,7 +168,7 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         remedy = f"give it a command{work}"
     elif resource is not None and (resource.partition or resource.grow) and slice_of(stack.config, resource) is None:
         where = (*where, "resource")
-        summary = f"is on {resource.name}, whose slice is in no partition"
+        summary = f"uses {resource.name}, whose slice is in no partition"
         remedy = f"correct it first: modelyard check {stack.name}"
     elif not has_image(stack.config, job, resource):
         summary = "has no image"

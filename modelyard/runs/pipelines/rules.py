@@ -132,7 +132,7 @@ class _Judge:
                 Severity.ERROR,
                 number,
                 "job",
-                f"runs the job {name}, which is on no resource of its type",
+                f"runs the job {name}, which has no resource of its type",
                 remedy,
             )
             return
@@ -144,7 +144,7 @@ class _Judge:
                 number,
                 "job",
                 f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
-                f"put the job on a resource without remote, and start the remote one by itself: modelyard {verb}",
+                f"use a resource without remote for the job, and start the remote one by itself: modelyard {verb}",
             )
         elif not has_image(self.stack.config, job, one.resource):
             summary = f"runs the job {name}, which has no image"
@@ -155,7 +155,7 @@ class _Judge:
                 Severity.WARNING,
                 (*self.where, "stages", number),
                 f"pipeline {self.pipeline.name} begins with {stage.name}, which loads data but asks for {_gpus(one)}",
-                f"put job {name} on a resource without gpus; use GPUs in later stages",
+                f"give job {name} a resource without gpus; use GPUs in later stages",
                 detail="loading waits for storage and network, so the GPUs would be idle while others queue for them",
             )
 

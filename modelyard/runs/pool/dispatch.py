@@ -13,7 +13,7 @@ from modelyard.runs.pool.kueue import Queues, Work, reason_of
 from modelyard.runs.pool.objects import NOTHING, condition
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.stack.config import Config
-from modelyard.stack.words import few
+from modelyard.stack.words import few, listed
 
 _PREFIX: Final = "cluster-"
 """Prefix of the MultiKueueCluster of a stack's worker cluster, as patch team-queues names it."""
@@ -101,13 +101,13 @@ def add_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
     if not asked:
         diagnosis.cause(
-            "queue", "the run has its quota here, but Kueue has not offered it to a worker cluster yet", *words
+            "queue", "the run has quota in this cluster, but Kueue has not offered it to a worker cluster yet", *words
         )
         return
-    who = f"{asked[0]} has not" if len(asked) == 1 else f"none of {few(asked)} has"
+    who = f"{asked[0]} has not" if len(asked) == 1 else f"{listed(asked, 'and')} have not"
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    diagnosis.cause("queue", f"the run has its quota here, but {who} taken it yet", *words, *lines)
+    diagnosis.cause("queue", f"the run has quota in this cluster, but {who} admitted it yet", *words, *lines)
     diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 
@@ -119,9 +119,9 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
             f"the run was in {few(run.clusters)}, where Kueue deletes pods and their logs as soon as a run ends",
         )
     elif run.clusters and run.stages:
-        diagnosis.cause("pods", f"some stages run in {few(run.clusters)}, with their pods and logs")
+        diagnosis.cause("pods", f"some stages, with their pods and logs, are in {few(run.clusters)}")
     elif run.clusters:
-        diagnosis.cause("pods", f"the run is in {few(run.clusters)}, with its pods and logs")
+        diagnosis.cause("pods", f"the run, with its pods and logs, is in {few(run.clusters)}")
 
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
@@ -158,4 +158,4 @@ def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:
             f"correct the address of {name} in Secret {secret} of Kueue's namespace, or the rights of its account "
             "there; Kueue tries again within 5 min 20 s, and at once when the kubeconfig changes"
         )
-    return f"put a kubeconfig for {name} that Kueue accepts into Secret {secret} of its namespace, key kubeconfig"
+    return f"put a kubeconfig for {name} that Kueue accepts into Secret {secret} of Kueue's namespace, key kubeconfig"

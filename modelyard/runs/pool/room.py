@@ -139,7 +139,7 @@ def _add_together(
         "nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines
     )
     if most < count:
-        held = f"nodes with one {level} hold {most} of {workers} even when empty"
+        held = f"nodes with one {level} can hold {most} of {workers} even when empty"
         diagnosis.helps.append(f"{held}: drop together, use fewer or smaller workers, or add nodes there")
     else:
         diagnosis.helps.append(f"wait until nodes with one {level} have room for {workers}, or drop together")
@@ -158,11 +158,11 @@ def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
 
 def add_places(found: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
     """Adds what is short if not all of ``count`` pods find a place."""
-    lines = [f"{few(one.nodes)}: {one.reason}" for one in found.refuses]
+    lines = [f"{few(one.nodes)}: {'each ' * (len(one.nodes) > 1)}{one.reason}" for one in found.refuses]
     if found.room >= count:
         return
     diagnosis.cause("nodes", f"the nodes have room for {found.room} of {plural(count, 'worker')} now", *lines)
     if found.empty < count:
-        held = f"the nodes hold {found.empty} of {plural(count, 'worker')} even when empty"
+        held = f"the nodes can hold {found.empty} of {plural(count, 'worker')} even when empty"
         open_up = f"uncordon {few(found.cordoned)}, " if found.cordoned else ""
         diagnosis.helps.append(f"{held}: {open_up}add nodes, or request less")

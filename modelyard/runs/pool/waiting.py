@@ -34,7 +34,7 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
     elif (work := queues.by_uid.get(part.uid)) is None:
         diagnosis.cause("queue", "Kueue has not created a workload for the run yet")
         diagnosis.helps.append(
-            "wait some seconds; if nothing changes, check that Kueue runs: kubectl -n kueue-system get pods"
+            "wait a few seconds; if nothing changes, check that Kueue is running: kubectl -n kueue-system get pods"
         )
     else:
         add_evicted(part, diagnosis, known)
@@ -58,7 +58,7 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     if (work.body.get("spec") or NOTHING).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
         diagnosis.cause("queue", "Kueue has deactivated the run and does not retry it", words)
-        diagnosis.helps.append(f"correct what stopped it, and submit it again: {run.again}")
+        diagnosis.helps.append(f"correct what stopped it, then submit it again: {run.again}")
         return
     if "clusterqueues" in known.objects.unread:
         diagnosis.cause("queue", "these credentials may not read Kueue clusterqueues, so quotas are unknown")
@@ -90,7 +90,7 @@ def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
                 more = "may borrow free quota of its cohort"
             else:
                 more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "may not borrow"
-            yield f"{quota.flavor}: {quota.used} used of {quota.nominal}{borrowed}; {more}"
+            yield f"{quota.flavor}: {quota.used} of {quota.nominal} used{borrowed}; {more}"
 
 
 def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
@@ -100,7 +100,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
         most = max(limits, default=0)
         # In a tree of cohorts, more can be lent than the members show.
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
-            less = f"ask for {plural(most, 'GPU')} at most, or " if most else ""
+            less = f"ask for at most {plural(most, 'GPU')}, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
             diagnosis.helps.append(f"{less}raise the quota of {whose}: the run needs {least}, more than it allows")
             return

@@ -46,17 +46,16 @@ def why(
     ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods)]
     match run.state:
         case "succeeded":
-            return diagnosis.why(run, f"has succeeded{_lasted(run, now)}")
+            return diagnosis.why(run, f"succeeded{_lasted(run, now)}")
         case "failed":
             return _failed(run, ours, diagnosis, known)
         case "cancelled":
             living = [pod for pod in ours if (pod.get("status") or NOTHING).get("phase") in ("Pending", "Running")]
-            return diagnosis.why(
-                run, f"was cancelled; {plural(len(living), 'pod')} still stop{'s' * (len(living) == 1)}"
-            )
+            still = "is" if len(living) == 1 else "are"
+            return diagnosis.why(run, f"was cancelled; {plural(len(living), 'pod')} {still} still stopping")
         case "held":
             _given_up(run, diagnosis)
-            return diagnosis.why(run, "waits for ever")
+            return diagnosis.why(run, "cannot start")
         case "suspended":
             diagnosis.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
             first = "" if run.remote else "give its job or resource a team, and "
@@ -67,27 +66,34 @@ def why(
             add_waiting(run, waiting[0], diagnosis, known)
             _given_up(run, diagnosis)
             more = f" ({plural(len(waiting), run.noun)})" if len(run.parts) > 1 else ""
-            return diagnosis.why(run, f"waits for its GPUs{_waited(waiting, known)}{more}")
+            return diagnosis.why(run, f"{_waited(waiting, known)}{more}")
         case _:
             _started(run, ours, diagnosis, known)
             queued = any(part.queue for part in run.parts if part.state == "starting")
-            state = "runs" if run.state == "running" else f"{'has its quota and ' * queued}does not run yet"
+            state = f"{'has its quota but ' * queued}is not running yet"
             waiting = [part for part in run.parts if part.state == "queued"]
+            if run.state == "running":
+                state = _running("partly running" if waiting else "running", run, now)
             if waiting:
                 add_waiting(run, waiting[0], diagnosis, known)
-                state = f"runs partly: {run.count('running')} of {plural(len(run.work), run.noun)}"
+                state += f": {run.count('running')} of {plural(len(run.work), run.noun)}"
             _given_up(run, diagnosis)
-            return diagnosis.why(run, state + (_lasted(run, now) if run.state == "running" else ""))
+            return diagnosis.why(run, state)
 
 
 def _lasted(run: Run, now: datetime) -> str:
     start, end = seconds_since(run.started, now), seconds_since(run.ended, now)
-    return "" if start is None else f" after {span(start - end)}" if end is not None else f" for {span(start)}"
+    return "" if start is None or end is None else f" after {span(start - end)}"
+
+
+def _running(words: str, run: Run, now: datetime) -> str:
+    start = seconds_since(run.started, now)
+    return f"is {words}" if start is None else f"has been {words} for {span(start)}"
 
 
 def _waited(waiting: Iterable[Part], known: Evidence) -> str:
     seconds = seconds_since(min(_waits_since(part, known) for part in waiting), known.now)
-    return "" if seconds is None else f" for {span(seconds)}"
+    return "is waiting for its GPUs" if seconds is None else f"has been waiting for its GPUs for {span(seconds)}"
 
 
 def _waits_since(part: Part, known: Evidence) -> str:
@@ -102,7 +108,7 @@ def _given_up(run: Run, diagnosis: DiagnosisBuilder) -> None:
     leader, held = run.leader, run.count("held")
     if not held or (leader is not None and not leader.over):
         return
-    end = "is gone" if leader is None else f"has {leader.state}"
+    end = "is gone" if leader is None else str(leader.state)
     stages = "them" if held == len(run.stages) else plural(held, "stage")
     diagnosis.cause(
         "queue", f"the Job that starts its stages {end}, so nothing starts {stages}", leader.message if leader else None
@@ -129,7 +135,7 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder
     for part in run.parts:
         add_evicted(part, diagnosis, known)
     diagnosis.helps += what_would_help(run, ends, logs=bool(pods))
-    return diagnosis.why(run, f"has failed{_lasted(run, known.now)}")
+    return diagnosis.why(run, f"failed{_lasted(run, known.now)}")
 
 
 def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder, known: Evidence) -> None:
@@ -169,7 +175,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body.reveal())]
         diagnosis.cause("pods", f"0 of {plural(sum(sets), 'pod')} created")
         diagnosis.helps.append(
-            "wait some seconds; if nothing changes, its controller does not run or a quota of the namespace is full"
+            "wait a few seconds; if nothing changes, its controller is not running or a quota of the namespace is full"
         )
 
 

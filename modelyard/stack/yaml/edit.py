@@ -47,7 +47,7 @@ def _child(node: Node, key: str | int) -> Node | None:
         return next((value for name, value in node.value if name.value == key), None)
     if isinstance(node, SequenceNode) and isinstance(key, int):
         return node.value[key] if key < len(node.value) else None
-    raise EditError(f"{key} would have to stand in something that is no mapping")
+    raise EditError(f"{key} would have to go into something that is not a mapping")
 
 
 def _end(text: str, node: Node) -> int:
@@ -65,7 +65,7 @@ def _added(text: str, node: Node, path: Path, value: Any) -> str:
     if flow or not node.value:
         closing = node.end_mark.index - 1
         if not flow:
-            raise EditError(f"{path[0]} has nothing to stand beside")
+            raise EditError(f"no key beside which {path[0]} could be added")
         inner = _nested(path[1:], value)
         item = _flow(inner) if isinstance(node, SequenceNode) else f"{_flow(path[0])}: {_flow(inner)}"
         comma = ", " if node.value else ""

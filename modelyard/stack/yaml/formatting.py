@@ -41,7 +41,7 @@ def formatted(text: str, order: Order = in_file_order) -> Formatted:
     if serious is not None:
         return Formatted(text, serious)
     if any(character in content for character in _LINE_BREAKS):
-        return _left(text, 0, "its lines end in a way that only YAML knows")
+        return _left(text, 0, "it has line endings that only YAML knows")
     try:
         made = Layout(content, order).text()
     except Unknown as unknown:

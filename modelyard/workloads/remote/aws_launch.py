@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from types import UnionType
 from typing import Any, Final, get_origin, get_type_hints
 
-from modelyard.files import parse_json
+from modelyard.files import parse_json, wrong_form
 from modelyard.stack.jobs import Job, Resource
 from modelyard.stack.remote import AwsAccount
 from modelyard.workloads.remote.aws_job import GPU_IMAGE, Place, RemoteJob
@@ -142,7 +142,7 @@ def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJo
     try:
         values: Mapping[str, Any] = parse_json(text)
         if values["form"] != FORM:
-            raise ValueError(f"form {FORM}, it has {values['form']!r}")
+            raise ValueError(f"it has form {values['form']!r}, this modelyard reads {FORM}")
         fields = {name: value for name, value in values.items() if name != "form"}
         read = None if fields["read"] is None else Place(**fields["read"])
         made = {"read": read, "write": Place(**fields["write"]), "command": tuple(fields["command"])}
@@ -153,18 +153,18 @@ def job_from_json(text: str, launched: datetime, manifest: str = "") -> RemoteJo
         _check_types(job)
         return job
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"it lacks or misplaces {error}") from error
+        raise ValueError(wrong_form(error)) from error
 
 
 def _check_types(value: RemoteJob | Place) -> None:
     """Checks each part of a value against its type.
 
     Raises:
-        TypeError: a part has another type; the message names the part.
+        ValueError: a part has another type; the message names the part.
     """
     for name, kind in get_type_hints(type(value)).items():
         part = getattr(value, name)
         texts = (*part, *part.values()) if isinstance(part, Mapping) else part if type(part) is tuple else ()
         fits = isinstance(part, kind if isinstance(kind, UnionType) else get_origin(kind) or kind)
         if not fits or not all(isinstance(text, str) for text in texts):
-            raise TypeError(name)
+            raise ValueError(f"{name} has the wrong type")

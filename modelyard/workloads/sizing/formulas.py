@@ -109,7 +109,7 @@ def _data_sink(job: Job, _gpu: GpuModel | None) -> Estimate:
     each = cpu * PARTITION * IN_MEMORY + PROCESS
     formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
     memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
-    return found.result(Need(1, cpu, memory, 0), notes=("a stream takes the time it takes; more workers load faster",))
+    return found.result(Need(1, cpu, memory, 0), notes=("the time of a stream is unknown; more workers load faster",))
 
 
 def _dataset(job: Job, _gpu: GpuModel | None) -> Estimate:
@@ -140,7 +140,7 @@ def _classic_training(job: Job) -> Estimate:
         # Whether it needs a GPU is unknown too.
         return found.result(Need(), *_absent(rows=job.rows, columns=job.columns, model__parameters=None))
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
-    cpu = found.whole("cpu", "the least of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
+    cpu = found.whole("cpu", "minimum of a training pod", Fraction(TRAINING_CPU), "cores", "training-pod")
     least = Fraction(MEMORY_GB * GB)
     formula = f"in memory + {_PROCESS}, at least {MEMORY_GB} GB"
     each = found.gi("memory", formula, max(memory + PROCESS, least), "training-pod", "convention")
@@ -159,8 +159,8 @@ def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
         formula = f"batch {job.batch} × {amount(each)}"
         needed += found.term("activations", formula, each * job.batch, "bytes")
     missing = _absent(model__activation=model.activation)
-    notes = ("activations come on top of it",) if missing else ()
-    found.term("CUDA", "what a process takes on each GPU", CUDA, "bytes", "training")
+    notes = ("activations are not included",) if missing else ()
+    found.term("CUDA", "used by a process on each GPU", CUDA, "bytes", "training")
     if gpu is None:
         needed = found.term("GPU memory", "their sum", needed + CUDA, "bytes")
         return found.result(Need(gpu_memory=math.ceil(needed)), *missing, notes=notes)
@@ -175,7 +175,7 @@ def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
 def _training_pod(found: _Sum, gpus: int, gpu: GpuModel, gpu_memory: Fraction) -> Need:
     """Estimates one pod with the GPUs: its cores and memory follow them."""
     cores, beside = beside_gpus(gpus, gpu)
-    cpu = found.whole("cpu", f"{TRAINING_CPU}, and no fewer than GPUs", Fraction(cores), "cores", "training-pod")
+    cpu = found.whole("cpu", f"{TRAINING_CPU}, or one a GPU if that is more", Fraction(cores), "cores", "training-pod")
     least = max(MEMORY_GB, gpu.memory_gb)
     memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(beside), "training-pod")
     return Need(1, cpu, memory, gpus, math.ceil(gpu_memory))
@@ -273,7 +273,7 @@ def _llm_serving(job: Job, gpu: GpuModel | None) -> Estimate:
     )
     if weights is None:
         return found.result(Need(), "model.parameters", *missing)
-    notes: tuple[str, ...] = () if cache is not None else ("the cache of keys and values comes on top of it",)
+    notes: tuple[str, ...] = () if cache is not None else ("the cache of keys and values is not included",)
     formula = f"(model + cache) ÷ {count(ENGINE_SHARE)}" if cache is not None else f"model ÷ {count(ENGINE_SHARE)}"
     needed = found.term("GPU memory", formula, (weights + (cache or 0)) / ENGINE_SHARE, "bytes", "engine")
     if gpu is None:

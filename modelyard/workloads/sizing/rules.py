@@ -126,7 +126,7 @@ def _scaled(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             scale.query is not None and scaling.prometheus is None,
         ),
         "": (
-            f"has a name with which its ScaledObject's, resource-{name}, is longer than KEDA takes",
+            f"needs a ScaledObject named resource-{name}, which is longer than KEDA allows",
             f"use a name of at most {_LONGEST - len('resource-')} characters",
             len(f"resource-{name}") > _LONGEST,
         ),
@@ -168,7 +168,7 @@ def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     elif _only_runs(one):
         summary, remedy = f"{_ONLY_RUNS}, without a Service", "drop port, or the command of a job"
     elif len(f"resource-{name}") > _LONGEST_SERVICE:
-        summary = f"has a name with which its Service's, resource-{name}, is longer than Kubernetes takes"
+        summary = f"needs a Service named resource-{name}, which is longer than Kubernetes allows"
         remedy = f"use a name of at most {_LONGEST_SERVICE - len('resource-')} characters"
     else:
         return

@@ -46,32 +46,32 @@ WEIGHT: Final[Mapping[str, Fraction]] = {
 SOURCES: Final[Mapping[str, Source]] = {
     "cell": Source(
         "pandas documentation, essential basic functionality, dtypes",
-        "numbers are 64 bits unless something else is asked for",
+        "numbers take 64 bits by default",
         "https://pandas.pydata.org/docs/user_guide/basics.html#dtypes",
     ),
     "in-memory": Source(
         "W. McKinney, Apache Arrow and the 10 Things I Hate About pandas (2017)",
-        "5 to 10 times as much memory as data; the lower end is taken",
+        "5 to 10 times as much memory as data; modelyard takes the lower end",
         "https://wesmckinney.com/blog/apache-arrow-pandas-internals/",
     ),
     "partition": Source(
         "Apache Spark documentation, SQL performance tuning, spark.sql.files.maxPartitionBytes",
-        "a task reads 128 MB unless something else is asked for",
+        "a task reads 128 MB by default",
         "https://spark.apache.org/docs/latest/sql-performance-tuning.html",
     ),
     "waves": Source(
         "Apache Spark documentation, tuning, level of parallelism",
-        "2 to 3 tasks for each core; the upper end is taken",
+        "2 to 3 tasks for each core; modelyard takes the upper end",
         "https://spark.apache.org/docs/latest/tuning.html#level-of-parallelism",
     ),
     "little": Source(
         "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research 9 (1961)",
-        "requests under way are their rate times the time that each takes",
+        "requests in progress are their rate times the duration of each",
         "https://doi.org/10.1287/opre.9.3.383",
     ),
     "utilisation": Source(
         "Knative documentation, autoscaling, container-concurrency-target-percentage",
-        "instances are planned to be 70 % full",
+        "instances are filled to 70 % by default",
         "https://knative.dev/docs/serving/autoscaling/concurrency/",
     ),
     "training": Source(
@@ -91,7 +91,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
     "engine": Source(
         "vLLM documentation, engine arguments, --gpu-memory-utilization",
-        "the engine takes 0.9 of a GPU's memory unless something else is asked for",
+        "the engine takes 0.9 of a GPU's memory by default",
         "https://docs.vllm.ai/en/stable/configuration/engine_args/",
     ),
     "tensor-parallel": Source(
@@ -106,7 +106,7 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
     "training-pod": Source(
         "the requirements of training pods",
-        "memory of 16 GB or of the GPU for each GPU, 4 cores and no fewer than GPUs",
+        "for each GPU 16 GB or the GPU's own memory, whichever is more; at least 4 cores, and one per GPU",
     ),
     "convention": Source("a convention of modelyard", "whole Gi and cores; workers of at most 64Gi or 8 cores"),
 }

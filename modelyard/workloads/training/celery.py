@@ -131,7 +131,7 @@ def _allocation(stack: Stack) -> list[Finding]:
                 ("gpu", "allocation"),
                 "gpu.allocation multi_gpu needs Ray: a Celery replica trains its job on one GPU",
                 detail="Jobs take longer, and a model that needs the memory of several GPUs does not fit.",
-                remedy="nothing to do if one GPU is enough; otherwise set training to ray",
+                remedy="no action needed if one GPU is enough; otherwise set training to ray",
                 target=target,
             )
         ]

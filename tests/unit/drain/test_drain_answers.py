@@ -292,7 +292,7 @@ def test_every_source_says_who_is_asked() -> None:
         "the jobs API of deployment-ray-head in ml, through the API server",
         f"the queue {QUEUE} at http://broker",
         "a query of http://prometheus",
-        "nobody",
+        "no source",
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.engine.applied import from_state
+from modelyard.engine.failure import EngineError
 from modelyard.kube.state import ObjectKey
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
@@ -79,5 +80,5 @@ def test_a_state_without_objects_has_none(state: dict[str, Any]) -> None:
 
 
 def test_a_note_of_another_form_is_refused() -> None:
-    with pytest.raises(ValueError, match="formatVersion 1, it has 2"):
+    with pytest.raises(EngineError, match="formatVersion 2"):
         from_state({"resources": [note(HEAD, version=2)]})

@@ -146,7 +146,7 @@ def test_a_cluster_out_of_reach_is_told_in_words(monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_left_is_told_with_its_holders() -> None:
     left = {Path(("spec", "replicas")): (Owner("human", "Update"),), Path(("spec", "paused")): ()}
-    assert left_text(left) == f"{LEFT}spec.replicas (human), spec.paused (nobody)"
+    assert left_text(left) == f"{LEFT}spec.replicas (human), spec.paused (no owner)"
 
 
 def test_the_state_keeps_what_a_new_record_has_lost() -> None:

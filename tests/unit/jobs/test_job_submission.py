@@ -205,8 +205,8 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
     ("job", "changes", "words"),
     [
         (TRAIN._replace(command=()), {}, "has no command"),
-        (TRAIN._replace(resource="nope"), {}, "is on no resource of its type"),
-        (TRAIN._replace(type="runtime"), {}, "is on no resource of its type"),
+        (TRAIN._replace(resource="nope"), {}, "has no resource of its type"),
+        (TRAIN._replace(type="runtime"), {}, "has no resource of its type"),
         (TRAIN, {"runtime": Runtime()}, "has no image"),
         (TRAIN, {"patches": (PatchChoice("job-run", "v7"),)}, "has no version v7"),
         (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "cannot take its parameter run: "),

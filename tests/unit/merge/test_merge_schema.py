@@ -81,7 +81,7 @@ def test_a_version_is_its_minor_version(text: str) -> None:
 
 
 def test_what_is_not_there_is_told() -> None:
-    with pytest.raises(LookupError, match=r"no schema for Kubernetes 1\.12; shipped are 1\.33, 1\.34, 1\.35, 1\.36"):
+    with pytest.raises(LookupError, match=r"no schema for Kubernetes 1\.12; modelyard has 1\.33, 1\.34, 1\.35, 1\.36"):
         MergeSchema.kubernetes("1.12")
     with pytest.raises(LookupError, match="no schema for Deploy of apps/v1"):
         MergeSchema.kubernetes("1.35").of("apps/v1", "Deploy")

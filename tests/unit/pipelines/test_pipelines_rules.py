@@ -160,7 +160,7 @@ def test_a_reader_outside_of_a_circle_is_to_need_the_writer() -> None:
         ({"resources": (DEEP._replace(remote=Remote()), CHAT)}, "PIP003", "on the remote resource deep"),
         ({"resources": (DEEP, CHAT._replace(remote=Remote()))}, "PIP003", "to the remote resource chat"),
         ({"jobs": (LOAD, TRAIN)}, "PIP002", "rolls out to chat, which has no pods"),
-        ({"resources": (DEEP._replace(type="runtime"), CHAT)}, "PIP002", "on no resource of its type"),
+        ({"resources": (DEEP._replace(type="runtime"), CHAT)}, "PIP002", "has no resource of its type"),
         ({"runtime": Runtime()}, "PIP010", "no image for the pod that starts its stages"),
         ({"jobs": (LOAD._replace(team=None), TRAIN, ASSISTANT)}, "PIP011", "in 2 namespaces"),
     ],

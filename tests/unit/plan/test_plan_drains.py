@@ -53,7 +53,7 @@ def test_with_gpus_for_both_the_old_side_is_drained_after_the_new_one_is_up(dev:
 def test_without_a_spare_gpu_the_old_side_is_drained_before_the_new_one_comes_up(dev: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
-    assert " 6 h 30 min, the limit of that wait" in plan.steps[0].why
+    assert " 6 h 30 min, the limit of the drain" in plan.steps[0].why
     assert " (0 of 1 new pods " in plan.steps[2].why
     assert "idle" in plan.steps[2].why
 
@@ -244,7 +244,7 @@ def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs
     assert finding.line
     assert "set drain." in finding.remedy
     assert "--no-drain" in finding.remedy
-    assert plan.steps[0].why.endswith("so an apply stops here")
+    assert plan.steps[0].why.endswith("so the apply stops here")
 
 
 @pytest.mark.parametrize(("limit", "told"), [(6 * 3600, 0), (6 * 3600 - 1, 1)])

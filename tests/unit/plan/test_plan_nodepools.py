@@ -238,7 +238,7 @@ def test_pods_for_which_a_pool_may_add_a_node_stop_no_apply(dev: Any) -> None:
     assert [severity for severity, _ in told()] == [Severity.ERROR]
     ((severity, remedy),) = told(L40S)
     assert severity is Severity.ADVICE
-    assert remedy.startswith("nothing to do: the node pool may add l40s/g6e.")
+    assert remedy.startswith("no action needed: the node pool may add l40s/g6e.")
     assert [severity for severity, _ in told(L40S._replace(types=("g6e.xlarge",)))] == [Severity.ERROR]
 
 

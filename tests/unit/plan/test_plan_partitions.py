@@ -111,13 +111,13 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         (SMALL, None, ""),
         (SHARED, None, ""),
         (EVEN, None, ""),
-        (SMALL._replace(gpu="a10"), "PAR004", "partition small is of the A10, which has no MIG"),
-        (SMALL._replace(gpu=None), "PAR004", "partition small is of the A10, which has no MIG"),
-        (SMALL._replace(gpu="t4"), "PAR004", "partition small is of the T4, which has no MIG"),
+        (SMALL._replace(gpu="a10"), "PAR004", "partition small divides the A10, which has no MIG"),
+        (SMALL._replace(gpu=None), "PAR004", "partition small divides the A10, which has no MIG"),
+        (SMALL._replace(gpu="t4"), "PAR004", "partition small divides the T4, which has no MIG"),
         (
             SMALL._replace(gpu="A100"),
             "PAR002",
-            "partition small is of the A100, whose variants have different MIG profiles",
+            "partition small divides the A100, whose variants have different MIG profiles",
         ),
         (SMALL._replace(gpu="H100"), "PAR002", "partition small has GPU H100, which is not a single GPU"),
         (SMALL._replace(gpu="a30", layout={"1g.5gb": 1}), "PAR005", "the A30 has no MIG profile 1g.5gb"),
@@ -148,7 +148,7 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
             "PAR007",
             "17 pods would share one V100 SXM2 16GB, but the device plugin's MPS allows 16",
         ),
-        (EVEN._replace(gpu="p40"), "PAR007", "partition even is of the P40, on which MPS cannot limit its clients"),
+        (EVEN._replace(gpu="p40"), "PAR007", "partition even divides the P40, on which MPS cannot limit its clients"),
         (
             SHARED._replace(rename=False),
             "PAR010",
@@ -290,7 +290,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
     site = asking(dev, Resource("deep", "training", partition="smal"), train)
     made = job_submission(site.stack, site.library, "train", "train-x")
     assert made.objects == ()
-    assert [one.summary for one in made.findings] == ["job train is on deep, whose slice is in no partition"]
+    assert [one.summary for one in made.findings] == ["job train uses deep, whose slice is in no partition"]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_list_may_stand_in_a_file(root: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        ("link", "is a link that leads out of the project"),
+        ("link", "is a link to a place outside the project"),
         ("folder", "not a regular file"),
         ("binary", "not UTF-8 text"),
         ("large", "the limit is"),

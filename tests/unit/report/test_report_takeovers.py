@@ -55,9 +55,9 @@ def test_other_targets_owners_and_waivers_stay_apart() -> None:
 def test_what_to_do_stands_once_below_several_that_say_the_same() -> None:
     found = [*taken("helm", *FIELDS), *taken("helm", *FIELDS, target="e"), *taken("argocd", *FIELDS, target="f")]
     lines = findings_text(found)
-    assert sum("→ nothing to do" in line for line in lines) == 1
+    assert sum("→ no action needed" in line for line in lines) == 1
     assert sum("→ configure it to ignore" in line for line in lines) == 1
-    assert "→ nothing to do" in lines[-5]
+    assert "→ no action needed" in lines[-5]
 
 
 @pytest.mark.parametrize("columns", [80, 100])

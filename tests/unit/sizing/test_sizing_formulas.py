@@ -65,7 +65,7 @@ def test_training_with_parameters_takes_as_many_gpus_as_its_state_needs() -> Non
 def test_activations_that_nobody_measured_are_missing_and_not_zero() -> None:
     found = estimate(Job("it", "training", model=Model("7G")), gpu("A10"))
     assert found.missing == ("model.activation",)
-    assert found.notes == ("activations come on top of it",)
+    assert found.notes == ("activations are not included",)
 
 
 def test_a_served_language_model_is_its_weights_and_its_cache() -> None:
@@ -85,7 +85,7 @@ def test_gpus_for_weights_come_by_twos(parameters: str, precision: Any, gpus: in
     found = estimate(Job("it", "llm-serving", model=Model(parameters, precision)), gpu("A10"))
     assert found.need.gpus == gpus
     assert set(found.missing) >= {"sequence", "model.layers", "requestRate"}
-    assert found.notes == ("the cache of keys and values comes on top of it",)
+    assert found.notes == ("the cache of keys and values is not included",)
 
 
 def test_a_model_for_more_than_a_machine_is_told_and_not_numbered() -> None:

@@ -306,7 +306,7 @@ def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> Non
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="1")), "no Prometheus server"),
         (Resource("deep", "serving", workers=1, scale=Scale(2, query="up", each="0")), "a target load of 0"),
         # KEDA writes the name of its object into a label, with more before it.
-        (Resource("x" * 46, "serving", workers=1, scale=Scale(2)), "is longer than KEDA takes"),
+        (Resource("x" * 46, "serving", workers=1, scale=Scale(2)), "is longer than KEDA allows"),
         (
             Resource("deep", "serving", workers=1, scale=Scale(2), remote=Remote()),
             "only pods in this cluster are scaled",
@@ -326,7 +326,7 @@ def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> N
             Resource("deep", "serving", port=8000, remote=Remote()),
             "is remote, so no Service of this cluster reaches it",
         ),
-        (Resource("x" * 55, "serving", port=8000), "is longer than Kubernetes takes"),
+        (Resource("x" * 55, "serving", port=8000), "is longer than Kubernetes allows"),
         (Resource("x" * 54, "serving", port=8000), None),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_default_folder_that_leads_out_is_told(project: Path) -> None:
     (inner / "stacks").symlink_to(project / "stacks")
     (inner / "Pulumi.yaml").write_text("name: x\n")
     (finding,) = check_project(inner, only_folder=True)
-    assert "leads out of the project" in finding.summary
+    assert "outside the project" in finding.summary
 
 
 @pytest.mark.parametrize("key", ["stackConfigDir", '"stack\\x43onfigDir"'])
