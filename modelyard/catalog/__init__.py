@@ -7,7 +7,7 @@ cluster holds.
 """
 
 from modelyard.catalog.library import PATCHES_FOLDER, Library, PatchVersion, load_library
-from modelyard.catalog.select import Selected, left_out, select, select_for_job
+from modelyard.catalog.select import Selected, left_out, select, select_for_job, version_of
 from modelyard.catalog.templates import Document, Rendered, render, render_base
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "render_base",
     "select",
     "select_for_job",
+    "version_of",
 ]

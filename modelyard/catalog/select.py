@@ -101,6 +101,13 @@ def select_for_job(
     return _bind(patch, choice, index, stack, known, findings), tuple(findings)
 
 
+def version_of(library: Library, stack: Stack, name: str) -> PatchVersion | None:
+    """Returns the version of a patch that a stack uses; None if it does not exist."""
+    versions = library.patches.get(name, {})
+    pinned = next((one.version for one in stack.config.patches if one.name == name), None)
+    return next(iter(versions.values()), None) if pinned is None else versions.get(pinned)
+
+
 def _version(
     library: Library, choice: PatchChoice, index: int, stack: Stack, findings: list[Finding]
 ) -> PatchVersion | None:

@@ -68,7 +68,7 @@ def make_plan(
     config = stack.config
     part = home_part(stack)
     sized = part.workloads
-    findings = [*library.findings, *stack_findings(stack, state, part.sizes)]
+    findings = [*library.findings, *stack_findings(stack, state, part.sizes), *_of_templates(stack, library)]
     chosen, problems = part.chosen(library)
     findings.extend(problems)
 
@@ -282,7 +282,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         # Most stacks have none, and the formulas need a separate import.
         from modelyard.plan.checks.jobs import check_job_room
         from modelyard.plan.checks.partitions import check_slice_quotas
-        from modelyard.runs.jobs import check_dispatch, check_images, check_spark
+        from modelyard.runs.jobs import check_dispatch, check_growth, check_images, check_spark
         from modelyard.runs.pipelines import check_pipelines
         from modelyard.workloads.sizing import check_jobs
 
@@ -291,6 +291,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         yield from check_slice_quotas(stack, everything)
         yield from check_spark(stack, everything)
         yield from check_dispatch(stack, everything)
+        yield from check_growth(stack, everything)
         yield from check_images(stack)
         yield from check_pipelines(stack, everything)
     if stack.config.notebooks.servers is not None:
@@ -305,6 +306,14 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         from modelyard.workloads.remote import check_remote
 
         yield from check_remote(stack, everything=everything)
+
+
+def _of_templates(stack: Stack, library: Library) -> Iterator[Finding]:
+    """The findings about jobs with the stack's versions of their templates."""
+    if any(job.grows for job in stack.config.jobs):
+        from modelyard.runs.jobs import check_template  # as above
+
+        yield from check_template(stack, library)
 
 
 def _growth(config: Config) -> tuple[Node, ...]:

@@ -32,6 +32,8 @@ class Ask(NamedTuple):
     """The resource name of its GPUs."""
     selector: tuple[tuple[str, str], ...] = ()
     """Labels of nodes with its slices."""
+    most: int | None = None
+    """The number of workers that Ray may let it grow to; None: it keeps the number that it starts with."""
 
     @property
     def amounts(self) -> Mapping[str, Fraction]:
@@ -63,4 +65,5 @@ def ask_of(config: Config, job: Job, one: Sized) -> Ask:
         head=head_of(job),
         resource=name,
         selector=tuple(part.nodes.items()) if part is not None else (),
+        most=size.workers if job.grows else None,
     )

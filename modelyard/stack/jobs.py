@@ -89,7 +89,7 @@ class Job(NamedTuple):
     """What runs its workers: plain indexed pods, the job's own Ray cluster, or Spark, whose executors they are."""
     spark: Spark = Spark()
     least_workers: int | None = None
-    """With fewer GPUs free, the job starts with this many workers and stays so; None: whole or not at all."""
+    """With fewer GPUs free, the job starts with this many workers, and only Ray adds more; None: all or none start."""
     together: str | None = None
     """Node label whose value the nodes of all its workers share (``kubernetes.io/hostname``: one node)."""
     trials: int | None = None
@@ -99,6 +99,11 @@ class Job(NamedTuple):
     retries: int = 0
     keep: int = 86400
     """Seconds that the objects of a finished run stay, for its logs; they hold no GPU."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether its runs start with ``least_workers``, and Ray adds workers while they run."""
+        return self.engine == "ray" and self.least_workers is not None
 
 
 class Runtime(NamedTuple):

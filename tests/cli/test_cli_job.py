@@ -72,6 +72,26 @@ def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monke
     assert run("job", "submit", "dev", "train").code == 3
 
 
+def test_a_stack_that_pins_the_template_of_ray_keeps_its_runs_and_has_none_that_grows(project: Any, run: Any) -> None:
+    ray = JOBS.replace("resource: deep, command", "resource: deep, engine: ray, command")
+    patches = "  modelyard:patches: [{name: job-ray, version: v1}]\n"
+    project.edit(("config:\n", f"config:{ray}"))
+    newest = run("job", "render", "dev", "train")
+    assert newest.out.startswith("---\n# job-ray@v2\n"), newest.err
+    project.edit(("config:\n", f"config:\n{patches}"))
+    pinned = run("job", "render", "dev", "train")
+    assert pinned.out == newest.out.replace("job-ray@v2", "job-ray@v1")
+    assert run("check", "dev").code == 0
+    project.edit(("engine: ray", "engine: ray, leastWorkers: 1"))
+    for words in (("job", "render", "dev", "train"), ("check", "dev")):
+        result = run(*words)
+        assert (result.code, result.errors) == (1, ["RES211"]), result.err
+        assert "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster whole" in result.words
+    project.edit((patches, ""))
+    grows = yaml.safe_load(run("job", "render", "dev", "train").out)
+    assert grows["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] is True
+
+
 @pytest.mark.parametrize("forbidden", [False, True])
 def test_what_no_node_could_ever_hold_is_told_before_it_is_submitted(
     project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, forbidden: bool

@@ -117,6 +117,8 @@ class _Verdict(NamedTuple):
     level: tuple[str, str] | None = None
     """See :func:`missing_level`."""
     short: Short | None = None
+    stuck: Short | None = None
+    """What it lacks for all workers that it may grow to."""
     unplaced: Unplaced | None = None
 
 
@@ -129,6 +131,8 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
         return _Verdict(short=short)
+    if ask.most is not None and (stuck := short_of(config, quotas, ask._replace(workers=ask.most), team)) is not None:
+        return _Verdict(stuck=stuck)
     if not kinds.there or team.clusters:  # The nodes of other clusters are unknown.
         return _Verdict()
     return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
@@ -155,6 +159,16 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
             f"{what} asks for {short.wanted} at once, and team {ask.team} never has more than {short.most}",
             short.remedy,
             detail=short.why,
+        )
+    elif why.stuck is not None:
+        yield stack.finding(
+            "RES213",
+            Severity.WARNING,
+            where,
+            f"{what} may grow to {ask.most} workers, which ask for {why.stuck.wanted}, and team {ask.team} never has "
+            f"more than {why.stuck.most}",
+            "lower workers of its resource, or raise the team's quota",
+            detail="Ray asks for all workers that its tasks need, and Kueue admits a request whole or not at all",
         )
     elif why.unplaced is not None:
         yield _without_node(stack, where, what, why.unplaced)

@@ -5,6 +5,7 @@ Owns the template that a job is rendered from, the name of its run, and what blo
 """
 
 from modelyard.runs.jobs.environment import environment_build, job_environment, notebook_environment
+from modelyard.runs.jobs.growth import check_growth, check_template
 from modelyard.runs.jobs.submission import (
     TEMPLATES,
     check_dispatch,
@@ -22,8 +23,10 @@ __all__ = [
     "TEMPLATES",
     "Submission",
     "check_dispatch",
+    "check_growth",
     "check_images",
     "check_spark",
+    "check_template",
     "environment_build",
     "errors_about",
     "job_environment",

@@ -10,6 +10,7 @@ from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
 from modelyard.runs.jobs.environment import job_environment
+from modelyard.runs.jobs.growth import check_growth
 from modelyard.runs.jobs.template import Submission, chosen_template, submission
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource, Spark
@@ -119,6 +120,7 @@ def errors_about(
     mine |= {f"resources[{index}]" for index, one in enumerate(config.resources) if one.name in on}
     known = sized(config) if everything is None else everything
     everything_wrong = [*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known)]
+    everything_wrong += check_growth(stack, known)
     if any(one.remote is not None for one in config.resources):
         from modelyard.workloads.remote.cluster_rules import check_cluster
         from modelyard.workloads.remote.unread import check_unread
@@ -228,6 +230,14 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
             (*where, "engine"),
             f"job {job.name} runs on Spark, and Kueue cannot send Spark applications to the clusters of team {team}",
             "give it a team without clusters, or another engine",
+        )
+    elif job.grows:
+        yield stack.finding(
+            "QUE011",
+            Severity.ERROR,
+            (*where, "leastWorkers"),
+            f"job {job.name} grows on Ray, and Kueue cannot add workers to a run in the clusters of team {team}",
+            "drop leastWorkers, so that it starts whole, or give it a team without clusters",
         )
     elif job.engine == "job" and job.trials is None and one.size.workers > 1:
         yield stack.finding(

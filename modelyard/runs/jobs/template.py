@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, Selected, render_base, select_for_job
 from modelyard.findings import Finding
+from modelyard.runs.jobs import growth
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
 from modelyard.workloads import Facts, stack_facts, workloads
@@ -52,4 +53,9 @@ def chosen_template(
     The arguments are those of :func:`submission`.
     """
     known = stack_facts(stack, workloads(stack.config)) if known is None else known
-    return select_for_job(library, stack, {**known, **given}, template)
+    chosen, findings = select_for_job(library, stack, {**known, **given}, template)
+    run = given.get("run", {})
+    if chosen is not None and template == growth.TEMPLATE and run["leastWorkers"] is not None:
+        wrong = tuple(growth.starts_whole(stack, run["job"], chosen.patch))
+        return None if wrong else chosen, (*findings, *wrong)
+    return chosen, findings

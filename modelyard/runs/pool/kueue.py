@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import HELD, RUN, STAGE, PoolObjects
-from modelyard.kube.state import amounts
+from modelyard.kube.state import amounts, annotations_of
 from modelyard.names import is_gpu
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at
 from modelyard.runs.pool.values import QueueUse, QuotaUse
 from modelyard.stack.config import Config
 from modelyard.workloads.facts.pool import namespace_of
+
+REPLACES: Final = "kueue.x-k8s.io/workload-slice-replacement-for"
+"""Annotation of a Workload that asks for more workers: the Workload with the run's quota (Kueue 0.19.2)."""
 
 
 class Work(NamedTuple):
@@ -76,11 +79,17 @@ class Queues:
             self._namespaces.setdefault(namespace_of(team), set()).add(team.name)
         # A pipeline's stage that waits for other stages asks for no quota yet.
         asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != HELD)
-        self.works = tuple(map(self._work, asking))
-        self.by_uid = {uid: work for work in self.works for uid in work.uids}
+        self.works = tuple(map(self._work, _differences(asking)))
+        # A run that grows has several: that with its quota, one that asks for more, and those that it has outgrown.
+        best = sorted(self.works, key=lambda work: (not work.over, work.reserved))
+        self.by_uid = {uid: work for work in best for uid in work.uids}
+        held = {uid for work in self.works if work.reserved and not work.over for uid in work.uids}
+        asks = [work for work in self.works if not (work.reserved or work.over)]
+        self.more = {uid: work for work in asks for uid in work.uids if uid in held}
+        """By UID of a run's object that has quota: the workload that asks for more workers."""
         self.by_run = {
             (work.namespace, run): work
-            for work in self.works
+            for work in best
             for part in (work.body.get("spec") or NOTHING).get("podSets") or ()
             if (run := labels_of(part.get("template") or NOTHING).get(RUN))
         }
@@ -104,6 +113,10 @@ class Queues:
         """The only team that has a namespace."""
         teams = self._namespaces.get(namespace, set())
         return next(iter(teams)) if len(teams) == 1 else None
+
+    def adds(self, work: Work) -> bool:
+        """Whether a workload asks for more workers of a run that has quota."""
+        return any(uid in self.more for uid in work.uids)
 
     def waiting(self, queue: str) -> list[Work]:
         """The workloads that wait in a ClusterQueue for quota, in the order in which Kueue looks at them."""
@@ -205,6 +218,21 @@ class Queues:
             order=_order(body),
             since=_since(body),
         )
+
+
+def _differences(bodies: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The Workloads; one that asks for more workers of a run only with the pods that it adds."""
+    bodies = tuple(bodies)
+    known = {f"{body['metadata']['namespace']}/{body['metadata']['name']}": body for body in bodies}
+    for body in bodies:
+        earlier = known.get(annotations_of(body).get(REPLACES, ""), NOTHING)
+        if is_true(body, "QuotaReserved") or not is_true(earlier, "QuotaReserved") or is_true(earlier, "Finished"):
+            yield body
+            continue
+        had = {part.get("name"): int(part.get("count", 1)) for part in earlier["spec"]["podSets"]}
+        parts = body["spec"]["podSets"]
+        more = [{**part, "count": int(part.get("count", 1)) - had.get(part.get("name"), 0)} for part in parts]
+        yield {**body, "spec": {**body["spec"], "podSets": [part for part in more if part["count"] > 0]}}
 
 
 def _gpu_quotas(queue: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -86,7 +86,9 @@ def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
     reserved: dict[str, int] = {}
     for body in workloads:
         for owner in body["metadata"].get("ownerReferences") or ():
-            reserved[str(owner.get("uid"))] = quota_of(body)
+            uid = str(owner.get("uid"))
+            # A run that has grown has ended workloads too.
+            reserved[uid] = reserved.get(uid, 0) + quota_of(body)
     starting = [part for part in run.parts if part.state == "starting"]
     return Stake(
         sum(part.gpus for part in run.parts if part.state in ("running", "cancelled")),

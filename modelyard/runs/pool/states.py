@@ -52,7 +52,10 @@ def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
 
 
 def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
-    """The pod specs, each with its wanted number of pods; Ray's head and Spark's driver first."""
+    """The pod specs, each with its wanted number of pods; Ray's head and Spark's driver first.
+
+    Workers that a run on Ray adds count once they are ready: those that it asks for may wait for quota.
+    """
     spec = body.get("spec") or NOTHING
     if body["kind"] == "SparkApplication":
         return [(_spark_spec(spec.get("driver") or NOTHING), 1), (_spark_spec(_executor(body)), _executors(body))]
@@ -61,7 +64,9 @@ def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
     cluster = spec.get("rayClusterSpec") or NOTHING
     head = _spec(cluster.get("headGroupSpec") or NOTHING)
     groups = cluster.get("workerGroupSpecs") or ()
-    return [(head, 1), *((_spec(group), int(group.get("replicas", 1))) for group in groups)]
+    seen = (body.get("status") or NOTHING).get("rayClusterStatus") or NOTHING
+    ready = int(seen.get("readyWorkerReplicas") or 0) if cluster.get("enableInTreeAutoscaling") else 0
+    return [(head, 1), *((_spec(group), max(int(group.get("replicas", 1)), ready)) for group in groups)]
 
 
 def _spec(holder: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -48,6 +48,12 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
             add_room(work, diagnosis, known)
 
 
+def add_growing(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+    """Adds why a part that runs does not get the workers that it asks for beside those that it has."""
+    if (work := known.queues.more.get(part.uid)) is not None:
+        _in_queue(run, work, diagnosis, known, explained=False)
+
+
 def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence, *, explained: bool) -> None:
     queues = known.queues
     if work.queue is None:
@@ -76,8 +82,9 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     words = reason_of(work)
     # Right after Kueue has taken quota away, this message says why, which is already reported.
     said = str(condition(work.body, "Evicted").get("message") or "")
+    more = " more" if queues.adds(work) else ""
     diagnosis.cause(
-        "quota", f"the run asks for {_gpus(work)}", *_quota_lines(work, known), words if words != said else None
+        "quota", f"the run asks for {_gpus(work)}{more}", *_quota_lines(work, known), words if words != said else None
     )
     _quota_helps(run, work, diagnosis, known)
 
@@ -108,6 +115,8 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     holders: dict[Owner, list[Work]] = {}
     wanted = _could_take(work, queues)
     for one in queues.holding(cohort):
+        if queues.adds(work) and one.uids == work.uids:
+            continue  # What it holds itself is not in its way.
         # Without the right to read quotas, only the names of resources are known.
         same = wanted.intersection(one.flavors) if wanted else dict(one.gpus).keys() & dict(work.gpus).keys()
         if one.total and same:
@@ -118,7 +127,8 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     )
     if order:
         diagnosis.helps.append(
-            f"the run starts when quota of {'its cohort' if len(cohort) > 1 else 'its queue'} is free; holders: "
+            f"the run {'grows' if queues.adds(work) else 'starts'} when quota of "
+            f"{'its cohort' if len(cohort) > 1 else 'its queue'} is free; holders: "
             + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]

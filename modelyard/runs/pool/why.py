@@ -15,7 +15,7 @@ from modelyard.runs.pool.objects import INDEX, NOTHING, condition, labels_of, wr
 from modelyard.runs.pool.room import add_places, floor_of
 from modelyard.runs.pool.runs import Part, Run
 from modelyard.runs.pool.states import pod_sets
-from modelyard.runs.pool.waiting import add_evicted, add_waiting
+from modelyard.runs.pool.waiting import add_evicted, add_growing, add_waiting
 from modelyard.runs.pool.words import seconds_since, span
 from modelyard.stack.config import Config
 from modelyard.stack.words import few, plural
@@ -77,6 +77,8 @@ def why(
             if waiting:
                 add_waiting(run, waiting[0], diagnosis, known)
                 state += f": {run.count('running')} of {plural(len(run.work), run.noun)}"
+            for part in run.parts:
+                add_growing(run, part, diagnosis, known)
             _given_up(run, diagnosis)
             return diagnosis.why(run, state)
 
@@ -150,7 +152,8 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         if admitted.get("status") == "False":
             diagnosis.cause("queue", "the run has its quota but is not admitted yet", admitted.get("message"))
     living = [pod for pod in pods if (pod.get("status") or NOTHING).get("phase") == "Pending"]
-    homeless = [pod for pod in living if not pod["spec"].get("nodeName")]
+    # What Kueue holds back waits for quota.
+    homeless = [pod for pod in living if not (pod["spec"].get("nodeName") or pod["spec"].get("schedulingGates"))]
     if homeless:
         diagnosis.cause(
             "pods",

@@ -276,7 +276,6 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
             job.trials is not None and (workers or 1) > 1 and not shared,
             f"each trial has one worker, and no other job uses the {workers} workers of its resource",
         ),
-        ("leastWorkers", job.least_workers is not None and job.engine == "ray", "a Ray cluster starts whole"),
         ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),
         (
             "leastWorkers",
@@ -288,7 +287,12 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
             job.least_workers is not None and workers is not None and job.least_workers > workers,
             f"its resource has {workers} workers",
         ),
-        ("leastWorkers", job.least_workers is not None and free, "only a team's queue starts fewer workers"),
+        (
+            "leastWorkers",
+            job.least_workers is not None and free and job.engine != "ray",
+            "only a team's queue starts fewer workers",
+        ),
+        ("leastWorkers", job.grows and job.together is not None, "workers that Ray adds later get any place"),
         ("priority", job.priority is not None and free, "only a team's queue has priorities"),
         ("together", job.together is not None and free, "only a team's queue places workers together"),
     )

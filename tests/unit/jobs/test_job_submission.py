@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
-from modelyard.runs.jobs import Submission, check_images, job_submission, job_templates, run_name
+from modelyard.runs.jobs import Submission, check_images, check_template, job_submission, job_templates, run_name
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Waiver
 from modelyard.stack.jobs import Job, Pipeline, Resource, Runtime, Stage
 from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team, WorkerCluster
@@ -95,7 +95,7 @@ def test_a_search_has_a_run_a_trial_and_none_waits_for_another(library: Library)
 def test_a_ray_job_brings_its_cluster_and_takes_it_away(library: Library) -> None:
     submission = made(library, TRAIN._replace(engine="ray"))
     (job,) = submission.objects
-    assert submission.template == "job-ray@v1"
+    assert submission.template == "job-ray@v2"
     assert job["spec"]["shutdownAfterJobFinishes"] is True
     assert job["spec"]["entrypoint"] == """python train.py --name 'it'"'"'s'"""
     head = job["spec"]["rayClusterSpec"]["headGroupSpec"]
@@ -218,7 +218,59 @@ def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str,
     assert any(words in one.summary for one in submission.findings if one.blocks)
 
 
-CLASH = TRAIN._replace(engine="ray", least_workers=1)
+GROWS = TRAIN._replace(engine="ray", least_workers=1)
+
+
+def test_a_ray_job_that_grows_starts_with_its_least_workers(library: Library) -> None:
+    (job,) = made(library, GROWS).objects
+    assert job["metadata"]["annotations"] == {"kueue.x-k8s.io/elastic-job": "true"}
+    cluster = job["spec"]["rayClusterSpec"]
+    assert cluster["enableInTreeAutoscaling"] is True
+    assert cluster["autoscalerOptions"]["env"] == [{"name": "AUTOSCALER_MAX_CONCURRENT_LAUNCHES", "value": "1"}]
+    (group,) = cluster["workerGroupSpecs"]
+    assert [group[f"{key}eplicas"] for key in ("r", "minR", "maxR")] == [1, 1, 2]
+    # Without a queue no Kueue has to know.
+    free = GROWS._replace(priority=None)
+    (alone,) = made(library, free, resources=(DEEP._replace(team=None),)).objects
+    assert "annotations" not in alone["metadata"]
+    assert alone["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] is True
+
+
+def test_a_pinned_version_renders_as_before_and_cannot_grow(library: Library) -> None:
+    pinned = (PatchChoice("job-ray", version="v1"),)
+    whole = TRAIN._replace(engine="ray")
+    before, now = made(library, whole, patches=pinned), made(library, whole)
+    assert (before.template, now.template) == ("job-ray@v1", "job-ray@v2")
+    assert before.objects == now.objects
+    (refused,) = [one for one in made(library, GROWS, patches=pinned).findings if one.blocks]
+    assert (refused.code, refused.field) == ("RES211", "jobs[0].leastWorkers")
+    assert refused.summary == "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster whole"
+    # A plan says the same before anybody submits it, and a preview has no template of such a job.
+    assert [*check_template(stack(GROWS, patches=pinned), library)] == [refused]
+    assert [*check_template(stack(whole, patches=pinned), library)] == []
+    assert [*check_template(stack(GROWS), library)] == []
+    assert [*job_templates(stack(GROWS, patches=pinned), library)] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "words"),
+    [
+        (
+            {"flavors": (Flavor("a10", "A10", topology=("kubernetes.io/hostname",)),)},
+            "RES211",
+            "the flavors of team vision have a topology, in which Kueue adds no workers to a run",
+        ),
+        ({"teams": (VISION._replace(clusters=("far",)),)}, "QUE011", "Kueue cannot add workers to a run"),
+    ],
+)
+def test_where_no_run_can_grow(library: Library, changes: dict[str, Any], code: str, words: str) -> None:
+    wrong = [one for one in made(library, GROWS, **changes).findings if one.blocks]
+    assert [(one.code, one.field) for one in wrong] == [(code, "jobs[0].leastWorkers")]
+    assert words in wrong[0].summary
+    assert made(library, TRAIN._replace(engine="ray"), **changes).objects
+
+
+CLASH = TRAIN._replace(engine="ray", least_workers=1, together="rack")
 WAIVED = Waiver("RES211", "the operator is patched", date(2026, 12, 24), by="Ada")
 
 

@@ -229,7 +229,7 @@ def test_slices_are_not_counted_as_gpus() -> None:
 
 
 def test_what_is_waived_for_a_job_is_waived_for_its_stage(library: Library) -> None:
-    clash = stack(jobs=(LOAD, TRAIN._replace(least_workers=1, engine="ray"), ASSISTANT))
+    clash = stack(jobs=(LOAD, TRAIN._replace(least_workers=1, engine="ray", together="rack"), ASSISTANT))
     assert [one.code for one in made(library, clash).findings] == ["RES211"]
     waived = clash._replace(config=clash.config._replace(waivers=(Waiver("RES211", "tried", date(2027, 1, 1)),)))
     assert pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2026, 12, 24)).objects

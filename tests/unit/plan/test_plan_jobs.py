@@ -197,6 +197,44 @@ def test_what_to_do_about_a_quota_depends_on_the_workers(dev: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("gpus", "cpu", "told"),
+    [
+        (2, "16", []),
+        # Ray's autoscaler has half a core beside the two of the head.
+        (2, "2", [("error", "job train asks for 2500m cores at once, and team vision never has more than 2")]),
+        (
+            1,
+            "16",
+            [
+                (
+                    "warning",
+                    "job train may grow to 2 workers, which ask for 2 GPUs, and team vision never has more than 1",
+                )
+            ],
+        ),
+        (0, "16", [("error", "job train asks for 1 GPU at once, and team vision never has more than 0")]),
+    ],
+)
+def test_a_run_that_grows_needs_quota_for_its_least_workers_and_should_have_it_for_all(
+    dev: Any, gpus: int, cpu: str, told: list[tuple[str, str]]
+) -> None:
+    job = TRAIN._replace(team="vision", engine="ray", least_workers=1)
+    quotas = (Quota("a10", cpu, "128Gi", gpus), Quota("any", cpu, "64Gi"))
+    site = dev.asking(
+        runtime=IMAGE,
+        resources=(DEEP._replace(cpu="1"),),
+        jobs=(job, job._replace(name="whole", least_workers=None)),
+        flavors=(A10, Flavor("any")),
+        teams=(Team("vision", quotas),),
+    )
+    found = [one for one in site.plan().findings if one.code == "RES213"]
+    assert [(one.severity.value, one.summary) for one in found if "whole" not in one.summary] == told
+    # The job that does not grow needs the quota for all of its workers, and its head has no autoscaler.
+    whole = [one.severity.value for one in found if "whole" in one.summary]
+    assert whole == (["error"] if gpus < 2 else [])
+
+
+@pytest.mark.parametrize(
     ("teams", "most"),
     [
         ((team("vision", 1),), 1),

@@ -72,6 +72,10 @@ def test_gpus_of_all_workers_and_of_ray_without_its_head() -> None:
     assert (plain.gpus, plain.holds, plain.parts[0].workers) == (6, 0, 3)
     (on_ray,) = runs(ray("b-1", jobDeploymentStatus="Running"))
     assert (on_ray.gpus, on_ray.holds, on_ray.parts[0].workers) == (2, 2, 2)
+    grown = ray("g-1", jobDeploymentStatus="Running", rayClusterStatus={"readyWorkerReplicas": 3})
+    assert [run.gpus for run in runs(grown)] == [2]
+    grown["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] = True
+    assert [(run.gpus, run.holds, run.parts[0].workers) for run in runs(grown)] == [(3, 3, 3)]
 
 
 def test_gpus_and_times_of_sparks_executors() -> None:

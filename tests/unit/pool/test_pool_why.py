@@ -11,6 +11,7 @@ import pytest
 
 from modelyard.cluster.pool_objects import FarObjects, PoolObjects, RunObjects
 from modelyard.runs.pool import Diagnosis, runs_of, why
+from modelyard.runs.pool.kueue import REPLACES
 from modelyard.stack.config import Config
 from modelyard.stack.pool import Team, WorkerCluster
 from tests.support.example_stacks import environments
@@ -423,6 +424,26 @@ def test_the_rest_of_a_search_waits_for_what_began_of_it_and_is_not_told_to_end_
     )
     assert len(found.helps) == 1
     golden(told(found))
+
+
+def test_a_run_that_grows_asks_only_for_what_it_does_not_have(ask: Any, golden: Golden) -> None:
+    body = job("g-11111", workers=2, active=2, ready=2, startTime=LONG_AGO)
+    ended, has = workload(body, condition("Finished"), queue="team-vision"), workload(body, queue="team-vision")
+    asks = workload(body, waits(SHORT))
+    asks["spec"]["podSets"][0]["count"] = 3
+    for number, one in enumerate((ended, has, asks)):
+        one["metadata"]["name"] = f"slice-{number}"
+    asks["metadata"]["annotations"] = {REPLACES: "vision/slice-1"}
+    gated = pod("g-2", None, spec(schedulingGates=[{"name": "kueue.x-k8s.io/elastic-job"}]), phase="Pending")
+    other = workload(job("other-22222"), queue="team-vision")
+    found = ask(body, [gated], workloads=[asks, has, ended, other], queues=[cluster_queue("team-vision", 3, 3)])
+    golden(told(found))
+    # What it asked for is whole again when it has lost its quota.
+    has["status"]["conditions"].append(condition("Finished"))
+    body["spec"]["suspend"] = True
+    assert "the run asks for 3 GPUs" in [
+        cause.summary for cause in ask(body, workloads=[asks, has], queues=[cluster_queue("team-vision", 2, 0)]).causes
+    ]
 
 
 def test_logs_are_not_named_where_no_pod_is_left(ask: Any, golden: Golden) -> None:

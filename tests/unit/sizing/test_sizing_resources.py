@@ -286,7 +286,16 @@ DEEP = Resource("deep", "training", workers=2)
         (RUNS._replace(priority="urgnt"), "RES210", "uses priority urgnt"),
         (RUNS._replace(trials=2), "RES211", "cannot have trials: each trial has one worker"),
         (RUNS._replace(trials=2, engine="ray"), "RES211", "cannot have trials: trials run as plain pods"),
-        (RUNS._replace(least_workers=1, engine="ray"), "RES211", "cannot have leastWorkers: a Ray cluster"),
+        (
+            RUNS._replace(least_workers=1, engine="ray", team="vision", together="rack"),
+            "RES211",
+            "cannot have leastWorkers: workers that Ray adds later get any place",
+        ),
+        (
+            RUNS._replace(least_workers=3, engine="ray", team="vision"),
+            "RES211",
+            "cannot have leastWorkers: its resource has 2",
+        ),
         (RUNS._replace(least_workers=3, team="vision"), "RES211", "cannot have leastWorkers: its resource has 2"),
         (RUNS._replace(least_workers=1), "RES211", "cannot have leastWorkers: only a team's queue"),
         (RUNS._replace(together="rack"), "RES211", "cannot have together: only a team's queue"),
