@@ -5,8 +5,9 @@ from typing import Any
 
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
+from modelyard.plan.values import names_its_item
 from modelyard.preview.matrix import Row
-from modelyard.report.fields import field_names, names_its_item
+from modelyard.report.fields import field_names
 from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
 from modelyard.report.values import fitted

@@ -273,14 +273,15 @@ def _print_log(client: "Client", pod: Mapping[str, Any], outcome: Outcome, print
 
 def _cancel(client: "Client", stack: "Stack", job: Mapping[str, Any]) -> None:
     """Deletes a run, if it was created, with its pods and Secret."""
+    from modelyard.cluster.answer import Deletion
     from modelyard.cluster.live import read
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
     from modelyard.kube.state import key_of
 
-    name = job["metadata"]["name"]
+    name, key = job["metadata"]["name"], key_of(job, "")
     try:
-        if (live := read(client, key_of(job, ""))) is not None:
-            delete(client, live, waits=True)
+        if (live := read(client, key)) is not None:
+            delete(client, Deletion(key, live["metadata"]["uid"]), waits=True)
             sys.stderr.write(f"run {name} is cancelled\n")
     except (ClusterError, OvertakenError, RefusedError) as error:
         sys.stderr.write(f"run {name} could not be cancelled ({error}); modelyard job cancel {stack.name} {name}\n")
