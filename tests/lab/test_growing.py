@@ -1,0 +1,205 @@
+"""A job on Ray grows on the real Kueue and KubeRay: it starts with one worker, and gets more as GPUs free up.
+
+Ray's autoscaler, which asks for workers, is in the image of the head's pod, and the lab's pods run nothing. So the
+test writes what the autoscaler writes, with the rights that KubeRay gives it: ``replicas`` of the RayCluster, and the
+workers to delete.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import Lab, install
+from tests.lab.support.environment import Environment, environment
+from tests.lab.support.pool_stack import config, node
+from tests.lab.support.training_processes import Names, names
+from tests.support.web_servers import Quiet, listening
+
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+PODS = "/api/v1/namespaces/vision/pods"
+RAY = "/apis/ray.io/v1/namespaces/vision"
+STAYS = {"type": "training", "team": "vision", "command": ["python", "train.py"], "env": {"LAB_COMPLETE_AFTER": "1h"}}
+STACK: dict[str, Any] = {
+    "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
+    "flavors": [
+        {"name": "a30", "gpu": "A30", "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]},
+        {"name": "any"},
+    ],
+    "teams": [
+        {
+            "name": "vision",
+            "quotas": [
+                {"flavor": "a30", "cpu": 8, "memory": "64Gi", "gpus": 4},
+                {"flavor": "any", "cpu": 16, "memory": "64Gi"},
+            ],
+        }
+    ],
+    "resources": [
+        {"name": name, "type": "training", "workers": workers, "cpu": 1, "memory": "2Gi", "gpus": 1, "gpu": "A30"}
+        for name, workers in (("one", 1), ("three", 3))
+    ],
+    "jobs": [
+        {"name": "single", "resource": "one", **STAYS},
+        {"name": "grow", "resource": "three", "engine": "ray", "leastWorkers": 1, **STAYS},
+    ],
+}
+
+
+class Dashboard(Quiet):
+    """The dashboard of a head whose job runs."""
+
+    def do_GET(self) -> None:
+        self.answer(b'{"status": "RUNNING"}')
+
+
+@pytest.fixture(scope="module")
+def services() -> Iterator[Names]:
+    """What the names of Services lead to: a head's dashboard."""
+    with names() as made, listening(Dashboard) as made.lead_to:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory, services: Names) -> Iterator[Environment]:
+    """A team with a quota of four GPUs, one on each node."""
+    folder = tmp_path_factory.mktemp("growing")
+    with environment("dev", folder) as made:
+        nodes = [node(f"a30-{number}", "rack-1") for number in range(1, 5)]
+        (folder / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+        install.nodes(made.lab, folder / "nodes.json")
+        made.lab.kubectl("create", "namespace", "vision")
+        made.lab.start_operators("kueue", "kuberay", proxy=services.url)
+        config(made, **STACK)
+        made.modelyard("apply", "dev", "--yes")
+        yield made
+
+
+def items(lab: Lab, path: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = lab.request("GET", path).body["items"]
+    return found
+
+
+def submit(env: Environment, job: str) -> str:
+    """Starts a run, and says its name."""
+    return str(json.loads(env.modelyard("job", "submit", "dev", job, "--json").stdout)["run"])
+
+
+def cancel(env: Environment, run: str) -> None:
+    env.modelyard("job", "cancel", "dev", run, "--yes")
+
+
+def holds(lab: Lab, run: str, gpus: int) -> set[str]:
+    """Waits until a run has pods on so many nodes with GPUs, and says which."""
+
+    def found() -> set[str]:
+        return {
+            pod["metadata"]["name"]
+            for pod in items(lab, PODS)
+            if pod["metadata"]["labels"].get("modelyard.dev/run") == run
+            and pod["spec"].get("nodeName", "").startswith("a30-")
+            and "deletionTimestamp" not in pod["metadata"]
+            and pod["status"]["phase"] == "Running"
+        }
+
+    lab.wait(f"{run} on {gpus} GPUs", lambda: len(found()) == gpus)
+    return found()
+
+
+def workers(lab: Lab) -> list[dict[str, Any]]:
+    """The pods of the workers, those that wait included."""
+    return [pod for pod in items(lab, PODS) if pod["metadata"]["labels"].get("ray.io/node-type") == "worker"]
+
+
+def asks(lab: Lab, number: int, *gone: str) -> None:
+    """What Ray's autoscaler writes when it wants so many workers, without those that it names."""
+    (cluster,) = items(lab, f"{RAY}/rayclusters")
+    name, group = cluster["metadata"]["name"], "/spec/workerGroupSpecs/0"
+    patch: list[dict[str, Any]] = [{"op": "replace", "path": f"{group}/replicas", "value": number}]
+    if gone:
+        patch.append({"op": "add", "path": f"{group}/scaleStrategy", "value": {"workersToDelete": [*gone]}})
+    account = f"--as=system:serviceaccount:vision:{name}"
+    lab.kubectl("patch", "rayclusters", name, "-n=vision", "--type=json", f"--patch={json.dumps(patch)}", account)
+
+
+def why(env: Environment, run: str) -> str:
+    return " ".join(env.modelyard("job", "why", "dev", run).stdout.split())
+
+
+def used(lab: Lab) -> int:
+    """GPUs of the team's quota that are in use."""
+    (queue,) = items(lab, f"{KUEUE}/clusterqueues")
+    flavors = queue["status"]["flavorsReservation"]
+    return sum(int(one["total"]) for flavor in flavors for one in flavor["resources"] if "gpu" in one["name"])
+
+
+def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Environment) -> None:
+    lab = env.lab
+    others = [submit(env, "single") for _ in range(3)]
+    for other in others:
+        holds(lab, other, 1)
+    run = submit(env, "grow")
+    first = holds(lab, run, 1)
+    (head,) = [pod for pod in items(lab, PODS) if pod["metadata"]["labels"].get("ray.io/node-type") == "head"]
+    (autoscaler,) = [one for one in head["spec"]["containers"] if one["name"] == "autoscaler"]
+    assert {"name": "AUTOSCALER_MAX_CONCURRENT_LAUNCHES", "value": "1"} in autoscaler["env"]
+
+    def status() -> dict[str, Any]:
+        (found,) = items(lab, f"{RAY}/rayjobs")
+        return dict(found["status"])
+
+    # Before its job runs, nothing asks for more.
+    lab.wait("its job to run", lambda: status().get("jobStatus") == "RUNNING")
+    asks(lab, 2)
+    lab.wait("the refusal of its second worker", lambda: "the run asks for 1 GPU more" in why(env, run))
+    assert used(lab) == 4
+    (waiting,) = [pod for pod in workers(lab) if pod["metadata"]["name"] not in first]
+    assert {"name": "kueue.x-k8s.io/elastic-job"} in waiting["spec"]["schedulingGates"]
+    assert f"the run grows when quota of its queue is free; holders: {min(others)}" in why(env, run)
+    cancel(env, others[0])
+    second = holds(lab, run, 2)
+    asks(lab, 3)
+    cancel(env, others[1])
+    third = holds(lab, run, 3)
+    # What grows goes on with what it has.
+    assert first < second < third
+    lab.wait("its status", lambda: status()["rayClusterStatus"].get("readyWorkerReplicas") == 3)
+    (listed,) = [
+        one for one in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"] if one["name"] == run
+    ]
+    assert (listed["state"], listed["gpus"]) == ("running", 3)
+    # It has as many as it may have: KubeRay makes no more, even if somebody asks.
+    asks(lab, 4)
+    lab.wait("Kueue to look at it", lambda: "the run asks for 1 GPU more" in why(env, run))
+    assert len(workers(lab)) == 3
+    # What it gives back, others get.
+    asks(lab, 1, *sorted(third - first))
+    assert holds(lab, run, 1) == first
+    lab.wait("its quota", lambda: used(lab) == 2)
+    # A request is admitted whole: one GPU is free, and it asks for two.
+    last = submit(env, "single")
+    holds(lab, last, 1)
+    asks(lab, 3)
+    lab.wait("the refusal of two workers", lambda: "the run asks for 2 GPUs more" in why(env, run))
+    assert used(lab) == 3
+    cancel(env, last)
+    assert first < holds(lab, run, 3)
+    # No limit of a start has stopped it meanwhile, and its end gives everything back.
+    conditions = [each for one in items(lab, f"{KUEUE}/workloads") for each in one["status"]["conditions"]]
+    assert not [each for each in conditions if each["type"] == "Evicted"]
+    cancel(env, run)
+    lab.wait("all of its quota", lambda: used(lab) == 1)
+    cancel(env, others[2])
+
+
+def test_kueue_refuses_an_autoscaler_that_it_does_not_know_of(env: Environment) -> None:
+    """As it does with its feature off, which then ignores the annotation."""
+    body = yaml.safe_load(env.modelyard("job", "render", "dev", "grow").stdout)
+    path = f"{RAY}/rayjobs?dryRun=All"
+    assert env.lab.request("POST", path, body).status == 201
+    del body["metadata"]["annotations"]
+    refused = env.lab.request("POST", path, body)
+    words = "a kueue managed job should only use autoscaling when workload slicing is enabled"
+    assert refused.status == 403 and words in refused.body["message"]
