@@ -7,7 +7,7 @@ done here (``here``), and shows it in one of three ways:
 - ``run`` is a command, ``exit`` its exit code, and ``expect`` the texts that it prints, in this order; with ``file``
   they are in a file that it writes. ``stack`` has the settings of the row. ``refuse`` has settings with which the
   command (or ``run`` of ``refuse``) ends with exit code 1 (or its ``exit``), and what it prints then.
-- ``lab`` is a test on a real cluster.
+- ``lab`` is a test on a real cluster, or in a simulated AWS account.
 - ``missing: true`` means that the feature is not there.
 
 ``mutate`` is a change of one line of the product that takes the feature away: ``docs/compare.py --mutate`` makes it.
@@ -33,7 +33,7 @@ INTRO = (
     "settings, the exit code, the text that the command must print, and where there is a limit, a value beyond it that "
     "must be refused. `make test` runs them all; `python docs/compare.py` prints the results. Tests in `tests/lab` run "
     "the real Pulumi engine and a real Kubernetes API server, many of them with the real Kueue, KubeRay, KEDA and "
-    "Prometheus; nodes and their pods are simulated. Cloud parts are tested with the engine's mocks: no cloud was "
+    "Prometheus; nodes and their pods are simulated. Cloud parts are tested in a simulated AWS account: no cloud was "
     "reached. What is not there is marked **Not yet**.",
 )
 

@@ -207,8 +207,8 @@ def _plugin_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
             Severity.WARNING,
             where,
             f"{few(sorted(names))} {'has' if len(names) == 1 else 'have'} this GPU, but none in allocatable",
-            detail="No NVIDIA device plugin runs there, or it finds no driver; the scheduler places no GPU pod there. "
-            f"{plural(offering[where], 'other node')} with this GPU can allocate it.",
+            detail="No NVIDIA device plugin runs there, or it finds no driver; the scheduler places no GPU pod there."
+            + (f" {plural(offering[where], 'other node')} with this GPU can allocate it." if offering[where] else ""),
             remedy="install the GPU operator or the device plugin there; if it runs, read its log",
         )
         for where, names in silent.items()
