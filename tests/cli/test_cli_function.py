@@ -166,6 +166,13 @@ def test_a_run_that_somebody_cancels_is_an_error_of_the_call(pods: PodProcesses)
         on_gpu(gpu="A10", stack="dev")(len)([])
 
 
+def test_a_run_that_cannot_be_followed_is_cancelled(pods: PodProcesses) -> None:
+    pods.server.forbidden.add("pods")
+    with pytest.raises(CallError, match="these credentials may not read pods"):
+        on_gpu(gpu="A10", stack="dev")(len)([])
+    assert [plural for plural, _, _ in pods.server.deleted] == ["jobs"]
+
+
 def test_a_connection_that_ends_is_taken_up_without_a_line_twice(
     pods: PodProcesses, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,7 +181,8 @@ def test_a_connection_that_ends_is_taken_up_without_a_line_twice(
     def broken(job: Any, pod: Any) -> Iterator[bytes]:
         whole = list(lines(job, pod))
         pods.server.logs[pod["metadata"]["name"]] = whole
-        yield from whole[:2]
+        # In the middle of the line that has the result.
+        yield b"".join(whole)[:-20]
 
     pods.lines = broken  # type: ignore[method-assign]
 
@@ -197,6 +205,8 @@ def test_wrong_options_are_reported_together_and_submit_nothing(pods: PodProcess
     words = str(caught.value)
     for part in ("A300 does not name exactly one GPU", "unknown team visoin", "'soon' is not a duration", "'half'"):
         assert part in words
+    with pytest.raises(CallError, match="time_limit is 0\nwrite 1s to 744h"):
+        on_gpu(gpu="A10", stack="dev", time_limit=0)(train.__wrapped__)()
     with pytest.raises(CallError, match=r"several flavors\nflavor a10 or a30"):
         on_gpu(stack="dev")(train.__wrapped__)()
     with pytest.raises(CallError, match="unknown stack 'dve'\ndid you mean dev"):

@@ -66,7 +66,8 @@ class GpuFunction(Generic[P, R]):
             Exception: what the function raised, with its traceback as the cause.
         """
         function = self._function
-        result: R = called(function, args, kwargs, function.__name__, self._options, sources_of(function))
+        name = getattr(function, "__name__", "function")
+        result: R = called(function, args, kwargs, name, self._options, sources_of(function))
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -145,13 +146,12 @@ def _prepared(call: Call, name: str, options: Options) -> "tuple[Client, Stack, 
         options = options._replace(allocation=None)
     seconds = None
     try:
-        if (
-            options.time_limit is not None
-            and not 0 < (seconds := durations.seconds(options.time_limit)) <= durations.LONGEST
-        ):
-            raise ValueError(f"{options.time_limit} is not between 1s and {durations.text(durations.LONGEST)}")
+        seconds = durations.seconds(options.time_limit) if options.time_limit is not None else None
     except ValueError as error:
         problems.append(Problem(f"time_limit: {error}", "write seconds, or a text such as 90m"))
+    if seconds is not None and not 0 < seconds <= durations.LONGEST:
+        longest = durations.text(durations.LONGEST)
+        problems.append(Problem(f"time_limit is {options.time_limit}", f"write 1s to {longest}"))
     chosen = choose(
         stack.config,
         Choice(
@@ -260,13 +260,14 @@ def _print_log(client: "Client", pod: Mapping[str, Any], outcome: Outcome, print
     request = LogRequest(metadata["namespace"], name, container, follow=True)
     try:
         for number, line in enumerate(log_lines(client, request), 1):
-            if number > printed.get(name, 0):
+            # Lines of the outcome count each time: the connection may have ended in the middle of one.
+            text = outcome.output(line)
+            if text is not None and number > printed.get(name, 0):
                 printed[name] = number
-                if (text := outcome.output(line)) is not None:
-                    sys.stdout.write(f"{log_line(text, style)}\n")
-                    sys.stdout.flush()
-                elif outcome.data() is not None:
-                    return
+                sys.stdout.write(f"{log_line(text, style)}\n")
+                sys.stdout.flush()
+            elif text is None and outcome.data() is not None:
+                return
     except NoLogError:
         return
 
