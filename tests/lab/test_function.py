@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.lab.support.environment import Environment
+from tests.lab.support.account_rights import Account
+from tests.lab.support.environment import NAMESPACE, Environment
 from tests.lab.support.live_pool import live_pool
 from tests.lab.support.pod_logs import logs
 from tests.lab.support.pool_stack import volume
@@ -38,6 +39,18 @@ print("result", train(int(sys.argv[1])), flush=True)
 """
 
 
+RIGHTS = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "Role",
+    "metadata": {"name": "functions"},
+    "rules": [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]},
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
+    ],
+}
+"""What functions need beside the rights for jobs (docs/guides/rights.md)."""
+
+
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """The pool, with a quota of one GPU, and the workspace of notebooks."""
@@ -47,13 +60,27 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def kubeconfig(env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of an account with the rights for functions in the team's namespace, and no others."""
+    account = Account(env.lab, "jobs", tmp_path_factory.mktemp("account"))
+    who = f"--serviceaccount={NAMESPACE}:modelyard-jobs"
+    path = "/apis/rbac.authorization.k8s.io/v1/namespaces/vision/roles"
+    assert env.lab.request("POST", path, RIGHTS).status == 201
+    for name, role in (("jobs", "--clusterrole=modelyard-jobs"), ("functions", "--role=functions")):
+        env.lab.kubectl("create", "rolebinding", name, role, who, "--namespace=vision")
+    asked = ("auth", "can-i", "create", "secrets", "--namespace=vision", f"--as={account.user}")
+    env.lab.wait("the rights", lambda: env.lab.kubectl(*asked, check=False).stdout == "yes\n")
+    return account.kubeconfig
+
+
 @contextmanager
-def calling(env: Environment, argument: int) -> Iterator["subprocess.Popen[str]"]:
+def calling(env: Environment, kubeconfig: Path, argument: int) -> Iterator["subprocess.Popen[str]"]:
     """A program that calls the function, in the project's folder."""
     process = subprocess.Popen(
         [sys.executable, "-c", CALLER, str(argument)],
         cwd=env.folder,
-        env=env.env,
+        env=env.env | {"KUBECONFIG": str(kubeconfig)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -136,10 +163,12 @@ def container(env: Environment, run: str, folder: Path) -> Iterator[Callable[[],
             writer.join()
 
 
-def test_a_call_waits_for_the_gpu_that_an_interrupted_one_hands_back(env: Environment, tmp_path: Path) -> None:
-    with calling(env, -1) as holder:
+def test_a_call_waits_for_the_gpu_that_an_interrupted_one_hands_back(
+    env: Environment, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with calling(env, kubeconfig, -1) as holder:
         early = said(holder)
-        with container(env, early, tmp_path / "early"), calling(env, 21) as waiter:
+        with container(env, early, tmp_path / "early"), calling(env, kubeconfig, 21) as waiter:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "epoch -1\n"
             late = said(waiter)
