@@ -59,7 +59,8 @@ def _run(words: Sequence[str], folder: Path, environment: Mapping[str, str] | No
             os.close(number) if stream == CLOSED else os.dup2(stream, number)
         sys.argv = ["modelyard", *words]
         sys.stdin, sys.stdout = _stream(0, "r"), _stream(1, "w")
-        sys.stderr = None if streams[1] == CLOSED else _stream(2, "w")
+        # As in a new process, each line is written at once, and fails at once.
+        sys.stderr = None if streams[1] == CLOSED else _stream(2, "w", buffering=1)
         library_of.cache_clear()
         policies_of.cache_clear()
         try:
@@ -71,8 +72,8 @@ def _run(words: Sequence[str], folder: Path, environment: Mapping[str, str] | No
         os._exit(code)
 
 
-def _stream(number: int, mode: str) -> Any:
-    return open(number, mode, encoding="utf-8", closefd=False)
+def _stream(number: int, mode: str, buffering: int = -1) -> Any:
+    return open(number, mode, buffering, encoding="utf-8", closefd=False)
 
 
 def _ended(child: int, words: Sequence[str]) -> int:
