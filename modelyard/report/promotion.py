@@ -65,20 +65,22 @@ def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Sty
 
 
 def _table(differences: Iterable[Difference], style: Style, between: str) -> list[str]:
-    differences = tuple(differences)
-    width = max(len(one.setting) for one in differences)
+    """A line for each difference, or two where its values are too long for one."""
+    rows = [(one.setting, _value(one.shown[1]), _value(one.shown[0])) for one in differences]
+    width = max(len(row[0]) for row in rows)
     room = style.columns - width - len(between) - len("        ")
-    now = [_value(one.shown[1], room // 2) for one in differences]
-    wide = max(map(len, now))
-    return [
-        f"  {safe(one.setting):<{width}}  {style.bold(f'{value:<{wide}}')}  {style.dim(between)} "
-        f"{_value(one.shown[0], room - wide)}"
-        for one, value in zip(differences, now, strict=True)
-    ]
+    wide = max((len(now) for _, now, _ in rows if len(now) <= room // 2), default=0)
+    lines = []
+    for setting, now, ahead in rows:
+        fits = len(now) <= wide and len(ahead) <= room - wide
+        middle = " " * (wide - len(now) + 2) if fits else "\n" + " " * (width + 4)
+        line = f"  {safe(setting):<{width}}  {style.bold(now)}{middle}{style.dim(between)} {ahead}"
+        lines += line.split("\n")
+    return lines
 
 
-def _value(value: object, room: int = _VALUE) -> str:
-    return "(none)" if value is None else fitted(value, min(room, _VALUE))
+def _value(value: object) -> str:
+    return "(none)" if value is None else fitted(value, _VALUE)
 
 
 def _painted(line: str, style: Style) -> str:

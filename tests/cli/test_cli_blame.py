@@ -46,7 +46,7 @@ def test_blame_leads_from_a_field_to_the_line_that_decides_it(run: Any) -> None:
 def test_blame_takes_whole_paths_ends_of_paths_and_names_without_quotes(run: Any, field: str, path: str | None) -> None:
     result = run("blame", "staging", "training-worker", field, "--json")
     if path is None:
-        assert (result.code, "names" in result.out) == (2, True)
+        assert (result.code, "matches" in result.out) == (2, True)
     else:
         assert json.loads(result.out)["field"].endswith(path)
 
@@ -99,7 +99,7 @@ def test_blame_of_a_part_with_one_field_is_the_story_of_that_field(run: Any) -> 
 
 def test_blame_of_a_part_that_is_there_twice(refused: Any) -> None:
     result = refused("blame", "dev", "ray-head", "annotations", code=2)
-    assert "'annotations' names 2 fields → give more of the path: metadata.annotations, spec" in result.words
+    assert "'annotations' matches 2 fields → give more of the path: metadata.annotations, spec" in result.words
 
 
 def test_the_document_of_a_part_has_the_published_form(run: Any) -> None:

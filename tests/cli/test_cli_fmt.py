@@ -29,14 +29,14 @@ def test_it_formats_stack_files_and_unreleased_patches(project: Project, run: Ru
     assert (folder / "schema.json").read_text() == '{\n  "a": 1\n}\n'
     assert (folder / "patch.yaml.j2").read_text() == "# target: x\n"
     assert "formatted stacks/Pulumi.dev.yaml\n" in result.out
-    assert "6 files looked at, 4 changed; 24 released patch versions left alone\n" in result.out
+    assert "6 files checked, 4 changed; 24 released patch versions skipped\n" in result.out
 
 
 def test_a_second_run_changes_nothing(project: Project, run: Run, cli: SimpleNamespace) -> None:
     project.edit(LOOSE)
     run("fmt")
     before = cli.tree(project.root)
-    assert "3 files looked at, 0 changed" in run("fmt").out
+    assert "3 files checked, 0 changed" in run("fmt").out
     assert cli.tree(project.root) == before
 
 
@@ -127,7 +127,7 @@ def test_a_released_version_is_never_touched(project: Project, run: Run) -> None
     for words in (("fmt",), ("fmt", "patches/ray-head"), ("fmt", str(meta))):
         assert run(*words).code == 0
         assert meta.read_text() == before
-    assert "1 released patch version left alone" in run("fmt", str(meta)).out
+    assert "1 released patch version skipped" in run("fmt", str(meta)).out
 
 
 def test_a_lock_that_cannot_be_read_stops_everything(project: Project, refused: Run) -> None:

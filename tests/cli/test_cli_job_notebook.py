@@ -135,8 +135,7 @@ def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
     ]
 
 
-def test_nothing_to_choose_from(run: Any, refused: Any) -> None:
-    assert "dev notebooks.image is not set" in run("job", "choices", "dev").words
+def test_choices_of_no_stack(refused: Any) -> None:
     assert "no stack was given" in refused("job", "choices", code=2).words
 
 

@@ -41,8 +41,6 @@ def test_a_platform_without_faults_checks_clean(applied: Any, run: Any) -> None:
 def test_diff_is_unified_and_by_target(run: Any) -> None:
     lines = run("diff", "dev", "--target", "ray-head").out.splitlines()
     assert lines[:2] == ["--- before/deployment-ray-head", "+++ after/deployment-ray-head"]
-    assert "-            memory: 8Gi" in lines
-    assert "+            memory: 16Gi" in lines
     assert not any("status" in line or "resourceVersion" in line for line in lines)
     fewer = run("diff", "dev", "--target", "ray-head", "--context", "0").out.splitlines()
     assert not any(line.startswith(" ") for line in fewer)
@@ -137,7 +135,7 @@ def test_show_tells_the_pool_and_the_jobs_of_a_stack(project: Any, run: Any) -> 
         "lake s3://acme-lake platform, rented",
         "far modelyard-remote far 1 GPU, 8 CPU, 32Gi far",
         "tabular 3.11 images.example.com/jobs:1 no",
-        "deep training 2 4 24Gi 1 vision here",
+        "deep training 2 4 24Gi 1 vision this cluster",
         "fit training deep vision python train.py --token (hidden)",
         "clicks dataset its own - in the pods of its resource",
         "churn training away - train --fast",
@@ -165,7 +163,3 @@ def test_show_tells_them_for_machines_without_secrets(project: Any, run: Any) ->
         "gpus": 1,
         "gpuResource": "nvidia.com/gpu",
     }
-
-
-def test_show_of_a_stack_without_any_of_it_ends_with_its_patches(run: Any) -> None:
-    assert run("show", "prod").out.endswith("training-replicas@v1, training-route@v1\n")

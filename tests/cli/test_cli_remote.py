@@ -49,11 +49,6 @@ def test_a_network_that_no_account_has_is_told(remote: Any, run: Any, vpc: str, 
     assert f"not the ID of a {wrong.upper() if wrong == 'vpc' else wrong}" in result.words
 
 
-def test_a_stack_without_remote_resources_says_how_to_have_one(run: Any) -> None:
-    result = run("remote", "dev")
-    assert (result.code, "has no remote resources" in result.out) == (0, True)
-
-
 def test_offers_stand_with_the_chosen_one_first(remote: Any, run: Any) -> None:
     result = run("remote", "dev")
     assert result.code == 0, result.err

@@ -188,14 +188,6 @@ def test_a_name_that_there_is_not(jobs: Any, refused: Any) -> None:
     assert "'feature' is neither a resource nor a sized job → did you mean features?" in result.words
 
 
-def test_a_stack_without_jobs(run: Any, project: Any) -> None:
-    result = run("size", "dev")
-    assert (result.code, result.out) == (
-        0,
-        "dev has no jobs and no resources; add them under modelyard:jobs and modelyard:resources\n",
-    )
-
-
 def test_the_plan_and_the_check_tell_what_is_wrong(jobs: Any, run: Any) -> None:
     jobs.edit(("resource: features", "resource: featurs"))
     for verb in ("plan", "check", "size"):

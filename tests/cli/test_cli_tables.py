@@ -19,17 +19,11 @@ def test_gpus(run: Any) -> None:
     assert any(line.split()[:2] == ["no", "a10g"] for line in lines)
     only = [line.split()[0] for line in run("gpus", "--supported").out.splitlines()[1:-2]]
     assert set(only) == {"yes"}
-    assert "121 FP16 TFLOPS < 125" in run("gpus", "l4").words
     h100 = json.loads(run("gpus", "H100", "--cuda", "12.4", "--json").out)["cards"]
     assert {gpu["supported"] for gpu in h100} == {"yes"}
 
 
-def test_patches(run: Any) -> None:
-    out = run("patches").out
-    assert re.search(r"^ray-worker +v1 ", out, re.MULTILINE)
-    one = run("patches", "ray-worker").words
-    assert "used if ray.available is true" in one
-    assert "memory rayWorker.memory Memory of the whole pod" in one
+def test_patches_are_sorted_by_name(run: Any) -> None:
     listed = json.loads(run("patches", "--json").out)["patches"]
     assert [patch["name"] for patch in listed] == sorted(patch["name"] for patch in listed)
 

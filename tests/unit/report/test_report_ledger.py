@@ -52,10 +52,6 @@ def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:
     ]
 
 
-def test_a_stack_without_ledgers_is_one_line() -> None:
-    assert ledger_text("dev", "recorded", ()) == ["dev: no fields are patched on the recorded platform"]
-
-
 def test_a_ledger_that_cannot_be_read_is_told() -> None:
     shown = ledger_text("dev", "live", [Noted(KEY, "", (), "it is \x1b[31m odd")])
     assert shown[-1] == "  its ledger cannot be read: it is \\x1b[31m odd"
