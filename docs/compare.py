@@ -9,6 +9,7 @@ import argparse
 import contextlib
 import io
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,13 +17,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from generators.compared import Row, compared, merged
+from generators.compared import Call, Row, compared, merged
 from generators.paths import ROOT
 
 _STACKS = ("dev", "staging", "prod")
@@ -39,41 +39,31 @@ def project(folder: Path) -> Path:
 
 def problems(row: Row, folder: Path) -> list[str]:
     """What the row's commands do in a project and should not; nothing if the row is true."""
-    found = _compare(row.run, folder, row.stack, row.files, row.exit, row.expect, row.file)
-    if row.refusal:
-        found += _compare(row.refused_run, folder, row.refused, row.files, row.refused_exit, row.refusal)
-    return found
+    return [problem for call in row.calls for problem in _problems(call, row.files, folder)]
 
 
-def _compare(
-    command: str,
-    folder: Path,
-    settings: Mapping[str, Any],
-    files: Mapping[str, str],
-    code: int,
-    texts: Sequence[str],
-    written: str = "",
-) -> list[str]:
-    words = shlex.split(command)[1:]
+def _problems(call: Call, files: Mapping[str, str], folder: Path) -> Iterator[str]:
+    words = shlex.split(call.command)[1:]
     stack = f"stacks/Pulumi.{next((word for word in words if word in _STACKS), _STACKS[0])}.yaml"
     example = yaml.safe_load((ROOT / stack).read_text(encoding="utf-8"))["config"]
-    config = merged(example, {f"modelyard:{key}": value for key, value in settings.items()})
+    config = merged(example, {f"modelyard:{key}": value for key, value in call.stack.items()})
     for name, text in {**files, stack: yaml.safe_dump({"config": config}, sort_keys=False, width=1000)}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    if written:
-        (folder / written).unlink(missing_ok=True)
-    real, output = _run(words, folder)
-    found = [] if real == code else [f"{command}: exit code {real}, not {code}:\n{output}"]
-    if written:
-        path = folder / written
-        output = path.read_text(encoding="utf-8") if path.exists() else f"{written} is not there"
+    if call.file:
+        (folder / call.file).unlink(missing_ok=True)
+    code, output = _run(words, folder)
+    if code != call.exit:
+        yield f"{call.command}: exit code {code}, not {call.exit}:\n{output}"
+    if call.file:
+        path = folder / call.file
+        output = path.read_text(encoding="utf-8") if path.exists() else f"{call.file} was not written"
     rest = " ".join(output.split())
-    for text in texts:
+    for text in call.expect:
         _, there, rest = rest.partition(" ".join(text.split()))
         if not there:
-            return [*found, f"{command} does not print {text!r}, or not in this place:\n{output}"]
-    return found
+            yield f"{call.command} does not print {text!r}, or not in this place:\n{output}"
+            return
 
 
 def _run(words: Sequence[str], folder: Path) -> tuple[int, str]:
@@ -82,13 +72,14 @@ def _run(words: Sequence[str], folder: Path) -> tuple[int, str]:
     from modelyard.plan.project import library_of
 
     library_of.cache_clear()
-    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    written = io.BytesIO()
+    output = io.TextIOWrapper(written, encoding="utf-8", write_through=True)
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output), contextlib.chdir(folder):
         try:
             code = int(main(list(words)))
         except SystemExit as stop:
             code = int(stop.code or 0)
-    return code, output.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    return code, written.getvalue().decode()
 
 
 def _rows(names: Sequence[str]) -> Iterator[Row]:
@@ -102,9 +93,10 @@ def _print_all(names: Sequence[str]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         place = project(Path(folder))
         for row in _rows(names):
-            found = problems(row, place) if row.run else []
-            result = "FALSE" if found else "true" if row.run else "lab" if row.lab else "not yet"
-            print(f"{result:8} {row.name:40} {row.run or row.lab}", *found, sep="\n")  # noqa: T201
+            found = problems(row, place)
+            result = "FALSE" if found else "true" if row.calls else "lab" if row.lab else "not yet"
+            shown = row.calls[0].command if row.calls else row.lab
+            print(f"{result:8} {row.name:40} {shown}", *found, sep="\n")  # noqa: T201
             good &= not found
     return good
 
@@ -117,7 +109,7 @@ def _mutate(names: Sequence[str]) -> bool:
             shutil.copytree(ROOT / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         for row in _rows(names):
-            if row.run and row.mutate:
+            if row.calls and row.mutate:
                 result = _without(row, Path(folder))
                 survived += result != "killed"
                 print(f"{result:8} {row.name:40} {row.mutate.file}", flush=True)  # noqa: T201
@@ -135,10 +127,12 @@ def _without(row: Row, copy: Path) -> str:
         lock.write_text("", encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        command = [sys.executable, copy / "docs" / "compare.py", row.name]
+        command = [sys.executable, str(copy / "docs" / "compare.py"), row.name]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if not done.returncode:
+            return "survived"
         return (
-            "survived" if done.returncode == 0 else "broken" if "Traceback" in done.stdout + done.stderr else "killed"
+            "broken" if re.search("^(Traceback|internal error)", done.stdout + done.stderr, re.MULTILINE) else "killed"
         )
     finally:
         path.write_text(text, encoding="utf-8")

@@ -24,8 +24,8 @@ from generators.paths import DOCS
 
 NAMES = ("instabase", "aizen", "hopsworks", "gemini")
 """The compared pages, in the order in which they are shown."""
-_SHORT = 60
-"""The most letters of settings that are shown in a table."""
+_SHORT = 70
+"""The most letters of settings, or of a text that is printed, that are shown in a table."""
 INTRO = (
     "Four products show what people want from shared GPUs. Each table follows one vendor's page, from its first "
     "requirement to its last, in our words. It says how modelyard does the same, and which command or test shows it.",
@@ -46,22 +46,27 @@ class Mutation(NamedTuple):
     new: str
 
 
+class Call(NamedTuple):
+    """A command, and what it must do."""
+
+    command: str
+    stack: Mapping[str, Any]
+    """Settings of the stack, without the prefix ``modelyard:``."""
+    exit: int
+    expect: Sequence[str]
+    file: str
+    """The file that has the texts; empty: the output has."""
+
+
 class Row(NamedTuple):
     """A row of a table."""
 
     name: str
     feature: str
     here: str
-    stack: Mapping[str, Any]
     files: Mapping[str, str]
-    run: str
-    exit: int
-    expect: Sequence[str]
-    file: str
-    refused: Mapping[str, Any]
-    refused_run: str
-    refused_exit: int
-    refusal: Sequence[str]
+    calls: Sequence[Call]
+    """Its command, and the same with what is refused; none if a test of the lab shows the row, or nothing does."""
     lab: str
     missing: bool
     mutate: Mutation | None
@@ -87,21 +92,18 @@ def compared() -> Iterator[Compared]:
 
 def _row(page_name: str, row: Mapping[str, Any], stack: Mapping[str, Any], files: Mapping[str, str]) -> Row:
     settings = merged(stack, row.get("stack", {}))
-    refuse = row.get("refuse", {})
+    calls = []
+    if "run" in row:
+        calls.append(Call(row["run"], settings, row.get("exit", 0), _texts(row["expect"]), row.get("file", "")))
+    if refuse := row.get("refuse"):
+        refused = merged(settings, refuse["stack"])
+        calls.append(Call(refuse.get("run", row["run"]), refused, refuse.get("exit", 1), _texts(refuse["expect"]), ""))
     return Row(
         name=f"{page_name}/{row['name']}",
-        feature=row["feature"].strip(),
-        here=row["here"].strip(),
-        stack=settings,
+        feature=row["feature"],
+        here=row["here"],
         files={**files, **row.get("files", {})},
-        run=row.get("run", ""),
-        exit=row.get("exit", 0),
-        expect=_texts(row.get("expect", [])),
-        file=row.get("file", ""),
-        refused=merged(settings, refuse.get("stack", {})),
-        refused_run=refuse.get("run", row.get("run", "")),
-        refused_exit=refuse.get("exit", 1),
-        refusal=_texts(refuse.get("expect", [])),
+        calls=calls,
         lab=row.get("lab", ""),
         missing=row.get("missing", False),
         mutate=Mutation(**row["mutate"]) if "mutate" in row else None,
@@ -151,12 +153,22 @@ def _shown(row: Mapping[str, Any]) -> str:
         return f"[{test.removeprefix('test_').replace('_', ' ')}](../{file})"
     if "run" not in row:
         return ""
-    shown = code(row["run"]) + _with(row)
+    shown = code(row["run"]) + _with(row) + _prints(row)
     if refuse := row.get("refuse"):
         first = _texts(refuse["expect"])[0].partition(" ")[0]
         known = f"[{first}](rules/{first}.md)" if re.fullmatch("[A-Z]{3}[0-9]{3}", first) else ""
         shown += f"; {known or ('refused' if refuse.get('exit', 1) else 'also')}{_with(refuse)}"
     return shown
+
+
+def _prints(row: Mapping[str, Any]) -> str:
+    """The file that a command writes, or the last text that it must print, if that says more than its exit code."""
+    if "file" in row:
+        return f" writes {code(row['file'])}"
+    text = _texts(row["expect"])[-1]
+    if " diff " in row["run"]:
+        text = " ".join(text.replace("+ ", "").removeprefix("+").split())
+    return "" if text.startswith("1 stack checked") or len(text) > _SHORT else f" prints {code(text)}"
 
 
 def _with(part: Mapping[str, Any]) -> str:

@@ -30,12 +30,12 @@ def test_a_row_is_whole_and_its_command_shows_what_it_says(
     compared_row: Any, compare: ModuleType, place: Path, root: Path
 ) -> None:
     row = compared_row
-    if row.run:
-        found = compare.problems(row, place)
-        assert not found, "\n".join(found)
+    found = compare.problems(row, place)
+    assert not found, "\n".join(found)
     assert row.feature
     assert row.here
-    assert [bool(row.run and row.expect), bool(row.lab), row.missing].count(True) == 1
+    assert all(call.expect for call in row.calls)
+    assert [bool(row.calls), bool(row.lab), row.missing].count(True) == 1
     assert bool(row.mutate) is not row.missing
     if row.mutate:
         assert (root / row.mutate.file).read_text(encoding="utf-8").count(row.mutate.old) == 1
@@ -57,6 +57,7 @@ def test_names_are_given_once(compare: ModuleType) -> None:
 
 
 def test_a_row_that_is_false_says_why(compare: ModuleType, place: Path) -> None:
-    row = next(row for each in compare.compared() for row in each.rows if row.run)
-    assert any("does not print 'nonsense'" in one for one in compare.problems(row._replace(expect=["nonsense"]), place))
-    assert any("exit code 0, not 3" in one for one in compare.problems(row._replace(exit=3), place))
+    row = next(row for each in compare.compared() for row in each.rows if row.calls)
+    for change, said in (({"expect": ["nonsense"]}, "does not print 'nonsense'"), ({"exit": 3}, "exit code 0, not 3")):
+        (found,) = compare.problems(row._replace(calls=[row.calls[0]._replace(**change)]), place)
+        assert said in found

@@ -69,11 +69,6 @@ def test_shared_pods_are_more_instead_of_larger_than_the_convention(
     assert spread(kind, needs, together(needs)) == size
 
 
-def test_what_the_stack_file_says_wins() -> None:
-    found = one(Resource("features", "dataset", workers=5, cpu="500m", memory="1Gi"), CLICKS)
-    assert (found.size.workers, found.size.cpu * 2, found.size.memory) == (5, 1, GI)
-
-
 def test_without_an_estimate_there_are_defaults() -> None:
     assert one(Resource("features", "dataset")).size == (1, 2, 8 * GI, 0)
 
@@ -81,11 +76,6 @@ def test_without_an_estimate_there_are_defaults() -> None:
 def test_a_gpu_is_for_those_who_asked() -> None:
     found = one(Resource("chat", "llm-serving"), Job("it", "llm-serving", "chat", model=Model("7G")))
     assert (found.need.gpus, found.size.gpus) == (1, 0)
-
-
-def test_a_job_that_names_none_has_one_of_its_own() -> None:
-    (found,) = sized(config((), (CLICKS._replace(resource=None),)))
-    assert (found.own, found.resource.name, found.resource.type, found.size.workers) == (True, "clicks", "dataset", 2)
 
 
 @pytest.mark.parametrize(
@@ -215,18 +205,6 @@ def test_a_setting_is_compared_in_its_own_words() -> None:
 def test_a_resource_that_there_is_not() -> None:
     (found, _unused) = findings(CLICKS, resources=(Resource("feature", "dataset"),))
     assert (found[0], "features" in found[1]) == ("RES201", True)
-
-
-def test_a_resource_of_another_type() -> None:
-    (found, _unused) = findings(CLICKS, resources=(Resource("features", "serving"),))
-    assert found[0] == "RES202"
-    assert [word for word in re.findall(r"\w+", found[1]) if word in JOB_TYPES] == ["dataset", "serving"]
-
-
-def test_a_job_of_its_own_is_told_what_it_gets() -> None:
-    (found,) = findings(CLICKS._replace(resource=None))
-    assert found[0] == "RES203"
-    assert found[1].endswith(": 2 × 8 cores, 39Gi, no GPU")
 
 
 @pytest.mark.parametrize("gpus", [None, 0])
