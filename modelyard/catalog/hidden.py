@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelyard.catalog.select import Selected
-from modelyard.catalog.templates import render, render_base
 from modelyard.hiding import HIDDEN, hidden, secrets_in
 
 
@@ -14,7 +13,7 @@ def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
         [
             document.body
             for one in chosen
-            for rendered in (render(one.patch, one.params), render_base(one.patch, one.params))
+            for rendered in (one.render(), one.render_base())
             for document in rendered.documents
         ]
     )
@@ -23,4 +22,4 @@ def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
 def hidden_params(one: Selected) -> dict[str, Any]:
     """Returns the parameters that a stack gives a patch, without secrets."""
     texts = secret_texts([one])
-    return {name: HIDDEN if str(value) in texts else value for name, value in hidden(dict(one.params)).items()}
+    return {name: HIDDEN if str(value) in texts else value for name, value in hidden(one.params).items()}

@@ -5,9 +5,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema
-from modelyard.catalog.templates import in_time, time_up
+from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
-from modelyard.hiding import hidden, is_secret
+from modelyard.hiding import Confidential, hidden, is_secret
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.secret import Secret
@@ -24,9 +24,17 @@ class Selected(NamedTuple):
     """One patch version with its parameters from this stack."""
 
     patch: PatchVersion
-    params: Mapping[str, Any]
+    params: Confidential[Mapping[str, Any]]
     sources: Mapping[str, ConfigPath]
     """Maps a parameter name to the path of its value in the stack file; a default has no entry."""
+
+    def render(self) -> Rendered:
+        """Returns the patch's documents."""
+        return render(self.patch, self.params.reveal())
+
+    def render_base(self) -> Rendered:
+        """Returns the whole objects of the patch's base; none if the version has no base."""
+        return render_base(self.patch, self.params.reveal())
 
 
 def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected, ...], tuple[Finding, ...]]:
@@ -205,7 +213,7 @@ def _bind(
     try:
         with in_time():
             if patch.checker.is_valid(params):
-                return Selected(patch, params, sources)
+                return Selected(patch, Confidential(params), sources)
             errors, whole = patch.checker.errors(params)
     except BadSchema as error:
         findings.append(bad_schema(patch, error))

@@ -1,29 +1,29 @@
 """Progress while a verb waits for a Job: why the Job does not start, each reason once."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lightkube import Client
+
+    from modelyard.kube.state import ObjectKey
 
 
 class Patience:
     """Tracks the reasons already reported for one Job."""
 
-    def __init__(self, client: "Client", job: "Mapping[str, Any]", more: str = "") -> None:
+    def __init__(self, client: "Client", job: "ObjectKey", more: str = "") -> None:
         """Starts with no reasons reported.
 
         Args:
             client: the cluster's client.
-            job: the Job as created.
+            job: the Job.
             more: how to learn more about a Job that waits in a queue.
         """
         self._client, self._more = client, more
         # The kubelet alternates between reporting a failed pull and the pause before the next one.
         self._reported: set[str] = set()
-        self._name, self._namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+        self._name, self._namespace = job.name, job.namespace
 
     def look(self, *, suspended: bool = False) -> None:
         """Prints to standard error why the Job does not start, if that is a new reason.

@@ -12,7 +12,7 @@ from modelyard.catalog.hidden import secret_texts
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
-from modelyard.hiding import HIDDEN, hidden, hidden_lines
+from modelyard.hiding import hidden, hidden_lines
 from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
 from modelyard.stack.config import Stack
 from modelyard.stack.words import did_you_mean
@@ -68,7 +68,7 @@ def run(args: Namespace) -> Exit:
         from modelyard.files import write_atomically
 
         write_atomically(file, after, within=root)
-    taken, kept = ([_without(secrets, one) for one in some] for some in found)
+    taken, kept = ([one.without(secrets) for one in some] for some in found)
     _print(args, Promotion(tuple(taken), tuple(kept)), before, after, secrets, (source, target))
     return Exit.FINE
 
@@ -83,12 +83,6 @@ def _chosen(root: Path, stack: Stack) -> list[Selected]:
 
 def _versions(chosen: Iterable[Selected]) -> dict[str, str]:
     return {one.patch.name: one.patch.version for one in chosen}
-
-
-def _without(secrets: frozenset[str], one: Difference) -> Difference:
-    """A difference with the values that a patch marks as secret removed."""
-    source, target = (HIDDEN if str(value) in secrets else value for value in (one.source, one.target))
-    return one._replace(source=source, target=target) if one.setting.startswith("patches.") else one
 
 
 def _known(names: list[str]) -> None:

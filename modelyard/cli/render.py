@@ -165,7 +165,6 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
     if args.format == "kustomize":
         left_out = tuple(one for one in result.plan.findings if one.code == MISSING)
         return Rendered(name, kustomize_files(result.plan), left_out, remotes=remotes)
-    from modelyard.catalog import render
     from modelyard.plan.autoscaling import as_printed, emptied_replicas
     from modelyard.plan.project import chosen_patches
 
@@ -175,7 +174,7 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
         chosen = as_printed(chosen_patches(root, result.stack._replace(config=printed)), result.plan.targets)
     else:
         chosen = chosen_patches(root, result.stack)
-    documents = [(one.patch, document) for one in chosen for document in render(one.patch, one.params).documents]
+    documents = [(one.patch, document) for one in chosen for document in one.render().documents]
     found = emptied_replicas(result.plan.asked, (document for _, document in documents))
     placed = tuple(finding._replace(stack=name, file=result.stack.file) for finding in found)
     patched = {document.target for _, document in documents}

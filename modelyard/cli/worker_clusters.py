@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from modelyard.cli.job.shared import Found
     from modelyard.cluster.pool_objects import FarObjects
+    from modelyard.hiding import Confidential
     from modelyard.runs.pool import Run
 
 
@@ -25,6 +26,7 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import pods_of_run, workloads_in
     from modelyard.cluster.pool_objects import FarObjects
+    from modelyard.hiding import Confidential
 
     contexts = _contexts(config)
     found = {}
@@ -38,14 +40,14 @@ def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
         except ClusterError as error:
             sys.stderr.write(f"worker cluster {name} was not read: {safe(error.summary)}\n")
             continue
-        found[name] = FarObjects(None if unread else tuple(workloads), tuple(pods))
+        found[name] = FarObjects(None if unread else Confidential(tuple(workloads)), Confidential(tuple(pods)))
     return found
 
 
 class Sought(NamedTuple):
     """The pods of a run in its worker clusters."""
 
-    found: "tuple[tuple[Client, list[dict[str, Any]]], ...]"
+    found: "tuple[tuple[Client, Confidential[list[dict[str, Any]]]], ...]"
     """The pods of each cluster that was read, with its client."""
     hidden: Stop | None
     """Why some pods were not found; None if all clusters were read, or the run is in the home cluster."""
@@ -73,6 +75,7 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
         )
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pods_of_run
+    from modelyard.hiding import Confidential
 
     contexts = _contexts(found.config)
     clients = []
@@ -81,7 +84,7 @@ def pods_elsewhere(found: "Found", run: "Run") -> Sought:
             if name in contexts:
                 client = connect(contexts[name])
                 pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
-                clients.append((client, pods))
+                clients.append((client, Confidential(pods)))
     hidden = None
     if unknown := _names(name for name in run.clusters if name not in contexts):
         hidden = Stop(

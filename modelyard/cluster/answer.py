@@ -43,6 +43,16 @@ class Deletion(NamedTuple):
     uid: str
 
 
+class Created(NamedTuple):
+    """A new object as the API server made it, or would make it."""
+
+    key: ObjectKey
+    uid: str
+    labels: Mapping[str, str]
+    suspended: bool
+    """Whether it waits: ``spec.suspend``."""
+
+
 class Answer(NamedTuple):
     """What a change would do."""
 

@@ -7,30 +7,31 @@ from typing import Any
 import httpx2
 from lightkube import Client
 
-from modelyard.cluster.answer import Deletion, Refusal
+from modelyard.cluster.answer import Created, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, ask_server, transport
 from modelyard.cluster.dryrun import taken
 from modelyard.cluster.live import path_of
 from modelyard.cluster.retries import busy, patiently
 from modelyard.cluster.writing import delete
-from modelyard.hiding import hidden_words
+from modelyard.hiding import Confidential, hidden_words
 from modelyard.kube.state import key_of
 
 
-def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) -> dict[str, Any] | Refusal:
-    """Creates an object: as the API server made it, or would make it, or why it does not.
+def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str, *, dry: bool) -> Created | Refusal:
+    """Creates an object, or says why the API server does not.
 
     Sends a real create once: after a lost answer, a second create would find the object of the first.
 
     Args:
         client: connection to the cluster.
-        body: the object, with a name that is not taken.
+        wanted: the object, with a name that is not taken.
         manager: owner of its fields.
         dry: only ask; everything else about the request (admission, quotas, validation) is real.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
+    body = wanted.reveal()
     key = key_of(body, "")
     # Secrets are created and never read.
     secret = key[:2] == ("v1", "Secret")
@@ -44,12 +45,21 @@ def create(client: Client, body: Mapping[str, Any], manager: str, *, dry: bool) 
     answer = ask_server(lambda: patiently(send, busy) if dry else send(), key.name)
     if answer.status_code == 401 or busy(answer):
         ask_server(answer.raise_for_status, key.name)
-    return taken(body, answer)
+    said = taken(body, answer)
+    if isinstance(said, Refusal):
+        return said._replace(message=hidden_words(said.message, body))
+    metadata, spec = said["metadata"], said.get("spec") or {}
+    return Created(key, metadata.get("uid", ""), metadata.get("labels") or {}, bool(spec.get("suspend")))
 
 
 def create_all(
-    client: Client, bodies: Sequence[Mapping[str, Any]], manager: str, *, dry: bool, apart: bool = False
-) -> tuple[dict[str, Any], ...] | Refusal:
+    client: Client,
+    bodies: Confidential[Sequence[Mapping[str, Any]]],
+    manager: str,
+    *,
+    dry: bool,
+    apart: bool = False,
+) -> tuple[Created, ...] | Refusal:
     """Creates all objects or none; the first owns the others, which are deleted with it.
 
     With ``apart`` no object owns another: one that has ended is deleted, and the others run on.
@@ -59,34 +69,29 @@ def create_all(
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    made: list[dict[str, Any]] = []
+    made: list[Created] = []
     for asking in (True,) if dry else (True, False):
         made.clear()
-        for body in bodies:
+        for body in bodies.reveal():
             owned = body if asking or apart or not made else _owned(body, made[0])
             try:
-                answer = create(client, owned, manager, dry=asking)
+                answer = create(client, Confidential(owned), manager, dry=asking)
             except ClusterError:
                 _undo(client, made, asking)
                 raise
             if isinstance(answer, Refusal):
                 _undo(client, made, asking)
-                said = hidden_words(answer.message, body)
-                return answer._replace(message=f"{body['kind']} {body['metadata']['name']}: {said}")
-            made.append({**answer, "apiVersion": body["apiVersion"], "kind": body["kind"]})
+                return answer._replace(message=f"{body['kind']} {body['metadata']['name']}: {answer.message}")
+            made.append(answer)
     return tuple(made)
 
 
-def _undo(client: Client, made: Sequence[Mapping[str, Any]], asking: bool) -> None:
-    for body in () if asking else made:
-        delete(client, Deletion(key_of(body, ""), body["metadata"]["uid"]))
+def _undo(client: Client, made: Sequence[Created], asking: bool) -> None:
+    for one in () if asking else made:
+        delete(client, Deletion(one.key, one.uid))
 
 
-def _owned(body: Mapping[str, Any], owner: Mapping[str, Any]) -> dict[str, Any]:
-    reference = {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-    }
+def _owned(body: Mapping[str, Any], owner: Created) -> dict[str, Any]:
+    key = owner.key
+    reference = {"apiVersion": key.api_version, "kind": key.kind, "name": key.name, "uid": owner.uid}
     return {**body, "metadata": {**body["metadata"], "ownerReferences": [reference]}}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from modelyard.hiding import Confidential
 from modelyard.names import STACK_NOTE
 
 STACK: Final = STACK_NOTE
@@ -54,9 +55,9 @@ class PoolObjects(NamedTuple):
 class FarObjects(NamedTuple):
     """The objects of a run on the worker cluster that Kueue sent it to, as its API server returned them."""
 
-    workloads: Objects | None
+    workloads: Confidential[Objects] | None
     """Workloads in the run's namespace; None: these credentials may not read them."""
-    pods: Objects
+    pods: Confidential[Objects]
     """The run's pods, including ended ones."""
 
 

@@ -31,7 +31,7 @@ class Node(NamedTuple):
 
     name: str
     labels: Mapping[str, str]
-    taints: tuple[Mapping[str, Any], ...]
+    taints: tuple[Mapping[str, str], ...]
     allocatable: Mapping[str, Fraction]
     schedulable: bool = True
 

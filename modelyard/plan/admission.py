@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from datetime import date
 
 from modelyard.findings import Finding
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
 from modelyard.plan.checks.jobs import check_job_nodes, check_job_room
 from modelyard.plan.checks.nodepools import possible_nodes
@@ -20,7 +21,7 @@ def admitted(stack: Stack, made: Submission, names: Collection[str], today: date
     For the other arguments, see :func:`never_admitted`.
     """
     never = never_admitted(stack, names, today) if made.objects and not made.remote else ()
-    return made._replace(objects=(), findings=(*made.findings, *never)) if never else made
+    return made._replace(objects=Confidential(()), findings=(*made.findings, *never)) if never else made
 
 
 def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from modelyard.catalog import Document, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import JOB_SECONDS
+from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.pods import replicas_of
 from modelyard.kube.state import SCALED_OBJECT, Scaler, annotations_of
 from modelyard.plan.values import TargetPlan
@@ -94,10 +95,11 @@ def as_printed(chosen: Iterable[Selected], targets: Iterable[TargetPlan]) -> tup
     """Patches with ``replicas:`` as the vendor prints it: empty if the patch starts autoscaling, absent afterwards."""
     scaled = {target.name for target in targets if wakes(target.before.reveal() or {})}
     return tuple(
-        one._replace(params={**one.params, _LEAVE: one.params.get("deployment") not in scaled})
-        if one.params.get(_LEAVE) is True and _LEAVE not in one.sources
+        one._replace(params=Confidential({**params, _LEAVE: params.get("deployment") not in scaled}))
+        if params.get(_LEAVE) is True and _LEAVE not in one.sources
         else one
         for one in chosen
+        for params in (one.params.reveal(),)
     )
 
 

@@ -3,19 +3,20 @@
 from collections.abc import Iterable, Mapping
 from datetime import date
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from modelyard import quantity
 from modelyard.catalog import Library
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.gpu_models import resolve
 from modelyard.hardware.rules.gpu import use_findings
+from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.plan.checks.jobs import check_pod_room
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.run_requests import Ask
-from modelyard.runs.jobs import notebook_environment, submission
+from modelyard.runs.jobs import Submission, notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive
 from modelyard.workloads.gpu_uses import notebook_use
@@ -27,8 +28,8 @@ _PASSING: Final = "node.kubernetes.io/"
 
 def notebook_job(
     library: Library, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], today: date
-) -> tuple[dict[str, Any] | None, tuple[Finding, ...]]:
-    """The object to create, or None and the findings that say why not; a warning may come with an object.
+) -> Submission:
+    """The Job to create, or the findings that say why there is none; a warning may come with a Job.
 
     Args:
         library: the project's patches.
@@ -42,9 +43,9 @@ def notebook_job(
     _, wrong = notebook_environment(stack)
     found = [*_image(stack), *wrong, *ordered(waive([*_gpu(stack, chosen), *_size(stack, chosen)], stack, today)[0])]
     if any(one.blocks for one in found):
-        return None, tuple(found)
+        return Submission(Confidential(()), tuple(found))
     made = submission(stack, library, TEMPLATE, notebook_facts(stack, name, place, chosen, parameters))
-    return (made.objects[0] if made.objects else None), (*found, *made.findings)
+    return made._replace(findings=(*found, *made.findings))
 
 
 def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:

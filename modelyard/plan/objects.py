@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Document, Library, PatchVersion, Selected, render, render_base
+from modelyard.catalog import Document, Library, PatchVersion, Selected
 from modelyard.cluster import Answer, Question
 from modelyard.findings import Finding, Severity, first_of_each
 from modelyard.kube import merge
@@ -107,7 +107,7 @@ def _wishes(
     by_deployment: Mapping[str, Workload],
 ) -> Iterator[ObjectRequest]:
     """The request for each object, by key."""
-    owners = {one.patch.id: by_deployment.get(one.params.get("deployment", "")) for one in chosen}
+    owners = {one.patch.id: by_deployment.get(one.params.reveal().get("deployment", "")) for one in chosen}
     for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
         base = bases.get(key)
         workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
@@ -123,17 +123,17 @@ def _documents(
     incomplete: set[ObjectKey] = set()
     namespace = config.platform.namespace
     for one in chosen:
-        rendered = render(one.patch, one.params)
+        rendered = one.render()
         findings.extend(rendered.findings)
         for document in rendered.documents:
             parts.setdefault(_key(document, namespace), []).append((one.patch, document))
         if one.patch.owns(config.platform.mode):
-            missing = sorted(name for name, value in one.params.items() if value is None)
+            missing = sorted(name for name, value in one.params.reveal().items() if value is None)
             if missing:
                 findings.extend(unset(one, name) for name in missing)
                 incomplete.update(_key(document, namespace) for document in rendered.documents)
                 continue
-            base = render_base(one.patch, one.params)
+            base = one.render_base()
             findings.extend(base.findings)
             if base.findings:
                 incomplete.update(_key(document, namespace) for document in rendered.documents)

@@ -60,7 +60,9 @@ class Renderings:
         """
         key = (one.patch.id, file, other)
         if key not in self._bodies:
-            params = one.params if other is None else {**one.params, other: _another(one.params[other])}
+            params = one.params.reveal()
+            if other is not None:
+                params = {**params, other: _another(params[other])}
             self._bodies[key] = _patched(one, params) if file == TEMPLATE else _owned(one, params)
         return self._bodies[key]
 
@@ -68,7 +70,7 @@ class Renderings:
         """The value of a parameter without anything that looks like a secret."""
         key = (one.patch.id, param)
         if key not in self._shown:
-            self._shown[key] = hidden_at(param, one.params[param])
+            self._shown[key] = hidden_at(param, one.params.reveal()[param])
         return self._shown[key]
 
 
@@ -180,8 +182,7 @@ def _settings(
         if body is None or value is merge.ABSENT:
             continue
         sources = []
-        for param in sorted(one.params):
-            given = one.params[param]
+        for param, given in sorted(one.params.reveal().items(), key=lambda pair: pair[0]):
             other = known.of(one, file, param).get(name)
             # Another name makes another object, and an object disappears without its source value. An empty list is no
             # source: that template only took no item of another kind.
@@ -199,12 +200,12 @@ def _line(stack: Stack, where: ConfigPath) -> int:
 
 def _patched(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
     """What the patch sets on each of its targets; the first of several documents counts."""
-    return {each.target: each.body for each in reversed(render(one.patch, params).documents)}
+    return {each.target: each.body.reveal() for each in reversed(render(one.patch, params).documents)}
 
 
 def _owned(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
     """The objects in the patch's base; the first of several with one name counts."""
-    bodies = [each.body for each in reversed(render_base(one.patch, params).documents)]
+    bodies = [each.body.reveal() for each in reversed(render_base(one.patch, params).documents)]
     return {(body["apiVersion"], body["kind"], body["metadata"]["name"]): body for body in bodies}
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Library, PatchVersion, Selected, left_out, render, render_base
+from modelyard.catalog import Library, PatchVersion, Selected, left_out
 from modelyard.findings import Finding, Severity
 from modelyard.stack import codes
 from modelyard.stack.config import Stack
@@ -66,7 +66,7 @@ def unsettled(
         return Unsettled()
     names = {finding.target for finding in wrong if finding.target}
     chosen = tuple(chosen)
-    failed = [(one.patch, one.params) for one in chosen if _fails(one, stack.config.platform.mode)]
+    failed = [(one.patch, one.params.reveal()) for one in chosen if _fails(one, stack.config.platform.mode)]
     broken = {found[1] for finding in library.findings if (found := _FOLDER.match(finding.file)) is not None}
     broken |= {version.partition("/")[0] for version in library.released}
     if any(name not in library.patches for name in broken):
@@ -80,10 +80,10 @@ def unsettled(
 
 
 def _fails(one: Selected, mode: str) -> bool:
-    if render(one.patch, one.params).findings:
+    if one.render().findings:
         return True
-    whole = one.patch.owns(mode) and None not in one.params.values()
-    return whole and bool(render_base(one.patch, one.params).findings)
+    whole = one.patch.owns(mode) and None not in one.params.reveal().values()
+    return whole and bool(one.render_base().findings)
 
 
 def _targets(patch: PatchVersion, params: Mapping[str, Any]) -> Iterator[str | None]:

@@ -7,11 +7,11 @@ never taken.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, NamedTuple
 
-from modelyard.hiding import hidden, hidden_at
+from modelyard.hiding import HIDDEN, Confidential, hidden, hidden_at
 from modelyard.stack.config import Config, PatchChoice, Path, RuleChoice, Stack, Waiver
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.secret import Secret
@@ -68,11 +68,11 @@ class Difference(NamedTuple):
     setting: str
     """As in the stack file, dotted: ``platform.release``; for a patch version ``patches.ray-worker``, for its
     parameters ``patches.ray-worker.params.gracePeriod``."""
-    source: Any
-    target: Any
+    source: Confidential[Any]
+    target: Confidential[Any]
     path: Path
     """From the top of the target's file; empty if nothing can be taken."""
-    value: Any
+    value: Confidential[Any]
     """The value for ``path``."""
 
     @property
@@ -86,7 +86,18 @@ class Difference(NamedTuple):
         """Whether the source has an older version than the target."""
         version = self.setting.startswith("patches.") and self.setting.count(".") == 1
         ordered = version or self.setting in _VERSIONS
-        return ordered and isinstance(self.target, str) and _number(str(self.source)) < _number(self.target)
+        source, target = self.source.reveal(), self.target.reveal()
+        return ordered and isinstance(target, str) and _number(str(source)) < _number(target)
+
+    def without(self, secrets: Collection[str]) -> "Difference":
+        """The difference without the values that a patch marks as secret."""
+        if not self.setting.startswith("patches."):
+            return self
+        source, target = (
+            Confidential[Any](HIDDEN) if str(value.reveal()) in secrets else value
+            for value in (self.source, self.target)
+        )
+        return self._replace(source=source, target=target)
 
 
 class Promotion(NamedTuple):
@@ -151,7 +162,7 @@ def promoted(text: str, promotion: Promotion) -> str:
     """
     made = text
     for difference in promotion.taken:
-        made = with_value(made, difference.path, difference.value)
+        made = with_value(made, difference.path, difference.value.reveal())
     return formatted(made, stack_order).text if formatted(text, stack_order).text == text else made
 
 
@@ -160,10 +171,14 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)))
 
 
+def _difference(setting: str, source: Any, target: Any, path: Path, value: Any) -> Difference:
+    return Difference(setting, Confidential(source), Confidential(target), path, Confidential(value))
+
+
 def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
     ahead, behind = source.config, target.config
     if source.context != target.context:
-        yield Difference("kubernetes:context", source.context, target.context, (), None)
+        yield _difference("kubernetes:context", source.context, target.context, (), None)
     for setting in _SETTINGS:
         mine, theirs = (_at(config, setting) for config in (ahead, behind))
         if mine != theirs:
@@ -173,7 +188,7 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
             lacks = _at(behind, setting[:-1]) is None
             section, *rest = setting
             path: Path = () if mine is None or own or lacks else ("config", PREFIX + section, *rest)
-            yield Difference(".".join(setting), mine, theirs, path, mine)
+            yield _difference(".".join(setting), mine, theirs, path, mine)
 
 
 def _at(config: Config, path: tuple[str, ...]) -> Any:
@@ -190,7 +205,7 @@ def _lists(source: Stack, target: Stack) -> Iterator[Difference]:
         )
         for name in sorted({*mine, *theirs}):
             if mine.get(name) != theirs.get(name):
-                yield Difference(f"{section}.{name}", mine.get(name), theirs.get(name), (), None)
+                yield _difference(f"{section}.{name}", mine.get(name), theirs.get(name), (), None)
 
 
 def _said(value: Any) -> str:
@@ -246,12 +261,12 @@ def _of_patch(
 ) -> Difference:
     """A difference in a patch; if the target does not list the patch, the first one to take adds the entry."""
     if not can:
-        return Difference(setting, *values, (), None)
+        return _difference(setting, *values, (), None)
     if name in places:
-        return Difference(setting, *values, (*listed, places[name], *key), values[0])
+        return _difference(setting, *values, (*listed, places[name], *key), values[0])
     places[name] = len(places)
     value = {key[1]: values[0]} if len(key) > 1 else values[0]
-    return Difference(setting, *values, (*listed, places[name]), {"name": name, key[0]: value})
+    return _difference(setting, *values, (*listed, places[name]), {"name": name, key[0]: value})
 
 
 def _shown(value: Any) -> Any:
@@ -276,7 +291,7 @@ def _decisions(source: Stack, target: Stack) -> Iterator[Difference]:
     for mine, theirs in (waived, ruled):
         for setting in sorted({*mine, *theirs}):
             if mine.get(setting) != theirs.get(setting):
-                yield Difference(setting, mine.get(setting), theirs.get(setting), (), None)
+                yield _difference(setting, mine.get(setting), theirs.get(setting), (), None)
 
 
 def _waiver(waiver: Waiver) -> str:

@@ -72,7 +72,8 @@ def _all(stack: Stack, library: Library) -> Iterator[tuple[SubmissionKind, str, 
         from modelyard.runs.jobs import job_templates
 
         for job, chosen in job_templates(stack, library):
-            run, others = chosen.params["run"], {key: one for key, one in chosen.params.items() if key != "run"}
+            others = dict(chosen.params.reveal())
+            run = others.pop("run")
             values = {key: one for key, one in run.items() if key not in _NAMES}
             yield "job", job.name, {**values, **others, "template": _shown(chosen.patch, library)}
     for pipeline in config.pipelines:

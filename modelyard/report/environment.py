@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from modelyard.hiding import hidden_file
+from modelyard.kube.state import ObjectKey
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.stack.config import Config
 from modelyard.stack.environments import Environment, Lock
@@ -79,9 +80,9 @@ def lock_text(one: Environment, before: Lock | None, *, changed: bool) -> list[s
     return lines
 
 
-def build_text(one: Environment, job: Mapping[str, Any], state: str, before: str) -> list[str]:
+def build_text(one: Environment, job: ObjectKey, state: str, before: str) -> list[str]:
     """The result of a build."""
-    namespace, name = job["metadata"]["namespace"], job["metadata"]["name"]
+    namespace, name = job.namespace, job.name
     where = f"environment {one.name} ({_short(one)})"
     if state == before == "built":
         return [f"{where} is built in {namespace} already"]
@@ -125,15 +126,15 @@ def lock_document(stack: str, one: Environment, before: Lock | None, *, changed:
     }
 
 
-def build_document(stack: str, one: Environment, job: Mapping[str, Any], state: str, *, new: bool) -> dict[str, Any]:
+def build_document(stack: str, one: Environment, job: ObjectKey, state: str, *, new: bool) -> dict[str, Any]:
     """``environment build --json``."""
     return {
         "formatVersion": 1,
         "stack": stack,
         "name": one.name,
         "digest": _digest(one),
-        "namespace": job["metadata"]["namespace"],
-        "job": job["metadata"]["name"],
+        "namespace": job.namespace,
+        "job": job.name,
         "state": state,
         "new": new,
     }

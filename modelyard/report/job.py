@@ -1,9 +1,10 @@
 """The objects of a submission, in words and as JSON."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from modelyard.cluster.answer import Created
 from modelyard.cluster.pool_objects import QUEUE, STACK
 from modelyard.report.style import PLAIN, Style, safe
 from modelyard.report.unified import yaml_text
@@ -12,7 +13,7 @@ from modelyard.runs.pool.words import run_words
 
 
 def submitted_text(
-    run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False, remote: str = ""
+    run: str, objects: Sequence[Created], style: Style = PLAIN, *, dry_run: bool = False, remote: str = ""
 ) -> list[str]:
     """What was made, or would be made, and how to follow it.
 
@@ -24,12 +25,12 @@ def submitted_text(
         remote: the resource whose remote cluster runs it; empty: the home cluster runs it.
     """
     first = objects[0]
-    queue = first["metadata"].get("labels", {}).get(QUEUE)
-    where = f"namespace {first['metadata']['namespace']}"
-    stack = safe(first["metadata"].get("labels", {}).get(STACK, "STACK"))
+    queue = first.labels.get(QUEUE)
+    where = f"namespace {first.key.namespace}"
+    stack = safe(first.labels.get(STACK, "STACK"))
     waits = f"queue {queue}" if queue else "no queue, so it starts at once"
     lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
-    lines += [f"  {body['kind']} {safe(body['metadata']['name'])}" for body in objects]
+    lines += [f"  {one.key.kind} {safe(one.key.name)}" for one in objects]
     if not dry_run:
         words = run_words(stack, run, safe(remote))
         lines.append(style.dim(f"follow it: modelyard job why {words}, modelyard job logs {words}"))
@@ -37,7 +38,7 @@ def submitted_text(
 
 
 def submitted_document(
-    stack: str, run: str, made: Submission, objects: Sequence[Mapping[str, Any]], *, dry_run: bool
+    stack: str, run: str, made: Submission, objects: Sequence[Created], *, dry_run: bool
 ) -> dict[str, Any]:
     """The submitted run as JSON."""
     return {
@@ -48,20 +49,20 @@ def submitted_document(
         "dryRun": dry_run,
         "objects": [
             {
-                "apiVersion": body["apiVersion"],
-                "kind": body["kind"],
-                "namespace": body["metadata"]["namespace"],
-                "name": body["metadata"]["name"],
-                "queue": body["metadata"].get("labels", {}).get(QUEUE),
+                "apiVersion": one.key.api_version,
+                "kind": one.key.kind,
+                "namespace": one.key.namespace,
+                "name": one.key.name,
+                "queue": one.labels.get(QUEUE),
             }
-            for body in objects
+            for one in objects
         ],
     }
 
 
 def rendered_text(made: Submission) -> list[str]:
     """The objects as YAML documents, each with its template."""
-    documents = (yaml_text(body).rstrip("\n") for body in made.objects)
+    documents = (yaml_text(body).rstrip("\n") for body in made.objects.reveal())
     return [line for document in documents for line in ("---", f"# {made.template}", document)]
 
 
@@ -73,7 +74,7 @@ def rendered_document(stack: str, run: str, made: Submission) -> dict[str, Any]:
         "run": run,
         "template": made.template,
         "remote": made.remote or None,
-        "objects": list(made.objects),
+        "objects": list(made.objects.reveal()),
     }
 
 

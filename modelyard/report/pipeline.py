@@ -1,9 +1,10 @@
 """A pipeline and its runs, as text and as JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from modelyard import quantity
+from modelyard.cluster.answer import Created
 from modelyard.cluster.pool_objects import STAGE
 from modelyard.report.job import submitted_document
 from modelyard.report.size import memory_text
@@ -85,10 +86,10 @@ def pipeline_mermaid(shown: Summary) -> list[str]:
 
 
 def run_text(
-    stack: str, run: str, objects: Sequence[Mapping[str, Any]], style: Style = PLAIN, *, dry_run: bool = False
+    stack: str, run: str, objects: Sequence[Created], style: Style = PLAIN, *, dry_run: bool = False
 ) -> list[str]:
     """What was made, or would be made, and how to follow and end it."""
-    namespace = objects[0]["metadata"]["namespace"]
+    namespace = objects[0].key.namespace
     state = "could be" if dry_run else "is"
     lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}; its stages wait for each other"]
     lines += [f"  {safe(line)}" for line in _stages(objects)]
@@ -99,20 +100,19 @@ def run_text(
 
 
 def run_document(
-    stack: str, pipeline: str, run: str, made: Submission, objects: Sequence[Mapping[str, Any]], *, dry_run: bool
+    stack: str, pipeline: str, run: str, made: Submission, objects: Sequence[Created], *, dry_run: bool
 ) -> dict[str, Any]:
     """The submitted pipeline run as JSON."""
     document = submitted_document(stack, run, made, objects, dry_run=dry_run)
-    stages = [body["metadata"].get("labels", {}).get(STAGE) for body in objects]
+    stages = [one.labels.get(STAGE) for one in objects]
     described = [{**one, "stage": stage} for one, stage in zip(document["objects"], stages, strict=True)]
     return {**document, "pipeline": pipeline, "objects": described}
 
 
-def _stages(objects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for body in objects:
-        stage = body["metadata"].get("labels", {}).get(STAGE)
-        if stage is not None and body["spec"].get("suspend"):
-            yield f"{body['kind']} {body['metadata']['name']}"
+def _stages(objects: Sequence[Created]) -> Iterator[str]:
+    for one in objects:
+        if one.labels.get(STAGE) is not None and one.suspended:
+            yield f"{one.key.kind} {one.key.name}"
 
 
 def _gpus(one: StageSize) -> str:

@@ -242,7 +242,7 @@ def test_no_verb_shows_a_secret_of_a_cluster_that_answers(
 DEEP = {
     "the plan": "modelyard.plan.project.make_plan",
     "a field of it": "modelyard.plan.secrets.hidden_below",
-    "a diff": "modelyard.report.unified.hidden_pair",
+    "a diff": "modelyard.plan.secrets.hidden_pair",
     "what drifted": "modelyard.plan.drift.compare",
     "what is recorded": "modelyard.cluster.recorded.hidden",
     "an answer": "modelyard.cluster.dryrun.taken",

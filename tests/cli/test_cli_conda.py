@@ -82,7 +82,7 @@ def build(project: Any, tmp_path: Path, wheel_of_solver: Path) -> tuple[int, str
     stack = with_files(project.root, stack)
     (environment,) = stack.config.environments
     made = environment_build(stack, library_of(project.root), environment, "ml-platform")
-    (job,) = made.objects
+    (job,) = made.objects.reveal()
     (container,) = job["spec"]["template"]["spec"]["containers"]
     wheels, volume = tmp_path / "wheels", tmp_path / "volume"
     volume.mkdir(exist_ok=True)

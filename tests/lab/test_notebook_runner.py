@@ -31,9 +31,9 @@ def job_of(notebook: Path, **parameters: str) -> tuple[dict[str, Any], Path]:
     )
     assert isinstance(place, Place)
     assert isinstance(chosen, Chosen)
-    job, findings = notebook_job(library_of(ROOT), stack, "job-1", place, chosen, parameters, date(2026, 11, 22))
-    assert job is not None, findings
-    return job, place.seen
+    made = notebook_job(library_of(ROOT), stack, "job-1", place, chosen, parameters, date(2026, 11, 22))
+    assert made.objects, made.findings
+    return made.first.reveal(), place.seen
 
 
 def start(job: dict[str, Any]) -> "subprocess.Popen[str]":

@@ -121,9 +121,8 @@ def test_what_is_imported_is_declared() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for name in third_party(path)
     }
-    # Only users of conda lists need its solver, and a message says so. IPython itself loads its extension. The
-    # Kubernetes package brings its version alone.
-    assert imported - {"py-rattler", "IPython"} == (declared | optional) - {"pulumi-kubernetes"}
+    # Only users of conda lists need its solver, and a message says so. IPython itself loads its extension.
+    assert imported - {"py-rattler", "IPython"} == declared | optional
 
 
 def third_party(path: Path) -> set[str]:

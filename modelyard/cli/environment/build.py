@@ -5,7 +5,7 @@ The content of the lock identifies the environment: it is built once, even if tw
 
 import time
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, say
 from modelyard.cli.environment.shared import chosen_environment, namespace_for
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.built import State
+    from modelyard.kube.state import ObjectKey
+    from modelyard.runs.jobs import Submission
 
 PAUSE: Final = 2.0
 """Seconds between two checks of a build that the verb waits for."""
@@ -49,39 +51,38 @@ def run(args: Namespace) -> Exit:
     made = environment_build(stack, library_of(root), environment, namespace)
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing is built", "", [one for one in made.findings if one.blocks])
-    (job,) = made.objects
+    key = made.key
     try:
         client = connect(stack.context)
-        before = build_state(client, namespace, job["metadata"]["name"])
+        before = build_state(client, namespace, key.name)
         state: str = before
         if before in ("none", "failed") or (before == "built" and args.again):
-            state = _created(client, job, before, dry=args.dry_run)
+            state = _created(client, made, before, dry=args.dry_run)
         if args.wait and state == "building":
             if not args.json:
-                say(build_text(environment, job, state, before))
-            state = _end(client, job)
+                say(build_text(environment, key, state, before))
+            state = _end(client, key)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
         from modelyard.report.json import json_text
 
-        say([json_text(build_document(stack.name, environment, job, state, new=state != before))])
+        say([json_text(build_document(stack.name, environment, key, state, new=state != before))])
     else:
-        say(build_text(environment, job, state, before))
+        say(build_text(environment, key, state, before))
     return Exit.FINDINGS if state == "failed" else Exit.FINE
 
 
-def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: bool) -> str:
+def _created(client: "Client", made: "Submission", before: "State", *, dry: bool) -> str:
     """The state after creating the Job, or in a dry run the state that would follow."""
     from modelyard.cluster.answer import Deletion, Refusal
     from modelyard.cluster.built import build_state
     from modelyard.cluster.creating import create_all
     from modelyard.cluster.live import read
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
-    from modelyard.kube.state import key_of
     from modelyard.plan.ownership import FIELD_MANAGER
 
-    key = key_of(job, "")
+    key = made.key
     if before != "none":
         if dry:
             # The earlier build has the same name and is deleted first.
@@ -95,7 +96,7 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
                     f"the previous build's Job cannot be deleted: {error}",
                     "try again, or delete that Job",
                 ) from error
-    answer = create_all(client, [job], FIELD_MANAGER, dry=dry)
+    answer = create_all(client, made.objects, FIELD_MANAGER, dry=dry)
     if not isinstance(answer, Refusal):
         return "checked" if dry else "building"
     # Another run may have created the Job first: it is the same build.
@@ -104,16 +105,15 @@ def _created(client: "Client", job: dict[str, Any], before: "State", *, dry: boo
     raise not_taken(answer)
 
 
-def _end(client: "Client", job: dict[str, Any]) -> str:
+def _end(client: "Client", key: "ObjectKey") -> str:
     """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
     from modelyard.cli.patience import Patience
     from modelyard.cluster.built import build_state
 
-    name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-    patience = Patience(client, job)
-    while (state := build_state(client, namespace, name)) == "building":
+    patience = Patience(client, key)
+    while (state := build_state(client, key.namespace, key.name)) == "building":
         patience.look()
         time.sleep(PAUSE)
     if state == "none":
-        raise Stop(Exit.FINDINGS, f"job {namespace}/{name} no longer exists", "it was deleted while it ran")
+        raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", "it was deleted while it ran")
     return state

@@ -21,6 +21,9 @@ from modelyard.stack.config import Allocation
 if TYPE_CHECKING:
     from lightkube import Client
 
+    from modelyard.cluster.answer import Created
+    from modelyard.hiding import Confidential
+    from modelyard.kube.state import ObjectKey
     from modelyard.stack import Stack
 
 PAUSE: Final = 1.0
@@ -118,8 +121,8 @@ def called(
     __tracebackhide__ = True  # in IPython
     call = pickled(function, args, kwargs, name, sources)
     try:
-        client, stack, job, secret, gets = _prepared(call, name, options)
-        data = _run(client, stack, (job, secret), call, gets)
+        prepared = _prepared(call, name, options)
+        data = _run(prepared, call)
     except Stop as stop:
         raise CallError(_words(stop)) from None
     except ClusterError as error:
@@ -127,8 +130,21 @@ def called(
     return loaded(data, name)
 
 
-def _prepared(call: Call, name: str, options: Options) -> "tuple[Client, Stack, dict[str, Any], dict[str, Any], str]":
-    """A client, the stack, the Job and Secret of a call, and what it gets, in words; checked as a notebook is."""
+class _Prepared(NamedTuple):
+    """A checked call."""
+
+    client: "Client"
+    stack: "Stack"
+    key: "ObjectKey"
+    """The Job's key."""
+    objects: "Confidential[tuple[dict[str, Any], dict[str, Any]]]"
+    """The Job and its Secret."""
+    gets: str
+    """What the run gets, in words."""
+
+
+def _prepared(call: Call, name: str, options: Options) -> _Prepared:
+    """A call's objects, checked as a notebook's are."""
     from argparse import Namespace
 
     from modelyard.cli.common import chosen_stack, project_root
@@ -168,18 +184,16 @@ def _prepared(call: Call, name: str, options: Options) -> "tuple[Client, Stack, 
         raise choice_stop([*problems, *(() if isinstance(chosen, Chosen) else chosen)])
     # The Job is that of a notebook, with another program. A function has no file for the template to name.
     run = job_name(Path(name))
-    job, _ = checked_job(root, stack, run, Place(name, name, root), chosen, {}, name)
-    made, secret = call_objects(job, call, name, Path.cwd(), seconds)
+    job = checked_job(root, stack, run, Place(name, name, root), chosen, {}, name)
+    objects = call_objects(job.first, call, name, Path.cwd(), seconds)
     client = connect(stack.context)
     need_room(client, root, stack, chosen, f"function {name}", name)
     environment, _ = notebook_environment(stack)
-    need_built(client, stack, environment, made["metadata"]["namespace"])
-    return client, stack, made, secret, chosen_words(chosen)
+    need_built(client, stack, environment, job.key.namespace)
+    return _Prepared(client, stack, job.key, objects, chosen_words(chosen))
 
 
-def _run(
-    client: "Client", stack: "Stack", objects: tuple[dict[str, Any], dict[str, Any]], call: Call, gets: str
-) -> bytes:
+def _run(prepared: _Prepared, call: Call) -> bytes:
     """The outcome of a call's run; cancels the run if this process is interrupted or ends before it."""
     from modelyard.cli.signals import Signalled, on_signal
     from modelyard.cli.submitting import not_taken
@@ -190,38 +204,37 @@ def _run(
     def end(number: int) -> None:
         raise Signalled(number)
 
-    name, namespace = (objects[0]["metadata"][key] for key in ("name", "namespace"))
+    client, stack, key, objects, gets = prepared
     try:
         with on_signal(end):
             made = create_all(client, objects, FIELD_MANAGER, dry=False)
             if isinstance(made, Refusal):
                 raise not_taken(made)
-            sys.stderr.write(f"run {name} is submitted in {namespace}: {gets}\n")
+            sys.stderr.write(f"run {key.name} is submitted in {key.namespace}: {gets}\n")
             return _outcome(client, stack, made[0], call)
     except (CallError, Stop):
         raise
     except Signalled as signalled:
-        _cancel(client, stack, objects[0])
+        _cancel(client, stack, key)
         if signalled.args[0] != signal.SIGINT:
             # Ends this process as the signal would have done at once.
             os.kill(os.getpid(), signalled.args[0])
         raise KeyboardInterrupt from None
     except BaseException:
-        _cancel(client, stack, objects[0])
+        _cancel(client, stack, key)
         raise
 
 
-def _outcome(client: "Client", stack: "Stack", job: Mapping[str, Any], call: Call) -> bytes:
+def _outcome(client: "Client", stack: "Stack", job: "Created", call: Call) -> bytes:
     """Prints a run's output until its outcome is there."""
     from modelyard.cli.patience import Patience
     from modelyard.cluster.lists import pods_of_run
     from modelyard.cluster.live import read
-    from modelyard.kube.state import key_of
     from modelyard.runs.pool.states import ENDED, state_of
 
-    key, outcome = key_of(job, ""), Outcome(call)
+    key, outcome = job.key, Outcome(call)
     more = f"modelyard job why {stack.name} {key.name} shows why"
-    patience = Patience(client, job, f"; {more}")
+    patience = Patience(client, key, f"; {more}")
     printed: dict[str, int] = {}
     left = TRIES
     while True:
@@ -232,7 +245,7 @@ def _outcome(client: "Client", stack: "Stack", job: Mapping[str, Any], call: Cal
                     _print_log(client, pod, outcome, printed)
             if (data := outcome.data()) is not None:
                 return data
-            if live is None or live["metadata"]["uid"] != job["metadata"]["uid"]:
+            if live is None or live["metadata"]["uid"] != job.uid:
                 raise CallError(f"run {key.name} was cancelled")
             state, reason, message = state_of(live)
             if state in ENDED:
@@ -272,20 +285,19 @@ def _print_log(client: "Client", pod: Mapping[str, Any], outcome: Outcome, print
         return
 
 
-def _cancel(client: "Client", stack: "Stack", job: Mapping[str, Any]) -> None:
+def _cancel(client: "Client", stack: "Stack", key: "ObjectKey") -> None:
     """Deletes a run, if it was created, with its pods and Secret."""
     from modelyard.cluster.answer import Deletion
     from modelyard.cluster.live import read
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
-    from modelyard.kube.state import key_of
 
-    name, key = job["metadata"]["name"], key_of(job, "")
     try:
         if (live := read(client, key)) is not None:
             delete(client, Deletion(key, live["metadata"]["uid"]), waits=True)
-            sys.stderr.write(f"run {name} is cancelled\n")
+            sys.stderr.write(f"run {key.name} is cancelled\n")
     except (ClusterError, OvertakenError, RefusedError) as error:
-        sys.stderr.write(f"run {name} could not be cancelled ({error}); modelyard job cancel {stack.name} {name}\n")
+        again = f"modelyard job cancel {stack.name} {key.name}"
+        sys.stderr.write(f"run {key.name} could not be cancelled ({error}); {again}\n")
 
 
 def _words(stop: Stop) -> str:

@@ -50,8 +50,9 @@ def run(args: Namespace) -> Exit:
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
     elsewhere = pods_elsewhere(found, one)
-    clients = {pod["metadata"]["name"]: client for client, theirs in elsewhere.found for pod in theirs}
-    pods += [pod for _, theirs in elsewhere.found for pod in theirs]
+    theirs = [(client, pod) for client, found_there in elsewhere.found for pod in found_there.reveal()]
+    clients = {pod["metadata"]["name"]: client for client, pod in theirs}
+    pods += [pod for _, pod in theirs]
     if args.run != one.name:
         pods = of_part(one, args.run, pods)
     # For pods without a node the API server returns an empty log, as if they had run and written nothing.

@@ -28,6 +28,11 @@ from modelyard.stack.config import Allocation
 if TYPE_CHECKING:
     from lightkube import Client
 
+    from modelyard.cluster.answer import Created
+    from modelyard.hiding import Confidential
+    from modelyard.kube.state import ObjectKey
+    from modelyard.runs.jobs import Submission as JobSubmission
+
 OPTIONS: Final = (
     "flavor",
     "device",
@@ -51,7 +56,8 @@ class Submission(NamedTuple):
     """A submitted notebook."""
 
     stack: Stack
-    job: dict[str, Any]
+    job: "Confidential[dict[str, Any]]"
+    key: "ObjectKey"
     place: Place
     chosen: Chosen
     findings: tuple[Finding, ...]
@@ -100,16 +106,16 @@ def run(args: Namespace) -> Exit:
         client = connect(made.stack.context)
         need_room(client, project_root(args), made.stack, made.chosen, f"notebook {Path(args.what).name}", args.what)
         environment, _ = notebook_environment(made.stack)
-        need_built(client, made.stack, environment, made.job["metadata"]["namespace"])
-        _create(client, made.job, dry=True)
+        need_built(client, made.stack, environment, made.key.namespace)
+        _create(client, made, dry=True)
         state = "checked"
         if not args.dry_run:
-            made = made._replace(job=_create(client, made.job, dry=False))
+            created = _create(client, made, dry=False)
             state = "submitted"
             if args.wait:
                 if not args.json:
                     say(_words(made, state))
-                state = _end(client, made)
+                state = _end(client, made, created.uid)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if args.json:
@@ -117,7 +123,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(_document(made, state))])
     elif state in ENDS.values():
-        say([f"{made.job['metadata']['name']} is {state}: {made.place.seen}"])
+        say([f"{made.key.name} is {state}: {made.place.seen}"])
     else:
         say(_words(made, state))
     return Exit.FINDINGS if state == "failed" else Exit.FINE
@@ -155,14 +161,14 @@ def _made(args: Namespace) -> Submission:
     problems += wrong
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
-    job, findings = checked_job(root, stack, name, place, chosen, parameters, args.what)
-    return Submission(stack, job, place, chosen, findings)
+    job = checked_job(root, stack, name, place, chosen, parameters, args.what)
+    return Submission(stack, job.first, job.key, place, chosen, job.findings)
 
 
 def checked_job(
     root: Path, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], shown: str
-) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    """The Job of a notebook and its findings; ends the run if errors are among them."""
+) -> "JobSubmission":
+    """The Job of a notebook with its findings; ends the run if errors are among them."""
     from modelyard.plan.notebook import notebook_job
     from modelyard.plan.project import library_of
 
@@ -170,10 +176,10 @@ def checked_job(
     blocking = [one for one in library.findings if one.blocks]
     if blocking:
         raise Stop(Exit.USAGE, "the project's patches cannot be used", "", blocking)
-    job, findings = notebook_job(library, stack, name, place, chosen, parameters, date.today())
-    if job is None:
-        raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", findings)
-    return job, findings
+    made = notebook_job(library, stack, name, place, chosen, parameters, date.today())
+    if not made.objects:
+        raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", made.findings)
+    return made
 
 
 def choice_stop(problems: Sequence[Problem]) -> Stop:
@@ -210,30 +216,30 @@ def need_room(client: "Client", root: Path, stack: Stack, chosen: Chosen, who: s
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", errors)
 
 
-def _create(client: "Client", job: Mapping[str, Any], *, dry: bool) -> dict[str, Any]:
+def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
     from modelyard.cluster.answer import Refusal
     from modelyard.cluster.creating import create
     from modelyard.plan.ownership import FIELD_MANAGER
 
-    made = create(client, job, FIELD_MANAGER, dry=dry)
-    if isinstance(made, Refusal):
-        name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
+    answer = create(client, made.job, FIELD_MANAGER, dry=dry)
+    if isinstance(answer, Refusal):
         remedy = "nothing was submitted; correct what it names, or ask the cluster's administrator"
-        raise Stop(Exit.FINDINGS, f"the API server rejects job {namespace}/{name}: {made.message}", remedy)
-    return {**made, "apiVersion": job["apiVersion"], "kind": job["kind"]}
+        raise Stop(
+            Exit.FINDINGS, f"the API server rejects job {made.key.namespace}/{made.key.name}: {answer.message}", remedy
+        )
+    return answer
 
 
-def _end(client: "Client", made: Submission) -> str:
+def _end(client: "Client", made: Submission, uid: str) -> str:
     """Waits for the job and returns how it ended."""
     from modelyard.cli.patience import Patience
     from modelyard.cluster.live import read
-    from modelyard.kube.state import key_of
 
-    key = key_of(made.job, "")
-    patience = Patience(client, made.job, f"; modelyard job why {made.stack.name} {key.name} shows why")
+    key = made.key
+    patience = Patience(client, key, f"; modelyard job why {made.stack.name} {key.name} shows why")
     while True:
         found = read(client, key)
-        if found is None or found["metadata"]["uid"] != made.job["metadata"]["uid"]:
+        if found is None or found["metadata"]["uid"] != uid:
             raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", "it was deleted while it ran")
         for condition in found.get("status", {}).get("conditions", ()):
             if condition.get("type") in ENDS and condition.get("status") == "True":
@@ -243,10 +249,10 @@ def _end(client: "Client", made: Submission) -> str:
 
 
 def _words(made: Submission, state: str) -> list[str]:
-    metadata = made.job["metadata"]
+    key = made.key
     verb = "is submitted" if state == "submitted" else "would be submitted"
     return [
-        f"job {metadata['name']} {verb} in {metadata['namespace']}: {chosen_words(made.chosen)}",
+        f"job {key.name} {verb} in {key.namespace}: {chosen_words(made.chosen)}",
         f"result: {made.place.seen}",
     ]
 
@@ -265,8 +271,8 @@ def _document(made: Submission, state: str) -> dict[str, Any]:
     return {
         "formatVersion": 1,
         "stack": made.stack.name,
-        "job": made.job["metadata"]["name"],
-        "namespace": made.job["metadata"]["namespace"],
+        "job": made.key.name,
+        "namespace": made.key.namespace,
         "team": made.chosen.team.name if made.chosen.team is not None else None,
         "flavor": made.chosen.flavor.name or None,
         "card": made.chosen.flavor.gpu,

@@ -81,7 +81,7 @@ def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace)
     try:
         client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:
-            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+            need_built(client, stack, environment, made.key.namespace)
         if not made.remote:
             report_unplaced(client, root, stack, {args.what}, args, date.today())
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=args.dry_run, apart=made.apart)

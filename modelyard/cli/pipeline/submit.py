@@ -64,11 +64,11 @@ def run(args: Namespace) -> Exit:
     try:
         client = connect(stack.context)
         for environment in made.environments:
-            need_built(client, stack, environment, made.objects[0]["metadata"]["namespace"])
+            need_built(client, stack, environment, made.key.namespace)
         report_unplaced(client, root, stack, pipeline.jobs, args, today)
         objects = create_all(client, made.objects, FIELD_MANAGER, dry=True)
         if not isinstance(objects, Refusal):
-            if early := jumping(made.objects, objects):
+            if early := jumping(made, objects):
                 raise Stop(Exit.FINDINGS, "nothing was submitted", "", [early])
             if not args.dry_run:
                 objects = create_all(client, made.objects, FIELD_MANAGER, dry=False)

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from modelyard.cluster.pool_objects import STACK
+from modelyard.hiding import Confidential
 from modelyard.runs.functions import runner
 
 FOLDER: Final = "/run/modelyard/call"
@@ -144,8 +145,8 @@ def _zipped(package: Path) -> bytes:
 
 
 def call_objects(
-    job: Mapping[str, Any], call: Call, name: str, folder: Path, seconds: int | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    job: Confidential[dict[str, Any]], call: Call, name: str, folder: Path, seconds: int | None
+) -> Confidential[tuple[dict[str, Any], dict[str, Any]]]:
     """The Job of a call and its Secret, which is deleted with the Job.
 
     Args:
@@ -155,7 +156,7 @@ def call_objects(
         folder: the caller's current folder, which the container uses too if it is on the workspace volume.
         seconds: its time limit; None: that of notebooks.
     """
-    made = copy.deepcopy(dict(job))
+    made = copy.deepcopy(job.reveal())
     metadata, pod = made["metadata"], made["spec"]["template"]["spec"]
     # A project's own version of the template may leave out what the Job of v1 has.
     annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key not in _OF_NOTEBOOKS}
@@ -180,7 +181,7 @@ def call_objects(
         "immutable": True,
         "data": {file: base64.b64encode(content).decode() for file, content in call.files.items()},
     }
-    return made, secret
+    return Confidential((made, secret))
 
 
 def loaded(data: bytes, name: str) -> Any:

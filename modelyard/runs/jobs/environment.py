@@ -4,6 +4,7 @@ from typing import Final
 
 from modelyard.catalog import Library
 from modelyard.findings import Finding
+from modelyard.hiding import Confidential
 from modelyard.runs.jobs.template import Submission, submission
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
@@ -25,7 +26,7 @@ def environment_build(stack: Stack, library: Library, environment: Environment, 
         namespace: where the build runs.
     """
     if problems := problems_of(stack, environment):
-        return Submission((), problems)
+        return Submission(Confidential(()), problems)
     return submission(stack, library, TEMPLATE, build_facts(stack.config, environment, namespace, stack.name))
 
 

@@ -9,6 +9,7 @@ from modelyard import quantity
 from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
+from modelyard.hiding import Confidential
 from modelyard.runs.jobs.environment import job_environment
 from modelyard.runs.jobs.growth import check_growth
 from modelyard.runs.jobs.template import Submission, chosen_template, submission
@@ -46,11 +47,11 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     """
     index, job = next((index, job) for index, job in enumerate(stack.config.jobs) if job.name == name)
     if problem := unfit_for_run(stack, index, job):
-        return Submission((), (problem,))
+        return Submission(Confidential(()), (problem,))
     everything = sized(stack.config)
     found = errors_about(stack, (job,), today, everything)
     if any(one.blocks for one in found):
-        return Submission((), found)
+        return Submission(Confidential(()), found)
     known = stack_facts(stack, workloads(stack.config), everything)
     on = next(one for one in everything if any(other is job for other, _ in one.jobs))
     given = job_facts(stack.config, job, on, run, stack.name)
@@ -59,7 +60,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
         environment, problems = job_environment(stack, job)
         if problems:
             # No waiver can make missing packages appear.
-            return Submission((), (*found, *problems))
+            return Submission(Confidential(()), (*found, *problems))
         made = submission(stack, library, TEMPLATES[job.engine], given, known)
         needs = (environment,) if environment is not None else ()
         return made._replace(environments=needs, apart=job.trials is not None)
@@ -67,7 +68,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
 
     if (wrong := unfit(stack.config, resource, job, given["run"]["workers"])) is not None:
         finding = stack.finding("RES214", Severity.ERROR, ("jobs", index), f"job {job.name} {wrong[0]}", wrong[1])
-        return Submission((), (finding,))
+        return Submission(Confidential(()), (finding,))
     there = {"run": {**given["run"], **cluster_run(stack.config, resource, job)}}
     return submission(stack, library, TEMPLATES[job.engine], there, known)._replace(remote=resource.name)
 

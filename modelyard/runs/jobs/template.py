@@ -2,8 +2,10 @@
 
 from typing import Any, NamedTuple
 
-from modelyard.catalog import Library, Selected, render_base, select_for_job
+from modelyard.catalog import Library, Selected, select_for_job
 from modelyard.findings import Finding
+from modelyard.hiding import Confidential
+from modelyard.kube.state import ObjectKey, key_of
 from modelyard.runs.jobs import growth
 from modelyard.stack.config import Stack
 from modelyard.stack.environments import Environment
@@ -13,7 +15,7 @@ from modelyard.workloads import Facts, stack_facts, workloads
 class Submission(NamedTuple):
     """The objects of a submission, or why there are none."""
 
-    objects: tuple[dict[str, Any], ...]
+    objects: Confidential[tuple[dict[str, Any], ...]]
     """The first owns the others, which are deleted with it, unless they are ``apart``."""
     findings: tuple[Finding, ...]
     template: str = ""
@@ -24,6 +26,16 @@ class Submission(NamedTuple):
     """Whether each object ends on its own, as the trials of a search do."""
     remote: str = ""
     """Name of the remote resource whose cluster it runs on; empty: the home cluster."""
+
+    @property
+    def first(self) -> Confidential[dict[str, Any]]:
+        """The first object."""
+        return Confidential(self.objects.reveal()[0])
+
+    @property
+    def key(self) -> ObjectKey:
+        """The first object's key."""
+        return key_of(self.first.reveal(), "")
 
 
 def submission(stack: Stack, library: Library, template: str, given: Facts, known: Facts | None = None) -> Submission:
@@ -38,11 +50,11 @@ def submission(stack: Stack, library: Library, template: str, given: Facts, know
     """
     chosen, findings = chosen_template(stack, library, template, given, known)
     if chosen is None:
-        return Submission((), (*library.findings, *findings))
-    made = render_base(chosen.patch, chosen.params)
+        return Submission(Confidential(()), (*library.findings, *findings))
+    made = chosen.render_base()
     found = (*library.findings, *findings, *made.findings)
     objects = () if any(one.blocks for one in found) else tuple(document.body.reveal() for document in made.documents)
-    return Submission(objects, found, chosen.patch.id)
+    return Submission(Confidential(objects), found, chosen.patch.id)
 
 
 def chosen_template(

@@ -5,8 +5,10 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
+from modelyard.cluster.answer import Created
 from modelyard.cluster.pool_objects import HELD, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE
 from modelyard.findings import Finding, Severity
+from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, RAY, SPARK
 from modelyard.runs.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
 from modelyard.runs.pipelines.graph import behind, in_order
@@ -134,7 +136,7 @@ def pipeline_submission(
     everything = sized(config)
     facts = stack_facts(stack, workloads(config), everything)
     if errors := errors_of(stack, pipeline, everything, today):
-        return Submission((), errors)
+        return Submission(Confidential(()), errors)
     wanted, whole = in_order(pipeline.stages), Run(run)
     if since is not None:
         wanted = behind(wanted, since.stage)
@@ -149,7 +151,7 @@ def pipeline_submission(
     ]
     findings = [finding for one in made for finding in one.findings]
     if any(one.blocks for one in findings):
-        return Submission((), tuple(dict.fromkeys(findings)))
+        return Submission(Confidential(()), tuple(dict.fromkeys(findings)))
     steps = [_step(stage, one) for stage, one in zip(wanted, made, strict=True)]
     pipeline_facts = {
         "run": run,
@@ -164,12 +166,12 @@ def pipeline_submission(
     leader = submission(stack, library, TEMPLATE, {"pipelineRun": pipeline_facts}, facts)
     found = tuple(dict.fromkeys((*findings, *leader.findings)))
     if not leader.objects:
-        return Submission((), found)
+        return Submission(Confidential(()), found)
     used = dict.fromkeys((leader.template, *(one.template for one in made if one.template)))
     environments = {one.environment.name: one.environment for one in made if one.environment is not None}
     objects = (_held(body) for one in made for body in one.objects)
     return Submission(
-        objects=(*leader.objects, *objects),
+        objects=Confidential((*leader.objects.reveal(), *objects)),
         findings=found,
         template=", ".join(used),
         environments=tuple(environments.values()),
@@ -216,7 +218,7 @@ def _job_run(
     known["run"]["env"] |= variables(config, pipeline, stage, whole)
     environment, wrong = job_environment(stack, job)
     rendered = submission(stack, library, TEMPLATES[job.engine], known, facts)
-    objects = tuple(_of_run(body, pipeline, stage, whole.name) for body in rendered.objects)
+    objects = tuple(_of_run(body, pipeline, stage, whole.name) for body in rendered.objects.reveal())
     return _Made(
         namespace=namespace_of_job(config, job, one.resource),
         started=[(body["kind"], body["metadata"]["name"]) for body in objects if body["kind"] in _PLURALS],
@@ -228,16 +230,17 @@ def _job_run(
     )
 
 
-def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, Any]]) -> Finding | None:
+def jumping(made: Submission, answers: Sequence[Created]) -> Finding | None:
     """The finding if the cluster would start a stage too early, or never start the pod that starts the stages.
 
     Args:
-        asked: objects of a submission.
-        answers: these objects as the API server would make them.
+        made: a submission.
+        answers: its objects as the API server would make them.
     """
-    for body, answer in zip(asked, answers, strict=True):
-        there, wanted = (one["metadata"].get("labels", {}).get(QUEUE) for one in (answer, body))
-        if there != wanted and STAGE in body["metadata"].get("labels", {}):
+    for body, answer in zip(made.objects.reveal(), answers, strict=True):
+        labels = body["metadata"].get("labels", {})
+        there = answer.labels.get(QUEUE)
+        if there != labels.get(QUEUE) and STAGE in labels:
             return Finding(
                 "PIP013",
                 Severity.ERROR,
@@ -245,7 +248,7 @@ def jumping(asked: Sequence[Mapping[str, Any]], answers: Sequence[Mapping[str, A
                 "which would start it before the stages that it needs",
                 remedy="name a team in the jobs of the pipeline, so that they wait for its queue",
             )
-    if answers[0]["spec"].get("suspend") and not answers[0]["metadata"].get("labels", {}).get(QUEUE):
+    if answers[0].suspended and not answers[0].labels.get(QUEUE):
         return Finding(
             "PIP013",
             Severity.ERROR,

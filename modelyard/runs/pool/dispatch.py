@@ -129,7 +129,7 @@ def _reason_there(name: str, work: Work, known: Evidence) -> str:
     far = known.far.get(name)
     if far is None or far.workloads is None:
         return ""
-    copies = [body for body in far.workloads if str(body["metadata"]["name"]) == work.name]
+    copies = [body for body in far.workloads.reveal() if str(body["metadata"]["name"]) == work.name]
     if not copies:
         return _NO_COPY
     (copy,) = Queues(known.objects._replace(workloads=tuple(copies[:1])), known.config).works

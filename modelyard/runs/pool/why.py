@@ -43,7 +43,7 @@ def why(
     """
     diagnosis, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
     (run,) = located((run,), objects.workloads, config)
-    ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods)]
+    ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods.reveal())]
     match run.state:
         case "succeeded":
             return diagnosis.why(run, f"succeeded{_lasted(run, now)}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from modelyard.catalog import Selected, load_library, render, select
+from modelyard.catalog import Selected, load_library, select
 from modelyard.stack.config import Config, Gpu, Platform, RayWorker, Stack
 from modelyard.workloads import facts, workloads
 
@@ -18,9 +18,7 @@ def ours(config: Config, *names: str) -> dict[str, Any]:
     stack = Stack("s", "stacks/Pulumi.s.yaml", "", config, None, {})
     chosen, findings = select(LIBRARY, stack, facts(config, workloads(config)))
     assert not findings
-    documents = [
-        document for one in chosen if one.patch.name in names for document in render(one.patch, one.params).documents
-    ]
+    documents = [document for one in chosen if one.patch.name in names for document in one.render().documents]
     return {document.target: yaml.safe_load(document.text.reveal()) for document in documents}
 
 

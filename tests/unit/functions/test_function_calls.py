@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.hiding import Confidential
 from modelyard.runs.functions import (
     Call,
     CallError,
@@ -237,7 +238,7 @@ def job_of(**container: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("folder", "where"), [("/work/ada/code", "/work/ada/code"), ("/home/ada", "/work")])
 def test_the_current_folder_is_kept_where_the_container_has_it(folder: str, where: str) -> None:
     before = job_of(workingDir="/work", command=["/env/bin/python", "-c", "…"], args=["a"])
-    job, secret = call_objects(before, packed(len, []), "len", Path(folder), 90)
+    job, secret = call_objects(Confidential(before), packed(len, []), "len", Path(folder), 90).reveal()
     (container,) = job["spec"]["template"]["spec"]["containers"]
     assert (container["workingDir"], job["spec"]["activeDeadlineSeconds"]) == (where, 90)
     assert container["command"] == ["/env/bin/python", "/run/modelyard/call/run.py"]
@@ -246,7 +247,7 @@ def test_the_current_folder_is_kept_where_the_container_has_it(folder: str, wher
 
 
 def test_a_projects_own_template_may_be_short() -> None:
-    job, _ = call_objects(job_of(), packed(len, []), "len", Path("/work"), None)
+    job, _ = call_objects(Confidential(job_of()), packed(len, []), "len", Path("/work"), None).reveal()
     pod = job["spec"]["template"]["spec"]
     assert pod["containers"][0]["command"] == ["python3", "/run/modelyard/call/run.py"]
     assert [one["secret"]["secretName"] for one in pod["volumes"]] == ["f-x7k2p"]

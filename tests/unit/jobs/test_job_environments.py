@@ -54,7 +54,7 @@ def pod(job: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_a_run_sees_its_environment_and_cannot_change_it(library: Library, tmp_path: Path) -> None:
     made = job_submission(stack(tmp_path), library, "train", "train-x7k2p")
     (environment,) = made.environments
-    container, volumes = pod(made.objects[0])
+    container, volumes = pod(made.objects.reveal()[0])
     assert container["image"] == "python:3.11"
     assert container["args"] == ["python", "x.py", "it's $HOME"]
     claim = volumes["environments"]["persistentVolumeClaim"]
@@ -71,7 +71,7 @@ def test_a_run_sees_its_environment_and_cannot_change_it(library: Library, tmp_p
 def test_the_runs_shell_finds_the_environment_or_says_what_is_missing(
     library: Library, tmp_path: Path, built: bool
 ) -> None:
-    container, _ = pod(job_submission(stack(tmp_path), library, "train", "train-x7k2p").objects[0])
+    container, _ = pod(job_submission(stack(tmp_path), library, "train", "train-x7k2p").objects.reveal()[0])
     environment = tmp_path / "built"
     (environment / "bin").mkdir(parents=True)
     (environment / "bin/python").write_text('#!/bin/sh\nfor word; do echo "<$word>"; done\n')
@@ -94,7 +94,7 @@ def test_the_runs_shell_finds_the_environment_or_says_what_is_missing(
 
 def test_a_run_without_an_environment_is_as_before(library: Library, tmp_path: Path) -> None:
     made = job_submission(stack(tmp_path, STACK.replace(", environment: tabular", "")), library, "train", "train-x7k2p")
-    container, volumes = pod(made.objects[0])
+    container, volumes = pod(made.objects.reveal()[0])
     assert made.environments == ()
     assert (container["image"], container["command"]) == ("jobs:1", ["python", "x.py", "it's $HOME"])
     assert "environments" not in volumes
@@ -105,7 +105,7 @@ def test_a_build_is_named_by_what_it_builds(library: Library, tmp_path: Path) ->
     (environment,) = asked.config.environments
     made = environment_build(asked, library, environment, "vision")
     assert made.template == "environment-build@v1"
-    (job,) = made.objects
+    (job,) = made.objects.reveal()
     files = environment.files
     assert files is not None
     assert job["metadata"]["name"] == f"environment-tabular-{files.digest[:16]}"
@@ -119,7 +119,7 @@ def test_a_build_is_named_by_what_it_builds(library: Library, tmp_path: Path) ->
     assert volumes["index"] == {"name": "index", "secret": {"secretName": "pypi"}}
     assert {one["name"]: one["value"] for one in container["env"]}["PIP_CONFIG_FILE"] == "/etc/modelyard/pip/pip.conf"
     other = stack(tmp_path, STACK.replace("python:3.11", "python:3.11.9"))
-    (second,) = environment_build(other, library, other.config.environments[0], "vision").objects
+    (second,) = environment_build(other, library, other.config.environments[0], "vision").objects.reveal()
     assert second["metadata"]["name"] != job["metadata"]["name"]
 
 
@@ -130,7 +130,7 @@ def test_a_build_gets_conda_s_files_and_pip_s_apart_and_what_installs_conda_s(li
     text = locked("3.11", made, {"six": ("1.17.0", "0" * 64)}, (Solved(url, "1" * 64, python=True),))
     (tmp_path / "environments/tabular.lock").write_text(text)
     asked = with_files(tmp_path, asked)
-    (job,) = environment_build(asked, library, asked.config.environments[0], "vision").objects
+    (job,) = environment_build(asked, library, asked.config.environments[0], "vision").objects.reveal()
     lock, conda, solver = pod(job)[0]["args"][4:]
     assert lock == f"six==1.17.0 \\\n    --hash=sha256:{'0' * 64}\n"
     assert conda == f"{url}#sha256:{'1' * 64}\n"
@@ -154,7 +154,7 @@ def test_nothing_is_submitted_that_could_not_run(
         assert before in text
         text = text.replace(before, after)
     made = job_submission(stack(tmp_path, text), library, "train", "train-x7k2p")
-    assert made.objects == ()
+    assert made.objects.reveal() == ()
     assert [one.code for one in made.findings] == [code]
 
 
@@ -162,7 +162,7 @@ def test_nothing_is_submitted_that_could_not_run(
 def test_nothing_is_built_that_is_not_locked(library: Library, tmp_path: Path, after: str) -> None:
     asked = stack(tmp_path, STACK.replace("pip: [six]", after))
     made = environment_build(asked, library, asked.config.environments[0], "vision")
-    assert made.objects == ()
+    assert made.objects.reveal() == ()
     assert all(one.blocks for one in made.findings)
     assert made.findings
 
@@ -177,9 +177,9 @@ def test_a_notebook_runs_by_the_python_of_its_environment(library: Library, tmp_
     place = Place("/home/jovyan/work/a.ipynb", "/home/jovyan/work/a.x.ipynb", Path("a.x.ipynb"))
     chosen = choose(asked.config, Choice(None, None, None, None, None))
     assert isinstance(chosen, Chosen)
-    job, findings = notebook_job(library, asked, "a-x7k2p", place, chosen, {}, date(2026, 11, 22))
-    assert job is not None, findings
-    container, volumes = pod(job)
+    made = notebook_job(library, asked, "a-x7k2p", place, chosen, {}, date(2026, 11, 22))
+    assert made.objects, made.findings
+    container, volumes = pod(made.first.reveal())
     files = asked.config.environments[0].files
     assert files is not None
     assert container["command"][0] == f"/opt/environments/{files.digest}/bin/python"

@@ -48,7 +48,7 @@ def made(library: Library, job: Job = TRAIN, **changes: Any) -> Submission:
 def test_a_gang_of_workers_waits_in_its_teams_queue(library: Library) -> None:
     submission = made(library, TRAIN._replace(env={"EPOCHS": "3"}))
     assert submission.template == "job-run@v1"
-    job, service = submission.objects
+    job, service = submission.objects.reveal()
     assert job["metadata"]["name"] == "train-x7k2p"
     assert job["metadata"]["namespace"] == "vision-ml"
     assert job["metadata"]["labels"] == {
@@ -82,7 +82,7 @@ def test_a_gang_of_workers_waits_in_its_teams_queue(library: Library) -> None:
 
 
 def test_a_search_has_a_run_a_trial_and_none_waits_for_another(library: Library) -> None:
-    jobs = made(library, TRAIN._replace(trials=3), resources=(DEEP._replace(workers=1),)).objects
+    jobs = made(library, TRAIN._replace(trials=3), resources=(DEEP._replace(workers=1),)).objects.reveal()
     assert [job["metadata"]["name"] for job in jobs] == ["train-x7k2p-0", "train-x7k2p-1", "train-x7k2p-2"]
     assert {job["spec"]["completions"] for job in jobs} == {1}
     trials = [
@@ -94,7 +94,7 @@ def test_a_search_has_a_run_a_trial_and_none_waits_for_another(library: Library)
 
 def test_a_ray_job_brings_its_cluster_and_takes_it_away(library: Library) -> None:
     submission = made(library, TRAIN._replace(engine="ray"))
-    (job,) = submission.objects
+    (job,) = submission.objects.reveal()
     assert submission.template == "job-ray@v2"
     assert job["spec"]["shutdownAfterJobFinishes"] is True
     assert job["spec"]["entrypoint"] == """python train.py --name 'it'"'"'s'"""
@@ -113,14 +113,14 @@ DISPATCHED: dict[str, Any] = {
 
 def test_a_job_that_runs_in_another_cluster_is_nobodys_here(library: Library) -> None:
     alone = {"resources": (DEEP._replace(workers=1),)}
-    (job,) = made(library, **alone, **DISPATCHED).objects
-    (ray,) = made(library, TRAIN._replace(engine="ray"), **DISPATCHED).objects
-    (trial, _) = made(library, TRAIN._replace(trials=2), **alone, **DISPATCHED).objects
+    (job,) = made(library, **alone, **DISPATCHED).objects.reveal()
+    (ray,) = made(library, TRAIN._replace(engine="ray"), **DISPATCHED).objects.reveal()
+    (trial, _) = made(library, TRAIN._replace(trials=2), **alone, **DISPATCHED).objects.reveal()
     for body in (job, ray, trial):
         assert body["spec"]["managedBy"] == "kueue.x-k8s.io/multikueue"
         assert body["spec"]["suspend"] is True
         assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
-    (here,) = made(library, **alone).objects
+    (here,) = made(library, **alone).objects.reveal()
     assert "managedBy" not in here["spec"]
 
 
@@ -130,21 +130,21 @@ def test_a_job_that_runs_in_another_cluster_is_nobodys_here(library: Library) ->
 )
 def test_what_kueue_does_not_take_to_another_cluster_is_not_submitted(library: Library, job: Job, said: str) -> None:
     submission = made(library, job, **DISPATCHED)
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     (told,) = [one for one in submission.findings if one.code == "QUE011"]
     assert said in told.summary
 
 
 def test_without_a_team_it_starts_at_once_in_the_platforms_namespace(library: Library) -> None:
     alone = TRAIN._replace(priority=None)
-    (job, _) = made(library, alone, resources=(DEEP._replace(team=None),)).objects
+    (job, _) = made(library, alone, resources=(DEEP._replace(team=None),)).objects.reveal()
     assert job["spec"]["suspend"] is False
     assert job["metadata"]["namespace"] == "ml-platform"
     assert not any("kueue" in label for label in job["metadata"]["labels"])
 
 
 def test_fewer_workers_at_the_start_and_one_place_for_all(library: Library) -> None:
-    (job, _) = made(library, TRAIN._replace(least_workers=1, together="kubernetes.io/hostname")).objects
+    (job, _) = made(library, TRAIN._replace(least_workers=1, together="kubernetes.io/hostname")).objects.reveal()
     assert job["metadata"]["annotations"] == {"kueue.x-k8s.io/job-min-parallelism": "1"}
     annotations = job["spec"]["template"]["metadata"]["annotations"]
     assert annotations["kueue.x-k8s.io/podset-required-topology"] == "kubernetes.io/hostname"
@@ -177,7 +177,7 @@ def test_where_its_flavor_has_a_topology_it_asks_for_a_place(
 ) -> None:
     team = VISION._replace(quotas=(*VISION.quotas, Quota("any", "16", "64Gi", 4 if flavors[1].gpu else 0)))
     submission = made(library, job._replace(engine=engine), flavors=flavors, teams=(team,), resources=(resource,))
-    spec = submission.objects[0]["spec"]
+    spec = submission.objects.reveal()[0]["spec"]
     pods = [spec] if engine == "job" else spec["rayClusterSpec"]["workerGroupSpecs"]
     found = pods[0]["template"]["metadata"]["annotations"]
     assert {key: value for key, value in found.items() if key.startswith("kueue")} == said
@@ -195,9 +195,11 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
     slices = Quota("a100", "16", "64Gi", 7, resource="nvidia.com/mig-1g.10gb")
     given = {"flavors": flavors, "partitions": (small,), "teams": (VISION._replace(quotas=(*VISION.quotas, slices)),)}
     resource = DEEP._replace(gpus=None, partition="small", slice="1g.10gb")
-    found = made(library, **given, resources=(resource,)).objects[0]["spec"]["template"]["metadata"]["annotations"]
+    found = made(library, **given, resources=(resource,)).objects.reveal()[0]["spec"]["template"]["metadata"][
+        "annotations"
+    ]
     assert ("kueue.x-k8s.io/podset-unconstrained-topology" in found) == bool(levels)
-    whole = made(library, **given).objects[0]["spec"]["template"]["metadata"]["annotations"]
+    whole = made(library, **given).objects.reveal()[0]["spec"]["template"]["metadata"]["annotations"]
     assert "kueue.x-k8s.io/podset-unconstrained-topology" not in whole
 
 
@@ -214,7 +216,7 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
 )
 def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str, Any], words: str) -> None:
     submission = made(library, job, **changes)
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     assert any(words in one.summary for one in submission.findings if one.blocks)
 
 
@@ -222,7 +224,7 @@ GROWS = TRAIN._replace(engine="ray", least_workers=1)
 
 
 def test_a_ray_job_that_grows_starts_with_its_least_workers(library: Library) -> None:
-    (job,) = made(library, GROWS).objects
+    (job,) = made(library, GROWS).objects.reveal()
     assert job["metadata"]["annotations"] == {"kueue.x-k8s.io/elastic-job": "true"}
     cluster = job["spec"]["rayClusterSpec"]
     assert cluster["enableInTreeAutoscaling"] is True
@@ -231,7 +233,7 @@ def test_a_ray_job_that_grows_starts_with_its_least_workers(library: Library) ->
     assert [group[f"{key}eplicas"] for key in ("r", "minR", "maxR")] == [1, 1, 2]
     # Without a queue no Kueue has to know.
     free = GROWS._replace(priority=None)
-    (alone,) = made(library, free, resources=(DEEP._replace(team=None),)).objects
+    (alone,) = made(library, free, resources=(DEEP._replace(team=None),)).objects.reveal()
     assert "annotations" not in alone["metadata"]
     assert alone["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] is True
 
@@ -267,7 +269,7 @@ def test_where_no_run_can_grow(library: Library, changes: dict[str, Any], code: 
     wrong = [one for one in made(library, GROWS, **changes).findings if one.blocks]
     assert [(one.code, one.field) for one in wrong] == [(code, "jobs[0].leastWorkers")]
     assert words in wrong[0].summary
-    assert made(library, TRAIN._replace(engine="ray"), **changes).objects
+    assert made(library, TRAIN._replace(engine="ray"), **changes).objects.reveal()
 
 
 CLASH = TRAIN._replace(engine="ray", least_workers=1, together="rack")
@@ -277,14 +279,14 @@ WAIVED = Waiver("RES211", "the operator is patched", date(2026, 12, 24), by="Ada
 def test_what_is_waived_keeps_no_job_back(library: Library) -> None:
     before, after = date(2026, 12, 24), date(2026, 12, 25)
     submission = job_submission(stack(CLASH, waivers=(WAIVED,)), library, "train", "train-x7k2p", before)
-    assert submission.objects
+    assert submission.objects.reveal()
     submission = job_submission(stack(CLASH, waivers=(WAIVED,)), library, "train", "train-x7k2p", after)
-    assert (submission.objects, [one.code for one in submission.findings if one.blocks]) == ((), ["RES211"])
+    assert (submission.objects.reveal(), [one.code for one in submission.findings if one.blocks]) == ((), ["RES211"])
 
 
 def test_an_expired_waiver_of_something_else_keeps_no_job_back(library: Library) -> None:
     expired = stack(waivers=(Waiver("GPU001", "GPUs are on order", date(2026, 1, 1), by="Ada"),))
-    assert job_submission(expired, library, "train", "train-x7k2p", date(2026, 12, 24)).objects
+    assert job_submission(expired, library, "train", "train-x7k2p", date(2026, 12, 24)).objects.reveal()
 
 
 def test_a_job_without_an_image_anywhere_is_told_before_somebody_submits_it(library: Library) -> None:
@@ -345,7 +347,7 @@ def away(**changes: Any) -> dict[str, Any]:
 def test_a_job_of_a_remote_cluster_runs_its_script_there_from_the_same_template(library: Library) -> None:
     submission = made(library, ALONE, **AWAY)
     assert (submission.template, submission.remote, submission.findings) == ("job-run@v1", "deep", ())
-    (job,) = submission.objects
+    (job,) = submission.objects.reveal()
     assert (job["metadata"]["namespace"], job["spec"]["suspend"]) == ("far-jobs", False)
     pod = job["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
@@ -366,7 +368,7 @@ def test_what_only_a_teams_queue_gives_is_refused_there_and_not_left_out_silentl
     given = {**AWAY, "flavors": (RACKS, ANY), "teams": (team,), "priorities": (Priority("high", 10),)}
     job = ALONE._replace(team="vision", together="example.com/rack", priority="high", least_workers=1)
     submission = made(library, job, **given)
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     assert [(one.code, one.field) for one in submission.findings] == [
         ("REM016", f"jobs[0].{key}") for key in ("team", "priority", "leastWorkers", "together")
     ]
@@ -384,13 +386,15 @@ def test_the_team_of_a_remote_resource_is_refused(library: Library) -> None:
     (resource,) = AWAY["resources"]
     given = {**AWAY, "resources": (resource._replace(team="vision"),), "flavors": (RACKS, ANY), "teams": (VISION,)}
     submission = made(library, ALONE, **given)
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     assert [(one.code, one.field) for one in submission.findings] == [("REM016", "resources[0].team")]
 
 
 def test_with_a_quota_it_waits_in_the_queue_that_the_plan_makes(library: Library) -> None:
     assert FAR.cluster is not None
-    (job,) = made(library, ALONE, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))).objects
+    (job,) = made(
+        library, ALONE, **away(cluster=FAR.cluster._replace(quota=RemoteQuota("8", "32Gi", 1)))
+    ).objects.reveal()
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "deep"
     assert job["spec"]["suspend"] is True
 
@@ -432,7 +436,7 @@ def test_what_cannot_run_there_is_told_and_not_made(
 ) -> None:
     submission = made(library, job, **changes)
     (finding,) = submission.findings
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     assert finding.code == code
     assert words in finding.summary
 
@@ -440,14 +444,14 @@ def test_what_cannot_run_there_is_told_and_not_made(
 def test_of_two_resources_with_one_name_the_first_runs_the_job_where_that_is_waived(library: Library) -> None:
     waived = Waiver("RES207", "one of them goes soon", date(2026, 12, 24))
     both = stack(resources=(DEEP, DEEP._replace(workers=3)), waivers=(waived,))
-    (job, _) = job_submission(both, library, "train", "train-x7k2p", date(2026, 11, 23)).objects
+    (job, _) = job_submission(both, library, "train", "train-x7k2p", date(2026, 11, 23)).objects.reveal()
     assert job["spec"]["completions"] == 2
 
 
 def test_what_a_submission_is_rendered_from(library: Library) -> None:
     ((job, chosen),) = job_templates(stack(), library)
     assert job.name == "train"
-    assert (chosen.patch.id, chosen.params["run"]["workers"], chosen.params["run"]["queue"]) == (
+    assert (chosen.patch.id, chosen.params.reveal()["run"]["workers"], chosen.params.reveal()["run"]["queue"]) == (
         "job-run@v1",
         2,
         "vision",

@@ -53,7 +53,7 @@ def told(*given: Any) -> list[tuple[str, str, str]]:
 def test_the_workers_of_the_resource_are_executors_and_the_driver_has_no_gpu(library: Library) -> None:
     submission = made(library)
     assert submission.template == "job-spark@v1"
-    (body,) = submission.objects
+    (body,) = submission.objects.reveal()
     spec = body["spec"]
     assert (spec["type"], spec["mode"], spec["suspend"]) == ("Python", "cluster", True)
     assert body["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
@@ -82,7 +82,7 @@ def test_tasks_share_the_gpus_of_their_executor(cores: int, gpus: int, share: st
 
 
 def test_without_gpus_nothing_is_said_of_them(library: Library) -> None:
-    (body,) = made(library, MAKE, WIDE._replace(gpus=None)).objects
+    (body,) = made(library, MAKE, WIDE._replace(gpus=None)).objects.reveal()
     assert "gpu" not in body["spec"]["executor"]
     assert "sparkConf" not in body["spec"]
 
@@ -99,7 +99,7 @@ def test_heap_and_overhead_together_are_the_memory_of_the_pod() -> None:
 
 def test_executors_that_have_nothing_to_do_go(library: Library) -> None:
     job = MAKE._replace(spark=Spark("3.5.7", most_executors=8, idle=90))
-    (body,) = made(library, job, WIDE._replace(team=None)).objects
+    (body,) = made(library, job, WIDE._replace(team=None)).objects.reveal()
     assert body["spec"]["dynamicAllocation"] == {
         "enabled": True,
         "initialExecutors": 0,
@@ -157,7 +157,7 @@ def test_what_cannot_run_is_told_and_not_submitted(
     ((found, where, summary),) = told(job, resource)
     assert (found, where) == (code, field)
     assert words in summary
-    assert made(library, job, resource).objects == ()
+    assert made(library, job, resource).objects.reveal() == ()
 
 
 def test_a_sound_one_has_no_findings() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Library, load_library
+from modelyard.cluster.answer import Created
+from modelyard.kube.state import key_of
 from modelyard.report.pipeline import pipeline_document, pipeline_text
 from modelyard.runs.jobs import Submission
 from modelyard.runs.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
@@ -33,7 +35,7 @@ def made(library: Library, given: Stack | None = None, pipeline: Pipeline = NIGH
 
 
 def steps(submission: Submission) -> list[dict[str, Any]]:
-    (container,) = submission.objects[0]["spec"]["template"]["spec"]["containers"]
+    (container,) = submission.objects.reveal()[0]["spec"]["template"]["spec"]["containers"]
     run, text = container["args"]
     assert run == RUN
     return list(json.loads(text))
@@ -42,7 +44,7 @@ def steps(submission: Submission) -> list[dict[str, Any]]:
 def test_every_stage_is_made_and_held(library: Library) -> None:
     submission = made(library)
     assert not any(one.blocks for one in submission.findings)
-    kinds = [(body["kind"], body["metadata"]["name"]) for body in submission.objects]
+    kinds = [(body["kind"], body["metadata"]["name"]) for body in submission.objects.reveal()]
     assert kinds == [
         ("Job", RUN),
         ("ServiceAccount", RUN),
@@ -52,8 +54,8 @@ def test_every_stage_is_made_and_held(library: Library) -> None:
         ("Job", f"{RUN}-train"),
         ("Service", f"{RUN}-train"),
     ]
-    assert {body["metadata"]["namespace"] for body in submission.objects} == {"vision-ml"}
-    stages = [body for body in submission.objects[4:] if body["kind"] == "Job"]
+    assert {body["metadata"]["namespace"] for body in submission.objects.reveal()} == {"vision-ml"}
+    stages = [body for body in submission.objects.reveal()[4:] if body["kind"] == "Job"]
     for body in stages:
         assert body["spec"]["suspend"] is True
         assert body["metadata"]["labels"][QUEUE] == "modelyard-held"
@@ -64,7 +66,7 @@ def test_every_stage_is_made_and_held(library: Library) -> None:
 
 
 def test_the_pod_that_starts_them_asks_for_no_gpu_and_may_touch_only_the_run(library: Library) -> None:
-    leader, _, role, _, *_ = made(library).objects
+    leader, _, role, _, *_ = made(library).objects.reveal()
     assert leader["spec"]["ttlSecondsAfterFinished"] == 7200
     assert "suspend" not in leader["spec"]
     spec = leader["spec"]["template"]["spec"]
@@ -102,7 +104,7 @@ def test_what_starts_a_stage(library: Library) -> None:
 
 
 def test_stages_know_the_addresses_of_what_they_read_and_write(library: Library) -> None:
-    objects = {body["metadata"]["name"]: body for body in made(library).objects if body["kind"] == "Job"}
+    objects = {body["metadata"]["name"]: body for body in made(library).objects.reveal() if body["kind"] == "Job"}
     env = {
         name: {one["name"]: one.get("value") for one in body["spec"]["template"]["spec"]["containers"][0]["env"]}
         for name, body in objects.items()
@@ -118,8 +120,8 @@ def test_without_a_team_a_stage_is_only_suspended(library: Library) -> None:
     plain = with_stages(Stage("fit", "fit", writes=("model",)))
     given = stack(plain, resources=(DEEP._replace(team=None), CHAT))
     submission = made(library, given, plain)
-    assert QUEUE not in submission.objects[4]["metadata"]["labels"]
-    assert submission.objects[4]["spec"]["suspend"] is True
+    assert QUEUE not in submission.objects.reveal()[4]["metadata"]["labels"]
+    assert submission.objects.reveal()[4]["spec"]["suspend"] is True
     (step,) = steps(submission)
     assert step["release"]["spec"] == {"suspend": False}
 
@@ -138,7 +140,7 @@ def test_a_ray_stage_is_followed_as_a_ray_job(library: Library) -> None:
     submission = made(library, stack(jobs=(LOAD, TRAIN._replace(engine="ray"), ASSISTANT)))
     step = steps(submission)[1]
     assert (step["kind"], step["path"]) == ("RayJob", "/apis/ray.io/v1/namespaces/vision-ml/rayjobs")
-    (body,) = [one for one in submission.objects if one["kind"] == "RayJob"]
+    (body,) = [one for one in submission.objects.reveal() if one["kind"] == "RayJob"]
     assert body["spec"]["suspend"] is True
 
 
@@ -146,14 +148,14 @@ def test_stages_that_run_in_another_cluster_say_so_before_they_are_in_a_queue(li
     given = stack(resources=(DEEP._replace(workers=1), CHAT))
     (team,) = given.config.teams
     away = given._replace(config=given.config._replace(teams=(team._replace(clusters=("farm",)),)))
-    stages = [body for body in made(library, away).objects[4:] if body["kind"] == "Job"]
+    stages = [body for body in made(library, away).objects.reveal()[4:] if body["kind"] == "Job"]
     assert len(stages) == 2
     # A Job's managedBy can be set only when it is made, and Kueue would look at the queue, which comes later.
     assert {body["spec"]["managedBy"] for body in stages} == {"kueue.x-k8s.io/multikueue"}
-    assert "managedBy" not in made(library, away).objects[0]["spec"]
+    assert "managedBy" not in made(library, away).objects.reveal()[0]["spec"]
     several = away._replace(config=away.config._replace(resources=(DEEP, CHAT)))
     refused = made(library, several)
-    assert refused.objects == ()
+    assert refused.objects.reveal() == ()
     assert [one.code for one in refused.findings] == ["QUE011"]
 
 
@@ -162,7 +164,7 @@ def test_a_spark_stage_is_held_and_followed(library: Library) -> None:
     submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
     step = steps(submission)[1]
     assert step["path"] == "/apis/sparkoperator.k8s.io/v1beta2/namespaces/vision-ml/sparkapplications"
-    (body,) = [one for one in submission.objects if one["kind"] == "SparkApplication"]
+    (body,) = [one for one in submission.objects.reveal() if one["kind"] == "SparkApplication"]
     assert body["spec"]["suspend"] is True
     assert "timeToLiveSeconds" not in body["spec"]
     assert body["metadata"]["labels"][QUEUE] == "modelyard-held"
@@ -176,7 +178,7 @@ def test_the_pods_of_a_stage_say_of_which_run_they_are(library: Library, engine:
     train = TRAIN._replace(engine=engine, **spark)
     *_, body = [
         one
-        for one in made(library, stack(jobs=(LOAD, train, ASSISTANT))).objects
+        for one in made(library, stack(jobs=(LOAD, train, ASSISTANT))).objects.reveal()
         if one["metadata"]["name"] == f"{RUN}-train" and one["kind"] != "Service"
     ]
     spec = body["spec"]
@@ -196,14 +198,14 @@ def test_the_pods_of_a_stage_say_of_which_run_they_are(library: Library, engine:
 
 
 def test_the_workers_of_a_stage_find_each_other_by_their_run(library: Library) -> None:
-    (service,) = [one for one in made(library).objects if one["kind"] == "Service"]
+    (service,) = [one for one in made(library).objects.reveal() if one["kind"] == "Service"]
     assert service["spec"]["selector"] == {"modelyard.dev/run": f"{RUN}-train"}
 
 
 def test_a_spark_job_that_cannot_run_keeps_its_pipeline_back(library: Library) -> None:
     spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",))
     submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     assert [one.code for one in submission.findings] == ["RES220"]
 
 
@@ -211,11 +213,11 @@ def test_a_stage_takes_no_whole_gpu_where_its_slice_is_not_there(library: Librar
     sliced = {"resources": (DEEP._replace(gpus=None, partition="small", slice="2g.20gb"), CHAT)}
     given = stack(partitions=(Partition("small", "mig", gpu="a100-80gb", layout={"1g.10gb": 7}),), **sliced)
     submission = made(library, given)
-    assert (submission.objects, [one.code for one in submission.findings]) == ((), ["PAR011"])
+    assert (submission.objects.reveal(), [one.code for one in submission.findings]) == ((), ["PAR011"])
     # Whoever waives that has no slice either.
     given = given._replace(config=given.config._replace(waivers=(Waiver("PAR011", "soon", date(2027, 1, 1)),)))
     submission = pipeline_submission(given, library, NIGHTLY, RUN, today=date(2026, 12, 24))
-    assert (submission.objects, [one.code for one in submission.findings]) == ((), ["RES214"])
+    assert (submission.objects.reveal(), [one.code for one in submission.findings]) == ((), ["RES214"])
 
 
 def test_slices_are_not_counted_as_gpus() -> None:
@@ -232,8 +234,8 @@ def test_what_is_waived_for_a_job_is_waived_for_its_stage(library: Library) -> N
     clash = stack(jobs=(LOAD, TRAIN._replace(least_workers=1, engine="ray", together="rack"), ASSISTANT))
     assert [one.code for one in made(library, clash).findings] == ["RES211"]
     waived = clash._replace(config=clash.config._replace(waivers=(Waiver("RES211", "tried", date(2027, 1, 1)),)))
-    assert pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2026, 12, 24)).objects
-    assert not pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2027, 1, 2)).objects
+    assert pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2026, 12, 24)).objects.reveal()
+    assert not pipeline_submission(waived, library, NIGHTLY, RUN, today=date(2027, 1, 2)).objects.reveal()
 
 
 def test_the_image_of_an_environment_is_one_for_a_stage_too() -> None:
@@ -248,23 +250,35 @@ def test_the_image_of_an_environment_is_one_for_a_stage_too() -> None:
 def test_what_is_wrong_makes_nothing(library: Library) -> None:
     pipeline = with_stages(Stage("a", "fit", needs=("b",)), Stage("b", "fit", needs=("a",)))
     submission = made(library, None, pipeline)
-    assert submission.objects == ()
+    assert submission.objects.reveal() == ()
     assert [one.code for one in submission.findings] == ["PIP005"]
 
 
 def test_errors_of_other_pipelines_do_not_count(library: Library) -> None:
     wrong = with_stages(Stage("a", "nope"))._replace(name="other")
-    assert made(library, stack(wrong, NIGHTLY)).objects
+    assert made(library, stack(wrong, NIGHTLY)).objects.reveal()
+
+
+def accepted(made: Submission) -> list[Created]:
+    """The API server's answers if it changes nothing."""
+    bodies = made.objects.reveal()
+    labels = [body["metadata"].get("labels", {}) for body in bodies]
+    waits = [bool(body.get("spec", {}).get("suspend")) for body in bodies]
+    return [Created(key_of(body, ""), "", *rest) for body, *rest in zip(bodies, labels, waits, strict=True)]
+
+
+def queued(one: Created) -> Created:
+    return one._replace(labels={**one.labels, QUEUE: "default"})
 
 
 def test_a_queue_that_the_cluster_adds_would_start_a_stage_too_early(library: Library) -> None:
     plain = with_stages(Stage("fit", "fit"))
-    asked = made(library, stack(plain, resources=(DEEP._replace(team=None), CHAT)), plain).objects
-    assert jumping(asked, asked) is None
-    answers = json.loads(json.dumps(asked))
-    answers[0]["metadata"]["labels"][QUEUE] = "default"
+    asked = made(library, stack(plain, resources=(DEEP._replace(team=None), CHAT)), plain)
+    answers = accepted(asked)
     assert jumping(asked, answers) is None
-    answers[4]["metadata"]["labels"][QUEUE] = "default"
+    answers[0] = queued(answers[0])
+    assert jumping(asked, answers) is None
+    answers[4] = queued(answers[4])
     finding = jumping(asked, answers)
     assert finding is not None
     assert finding.code == "PIP013"
@@ -272,10 +286,9 @@ def test_a_queue_that_the_cluster_adds_would_start_a_stage_too_early(library: Li
 
 
 def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: Library) -> None:
-    asked = made(library).objects
-    answers = json.loads(json.dumps(asked))
-    answers[0]["spec"]["suspend"] = True
-    finding = jumping(asked, answers)
+    asked = made(library)
+    first, *rest = accepted(asked)
+    finding = jumping(asked, [first._replace(suspended=True), *rest])
     assert finding is not None
     assert "the pod that starts the stages" in finding.summary
 
@@ -283,7 +296,7 @@ def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: L
 def test_a_run_may_go_on_from_an_earlier_one(library: Library) -> None:
     submission = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("train", "nightly-early"))
     assert [(one["name"], one["needs"]) for one in steps(submission)] == [("train", []), ("serve", ["train"])]
-    (job,) = [body for body in submission.objects[1:] if body["kind"] == "Job"]
+    (job,) = [body for body in submission.objects.reveal()[1:] if body["kind"] == "Job"]
     env = {one["name"]: one.get("value") for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}
     assert env["INPUT_DATA_SET"] == "s3://acme-lake/pipelines/nightly-early/data-set"
     assert env["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{RUN}/model"

@@ -278,7 +278,7 @@ def test_a_submitted_job_asks_for_the_slice(dev: Any, engine: Any) -> None:
     deep = Resource("deep", "training", partition="small", slice="3g.40gb")
     site = asking(dev, deep, train)
     made = job_submission(site.stack, site.library, "train", "train-x")
-    (first, *_) = made.objects
+    (first, *_) = made.objects.reveal()
     text = yaml.safe_dump(first)
     assert "nvidia.com/mig-3g.40gb: 1" in text
     assert f"{LABEL}: small" in text
@@ -289,7 +289,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
     train = Job("train", "training", "deep", command=("python", "train.py"))
     site = asking(dev, Resource("deep", "training", partition="smal"), train)
     made = job_submission(site.stack, site.library, "train", "train-x")
-    assert made.objects == ()
+    assert made.objects.reveal() == ()
     assert [one.summary for one in made.findings] == ["job train uses deep, whose slice is in no partition"]
 
 

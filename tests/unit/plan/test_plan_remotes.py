@@ -104,7 +104,7 @@ def test_what_is_there_does_not_change(library: Library) -> None:
 
 def test_what_is_dropped_goes_and_its_namespace_last(library: Library) -> None:
     there = after(plan(library, stack()))
-    held = {key: Held(managed=True) for key in there.objects}
+    held = {key: Held(managed=True) for key in there.objects.reveal()}
     gone = plan(library, stack(far(quota=None, create_namespace=False)), there._replace(held=held))
     (remote,) = gone.remotes
     deleted = [target.name for target in remote.targets if target.action == "delete"]
@@ -168,7 +168,7 @@ def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) 
     }
     busy = {
         key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
-        for key, body in there.objects.items()
+        for key, body in there.objects.reveal().items()
     }
     busy_state = there._replace(objects=Confidential(busy), held={key: Held(managed=True) for key in busy})
     told = [one for one in plan(library, stack(far(quota=None)), busy_state).findings if one.code == "QUE013"]

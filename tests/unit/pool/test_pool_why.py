@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from modelyard.cluster.pool_objects import FarObjects, PoolObjects, RunObjects
+from modelyard.hiding import Confidential
 from modelyard.runs.pool import Diagnosis, runs_of, why
 from modelyard.runs.pool.kueue import REPLACES
 from modelyard.stack.config import Config
@@ -507,7 +508,13 @@ def test_a_cluster_that_somebody_looked_at_says_itself_why_it_has_not_taken_a_ru
     another = workload(job("b-22222"), waits(SHORT))
 
     def found(*there: dict[str, Any]) -> Diagnosis:
-        return explain(far, body, {"farm": FarObjects(there, ())}, workloads=[work], worker_clusters=CONNECTED)
+        return explain(
+            far,
+            body,
+            {"farm": FarObjects(None if there is None else Confidential(there), Confidential(()))},
+            workloads=[work],
+            worker_clusters=CONNECTED,
+        )
 
     assert found(another) == found()
     assert found(dispatched(body)).causes[0].details == ()
@@ -606,7 +613,7 @@ def test_pods_of_the_other_cluster_say_what_keeps_them_from_starting(far: Config
     found = explain(
         far,
         body,
-        {"farm": FarObjects((), pods)},
+        {"farm": FarObjects(Confidential(()), Confidential(pods))},
         workloads=[dispatched(body, clusterName="cluster-farm")],
         worker_clusters=[lost],
         nodes=[node("n1", gpus=0)],

@@ -58,7 +58,7 @@ def test_nothing_to_do_is_nothing() -> None:
 def test_a_pinned_version_is_raised_in_its_place() -> None:
     found = promotion(stack("dev"), stack("prod"), (V2, V1))
     (raised,) = (one for one in found.taken if one.setting == "patches.model-service")
-    assert (raised.source, raised.target) == ("v2", "v1")
+    assert (raised.source.reveal(), raised.target.reveal()) == ("v2", "v1")
     changed = promoted(text("prod"), found)
     assert "- name: model-service\n      version: v2\n" in changed
     assert changed.count("version: v1") == 1
@@ -153,7 +153,7 @@ def test_waivers_and_policies_are_told_and_never_taken() -> None:
         ),
     )
     found = promotion(source, stack("staging"), (V1, V1), take=["waivers", "policy", "waivers.RES001.deployment-x"])
-    told = {one.setting: (one.source, one.target) for one in found.kept}
+    told = {one.setting: (one.source.reveal(), one.target.reveal()) for one in found.kept}
     assert told["waivers.RES001.deployment-x"] == ("until 2036-01-01: known (Ada)", None)
     assert told["policy.POL105"] == ("mandatory", None)
     assert told["policy.POL104"] == ({"params": {"repositories": ["r"]}}, None)
@@ -177,7 +177,7 @@ def test_resources_and_jobs_are_told_as_a_whole_and_stay() -> None:
     found = promotion(
         read("dev", more("dev", resource, f"modelyard:jobs: [{clicks}, {other}]")), stack("staging"), (V1, V1)
     )
-    told = {one.setting: (one.source, one.target) for one in found.kept}
+    told = {one.setting: (one.source.reveal(), one.target.reveal()) for one in found.kept}
     assert told["resources.features"] == ("type dataset, cpu 4", None)
     assert told["jobs.clicks"] == ("type dataset, resource features, rows 50M", None)
     assert told["jobs.it"] == ("type training, model (parameters 7G)", None)
@@ -200,7 +200,7 @@ SECTIONS = {
 def test_every_list_of_named_things_is_told(section: str) -> None:
     ahead = read("dev", more("dev", f"modelyard:{section}: [{SECTIONS[section]}]"))
     (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting.startswith(section)]
-    assert (told.setting.partition(".")[0], told.target, told.path) == (section, None, ())
+    assert (told.setting.partition(".")[0], told.target.reveal(), told.path) == (section, None, ())
 
 
 def test_notebook_servers_are_taken_from_and_to_who_has_some() -> None:
@@ -211,7 +211,7 @@ def test_notebook_servers_are_taken_from_and_to_who_has_some() -> None:
 
     def told(target: Any) -> tuple[list[str], dict[str, Any]]:
         found = promotion(servers("2", "ada"), target, (V1, V1), take=("notebooks",))
-        kept = {one.setting: (one.source, one.target) for one in found.kept}
+        kept = {one.setting: (one.source.reveal(), one.target.reveal()) for one in found.kept}
         return [one.setting for one in found.taken], kept
 
     taken, kept = told(stack("dev"))
@@ -229,13 +229,15 @@ def test_a_partition_is_told_in_the_words_of_the_stack_file() -> None:
     )
     ahead = read("dev", more("dev", f"modelyard:partitions: [{shared}]"))
     (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting == "partitions.small"]
-    assert told.source == "mode time-slicing, gpu A10, replicas 4, rename false, failRequestsGreaterThanOne false"
+    assert (
+        told.source.reveal() == "mode time-slicing, gpu A10, replicas 4, rename false, failRequestsGreaterThanOne false"
+    )
 
 
 def test_of_credentials_nothing_but_that_they_are_there_is_told() -> None:
     ahead = read("dev", more("dev", f"modelyard:providers: [{SECTIONS['providers']}]"))
     (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting == "providers.lam"]
-    assert told.source == "kind lambda, credentials [secret]"
+    assert told.source.reveal() == "kind lambda, credentials [secret]"
 
 
 def test_teams_are_told_as_a_whole_and_stay() -> None:
@@ -243,6 +245,6 @@ def test_teams_are_told_as_a_whole_and_stay() -> None:
     quota = "{flavor: a10, cpu: 1, memory: 1Gi, gpus: 2}"
     team = f"modelyard:teams: [{{name: vision, cohort: lab, quotas: [{quota}]}}]"
     found = promotion(read("dev", more("dev", flavor, team)), stack("staging"), (V1, V1))
-    told = {one.setting: one.source for one in found.kept}
+    told = {one.setting: one.source.reveal() for one in found.kept}
     assert told["flavors.a10"] == "gpu A10, labels (zone=a), tolerations (key t, operator Exists)"
     assert told["teams.vision"] == "quotas (flavor a10, cpu 1, memory 1Gi, gpus 2), cohort lab"

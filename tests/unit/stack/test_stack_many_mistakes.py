@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.catalog import load_library, render, select
+from modelyard.catalog import load_library, select
 from modelyard.findings import MOST_COUNTED, MOST_SHOWN, Finding, Severity, ordered
 from modelyard.plan.cost.file import load_text as load_prices
 from modelyard.plan.project import plan_recorded
@@ -58,7 +58,7 @@ def patch_files(**files: str) -> Callable[[Path], tuple[Finding, ...]]:
         assert found is not None
         library = load_library(folder)
         chosen, findings = select(library, found, facts(found.config, workloads(found.config)))
-        rendered = [finding for one in chosen for finding in render(one.patch, one.params).findings]
+        rendered = [finding for one in chosen for finding in one.render().findings]
         every = (*library.findings, *findings, *rendered)
         return tuple(finding for finding in every if finding.severity is Severity.ERROR)
 
