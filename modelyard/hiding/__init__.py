@@ -2,11 +2,12 @@
 
 Three things mark a value as a secret: the kind of its object (the data of a Secret), the name of its field, variable,
 option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known prefix, a
-password inside a URL). Texts that are documents themselves, as in a ConfigMap, are parsed as documents. Text
-and keys of a file reach a message through ``stack.words.plain`` and ``stack.config.dotted``, which call ``hidden``.
+password inside a URL). Texts that are documents themselves, as in a ConfigMap, are parsed as documents. Text and keys
+of a file reach a message through ``stack.words.plain`` and ``stack.config.dotted``, which call ``hidden``.
 
-A value that may hold secrets and leaves the module that read or made it in a public value is ``Confidential``: merges,
-requests and files that are applied reveal it, and everything that shows or writes it calls ``hidden``.
+Objects of a cluster, rendered patches and credentials are ``Confidential`` in every value that ``report`` or ``cli``
+receives; the merge, and values that stay in the packages that compute, are plain. Code that shows or writes a
+confidential value calls ``hidden``; code that computes with it or sends it calls ``reveal``.
 """
 
 from modelyard.hiding.confidential import Confidential
