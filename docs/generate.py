@@ -17,6 +17,7 @@ from generators import (
     command_line,
     comments,
     compared,
+    components,
     environment,
     facts,
     gpus,
@@ -37,6 +38,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/findings.md": rules.findings,
     "reference/patches.md": patches.patches,
     "reference/facts.md": facts.facts,
+    "reference/components.md": components.components,
     "reference/gpus.md": gpus.gpus,
 }
 GROUPS: tuple[Callable[[], Mapping[str, str]], ...] = (schemas.pages, rules.rule_pages, comments.pages)

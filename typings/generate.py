@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-COMPONENTS = HERE.parent / "components"
+COMPONENTS = HERE.parent / "modelyard" / "components"
 HEAD = """# Made by typings/generate.py from the installed pulumi-aws.
 from collections.abc import Mapping, Sequence
 from enum import Enum

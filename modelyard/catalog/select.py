@@ -8,7 +8,7 @@ from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schem
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import Confidential, hidden, is_secret
-from modelyard.stack.config import PatchChoice, Stack
+from modelyard.stack.config import PARTS, PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.secret import Secret
 from modelyard.stack.words import nearest, plain
@@ -46,7 +46,7 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
         index, choice = choices.get(name, (-1, PatchChoice(name)))
         if not choice.enabled:
             continue
-        if not _of_cluster(library.latest(name), stack):
+        if not _of_cluster(library.latest(name), stack) or not _in_scope(library.latest(name), stack, index >= 0):
             continue
         patch = _version(library, choice, index, stack, findings)
         if patch is None or patch.meta.use == "submitted":
@@ -79,6 +79,17 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
 def _of_cluster(patch: PatchVersion, stack: Stack) -> bool:
     """Whether the patch is for the planned cluster; all versions of a patch are for one kind of cluster."""
     return (patch.meta.cluster == "remote") == bool(stack.remote)
+
+
+def _in_scope(patch: PatchVersion, stack: Stack, listed: bool) -> bool:
+    """Whether the patch is about the stack's part of the platform: the stack lists it, or it reads one of its sections.
+
+    A patch that lets an autoscaler in reads the section of its workload too, and is part of the autoscaling only.
+    """
+    if stack.scope is None or listed:
+        return True
+    read = {path.partition(".")[0] for path in patch.meta.params.values()} & {*PARTS} - {"gpu"}
+    return bool(stack.scope.sections & (read & {"autoscaling"} or read))
 
 
 def select_for_job(
@@ -153,6 +164,8 @@ def left_out(
         choice = choices.get(name, PatchChoice(name))
         patch = versions.get(choice.version or "") or library.latest(name)
         if patch.meta.use == "submitted" or not _of_cluster(patch, stack):
+            continue
+        if not _in_scope(patch, stack, name in choices):
             continue
         if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
             yield patch, _likely(patch, choice, known)

@@ -6,7 +6,7 @@ Imports nothing of the engine, so a live plan stays as fast as its API server.
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,15 @@ LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
 REMOTE = "modelyard:index:RemoteCluster"
 """Type of ``components.remote_cluster.RemoteCluster``, which has the cluster's name and is the parent of all in it."""
+
+COMPONENT = "modelyard:index:"
+"""Begins the types of modelyard's components."""
+PLATFORM = f"{COMPONENT}Platform"
+SELF_PLANNED = frozenset(
+    f"{COMPONENT}{name}"
+    for name in ("ModelService", "RayCluster", "CeleryTraining", "TrainingSwitch", "Autoscaling", "OtherTargets")
+)
+"""Types of the components that a program may use without a ``Platform``."""
 
 
 class StateError(Exception):
@@ -41,8 +50,13 @@ def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, He
     return held_by_cluster(root, stack).get(remote, {})
 
 
-def held_by_cluster(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
+def held_by_cluster(root: Path, stack: str, components: Collection[str] = ("",)) -> dict[str, dict[ObjectKey, Held]]:
     """The objects of a stack in the engine's state, by name of the remote cluster; the home cluster's name is empty.
+
+    Args:
+        root: the project's folder.
+        stack: name of the stack.
+        components: as ``component_of`` names them; those of a ``Platform`` and none else by an empty name.
 
     Raises:
         StateError: there is no engine, or the state cannot be found or read.
@@ -57,7 +71,8 @@ def held_by_cluster(root: Path, stack: str) -> dict[str, dict[ObjectKey, Held]]:
             return {}
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
     try:
-        resources = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
+        every = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
+        resources = [one for one in every if component_of(one) in components]
         return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StateError(f"its content is invalid: {wrong_form(error)}") from error
@@ -67,6 +82,18 @@ def remote_of(resource: Mapping[str, Any]) -> str:
     """Name of the remote cluster that a resource of the state belongs to; empty: the home cluster."""
     kind, _, name = str(resource.get("parent", "")).rpartition("::")
     return name if kind.endswith(REMOTE) else ""
+
+
+def component_of(resource: Mapping[str, Any]) -> str:
+    """The component that plans a resource of the state by itself: its type and name, ``ModelService::m``.
+
+    Empty for the resources of a ``Platform``, whose components share one plan.
+    """
+    parent = str(resource.get("parent", "")).split("::", 3)
+    if len(parent) < 4:
+        return ""
+    *above, kind = parent[2].split("$")
+    return f"{kind.removeprefix(COMPONENT)}::{parent[3]}" if kind in SELF_PLANNED and PLATFORM not in above else ""
 
 
 def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[ObjectKey, Held]:

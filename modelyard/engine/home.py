@@ -65,11 +65,12 @@ class ClusterProvider(ResourceProvider):
 
 
 class Cluster(Resource, module="modelyard", name="Cluster"):
-    """The cluster of a stack; every target depends on it."""
+    """The cluster of a stack; every target depends on it. ``component`` plans by itself, and has its own record."""
 
-    def __init__(self, plan: Plan, opts: pulumi.ResourceOptions) -> None:
+    def __init__(self, plan: Plan, opts: pulumi.ResourceOptions, component: str = "") -> None:
+        above = component or plan.remote
         props = {"cluster": plan.cluster, "stack": plan.stack, "context": plan.context or "", "remote": plan.remote}
-        super().__init__(ClusterProvider(), f"{plan.remote}/cluster" if plan.remote else "cluster", props, opts)
+        super().__init__(ClusterProvider(), f"{above}/cluster" if above else "cluster", props, opts)
 
 
 def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:

@@ -60,18 +60,14 @@ class Restore(Resource, module="modelyard", name="Restore"):
     """A target that this run restores."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(RestoreProvider(), _name(target), _props(plan, target), opts)
+        super().__init__(RestoreProvider(), target.note, _props(plan, target), opts)
 
 
 class Removal(Resource, module="modelyard", name="Removal"):
     """A target that this run deletes."""
 
     def __init__(self, plan: Plan, target: TargetPlan, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(RemovalProvider(), _name(target), _props(plan, target), opts)
-
-
-def _name(target: TargetPlan) -> str:
-    return f"{target.key.kind.lower()}/{target.name}"
+        super().__init__(RemovalProvider(), target.note, _props(plan, target), opts)
 
 
 def _props(plan: Plan, target: TargetPlan) -> dict[str, str]:

@@ -116,14 +116,14 @@ class Ledger(Resource, module="modelyard", name="Ledger"):
     """The fields that a target held before; deleting the resource restores them."""
 
     def __init__(self, plan: "Plan", target: "TargetPlan", opts: pulumi.ResourceOptions) -> None:
-        super().__init__(LedgerProvider(), _name(target), ledger_props(plan, target), opts)
+        super().__init__(LedgerProvider(), target.note, ledger_props(plan, target), opts)
 
 
 class Handover(Resource, module="modelyard", name="Handover"):
     """Fields of a target that go to their earlier owners once their values are restored."""
 
     def __init__(self, plan: "Plan", target: "TargetPlan", opts: pulumi.ResourceOptions) -> None:
-        super().__init__(HandoverProvider(), _name(target), handover_props(plan, target), opts)
+        super().__init__(HandoverProvider(), target.note, handover_props(plan, target), opts)
 
 
 def ledger_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
@@ -140,10 +140,6 @@ def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
     if before is None or not fieldset.intersection(ledger_of(target.applied.reveal()).returning, ours(before)):
         return {"record": record._replace(ledger="").to_text(), "due": ""}
     return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
-
-
-def _name(target: "TargetPlan") -> str:
-    return f"{target.key.kind.lower()}/{target.name}"
 
 
 def _record(plan: "Plan", target: "TargetPlan") -> Record:

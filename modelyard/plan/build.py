@@ -87,6 +87,9 @@ def make_plan(
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
     # Users who read a finding may not be allowed to read its object.
     targets = (*found.asked, *(target for other in others for target in other.targets))
+    if stack.scope is not None:
+        roles = {name: one.role for name, one in by_deployment.items()}
+        findings = [finding for finding in findings if stack.scope.concerns(finding, roles)]
     reported = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
     return Plan(
         stack=stack.name,

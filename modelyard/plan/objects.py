@@ -56,6 +56,14 @@ def planned_objects(
     """
     config = stack.config
     parts, bases = _documents(chosen, config, findings)
+    if stack.scope is not None:
+        own = {
+            key
+            for key, one in _workloads(chosen, parts, bases, by_deployment)
+            if one is None or one.role in stack.scope.roles
+        }
+        parts = {key: documents for key, documents in parts.items() if key in own}
+        bases = {key: base for key, base in bases.items() if key in own}
     if config.platform.mode == "managed":
         # A partial object is no plan: its patches would search for a missing target.
         doubtful = unsettled(library, stack, known, chosen, findings)
@@ -107,11 +115,21 @@ def _wishes(
     by_deployment: Mapping[str, Workload],
 ) -> Iterator[ObjectRequest]:
     """The request for each object, by key."""
+    for key, workload in _workloads(chosen, parts, bases, by_deployment):
+        yield ObjectRequest(key, parts.get(key, []), bases.get(key), workload)
+
+
+def _workloads(
+    chosen: Iterable[Selected],
+    parts: Iterable[ObjectKey],
+    bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
+    by_deployment: Mapping[str, Workload],
+) -> Iterator[tuple[ObjectKey, Workload | None]]:
+    """The workload of each object, None for an object that belongs to none; sorted by key."""
     owners = {one.patch.id: by_deployment.get(one.params.reveal().get("deployment", "")) for one in chosen}
-    for key in sorted({**dict.fromkeys(parts), **dict.fromkeys(bases)}):
+    for key in sorted({*parts, *bases}):
         base = bases.get(key)
-        workload = owners[base[0].id] if base is not None else by_deployment.get(key.name)
-        yield ObjectRequest(key, parts.get(key, []), base, workload)
+        yield key, owners[base[0].id] if base is not None else by_deployment.get(key.name)
 
 
 def _documents(

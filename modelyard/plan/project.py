@@ -32,6 +32,7 @@ from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, codes, load, project_name, waive
+from modelyard.stack.config import PARTS
 from modelyard.workloads.facts.remote import remote_clusters
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class Planned(NamedTuple):
 def library_of(root: Path) -> Library:
     """The project's patches, read once."""
     return load_library(root)
+
+
+def _library(root: Path, stack: Stack) -> Library:
+    """The patches of a stack: its project's, unless its component names other ones."""
+    return library_of(root if stack.scope is None else stack.scope.patches)
 
 
 @of_project
@@ -235,8 +241,16 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
         cluster.connection.ClusterError: the cluster is unreachable.
     """
     stack, findings = load_stack(root, file)
-    if stack is None:
-        return Planned(None, None, findings)
+    return Planned(None, None, findings) if stack is None else plan_stack_live(root, stack, findings, today)
+
+
+@of_project
+def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+    """Plans a stack against the cluster of its context; ``findings`` are those of its file.
+
+    Raises:
+        cluster.connection.ClusterError: the cluster is unreachable.
+    """
     far = any(one.remote is not None and one.remote.cluster is not None for one in stack.config.resources)
     with _reading_state(root, stack) as held:
         # Imports take as long as the engine's answer.
@@ -258,11 +272,11 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
     if far:
         from modelyard.plan.remote_live import live_remotes
 
-        starts, wrong = live_remotes(stack, library_of(root), state, known)
+        starts, wrong = live_remotes(stack, _library(root, stack), state, known)
         notes = (*notes, *wrong)
     gone = dropped_remotes(known or {}, (one.name for one in remote_clusters(stack.config)))
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
-    plan = make_plan(stack, library_of(root), state, today, ask, starts, partial(absent, client))
+    plan = make_plan(stack, _library(root, stack), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
     extra = (*findings, *compared, *notes, *dropped(stack, gone))
     whole = _with(extra, plan._replace(dropped_remotes=tuple(gone)), stack, today)
@@ -307,7 +321,8 @@ def _reading_state(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[s
     from modelyard.cluster.engine_state import held_by_cluster
 
     with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(held_by_cluster, root, stack.name).result
+        own = (stack.scope.component, *stack.scope.former) if stack.scope is not None else ("",)
+        yield pool.submit(held_by_cluster, root, stack.name, own).result
 
 
 def read_live(
@@ -345,7 +360,13 @@ def read_live(
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     """Every object that a stack's patches and bases change or create, and the platform's known Deployments."""
     namespace = stack.config.platform.namespace
-    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
+    scope, every = stack.scope, zip(PARTS, stack.config.targets, strict=False)
+    if scope is not None:
+        # Another component may have changed the other objects that its patches name.
+        others = {target.deployment for role, target in every if role not in scope.roles}
+        found = objects_about(chosen_patches(root, stack), stack.config.platform)
+        return tuple(sorted({key for key in found if key.name not in others}))
+    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for _, target in every}
     return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
 
 
@@ -357,7 +378,7 @@ def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selecte
         StopIteration: the stack has no such cluster.
     """
     part = next(one for one in cluster_parts(stack) if one.name == cluster)
-    return part.chosen(library_of(root))[0]
+    return part.chosen(_library(root, stack))[0]
 
 
 def shown(root: Path, file: Path) -> str:

@@ -96,6 +96,8 @@ class TargetPlan(NamedTuple):
     """Name of its remote cluster; empty for the home cluster."""
     hands_over: bool = False
     """Whether fields have their earlier values and still wait for their earlier owners: an apply hands them over."""
+    component: str = ""
+    """Name of the component that plans it by itself; empty for a stack's. Not in the plan's JSON form."""
 
     @property
     def name(self) -> str:
@@ -119,6 +121,17 @@ class TargetPlan(NamedTuple):
     def grace_period(self) -> int:
         """Seconds that its current pods get to finish a job."""
         return grace_of(self.before.reveal())
+
+    @property
+    def resource(self) -> str:
+        """Name of its resource: a component's name comes first, as for every resource below a component."""
+        return f"{self.component}/{self.name}" if self.component else self.name
+
+    @property
+    def note(self) -> str:
+        """Name of the resources that go with it, which may be beside those of another kind with the same name."""
+        kind = f"{self.key.kind.lower()}/{self.name}"
+        return f"{self.component}/{kind}" if self.component else kind
 
     @property
     def leaves(self) -> bool:

@@ -8,7 +8,7 @@ Does not write stack files, decrypt secrets, or judge whether the settings make 
 exists and that a worker has enough memory, ``catalog`` checks that a patch exists.
 """
 
-from modelyard.stack.config import Config, RuleChoice, Stack, Waiver
+from modelyard.stack.config import Config, RuleChoice, Scope, Stack, Waiver
 from modelyard.stack.loader import load, load_text, stack_of
 from modelyard.stack.project import StackFile, discover, find_project, misnamed, project_name, stack_folder
 from modelyard.stack.projectfile import check_project
@@ -19,6 +19,7 @@ from modelyard.stack.waivers import apply_policy_waivers, apply_waivers, waive
 __all__ = [
     "Config",
     "RuleChoice",
+    "Scope",
     "Secret",
     "Stack",
     "StackFile",

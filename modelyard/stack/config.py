@@ -6,6 +6,7 @@ For GPU workloads, ``memory`` is per GPU and ``cpu`` is per pod.
 
 from collections.abc import Mapping
 from datetime import date
+from pathlib import Path as FilePath
 from typing import Any, Literal, NamedTuple
 
 from modelyard.findings import Finding, Severity
@@ -27,6 +28,10 @@ Path = tuple[str | int, ...]
 def dotted(path: Path) -> str:
     """Returns a path as people write it, without secrets in its keys: ``rayWorker.memory``, ``patches[0].name``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{hidden(part)}" for part in path).removeprefix(".")
+
+
+PARTS = ("apiServer", "modelService", "rayHead", "rayWorker", "celery", "gpu", "autoscaling")
+"""The sections of a stack file that are about parts of the platform; ``targets`` names the first."""
 
 
 class Platform(NamedTuple):
@@ -267,6 +272,28 @@ class Config(NamedTuple):
     """Path of the price file, relative to the project; None: only list prices are used."""
 
 
+class Scope(NamedTuple):
+    """What a stack that one component makes is about: some of the platform's workloads, the others are left alone."""
+
+    component: str
+    """The component in the engine's state: its type and name, ``ModelService::m``."""
+    sections: frozenset[str]
+    """Sections of the stack file that the component sets. A patch takes part if it reads one of them."""
+    roles: frozenset[str]
+    """Workloads whose objects it may change."""
+    patches: FilePath
+    """Folder that holds ``patches/``."""
+    former: tuple[str, ...] = ()
+    """Earlier names of the component, as ``component``."""
+
+    def concerns(self, finding: Finding, deployments: Mapping[str, str]) -> bool:
+        """Whether a finding is about the component; ``deployments`` has the workload of each Deployment."""
+        section = finding.field.partition(".")[0].partition("[")[0]
+        if section in PARTS and section not in self.sections:
+            return False
+        return deployments.get(finding.target, "") in {"", *self.roles}
+
+
 class Stack(NamedTuple):
     """One stack: its config, and the position of each value."""
 
@@ -284,6 +311,8 @@ class Stack(NamedTuple):
     """Name of the project in Pulumi.yaml; empty if it was not read."""
     remote: str = ""
     """Name of the remote cluster of this part of the stack; empty: the platform's cluster."""
+    scope: Scope | None = None
+    """The part of the platform that it is about; None: all of it."""
 
     @property
     def full_name(self) -> str:

@@ -7,7 +7,7 @@ import pulumi
 import pytest
 from pulumi.runtime.settings import SETTINGS
 
-from components.platform import Platform
+from modelyard.components.platform import Platform
 from modelyard.plan import Plan
 from tests.support.component_engine import Accepting, Build, Engine
 

@@ -18,9 +18,9 @@ import pulumi
 import pytest
 from pulumi.runtime.settings import SETTINGS
 
-from components.aws_base import AwsBase, kubeconfig
-from components.aws_network import ranges
-from components.remote_instance import RemoteInstance
+from modelyard.components.aws_base import AwsBase, kubeconfig
+from modelyard.components.aws_network import ranges
+from modelyard.components.remote_instance import RemoteInstance
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.workloads.remote.aws_reach import reach_rights
 from modelyard.workloads.remote.aws_rights import UNSCOPED

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.aws_checks import problems
+from modelyard.components.aws_checks import problems
 from modelyard.stack.aws import Access, Aws, NodeGroup
 
 GOOD = Aws(
@@ -157,7 +157,7 @@ def test_a_gpu_is_judged_for_the_platforms_cuda() -> None:
 
 
 def test_the_component_refuses_with_everything_that_is_wrong() -> None:
-    from components.aws_base import AwsBase
+    from modelyard.components.aws_base import AwsBase
 
     with pytest.raises(pulumi.RunError) as told:
         AwsBase("base", GOOD._replace(account="", admins=()))

@@ -12,7 +12,7 @@ import pulumi
 import pytest
 from pulumi.runtime.settings import SETTINGS
 
-from components.launching import launch
+from modelyard.components.launching import launch
 from modelyard.stack import load_text
 from modelyard.workloads.remote.aws_job import problems
 from modelyard.workloads.remote.aws_launch import job_from_json

@@ -30,7 +30,7 @@ class Guard:
             # The program goes on meanwhile: other targets do not wait for this answer.
             await aside(self.check, target)
 
-        return pulumi.ResourceHook(f"approved:{target.key.kind}/{target.name}", check)
+        return pulumi.ResourceHook(f"approved:{target.key.kind}/{target.resource}", check)
 
     def check(self, target: TargetPlan) -> None:
         """Checks the conflicts and the object once more.

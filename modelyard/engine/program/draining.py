@@ -18,8 +18,7 @@ def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, .
     """The hook that waits, for a target that must; it does not run in previews.
 
     If the wait fails, the hook fails, and with it the step: the target and everything after it in the chain stay as
-        they
-    are.
+    they are.
     """
     drain = next((found for found in plan.drains if target.name in found.targets), None)
     if drain is None or target.key.kind not in ("Deployment", SCALED_OBJECT):
@@ -34,7 +33,7 @@ def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, .
         except GaveUp as error:
             raise pulumi.RunError(str(error)) from error
 
-    return (pulumi.ResourceHook(f"drain {target.name}", until_idle),)
+    return (pulumi.ResourceHook(f"drain {target.resource}", until_idle),)
 
 
 async def _ask(source: Source) -> Busy:

@@ -1,7 +1,7 @@
 """From the selected Pulumi stack to its plan."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from modelyard.files import ReadError, read_file, read_text
 from modelyard.findings import Finding
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
-from modelyard.plan.project import plan_live
+from modelyard.plan.project import Planned, plan_live
 from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.report.finding import findings_text
@@ -35,23 +35,38 @@ def plan_of_stack() -> Plan:
     files = {found.name: found.path for found in discover(root)} if root is not None else {}
     if root is None or name not in files:
         raise pulumi.RunError(f"stack {name} has no stack file; the stacks are {', '.join(sorted(files)) or 'none'}")
-    check_state(root, name)
+    file = files[name]
+    plan = checked_plan(root, name, lambda: plan_live(root, file, date.today()))
+    _check_approval(plan)
+    return plan
+
+
+def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:
+    """The plan that ``make`` returns, with its warnings in the engine's log.
+
+    Args:
+        root: the project's folder.
+        name: the stack or component, for messages.
+        make: makes the plan, against the live cluster.
+
+    Raises:
+        pulumi.RunError: there is no plan, it has errors, or the cluster is out of reach; reports all errors at once.
+    """
+    check_state(root, pulumi.get_stack())
     if pulumi.Config("kubernetes").get("kubeconfig"):
         # The plan would read one cluster and the engine change another.
         raise pulumi.RunError("kubernetes:kubeconfig is not read by the plan; set KUBECONFIG and kubernetes:context")
-    plan = _planned(root, files[name], name)
-    _check_approval(plan)
+    try:
+        plan = _without_errors(name, make())
+    except ClusterError as error:
+        raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
     for finding in plan.findings:
         if not finding.waived and finding.severity.value == "warning":
             pulumi.log.warn(f"{finding.code} {finding.summary}")
     return plan
 
 
-def _planned(root: Path, file: Path, name: str) -> Plan:
-    try:
-        result = plan_live(root, file, date.today())
-    except ClusterError as error:
-        raise pulumi.RunError(f"{error.summary}; {error.remedy}") from error
+def _without_errors(name: str, result: Planned) -> Plan:
     if result.plan is None:
         raise pulumi.RunError(_with_errors(f"{name} cannot be planned", result.findings))
     assert result.state is not None

@@ -21,6 +21,7 @@ def declare(
     patience: int,
     before: Sequence[pulumi.ResourceHook] = (),
     behind: Sequence[pulumi.ResourceHook] = (),
+    earlier: pulumi.Input[str] | None = None,
 ) -> pulumi.CustomResource:
     """The resource that makes a target what the plan says: a patch of an existing object, or the whole object.
 
@@ -31,6 +32,7 @@ def declare(
         patience: seconds that its rollout may take.
         before: hooks to run, in this order, right before it is created or updated.
         behind: hooks to run, in this order, right after it is created or updated.
+        earlier: URN of the component that it belonged to in earlier versions.
     """
     # The provider compares lists by position, so a patch of any item but the first would look changed for ever.
     # The plan decides whether something changes; it compared the request with the live object, by merge keys.
@@ -41,7 +43,7 @@ def declare(
     # The library's classes for kinds would do the same, after half a second of import and as much of comparing types.
     return pulumi.CustomResource(
         _token(target),
-        target.name,
+        target.resource,
         {"apiVersion": target.key.api_version, "kind": target.key.kind, **body},
         pulumi.ResourceOptions(
             version=PROVIDER,
@@ -52,6 +54,7 @@ def declare(
             # A deleted patch is only dropped from the state: its ledger restores the fields.
             retain_on_delete=not target.managed,
             hooks=around(before, behind),
+            aliases=_aliases(earlier),
         ),
     )
 
@@ -61,6 +64,10 @@ def _token(target: TargetPlan) -> str:
     api_version, kind = target.key.api_version, target.key.kind
     group = api_version if "/" in api_version else f"core/{api_version}"
     return f"kubernetes:{group}:{kind if target.managed else f'{kind}Patch'}"
+
+
+def _aliases(earlier: pulumi.Input[str] | None) -> list[pulumi.Input[str | pulumi.Alias]] | None:
+    return None if earlier is None else [pulumi.Alias(parent=earlier)]
 
 
 def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.ResourceHook]) -> pulumi.ResourceHookBinding:
@@ -79,9 +86,15 @@ class Applied(pulumi.ComponentResource):
     component's outputs do not come back unchanged.
     """
 
-    def __init__(self, target: TargetPlan, resource: pulumi.CustomResource, parent: pulumi.Resource) -> None:
-        name = f"{target.key.kind.lower()}/{target.name}"
-        super().__init__("modelyard:index:Applied", name, None, pulumi.ResourceOptions(parent=parent))
+    def __init__(
+        self,
+        target: TargetPlan,
+        resource: pulumi.CustomResource,
+        parent: pulumi.Resource,
+        earlier: pulumi.Input[str] | None = None,
+    ) -> None:
+        opts = pulumi.ResourceOptions(parent=parent, aliases=_aliases(earlier))
+        super().__init__("modelyard:index:Applied", target.note, None, opts)
         request = canonical(kept(target))
         # The id is known when the API server has accepted the request and the rollout is done.
         done = resource.id.apply(lambda _id: request)

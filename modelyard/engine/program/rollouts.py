@@ -129,4 +129,4 @@ def _skipped(body: Mapping[str, Any]) -> bool:
 
 
 def _name(target: TargetPlan) -> str:
-    return f"{target.key.kind}/{target.name}"
+    return f"{target.key.kind}/{target.resource}"

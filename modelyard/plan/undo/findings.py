@@ -13,6 +13,9 @@ from modelyard.plan.undo.restore import Undo, restorable_fields
 from modelyard.stack.config import Stack
 from modelyard.stack.words import few, plural
 
+OTHER_STATE = "OWN016"
+"""Code of the finding where this stack applied objects that its state does not have."""
+
 
 def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
     """The finding where no patch of the stack asks for an object any more; ``back`` is the undo that restores it, None
@@ -54,7 +57,7 @@ def stranger(name: str, body: dict[str, Any]) -> Finding:
 def two_states(stack: Stack, names: Sequence[str]) -> Finding:
     """The finding where this stack applied objects from another state than the one that was read."""
     return Finding(
-        "OWN016",
+        OTHER_STATE,
         Severity.WARNING,
         f"the engine's state does not contain what {stack.name} has applied to {few(names)}",
         stack=stack.name,

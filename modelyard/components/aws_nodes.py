@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_aws import ec2, eks, iam
 
-from components.aws_cluster import attached
+from modelyard.components.aws_cluster import attached
 from modelyard.hardware.instances import types
 from modelyard.hardware.machines import product_on
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL

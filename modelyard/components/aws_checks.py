@@ -10,7 +10,7 @@ from typing import Final
 
 from pulumi_aws import Region
 
-from components.aws_machines import NAME, NAMED, cpu_types, gpu_types, is_cuda, numbers
+from modelyard.components.aws_machines import NAME, NAMED, cpu_types, gpu_types, is_cuda, numbers
 from modelyard.hardware.regions import region_names
 from modelyard.stack.aws import Access, Aws
 from modelyard.stack.names import repeated

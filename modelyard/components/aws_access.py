@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pulumi
 from pulumi_aws import eks, iam
 
-from components.aws_cluster import attached
-from components.aws_storage import bucket_name
+from modelyard.components.aws_cluster import attached
+from modelyard.components.aws_storage import bucket_name
 from modelyard.stack.aws import Access, Aws
 from modelyard.workloads.remote.aws_rights import document, reading, trust, writing
 

@@ -1,0 +1,169 @@
+"""A stack: its parts, in the plan's order."""
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import pulumi
+
+from modelyard.components.arguments import (
+    AutoscalingSection,
+    CelerySection,
+    GpuSection,
+    ModelServiceSection,
+    RayHeadSection,
+    RayWorkerSection,
+    Surroundings,
+    TargetSection,
+)
+from modelyard.components.part import Part, carry_out, dashed, provider_of
+from modelyard.components.parts import (
+    Autoscaling,
+    Backend,
+    CeleryTraining,
+    ModelService,
+    OtherTargets,
+    RayCluster,
+    TrainingSwitch,
+    autoscaled,
+    autoscaling_section,
+    gpu_section,
+)
+from modelyard.components.planning import Settings, plan_of_arguments
+from modelyard.components.remote_cluster import RemoteCluster
+from modelyard.engine.home import Cluster
+from modelyard.kube.state import SCALED_OBJECT
+from modelyard.plan import Plan, TargetPlan
+
+KIND = "modelyard:index:Platform"
+Kind = (
+    type[TrainingSwitch]
+    | type[ModelService]
+    | type[RayCluster]
+    | type[CeleryTraining]
+    | type[Autoscaling]
+    | type[OtherTargets]
+)
+PARTS: Mapping[str, Kind] = {
+    "apiServer": TrainingSwitch,
+    "modelService": ModelService,
+    "rayHead": RayCluster,
+    "rayWorker": RayCluster,
+    "celery": CeleryTraining,
+}
+"""The component of each workload's targets; ``Autoscaling`` has KEDA's objects, ``OtherTargets`` the others."""
+
+
+class Platform(pulumi.ComponentResource):
+    """Everything that a plan changes, as one component with the outputs that you want to know.
+
+    A program has at most one: its parts have fixed names.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan | None = None,
+        *,
+        training: Backend | None = None,
+        gpu: str | GpuSection | None = None,
+        model_service: ModelServiceSection | None = None,
+        ray_head: RayHeadSection | None = None,
+        ray_worker: RayWorkerSection | None = None,
+        celery: CelerySection | None = None,
+        autoscaling: AutoscalingSection | None = None,
+        api_server: TargetSection | None = None,
+        **surroundings: Unpack[Surroundings],
+    ) -> None:
+        """Declares the parts that the arguments name; those left out stay as they are in the cluster.
+
+        Args:
+            name: name of the component.
+            plan: the plan of a stack file; it then takes no other arguments.
+            training: the training backend that gets new requests; with it, the API server's route is a part too.
+            gpu: the GPU of the training pods.
+            model_service: as in the section ``modelService`` of a stack file.
+            ray_head: as in the section ``rayHead``.
+            ray_worker: as in the section ``rayWorker``.
+            celery: as in the section ``celery``.
+            autoscaling: as in the section ``autoscaling``.
+            api_server: Deployment and container of the API server.
+            surroundings: the platform and its cluster.
+
+        Raises:
+            pulumi.RunError: the arguments or the plan have errors, or the cluster is out of reach.
+        """
+        opts = None
+        if plan is None:
+            sections = {
+                "apiServer": api_server,
+                "modelService": model_service,
+                "rayHead": ray_head,
+                "rayWorker": ray_worker,
+                "celery": celery,
+            }
+            settings = _settings(training, gpu, autoscaling, sections)
+            plan = plan_of_arguments("Platform", name, settings, surroundings, None)
+            opts = provider_of(name, plan, None)
+        super().__init__(KIND, name, None, opts)
+        whole = plan
+        inside = pulumi.ResourceOptions(parent=self)
+        parts: dict[Kind, Part] = {}
+
+        def part(kind: Kind) -> Part:
+            return parts.get(kind) or parts.setdefault(kind, kind(dashed(kind.__name__), plan=whole, opts=inside))
+
+        def part_of(target: TargetPlan) -> tuple[Part, pulumi.Input[str] | None]:
+            kind = PARTS.get(target.role, OtherTargets)
+            if target.key.kind == SCALED_OBJECT and target.role in PARTS:
+                # States of earlier versions have it below the component of its backend.
+                was = pulumi.create_urn(dashed(kind.__name__), f"modelyard:index:{kind.__name__}", self)
+                return part(Autoscaling), was
+            return part(kind), None
+
+        carry_out(f"Platform {name}", plan, Cluster(plan, inside), part_of)
+        part(Autoscaling)
+        for one in parts.values():
+            one.close()
+        for far in plan.remotes:
+            RemoteCluster(far, inside)
+        shown = outputs(plan)
+        self.register_outputs(shown)
+        for key, value in shown.items():
+            pulumi.export(key, value)
+
+
+def _settings(
+    training: Backend | None,
+    gpu: str | GpuSection | None,
+    autoscaling: AutoscalingSection | None,
+    workloads: Mapping[str, Mapping[str, Any] | None],
+) -> Settings:
+    """What the arguments of a platform ask for; ``workloads`` are by section, None for one that stays as it is."""
+    sections = {name: given for name, given in workloads.items() if given is not None}
+    if training is not None:
+        sections.setdefault("apiServer", {})
+    roles = frozenset(sections)
+    if gpu is not None:
+        sections["gpu"] = gpu_section(gpu)
+    return Settings({**sections, **autoscaling_section(autoscaling)}, roles, training)
+
+
+def outputs(plan: Plan) -> dict[str, object]:
+    """The outputs of a stack; they describe its state, so a run that changes nothing does not change them."""
+    workloads = [target for target in plan.asked if target.key.kind == "Deployment"]
+    far = {one.remote: one.cluster for one in plan.remotes}
+    return {
+        **({"remoteClusters": far} if far else {}),
+        "headline": plan.headline,
+        "training": plan.training,
+        "namespace": plan.namespace,
+        "cluster": plan.cluster,
+        "replicas": {target.name: _replicas(target) for target in workloads},
+        "gpus": sum(target.gpus[1] for target in workloads if target.replicas[1] is not None),
+        "maxReplicas": autoscaled(plan),
+        "patches": {target.name: list(target.patches) for target in workloads},
+    }
+
+
+def _replicas(target: TargetPlan) -> int | str:
+    return "autoscaled" if target.replicas[1] is None else target.replicas[1]

@@ -1,0 +1,140 @@
+"""The example of a program with components and no stack file, on the real engine: applied, changed, and put back."""
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from modelyard.kube.state import ObjectKey
+from tests.lab.support.environment import NAMESPACE, ROOT, Environment, comparable, environment
+
+EXAMPLE = ROOT / "examples" / "program"
+SERVICE, HEAD, WORKER = "deployment-model-service", "deployment-ray-head", "deployment-ray-model-training-worker"
+OTHERS = ("deployment-api-server", "deployment-model-training-tasks-gpu")
+MODELS = 'ModelService("models",'
+
+
+class Site:
+    """The platform ``dev``, and the example as its project."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        shutil.rmtree(env.folder)
+        shutil.copytree(EXAMPLE, env.folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (env.folder / ".venv").symlink_to(sys.prefix)
+        env.init()
+        self.installed = self.objects()
+
+    def objects(self) -> Mapping[str, dict[str, Any]]:
+        return {name: comparable(self.env.deployment(name)) for name in (SERVICE, HEAD, WORKER, *OTHERS)}
+
+    def edit(self, before: str, after: str) -> None:
+        """Replaces text of the program, which must be there once."""
+        program = self.env.folder / "__main__.py"
+        text = program.read_text()
+        assert text.count(before) == 1, (before, text)
+        program.write_text(text.replace(before, after))
+
+    def container(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.env.deployment(name)["spec"]["template"]["spec"]["containers"][0]
+        return found
+
+    def up_fails(self) -> str:
+        """What an update says that must fail, on one line."""
+        done = self.env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
+        assert done.returncode != 0
+        return " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with environment("dev", tmp_path_factory.mktemp("program")) as env:
+        yield Site(env)
+
+
+@pytest.mark.quick
+def test_it_applies_what_the_arguments_say_and_nothing_else(site: Site) -> None:
+    assert site.env.up().changed == [f"models/{SERVICE}", f"ray/{HEAD}", f"ray/{WORKER}"]
+    site.env.settle()
+    assert site.env.deployment(SERVICE)["spec"]["replicas"] == 2
+    assert site.container(SERVICE)["resources"]["requests"]["memory"] == "16Gi"
+    assert site.container(WORKER)["resources"]["requests"]["nvidia.com/gpu"] == "1"
+    assert site.env.deployment(WORKER)["metadata"]["annotations"]["autoscaling/max_replicas"] == "2"
+    now = site.objects()
+    assert {name: now[name] for name in OTHERS} == {name: site.installed[name] for name in OTHERS}
+
+
+def test_a_second_run_changes_nothing(site: Site) -> None:
+    before = site.objects()
+    run = site.env.up()
+    assert run.changed == []
+    assert "19 unchanged" in run.output
+    assert site.objects() == before
+
+
+def test_an_argument_changes_only_its_own_object(site: Site) -> None:
+    site.edit("replicas=2", "replicas=3")
+    assert site.env.up().changed == [f"models/{SERVICE}"]
+    site.env.settle()
+    assert site.env.deployment(SERVICE)["spec"]["replicas"] == 3
+
+
+def test_errors_stop_the_run_before_any_change(site: Site) -> None:
+    before = site.objects()
+    site.edit('"memory": "32Gi"', '"memory": "1Gi"')
+    said = site.up_fails()
+    assert "the plan of RayCluster ray has errors; nothing was changed" in said
+    assert "rayWorker.memory is 1Gi" in said
+    assert "__main__.py:11" in said
+    assert site.objects() == before
+    site.edit('"memory": "1Gi"', '"memory": "32Gi"')
+
+
+def test_another_name_needs_the_earlier_one(site: Site) -> None:
+    """Under the new name alone it would be applied first, and then the old name's objects would be put back."""
+    before = site.objects()
+    site.edit(MODELS, 'ModelService("service",')
+    said = site.up_fails()
+    assert f"ModelService service: another component of this stack has applied {SERVICE}" in said
+    site.edit('"service",', '"service", opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="models")]),')
+    assert site.env.up().changed == []
+    assert site.objects() == before
+    assert site.env.up().changed == []
+
+
+def test_a_component_that_leaves_the_program_puts_its_objects_back(site: Site) -> None:
+    program = site.env.folder / "__main__.py"
+    text = program.read_text()
+    program.write_text(text[: text.index("RayCluster(\n")])
+    site.env.up()
+    site.env.settle()
+    now = site.objects()
+    assert {name: now[name] for name in (HEAD, WORKER)} == {name: site.installed[name] for name in (HEAD, WORKER)}
+    assert site.env.deployment(SERVICE)["spec"]["replicas"] == 3
+    program.write_text(text)
+    assert sorted(site.env.up().changed) == [f"ray/{HEAD}", f"ray/{WORKER}"]
+
+
+def test_keda_s_objects_come_and_go_with_an_argument(site: Site) -> None:
+    site.env.lab.install_crds()
+    key = ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, "ray-training")
+    annotated = '{"mode": "annotations", "max_replicas": 2}'
+    scaled = '{"mode": "keda", "max_replicas": 3, "prometheus": "http://prometheus:9090", "cooldown_period": "7h"}'
+    site.edit(annotated, scaled)
+    assert "ray/ray-training" in site.env.up().changed
+    found = site.env.get(key)
+    assert found is not None
+    assert found["spec"]["maxReplicaCount"] == 3
+    site.edit(scaled, annotated)
+    site.env.up()
+    assert site.env.get(key) is None
+    assert site.env.deployment(WORKER)["metadata"]["annotations"]["autoscaling/max_replicas"] == "2"
+
+
+@pytest.mark.quick
+def test_a_destroy_puts_everything_back(site: Site) -> None:
+    site.env.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
+    site.env.settle()
+    assert site.objects() == site.installed
