@@ -6,7 +6,8 @@ Imports nothing of the engine, so a live plan stays as fast as its API server.
 
 import os
 import subprocess
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,36 @@ def held_by_cluster(root: Path, stack: str, components: Collection[str] = ("",))
     Raises:
         StateError: there is no engine, or the state cannot be found or read.
     """
+    resources = [one for one in _exported(root, stack) if component_of(one) in components]
+    with _reading():
+        return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
+
+
+def component_of_each(root: Path, stack: str) -> dict[ObjectKey, str]:
+    """The component of each object of a stack in the home cluster, as ``component_of`` names it.
+
+    Raises:
+        StateError: there is no engine, or the state cannot be found or read.
+    """
+    resources = _exported(root, stack)
+    with _reading():
+        return {
+            key: component
+            for component in {*map(component_of, resources)}
+            for key in held_in(one for one in resources if component_of(one) == component)
+        }
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StateError(f"its content is invalid: {wrong_form(error)}") from error
+
+
+def _exported(root: Path, stack: str) -> list[Mapping[str, Any]]:
+    """The resources of a stack in the engine's state; none if nothing was ever applied."""
     try:
         done = ask_engine(root, "stack", "export", "--non-interactive", "--stack", stack)
     except EngineError as error:
@@ -68,14 +99,11 @@ def held_by_cluster(root: Path, stack: str, components: Collection[str] = ("",))
     if done.returncode != 0:
         said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
         if "no stack named" in said:
-            return {}
+            return []
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
-    try:
-        every = (parse_json(done.stdout)["deployment"] or {}).get("resources") or ()
-        resources = [one for one in every if component_of(one) in components]
-        return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StateError(f"its content is invalid: {wrong_form(error)}") from error
+    with _reading():
+        found: list[Mapping[str, Any]] = (parse_json(done.stdout)["deployment"] or {}).get("resources") or []
+        return found
 
 
 def remote_of(resource: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ changed stays as it is.
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from pulumi.runtime.settings import get_monitor
 
 import modelyard
 from modelyard.catalog import PATCHES_FOLDER
+from modelyard.cluster.engine_state import component_of_each
 from modelyard.components.arguments import Surroundings
 from modelyard.engine.program.plan import checked_plan
 from modelyard.findings import Finding, Severity
@@ -92,7 +93,7 @@ def plan_of_arguments(
         raise pulumi.RunError(f"{about} at {file}:{line}: {error}") from error
     made = checked_plan(root, about, lambda: _planned(root, document, file, line, scope))
     if any(finding.code == OTHER_STATE for finding in made.findings):
-        raise pulumi.RunError(_foreign(about, made))
+        _check_owner(root, about, made, {scope.component, *former})
     if together:
         return made
     return made._replace(targets=tuple(target._replace(component=name) for target in made.targets))
@@ -210,9 +211,21 @@ def claim(about: str, plan: Plan) -> None:
             )
 
 
-def _foreign(about: str, plan: Plan) -> str:
-    names = ", ".join(target.name for target in plan.asked)
-    return (
-        f"{about}: another component of this stack has applied {names}, or another state of it has. After you rename a "
-        f'component, pass opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="its earlier name")])'
-    )
+def _check_owner(root: Path, about: str, plan: Plan, own: Collection[str]) -> None:
+    """Looks up who applied the objects of a plan that its own component has not.
+
+    Raises:
+        pulumi.RunError: another component of the stack did; at the end of the run it would restore them.
+    """
+    owners = component_of_each(root, pulumi.get_stack())
+    for target in plan.asked:
+        owner = owners.get(target.key)
+        if owner is None or owner in own:
+            continue
+        kind, _, name = owner.partition("::")
+        whose = f"{kind} {name}" if name else "a Platform"
+        renamed = f'; after a rename pass opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{name}")])'
+        raise pulumi.RunError(
+            f"{about}: {target.key.kind} {target.name} belongs to {whose} of this stack, which would restore it"
+            f"{renamed if kind == about.partition(' ')[0] else '; remove that in an earlier update'}"
+        )

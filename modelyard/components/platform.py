@@ -103,7 +103,8 @@ class Platform(pulumi.ComponentResource):
             }
             settings = _settings(training, gpu, autoscaling, sections)
             plan = plan_of_arguments("Platform", name, settings, surroundings, None)
-            opts = provider_of(name, plan, None)
+            # A provider of its own would replace the resources of a state that has been applied from a stack file.
+            opts = provider_of(name, plan, None) if "context" in surroundings else None
         super().__init__(KIND, name, None, opts)
         whole = plan
         inside = pulumi.ResourceOptions(parent=self)

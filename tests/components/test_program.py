@@ -26,7 +26,7 @@ from modelyard.components import (
 )
 from modelyard.findings import Finding
 from modelyard.hardware.nodes import with_nodes
-from modelyard.kube.state import ClusterState
+from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import Planned
 from modelyard.stack import Stack, schema_text
@@ -265,7 +265,7 @@ def test_two_components_cannot_change_one_object(run: Run) -> None:
         run(program)
 
 
-def test_another_state_s_objects_are_not_taken_over(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_components_objects_are_not_taken_over(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a component got another name: both names would have the objects, and the old one gives them back."""
 
     def applied(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
@@ -275,9 +275,17 @@ def test_another_state_s_objects_are_not_taken_over(run: Run, monkeypatch: pytes
         after = {**first.state.objects, **{target.key: target.after for target in first.plan.targets}}
         return planned(stack, first.state._replace(objects=after), findings, today)
 
+    owners = {ObjectKey("apps/v1", "Deployment", NAMESPACE, SERVICE): "ModelService::models"}
     monkeypatch.setattr(planning, "plan_stack_live", applied)
-    with pytest.raises(pulumi.RunError, match=r"ModelService m: another component .*aliases="):
+    monkeypatch.setattr(planning, "component_of_each", lambda *_: owners)
+    with pytest.raises(pulumi.RunError, match=r'belongs to ModelService models .*pulumi\.Alias\(name="models"\)'):
         run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
+    owners[ObjectKey("apps/v1", "Deployment", NAMESPACE, SERVICE)] = ""
+    with pytest.raises(pulumi.RunError, match="belongs to a Platform of this stack"):
+        run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
+    # A state that was lost is found again by an apply, as for a stack file.
+    owners.clear()
+    assert list(requests(run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED)))) == [f"m/{SERVICE}"]
 
 
 def test_all_errors_come_at_once_with_the_place_of_the_call(run: Run) -> None:

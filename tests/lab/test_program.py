@@ -97,7 +97,7 @@ def test_another_name_needs_the_earlier_one(site: Site) -> None:
     before = site.objects()
     site.edit(MODELS, 'ModelService("service",')
     said = site.up_fails()
-    assert f"ModelService service: another component of this stack has applied {SERVICE}" in said
+    assert f"Deployment {SERVICE} belongs to ModelService models of this stack, which would restore it" in said
     site.edit('"service",', '"service", opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="models")]),')
     assert site.env.up().changed == []
     assert site.objects() == before
