@@ -18,9 +18,11 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Autoscaling": ("autoscaling",),
     "OtherTargets": (),
     "Platform": (),
+    "RemoteCluster": ("cluster",),
 }
 """The sections of the stack file whose keys are arguments of each component; ``target`` has two names for all."""
 _COLUMNS = ("argument", "value", "default", "meaning")
+_FILES = ("parts.py", "platform.py", "remote_cluster.py")
 _LEFT_OUT = {"self", "name", "plan", "opts"}
 Row = tuple[str, str, str, str]
 
@@ -28,7 +30,7 @@ Row = tuple[str, str, str, str]
 def components() -> str:
     """The page of the components."""
     schema = json.loads((ROOT / "modelyard" / "stack" / "stack.schema.json").read_text(encoding="utf-8"))
-    classes = {**_classes("parts.py"), **_classes("platform.py")}
+    classes = {name: made for file in _FILES for name, made in _classes(file).items()}
     details: list[str] = []
     for name, sections in _SECTIONS.items():
         made = classes[name]
@@ -69,6 +71,8 @@ def _of_section(section: str, schema: Schema) -> Iterator[Row]:
     """The arguments that are keys of a section of the stack file."""
     found = schema["$defs"][section]
     for key, value in found["properties"].items():
+        if key in ("credentials", "credentialsSecret"):
+            continue  # Only for the command line, which makes a kubeconfig of them.
         if (section, key) == ("autoscaling", "mode"):
             meaning = "annotations: the platform's own autoscaler; keda: ScaledObjects that the component owns."
             yield code("mode"), "`annotations`, `keda`", code("annotations"), meaning

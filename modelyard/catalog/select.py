@@ -86,7 +86,7 @@ def _in_scope(patch: PatchVersion, stack: Stack, listed: bool) -> bool:
 
     A patch that lets an autoscaler in reads the section of its workload too, and is part of the autoscaling only.
     """
-    if stack.scope is None or listed:
+    if stack.scope is None or stack.remote or listed:
         return True
     read = {path.partition(".")[0] for path in patch.meta.params.values()} & {*PARTS} - {"gpu"}
     return bool(stack.scope.sections & (read & {"autoscaling"} or read))

@@ -28,7 +28,15 @@ COMPONENT = "modelyard:index:"
 PLATFORM = f"{COMPONENT}Platform"
 SELF_PLANNED = frozenset(
     f"{COMPONENT}{name}"
-    for name in ("ModelService", "RayCluster", "CeleryTraining", "TrainingSwitch", "Autoscaling", "OtherTargets")
+    for name in (
+        "ModelService",
+        "RayCluster",
+        "CeleryTraining",
+        "TrainingSwitch",
+        "Autoscaling",
+        "OtherTargets",
+        "RemoteCluster",
+    )
 )
 """Types of the components that a program may use without a ``Platform``."""
 

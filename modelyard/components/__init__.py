@@ -18,6 +18,7 @@ from modelyard.components.parts import (
     TrainingSwitch,
 )
 from modelyard.components.platform import Platform
+from modelyard.components.remote_cluster import RemoteCluster
 
 __all__ = [
     "Autoscaling",
@@ -26,5 +27,6 @@ __all__ = [
     "OtherTargets",
     "Platform",
     "RayCluster",
+    "RemoteCluster",
     "TrainingSwitch",
 ]

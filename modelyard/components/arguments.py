@@ -217,3 +217,35 @@ class AutoscalingArgs(AutoscalingSection, Surroundings, total=False):
 
 class TrainingSwitchArgs(TargetSection, Surroundings, total=False):
     """The arguments of ``TrainingSwitch`` except the training backend."""
+
+
+class RemoteQuotaSection(TypedDict, total=False):
+    """What jobs may have in a remote cluster at once."""
+
+    cpu: Quantity
+    memory: Quantity
+    gpus: int
+
+
+class RemoteClusterArgs(TypedDict, total=False):
+    """The arguments of ``RemoteCluster``."""
+
+    controller: str
+    """Its API server: an IP address or host name, with ``:PORT`` unless that is 6443, or a URL."""
+    context: str
+    """Its context of the kubeconfig."""
+    namespace: str
+    """Namespace of the jobs there; ``modelyard-remote`` by default."""
+    create_namespace: bool
+    """Whether the component creates and deletes that namespace; true by default."""
+    quota: RemoteQuotaSection
+    """Left out, jobs start at once."""
+    read_secret: str
+    """Secret there with the credentials that read the jobs' data."""
+    write_secret: str
+    """Name prefix of the Secrets there with the credentials for the jobs' results."""
+    home_context: str
+    """Context of the home cluster; by default the one of ``kubernetes:context``, else the current one."""
+    project: Path | str
+    """Folder that holds ``patches/``, as for other components."""
+    kubernetes_version: str

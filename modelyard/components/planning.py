@@ -7,7 +7,7 @@ changed stays as it is.
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,6 +50,8 @@ class Settings(NamedTuple):
     """The workloads whose objects it may change."""
     training: str | None = None
     """The training backend that is active; None: the release's default."""
+    resources: Sequence[Mapping[str, Any]] = ()
+    """As in the section ``resources``."""
 
 
 def plan_of_arguments(
@@ -124,6 +126,7 @@ def _document(settings: Settings, given: Surroundings) -> dict[str, Any]:
         "platform": platform,
         "training": settings.training,
         "gpu": _UNUSED,
+        "resources": settings.resources or None,
         "kubernetes_version": given.get("kubernetes_version"),
         "drain": given.get("drain"),
         "patches": given.get("patches"),

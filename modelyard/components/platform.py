@@ -126,7 +126,7 @@ class Platform(pulumi.ComponentResource):
         for one in parts.values():
             one.close()
         for far in plan.remotes:
-            RemoteCluster(far, inside)
+            RemoteCluster(far.remote, plan=far, opts=inside)
         shown = outputs(plan)
         self.register_outputs(shown)
         for key, value in shown.items():

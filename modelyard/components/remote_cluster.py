@@ -1,7 +1,11 @@
 """A remote cluster of a stack: the objects that remote jobs need there, through a separate provider."""
 
+from typing import Any, Unpack
+
 import pulumi
 
+from modelyard.components.arguments import RemoteClusterArgs
+from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.approved import Guard
 from modelyard.engine.program.live import Live
@@ -9,6 +13,8 @@ from modelyard.engine.program.resource import PROVIDER, Applied, declare
 from modelyard.engine.program.undoing import let_go
 from modelyard.plan import Plan
 
+_AROUND = {"home_context": "context", "project": "project", "kubernetes_version": "kubernetes_version"}
+"""The arguments that are not about the remote cluster, and what they are among the surroundings."""
 PATIENCE = 120
 """Seconds that one object may take; none of them has pods."""
 
@@ -20,20 +26,33 @@ class RemoteCluster(pulumi.ComponentResource):
     them from the home cluster's: it has the cluster's name, and everything in that cluster is its direct child.
     """
 
-    def __init__(self, plan: Plan, opts: pulumi.ResourceOptions) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        plan: Plan | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+        **args: Unpack[RemoteClusterArgs],
+    ) -> None:
+        """Declares what remote jobs need in one cluster.
+
+        Args:
+            name: name of the remote cluster, and of its queue.
+            plan: the plan of the cluster, of a stack that it is a part of; it then takes no other arguments.
+            opts: options of the component; those of providers are not taken.
+            args: as in the section ``cluster`` of a stack file's remote resource, and the home cluster's context.
+
+        Raises:
+            pulumi.RunError: the arguments or the plan have errors, or a cluster is out of reach.
+        """
+        if plan is None:
+            plan = _planned(name, args, opts)
+        claim(f"RemoteCluster {name}", plan)
         # The kubeconfig belongs to the user who runs the engine: no credential enters its state.
-        provider = pulumi.ProviderResource(
-            "kubernetes",
-            plan.remote,
-            {"context": plan.context},
-            pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(version=PROVIDER)),
-        )
-        super().__init__(
-            "modelyard:index:RemoteCluster",
-            plan.remote,
-            None,
-            pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[provider])),
-        )
+        inside = pulumi.ResourceOptions(parent=opts.parent if opts is not None else None, version=PROVIDER)
+        provider = pulumi.ProviderResource("kubernetes", name, {"context": plan.context}, inside)
+        providers = pulumi.ResourceOptions(providers=[provider])
+        super().__init__("modelyard:index:RemoteCluster", name, None, pulumi.ResourceOptions.merge(opts, providers))
         guard = Guard(Live(plan.context))
         home = Cluster(plan, pulumi.ResourceOptions(parent=self))
         first: list[pulumi.Resource] = [home]
@@ -48,3 +67,13 @@ class RemoteCluster(pulumi.ComponentResource):
             if target.key.kind == "Namespace":
                 first.append(resource)
         self.register_outputs({"cluster": plan.cluster, "namespace": plan.namespace})
+
+
+def _planned(name: str, args: RemoteClusterArgs, opts: pulumi.ResourceOptions | None) -> Plan:
+    """The plan of a remote cluster, from the arguments of its component."""
+    own: dict[str, Any] = {key: value for key, value in args.items() if key not in _AROUND}
+    around: Any = {_AROUND[key]: value for key, value in args.items() if key in _AROUND}
+    resource = {"name": name, "type": "runtime", "remote": {"cluster": own}}
+    settings = Settings({}, frozenset(), resources=(resource,))
+    (made,) = plan_of_arguments("RemoteCluster", name, settings, around, opts).remotes
+    return made

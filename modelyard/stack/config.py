@@ -291,6 +291,8 @@ class Scope(NamedTuple):
         section = finding.field.partition(".")[0].partition("[")[0]
         if section in PARTS and section not in self.sections:
             return False
+        if section == "resources" and ".remote.cluster" not in finding.field:
+            return False  # about jobs, which only stack files have
         return deployments.get(finding.target, "") in {"", *self.roles}
 
 

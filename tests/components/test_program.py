@@ -20,6 +20,7 @@ from modelyard.components import (
     OtherTargets,
     Platform,
     RayCluster,
+    RemoteCluster,
     TrainingSwitch,
     arguments,
     planning,
@@ -29,8 +30,10 @@ from modelyard.hardware.nodes import with_nodes
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import Planned
+from modelyard.plan.remotes import RemoteStart
 from modelyard.stack import Stack, schema_text
 from modelyard.stack.shape import spelled
+from modelyard.workloads.facts.remote import remote_clusters
 from tests.support.component_engine import (
     CELERY,
     HEAD,
@@ -81,8 +84,13 @@ def recorded(root: Path, stack: Stack, findings: tuple[Finding, ...], today: dat
 def planned(stack: Stack, state: ClusterState, findings: tuple[Finding, ...], today: date) -> Planned:
     assert stack.scope is not None
     known = with_nodes(stack, state.nodes)
-    plan = make_plan(known, load_library(stack.scope.patches), state, today)
-    return Planned(known, plan._replace(findings=(*findings, *plan.findings)), (), state)
+    starts = [
+        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", {}, (), (), held={}))
+        for one in remote_clusters(stack.config)
+    ]
+    plan = make_plan(known, load_library(stack.scope.patches), state, today, remotes=starts)
+    states = {start.remote.name: start.state for start in starts}
+    return Planned(known, plan._replace(findings=(*findings, *plan.findings)), (), state, remotes=states)
 
 
 @pytest.fixture
@@ -365,6 +373,23 @@ def test_own_patches_need_no_workload(run: Run, tmp_path: Path) -> None:
     assert requests(engine)[f"own/{ROUTE}"]["metadata"]["labels"]["team"] == "search"
 
 
+def test_a_remote_cluster_is_its_objects_there_and_nothing_here(run: Run) -> None:
+    quota = {"cpu": 8, "memory": "32Gi", "gpus": 1}
+    engine = run(lambda: RemoteCluster("farm", controller="10.8.0.5", context="farm", namespace="jobs", quota=quota))
+    assert {one.type.rpartition(":")[2] for one in objects(engine)} == {
+        *("Namespace", "ServiceAccount", "ResourceFlavor", "ClusterQueue", "LocalQueue")
+    }
+    assert {one.parent for one in objects(engine)} == {"modelyard:index:RemoteCluster::farm"}
+    (provider,) = (one for one in engine.registered if one.type == "pulumi:providers:kubernetes")
+    assert provider.inputs["context"] == "farm"
+    assert engine.outputs["farm"] == {"cluster": "farm-id", "namespace": "jobs"}
+
+
+def test_a_remote_cluster_needs_its_address(run: Run) -> None:
+    with pytest.raises(pulumi.RunError, match=r"RemoteCluster farm cannot be planned[\s\S]*controller is missing"):
+        run(lambda: RemoteCluster("farm", context="farm"))
+
+
 SECTIONS = {
     "modelService": (arguments.ModelServiceSection, "modelService"),
     "rayHead": (arguments.RayHeadSection, "rayHead"),
@@ -380,6 +405,7 @@ SECTIONS = {
     "target": (arguments.TargetSection, ""),
     "patch": (arguments.PatchEntry, ""),
     "waiver": (arguments.WaiverEntry, ""),
+    "remoteQuota": (arguments.RemoteQuotaSection, ""),
 }
 
 

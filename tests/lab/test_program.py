@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lab import Lab
 from modelyard.kube.state import ObjectKey
 from tests.lab.support.environment import NAMESPACE, ROOT, Environment, comparable, environment
 
@@ -138,3 +139,31 @@ def test_a_destroy_puts_everything_back(site: Site) -> None:
     site.env.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     site.env.settle()
     assert site.objects() == site.installed
+
+
+def test_a_platform_and_a_remote_cluster_stand_beside_each_other(
+    site: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Each plans alone: neither deletes what the engine's state has of the other."""
+    with Lab.start(tmp_path_factory.mktemp("farm"), context="farm") as farm:
+        farm.install_crds()
+        site.env.env["KUBECONFIG"] += f":{farm.kubeconfig}"
+        program = site.env.folder / "__main__.py"
+        program.write_text(f'''
+from modelyard.components import Platform, RemoteCluster
+
+Platform("platform", training="ray", model_service={{"replicas": 3}}, namespace="{NAMESPACE}")
+quota = {{"cpu": 64, "memory": "256Gi", "gpus": 8}}
+RemoteCluster("far", controller="{farm.server}", context="farm", namespace="far-jobs", quota=quota)
+''')
+        there = {"far/far", "far/far-jobs", "far/remote-far", "far/remote-far-nodes", "far/remote-job"}
+        assert set(site.env.up().changed) == {SERVICE, "deployment-api-server", *there}
+        assert farm.request("GET", "/api/v1/namespaces/far-jobs").status == 200
+        assert site.env.deployment(SERVICE)["spec"]["replicas"] == 3
+        assert site.env.up().changed == []
+        program.write_text(program.read_text().partition("quota = ")[0])
+        assert site.env.up().changed != []
+        assert farm.request("GET", "/api/v1/namespaces/far-jobs").body.get("status", {}).get("phase") != "Active"
+        assert site.env.up().changed == []
+        site.env.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
+        assert site.objects() == site.installed
