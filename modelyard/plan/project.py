@@ -32,7 +32,7 @@ from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan
 from modelyard.stack import Stack, codes, load, project_name, waive
-from modelyard.stack.config import PARTS
+from modelyard.workloads import workloads
 from modelyard.workloads.facts.remote import remote_clusters
 
 if TYPE_CHECKING:
@@ -360,13 +360,12 @@ def read_live(
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     """Every object that a stack's patches and bases change or create, and the platform's known Deployments."""
     namespace = stack.config.platform.namespace
-    scope, every = stack.scope, zip(PARTS, stack.config.targets, strict=False)
-    if scope is not None:
+    if stack.scope is not None:
         # Another component may have changed the other objects that its patches name.
-        others = {target.deployment for role, target in every if role not in scope.roles}
+        others = {one.deployment for one in workloads(stack.config) if one.role not in stack.scope.roles}
         found = objects_about(chosen_patches(root, stack), stack.config.platform)
         return tuple(sorted({key for key in found if key.name not in others}))
-    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for _, target in every}
+    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
     return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
 
 

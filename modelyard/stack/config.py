@@ -4,6 +4,7 @@ Quantities stay the text that the operator wrote (they are checked); ``modelyard
 For GPU workloads, ``memory`` is per GPU and ``cpu`` is per pod.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path as FilePath
@@ -28,10 +29,6 @@ Path = tuple[str | int, ...]
 def dotted(path: Path) -> str:
     """Returns a path as people write it, without secrets in its keys: ``rayWorker.memory``, ``patches[0].name``."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{hidden(part)}" for part in path).removeprefix(".")
-
-
-PARTS = ("apiServer", "modelService", "rayHead", "rayWorker", "celery", "gpu", "autoscaling")
-"""The sections of a stack file that are about parts of the platform; ``targets`` names the first."""
 
 
 class Platform(NamedTuple):
@@ -201,6 +198,14 @@ class Targets(NamedTuple):
     ray_head: Target = Target("deployment-ray-head", "ray-head")
     ray_worker: Target = Target("deployment-ray-model-training-worker", "ray-model-training-worker")
     celery: Target = Target("deployment-model-training-tasks-gpu", "model-training-tasks-gpu")
+
+
+PARTS: tuple[str, ...] = (
+    *(re.sub(r"_(.)", lambda found: found[1].upper(), field) for field in Targets._fields),
+    "gpu",
+    "autoscaling",
+)
+"""The sections of a stack file that are about parts of the platform: its workloads, their GPU and their scaling."""
 
 
 class PatchChoice(NamedTuple):

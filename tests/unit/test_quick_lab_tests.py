@@ -25,6 +25,7 @@ QUICK = {
     "rights; check, diff, render, blame and ledger with --live": (
         "test_rights.py::test_the_account_for_live_plans_is_enough_for_every_verb_that_makes_one"
     ),
+    "components in a program": "test_program.py::test_it_applies_what_the_arguments_say_and_nothing_else",
     "the policy pack": "test_policy_pack.py::test_a_rule_stops_an_update_before_anything_is_sent",
     "the merge's fuzzer, with fewer rounds": "test_merge_properties.py::test_random_writes",
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.engine_state import StateError, held_in, held_objects
+from modelyard.cluster.engine_state import StateError, component_of, held_in, held_objects
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey
 
@@ -92,3 +92,19 @@ def test_a_state_that_cannot_be_read(tools: Path, script: str, said: str) -> Non
 def test_no_engine(tools: Path) -> None:
     with pytest.raises(StateError, match="not on PATH"):
         held_objects(tools, "dev")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "component"),
+    [
+        ("modelyard:index:ModelService", "ModelService::m"),
+        ("acme:index:Site$modelyard:index:RemoteCluster", "RemoteCluster::m"),
+        ("modelyard:index:Platform$modelyard:index:ModelService", ""),
+        ("acme:index:Site$modelyard:index:Platform$modelyard:index:RemoteCluster", ""),
+        ("modelyard:index:Platform", ""),
+        ("acme:index:ModelService", ""),
+    ],
+)
+def test_a_component_outside_a_platform_has_its_own_objects(kinds: str, component: str) -> None:
+    assert component_of({"parent": f"urn:pulumi:dev::it::{kinds}::m"}) == component
+    assert component_of({}) == ""
