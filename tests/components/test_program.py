@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
@@ -371,6 +372,25 @@ def test_own_patches_need_no_workload(run: Run, tmp_path: Path) -> None:
     listed = [{"name": "route-label", "params": {"team": "search"}}]
     engine = run(lambda: OtherTargets("own", patches=listed, namespace=NAMESPACE))
     assert requests(engine)[f"own/{ROUTE}"]["metadata"]["labels"]["team"] == "search"
+
+
+def test_an_installed_package_brings_its_patches(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site-packages" / "modelyard"
+    shutil.copytree(ROOT / "patches", package / "scaffold" / "patches")
+    monkeypatch.setattr(planning.modelyard, "__file__", str(package / "__init__.py"))
+    seen = []
+
+    def noting(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
+        assert stack.scope is not None
+        seen.append(stack.scope.patches)
+        return recorded(root, stack, findings, today)
+
+    monkeypatch.setattr(planning, "plan_stack_live", noting)
+    run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
+    assert seen == [package / "scaffold"]
+    with pytest.raises(pulumi.RunError, match="unknown patch"):
+        run(lambda: OtherTargets("own", project="empty", patches=[{"name": "model-service"}], namespace=NAMESPACE))
+    assert seen[1:] == [tmp_path / "empty"]
 
 
 def test_a_remote_cluster_is_its_objects_there_and_nothing_here(run: Run) -> None:
