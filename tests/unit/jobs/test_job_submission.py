@@ -228,7 +228,10 @@ def test_a_ray_job_that_grows_starts_with_its_least_workers(library: Library) ->
     assert job["metadata"]["annotations"] == {"kueue.x-k8s.io/elastic-job": "true"}
     cluster = job["spec"]["rayClusterSpec"]
     assert cluster["enableInTreeAutoscaling"] is True
-    assert cluster["autoscalerOptions"]["env"] == [{"name": "AUTOSCALER_MAX_CONCURRENT_LAUNCHES", "value": "1"}]
+    assert cluster["autoscalerOptions"]["env"] == [
+        {"name": "AUTOSCALER_MAX_CONCURRENT_LAUNCHES", "value": "1"},
+        {"name": "RAY_AUTOSCALER_RECONCILE_ALLOCATE_STATUS_TIMEOUT_S", "value": "21600"},
+    ]
     (group,) = cluster["workerGroupSpecs"]
     assert [group[f"{key}eplicas"] for key in ("r", "minR", "maxR")] == [1, 1, 2]
     # Without a queue no Kueue has to know.
