@@ -1,12 +1,14 @@
 """A job on Ray grows on the real Kueue and KubeRay: it starts with one worker, and gets more as GPUs free up.
 
-Ray's autoscaler, which asks for workers, is in the image of the head's pod, and the lab's pods run nothing. So the
-test writes what the autoscaler writes, with the rights that KubeRay gives it: ``replicas`` of the RayCluster, and the
-workers to delete.
+The lab's pods run nothing, not even Ray's autoscaler beside the head. So one test writes what it writes, with the
+rights that KubeRay gives it: ``replicas`` of the RayCluster, and the workers to delete. In another, Ray's own
+autoscaler writes that: it is a process of this machine with the settings of its container, and so are the workers.
 """
 
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +17,36 @@ import yaml
 from lab import Lab, install
 from tests.lab.support.environment import Environment, environment
 from tests.lab.support.pool_stack import config, node
-from tests.lab.support.training_processes import Names, names
+from tests.lab.support.training_processes import Containers, Names, Results, kill, names, ray_cluster
 from tests.support.web_servers import Quiet, listening
 
+LONG = 240
+"""Seconds for what needs processes of Ray to start."""
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 PODS = "/api/v1/namespaces/vision/pods"
 RAY = "/apis/ray.io/v1/namespaces/vision"
 STAYS = {"type": "training", "team": "vision", "command": ["python", "train.py"], "env": {"LAB_COMPLETE_AFTER": "1h"}}
+PROGRAM = """\
+import os, sys, time
+import ray
+
+ray.init(log_to_driver=False)
+
+
+@ray.remote(num_gpus=1)
+def train(number, released):
+    while not os.path.exists(released):
+        time.sleep(0.2)
+
+
+todo, running = list(range(8)), []
+while todo or running:
+    while todo and len(running) <= ray.cluster_resources().get("GPU", 0):
+        running.append(train.remote(todo.pop(), sys.argv[1]))
+    _, running = ray.wait(running, timeout=1)
+time.sleep(600)
+"""
+"""That of the guide: it starts one task more than the cluster has GPUs."""
 STACK: dict[str, Any] = {
     "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
     "flavors": [
@@ -192,6 +217,7 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
     cancel(env, run)
     lab.wait("all of its quota", lambda: used(lab) == 1)
     cancel(env, others[2])
+    lab.wait("the end of all pods", lambda: not items(lab, PODS))
 
 
 def test_kueue_refuses_an_autoscaler_that_it_does_not_know_of(env: Environment) -> None:
@@ -203,3 +229,59 @@ def test_kueue_refuses_an_autoscaler_that_it_does_not_know_of(env: Environment) 
     refused = env.lab.request("POST", path, body)
     words = "a kueue managed job should only use autoscaling when workload slicing is enabled"
     assert refused.status == 403 and words in refused.body["message"]
+
+
+def identity(pod: str, group: str) -> dict[str, str]:
+    """What KubeRay says to the container of a pod."""
+    return {"RAY_CLOUD_INSTANCE_ID": pod, "RAY_NODE_TYPE_NAME": group, "RAY_USAGE_STATS_KUBERAY_IN_USE": "1"}
+
+
+def test_rays_own_autoscaler_asks_for_one_worker_at_a_time(env: Environment, tmp_path: Path) -> None:
+    lab = env.lab
+    others = [submit(env, "single") for _ in range(3)]
+    for other in others:
+        holds(lab, other, 1)
+    run = submit(env, "grow")
+    first = holds(lab, run, 1)
+    (head,) = [pod for pod in items(lab, PODS) if pod["metadata"]["labels"].get("ray.io/node-type") == "head"]
+    (container,) = [one for one in head["spec"]["containers"] if one["name"] == "autoscaler"]
+    given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
+    (tmp_path / "program.py").write_text(PROGRAM)
+
+    def asked() -> int:
+        (cluster,) = items(lab, f"{RAY}/rayclusters")
+        return int(cluster["spec"]["workerGroupSpecs"][0]["replicas"])
+
+    with ray_cluster(
+        tmp_path / "ray", Results(tmp_path / "results"), **identity(head["metadata"]["name"], "headgroup")
+    ) as ray:
+        processes = {"worker": lambda pod: ray.work(pod, **identity(pod, "workers"))}
+        with Containers(lab, processes, "vision", "ray.io/node-type"):
+            (cluster,) = items(lab, f"{RAY}/rayclusters")
+            program = ray.program(str(tmp_path / "program.py"), str(tmp_path / "released"))
+            started = [program, ray.autoscale(lab, cluster, **given)]
+            try:
+                lab.wait("a request for a second worker", lambda: asked() == 2, LONG)
+                # Four more passes of the autoscaler.
+                time.sleep(20)
+                assert asked() == 2
+                cancel(env, others[0])
+                second = holds(lab, run, 2)
+                lab.wait("a request for a third worker", lambda: asked() == 3, LONG)
+                cancel(env, others[1])
+                third = holds(lab, run, 3)
+                assert first < second < third
+                time.sleep(20)
+                # That is all it may have, though tasks wait.
+                assert asked() == 3
+                (tmp_path / "released").touch()
+                # Idle for a minute, all but the least go.
+                lab.wait("the return of two workers", lambda: asked() == 1, LONG)
+                holds(lab, run, 1)
+                lab.wait("the return of their quota", lambda: used(lab) == 2)
+            finally:
+                for process in started:
+                    kill(process)
+    cancel(env, run)
+    cancel(env, others[2])
+    lab.wait("the end of all pods", lambda: not items(lab, PODS))

@@ -79,6 +79,17 @@ write("end")
 """
 
 
+AUTOSCALER = """\
+import sys
+from ray.autoscaler._private.kuberay import node_provider
+from ray.autoscaler._private.kuberay.run_autoscaler import run_kuberay_autoscaler
+token, authority, cluster, namespace, head = sys.argv[1:]
+# In a pod it reads them from the files of its service account.
+node_provider.load_k8s_secrets = lambda: ({"Authorization": "Bearer " + token}, authority, None)
+run_kuberay_autoscaler(cluster, namespace, head)
+"""
+
+
 class Results:
     """What jobs wrote down: each begins in a file of its own, and ends there once it is released."""
 
@@ -124,9 +135,9 @@ class Celery:
 
 
 class Ray:
-    """The head of a Ray cluster with its dashboard, and nodes with one GPU each."""
+    """The head of a Ray cluster with its dashboard, and nodes with one GPU each; ``env`` is the head's alone."""
 
-    def __init__(self, folder: Path, results: Results) -> None:
+    def __init__(self, folder: Path, results: Results, **env: str) -> None:
         self._bin = programs("jobs")
         self._folder, self._results = folder, results
         folder.mkdir()
@@ -139,21 +150,34 @@ class Ray:
         self._env = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_agent_register_timeout_ms": "300000"}
         options = (f"--port={self._gcs}", "--dashboard-host=127.0.0.1", f"--dashboard-port={port}")
         place = f"--temp-dir={self.session}"
-        self.head = self._start("head", "--head", *options, place, "--num-cpus=0", "--num-gpus=0")
+        self.head = self._start("head", "--head", *options, place, "--num-cpus=0", "--num-gpus=0", **env)
 
-    def _start(self, name: str, *options: str) -> "subprocess.Popen[bytes]":
+    def _start(self, name: str, *options: str, **env: str) -> "subprocess.Popen[bytes]":
         # Ports that it chooses itself it waits for, and not for long.
         ports = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
         chosen = [f"--{each}-port={free_port()}" for each in ports]
         command = [str(self._bin / "ray"), "start", "--block", "--disable-usage-stats", *chosen, *options]
-        return _spawn(command, self._log(name), self._folder, self._env)
+        return _spawn(command, self._log(name), self._folder, {**self._env, **env})
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
 
-    def work(self, name: str) -> "subprocess.Popen[bytes]":
+    def work(self, name: str, **env: str) -> "subprocess.Popen[bytes]":
         """A node with a GPU."""
-        return self._start(name, f"--address=127.0.0.1:{self._gcs}", "--num-cpus=2", "--num-gpus=1")
+        return self._start(name, f"--address=127.0.0.1:{self._gcs}", "--num-cpus=2", "--num-gpus=1", **env)
+
+    def autoscale(self, lab: Lab, cluster: Mapping[str, Any], **env: str) -> "subprocess.Popen[bytes]":
+        """Ray's autoscaler for a RayCluster, as its container runs it, with the rights of its service account."""
+        name, namespace = cluster["metadata"]["name"], cluster["metadata"]["namespace"]
+        token = lab.kubectl("create", "token", name, f"--namespace={namespace}").stdout.strip()
+        server = urlsplit(lab.server)
+        env |= {"KUBERNETES_SERVICE_HOST": str(server.hostname), "KUBERAY_CRD_VER": "v1"}
+        env |= {"KUBERNETES_SERVICE_PORT_HTTPS": str(server.port)}
+        # It calls the program ray.
+        env |= {"PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}"}
+        given = (token, str(lab.folder / "pki" / "ca.crt"), name, namespace, f"127.0.0.1:{self._gcs}")
+        command = [str(self._bin / "python"), "-c", AUTOSCALER, *given]
+        return _spawn(command, self._log("autoscaler"), self._folder, {**self._env, **env})
 
     def api(self, method: str = "GET", body: Any = None) -> Any:
         """The jobs API."""
@@ -184,6 +208,11 @@ class Ray:
             return True
 
         until(f"a place for {name}", taken)
+
+    def program(self, *arguments: str) -> "subprocess.Popen[bytes]":
+        """A program with a driver of its own."""
+        env = {**self._env, "RAY_ADDRESS": f"127.0.0.1:{self._gcs}"}
+        return _spawn([str(self._bin / "python"), *arguments], self._log("program"), self._folder, env)
 
     def drive(self, folder: Path) -> "subprocess.Popen[bytes]":
         """A driver of its own, which stays connected without work."""
@@ -269,10 +298,20 @@ class Stopped(NamedTuple):
 
 
 class Containers:
-    """Runs a process for each running pod of the training backends; ``stopped`` has those that ended."""
+    """Runs a process for each running pod of the training backends; ``stopped`` has those that ended.
 
-    def __init__(self, lab: Lab, sides: Mapping[str, Callable[[str], "subprocess.Popen[bytes]"]]) -> None:
+    A label of its pod says which process it is.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        sides: Mapping[str, Callable[[str], "subprocess.Popen[bytes]"]],
+        namespace: str = NAMESPACE,
+        label: str = "app.kubernetes.io/name",
+    ) -> None:
         self._lab, self._sides = lab, sides
+        self._path, self._label = f"/api/v1/namespaces/{namespace}/pods", label
         self._running: dict[str, tuple[str, subprocess.Popen[bytes]]] = {}
         self._over = threading.Event()
         self._error: Exception | None = None
@@ -288,10 +327,10 @@ class Containers:
                 return
 
     def _look(self) -> None:
-        found = self._lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods").body["items"]
+        found = self._lab.request("GET", self._path).body["items"]
         wanted = {}
         for pod in found:
-            app = pod["metadata"]["labels"].get("app.kubernetes.io/name")
+            app = pod["metadata"].get("labels", {}).get(self._label)
             runs = pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
             if app in self._sides and runs:
                 wanted[pod["metadata"]["name"]] = app
@@ -368,9 +407,9 @@ def names() -> Iterator[Names]:
 
 
 @contextmanager
-def ray_cluster(folder: Path, results: Results) -> Iterator[Ray]:
-    """A Ray cluster that answers, without nodes that could train."""
-    ray = Ray(folder, results)
+def ray_cluster(folder: Path, results: Results, **env: str) -> Iterator[Ray]:
+    """A Ray cluster that answers, without nodes that could train; ``env`` is that of its head."""
+    ray = Ray(folder, results, **env)
     try:
         ray.wait()
         yield ray
