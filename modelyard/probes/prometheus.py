@@ -104,7 +104,7 @@ _FORM: Final = "write it as http://prometheus.example.com:9090"
 def _authorization(parts: SplitResult, plain: str, environment: Mapping[str, str], named: bool) -> Confidential[str]:
     token = secret_for(plain, Variables(TOKEN, TOKEN_FILE, URL), environment, named=named)
     if token and parts.username is not None:
-        raise BadAddress("both the address and {TOKEN} have credentials", f"drop one of them, or unset {TOKEN}")
+        raise BadAddress(f"both the address and {TOKEN} have credentials", f"drop one of them, or unset {TOKEN}")
     if token:
         if not _printable(token.reveal()) or " " in token.reveal():
             raise BadAddress("the token has spaces or characters other than printable ASCII", f"correct {TOKEN}")

@@ -218,6 +218,11 @@ def test_addresses_that_cannot_be_used_are_told_without_credentials(url: str, en
     assert SECRET not in raised.value.summary + raised.value.remedy
 
 
+def test_two_credentials_are_refused_by_the_name_of_the_variable() -> None:
+    with pytest.raises(BadAddress, match=f"both the address and {TOKEN} have credentials"):
+        server(f"https://user:{SECRET}@host", {TOKEN: SECRET}, named=True)
+
+
 def test_credentials_are_in_no_text_of_a_server() -> None:
     made = server(f"https://user:{SECRET}@host:9090/path/", {})
     assert made.url == "https://host:9090/path"
