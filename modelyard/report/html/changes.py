@@ -27,7 +27,7 @@ DEFAULT = "the API server’s default"
 PARTS = {
     "new": "new",
     "waived": "newly waived",
-    "relaxed": "no longer checked or milder",
+    "relaxed": "no longer checked or less severe",
     "fixed": "fixed",
     "still": "still there",
 }

@@ -10,7 +10,7 @@ WORDS = {"error": "error", "warning": "warning", "advice": "note"}
 PARTS = {
     "new": "New",
     "waived": "Newly waived",
-    "relaxed": "No longer checked or milder",
+    "relaxed": "No longer checked or less severe",
     "fixed": "Fixed",
     "still": "Still there",
 }

@@ -60,7 +60,7 @@ def matrix_of(document: Mapping[str, Any]) -> Matrix:
 def _why(stack: Mapping[str, Any]) -> str:
     if stack["unplanned"]:
         return "cannot be planned"
-    return "its file is gone" if stack["status"] == "removed" else ""
+    return "stack file deleted" if stack["status"] == "removed" else ""
 
 
 def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]:

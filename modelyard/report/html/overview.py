@@ -9,8 +9,8 @@ from modelyard.report.html.costs import Cost, total_cost
 from modelyard.report.html.findings import SEVERITIES, WORDS
 from modelyard.stack.words import plural
 
-STATUSES = {"added": "added", "removed": "without a file any more"}
-_QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or milder"}
+STATUSES = {"added": "added", "removed": "with a deleted file"}
+_QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or less severe"}
 _BECAME = {**_QUIETED, "fixed": "fixed", "still": "still there"}
 _ALWAYS = ("fixed", "still there")
 CAP = 100
@@ -59,7 +59,7 @@ class Row(NamedTuple):
     new: tuple[Tally, ...]
     """Severities with a new finding."""
     quieted: tuple[str, ...]
-    """How many findings are newly waived, no longer checked, or milder, in words."""
+    """How many findings are newly waived, no longer checked, or less severe, in words."""
     fixed: int
     still: int
 
@@ -75,7 +75,7 @@ def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
         return "fixed", "Only findings of the project change" if moves else "Nothing changes"
     gone = sum(stack["status"] == "removed" for stack in document["stacks"])
     if not stacks:
-        notes = [f"; {plural(gone, 'stack')} without a stack file any more"] if gone else []
+        notes = [f"; {plural(gone, 'stack file')} deleted"] if gone else []
         errors = {words: document["summary"].get(part, {}).get("error", 0) for part, words in _QUIETED.items()}
         notes += [f"; {plural(number, 'error')} {words}" for words, number in errors.items() if number]
         return ("warning" if notes else "fixed"), f"Every stack can be applied{''.join(notes)}"

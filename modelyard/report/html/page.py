@@ -91,7 +91,7 @@ def _choices(document: Mapping[str, Any], parts: tuple[findings.Part, ...]) -> d
     states |= {name for name in ("blocked", "unplanned") if any(stack[name] for stack in stacks)}
     words = {
         "added": "Added",
-        "removed": "File is gone",
+        "removed": "File deleted",
         "changed": "Changed",
         "blocked": "Cannot be applied",
         "unplanned": "Cannot be planned",

@@ -145,7 +145,7 @@ def _what(stack: StackDiff) -> str:
     if stack.unplanned:
         words = "cannot be planned"
     elif stack.status == "removed":
-        words = "its file is gone"
+        words = "stack file deleted"
     elif stack.status == "added":
         words = f"added, {words}"
     elif not stack.targets:

@@ -34,7 +34,7 @@ _CODES = 6
 
 
 WAIVED = "newly waived"
-RELAXED = "no longer checked or milder"
+RELAXED = "no longer checked or less severe"
 MOVED = "still there, changed"
 """What became of findings, in words."""
 SUBMITTED = "for the next apply or submission"

@@ -156,7 +156,9 @@ def test_a_rule_that_a_stack_makes_milder_is_told_and_one_that_gets_stricter_is_
     ruled.add("stacks/Pulumi.dev.yaml", "  modelyard:policy: {rules: {POL901: {level: advisory}}}\n")
     found = ruled.preview()
     (stack,) = found.stacks
-    assert {(one.finding.severity, one.why.split(":")[0]) for one in stack.relaxed} == {(Severity.WARNING, "milder")}
+    assert {(one.finding.severity, one.why.split(":")[0]) for one in stack.relaxed} == {
+        (Severity.WARNING, "less severe")
+    }
     assert (stack.fixed, codes(stack.new)) == ((), {"POL008"})
     ruled.on_main()
     ruled.edit("stacks/Pulumi.dev.yaml", "level: advisory", "level: mandatory")
@@ -172,7 +174,7 @@ def test_a_finding_of_the_plan_that_is_no_longer_raised_to_an_error_is_milder(re
     (repository.root / POLICY).write_text("rules: {}\n")
     (stack,) = repository.preview().stacks
     assert [(one.finding.code, one.why) for one in stack.relaxed] == [
-        ("RES101", "milder: error before, warning by the rule's level in this change")
+        ("RES101", "less severe: error before, warning by the rule's level in this change")
     ]
     assert (stack.new, stack.fixed) == ((), ())
 

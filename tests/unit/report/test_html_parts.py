@@ -209,10 +209,10 @@ def test_blocked_stacks_stand_first_and_the_verdict_counts_them() -> None:
 
 def test_a_stack_without_a_file_is_no_good_news() -> None:
     found = document(stack("a", status="removed"), stack("b"))
-    assert verdict(found) == ("warning", "Every stack can be applied; 1 stack without a stack file any more")
+    assert verdict(found) == ("warning", "Every stack can be applied; 1 stack file deleted")
     patches = [{"name": "ray-worker", "before": "v1", "after": "v1"}]
     rows = matrix_of(document(stack("a", status="removed"), stack("b", patches=patches))).rows
-    assert [(row.why, len(row.cells)) for row in rows] == [("its file is gone", 0), ("", 1)]
+    assert [(row.why, len(row.cells)) for row in rows] == [("stack file deleted", 0), ("", 1)]
 
 
 def test_what_nobody_knows_of_a_stack_is_not_counted_as_nothing() -> None:

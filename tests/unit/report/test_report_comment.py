@@ -176,7 +176,7 @@ def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
     found = preview(stack("a", status="removed", others=4))
     for text in (preview_markdown(found), "\n".join(preview_text(found))):
         assert "1 stack file deleted, no pods replaced, GPUs stay at 4" in text
-    assert "| a | its file is gone | 0 | 4 |" in preview_markdown(found)
+    assert "| a | stack file deleted | 0 | 4 |" in preview_markdown(found)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +200,7 @@ def test_what_is_waived_or_no_longer_checked_keeps_the_limit_and_is_named_at_the
     text = preview_markdown(preview(*lenient), limit=limit)
     assert len(text) <= limit
     top = text.partition("| Stack |")[0]
-    assert "newly waived: 12000 errors, no longer checked or milder: 12000 errors" in top
+    assert "newly waived: 12000 errors, no longer checked or less severe: 12000 errors" in top
     assert "**Newly waived:** RES001" in top
-    assert "**No longer checked or milder:** RES001" in top
+    assert "**No longer checked or less severe:** RES001" in top
     assert text.count("<details") == text.count("</details>")

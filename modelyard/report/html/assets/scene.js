@@ -180,7 +180,7 @@ function placeBox(load, other, columns) {
   const was = other?.loads.find((before) => before.at === load.at)?.used;
   const lines = [
     line(load.name, "name"),
-    line(cardWords(load, "unknown card") + (load.cordoned ? ", cordoned" : ""), "small"),
+    line(cardWords(load, "unknown GPU") + (load.cordoned ? ", cordoned" : ""), "small"),
     ...facts(usedWords(load, was), "fact", columns.place),
   ];
   return { kind: `place ${other && was !== load.used ? "differs" : ""}`, lines, load };
@@ -284,6 +284,6 @@ function sentences({ queues, workloads, loads }) {
     ),
     ...loads
       .filter((load) => load.gpus)
-      .map((load) => `${load.name} with ${cardWords(load, "unknown cards")}: ${usedWords(load)}.`),
+      .map((load) => `${load.name} with ${cardWords(load, "unknown GPUs")}: ${usedWords(load)}.`),
   ];
 }

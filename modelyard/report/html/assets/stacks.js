@@ -69,7 +69,7 @@ function pictureLink(stack) {
 function targetOf([change, pods, replicasBefore, replicasAfter, gpusBefore, gpusAfter]) {
   const told = $(`#change-${change}`);
   const facts = [`replicas ${moved(replicasBefore, replicasAfter)}`];
-  if (replicasBefore === null && replicasAfter === null) facts[0] = "replicas left to others";
+  if (replicasBefore === null && replicasAfter === null) facts[0] = "replicas not set by the stack";
   if (gpusBefore || gpusAfter) facts.push(`GPUs ${moved(gpusBefore, gpusAfter)}`);
   if (pods) facts.push(`${count(pods, "pod")} replaced`);
   const summary = h(
@@ -98,7 +98,7 @@ function submissionOf(number) {
 const PARTS = {
   new: "New findings",
   waived: "Newly waived findings",
-  relaxed: "Findings no longer checked, or milder",
+  relaxed: "Findings no longer checked, or less severe",
   fixed: "Fixed findings",
   still: "Findings that are still there",
 };

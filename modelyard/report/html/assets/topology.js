@@ -65,7 +65,7 @@ function draw(stack) {
       before,
       "After",
       stack.status === "removed"
-        ? "Its file is gone: nothing is sent, and what was applied stays as it is."
+        ? "Its stack file is deleted: nothing is sent, and applied changes stay."
         : "It cannot be planned.",
     ),
   );
