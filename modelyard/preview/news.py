@@ -52,7 +52,7 @@ def news_of(
         elif before is None or (before.waived and not finding.waived) or _rank(finding) < _rank(before):
             new.append(finding)
         elif ruled is not None and not finding.waived and _rank(finding) > _rank(ruled):
-            why = f"less severe: {before.severity.value} before, {finding.severity.value} by the rule's level in this change"
+            why = f"less severe: {before.severity.value} before, {finding.severity.value} by the rule's level now"
             relaxed.append(Relaxed(finding, why))
         else:
             still.append(finding)

@@ -174,7 +174,7 @@ def test_a_finding_of_the_plan_that_is_no_longer_raised_to_an_error_is_milder(re
     (repository.root / POLICY).write_text("rules: {}\n")
     (stack,) = repository.preview().stacks
     assert [(one.finding.code, one.why) for one in stack.relaxed] == [
-        ("RES101", "less severe: error before, warning by the rule's level in this change")
+        ("RES101", "less severe: error before, warning by the rule's level now")
     ]
     assert (stack.new, stack.fixed) == ((), ())
 
