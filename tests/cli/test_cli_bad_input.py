@@ -263,7 +263,15 @@ def test_a_stack_without_a_recorded_platform(project: Any, refused: Any) -> None
         ("[]", "it is not an object"),
         ('{"formatVersion": 9}', "formatVersion is 9, this modelyard reads 1"),
         ('{"formatVersion": 1}', "lacks 'identity'"),
-        ('{"formatVersion": 1, "identity": "a", "version": "b", "nodes": [1], "pods": []}', "platform is invalid"),
+        (
+            '{"formatVersion": 1, "identity": "a", "version": "b", "nodes": [1], "pods": []}',
+            "nodes is not a list of objects",
+        ),
+        (
+            '{"formatVersion": 1, "identity": "a", "version": "b", "nodes": [], '
+            '"pods": [{"node": "n", "owner": "o", "requests": 5}]}',
+            "a part of it has the wrong type",
+        ),
     ],
 )
 def test_a_recorded_platform_that_cannot_be_read(project: Any, refused: Any, content: str, words: str) -> None:
@@ -304,3 +312,7 @@ def test_a_recorded_object_that_is_none_of_its_kind(
 def test_a_missing_stack(refused: Any) -> None:
     result = refused("plan", "stagin", code=2)
     assert result.words == ("error: unknown stack 'stagin' → did you mean staging? The stacks are dev, prod, staging.")
+
+
+def test_a_cuda_version_that_is_none(refused: Any) -> None:
+    assert "'abc' is not a version" in refused("gpus", "--cuda", "abc", code=2).words
