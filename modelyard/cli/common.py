@@ -103,7 +103,8 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
 def near_stack(name: str, known: Iterable[str]) -> str:
     """A suggestion for an unknown stack name."""
     have = sorted(known)
-    return f"{did_you_mean(name, have)} The stacks are {', '.join(have) or 'none'}.".lstrip()
+    stacks = f"stacks are {', '.join(have) or 'none'}"
+    return f"{close} The {stacks}" if (close := did_you_mean(name, have)) else f"the {stacks}"
 
 
 def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Planned:

@@ -1,5 +1,6 @@
 """Explain a finding's code: why the rule exists, an example, and how to fix it."""
 
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -41,7 +42,9 @@ def run(args: Namespace) -> Exit:
         return Exit.FINE
     code = args.code.upper()
     if code not in known:
-        remedy = did_you_mean(code, known, 3) or "modelyard explain lists all codes"
+        padded = re.sub(r"^([A-Z]{3})[ _-]?([0-9]{1,2})$", lambda found: f"{found[1]}{found[2]:0>3}", code)
+        close = f"did you mean {padded}?" if padded in known else did_you_mean(code, known, 3)
+        remedy = close or "modelyard explain lists all codes"
         raise Stop(Exit.USAGE, f"unknown finding code {args.code!r}", remedy)
     if args.json:
         _print({"formatVersion": 1, "code": code, "title": known[code].title, "markdown": known[code].body})

@@ -100,7 +100,8 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
             *(one.name for one in remote),
             *(job for job, on in of_job.items() if on in {one.name for one in remote}),
         }
-        raise Stop(Exit.USAGE, f"{name!r} is neither a remote resource nor a job on one", instead(name, known, "names"))
+        remedy = instead(name, known, "remote resources and their jobs")
+        raise Stop(Exit.USAGE, f"{name!r} is neither a remote resource nor a job on one", remedy)
     return found
 
 

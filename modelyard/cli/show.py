@@ -52,7 +52,7 @@ def _stack(args: Namespace) -> Exit:
     known = {found.name: found.path for found in discover(root)}
     if args.what not in known:
         summary = f"neither a stack nor a file is named {args.what!r}"
-        raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + " modelyard plan STACK --out FILE saves a plan.")
+        raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + "; modelyard plan STACK --out FILE saves a plan")
     path = known[args.what]
     stack, findings = load_stack(root, path)
     if stack is None:

@@ -310,8 +310,7 @@ def test_a_recorded_object_that_is_none_of_its_kind(
 
 
 def test_a_missing_stack(refused: Any) -> None:
-    result = refused("plan", "stagin", code=2)
-    assert result.words == ("error: unknown stack 'stagin' → did you mean staging? The stacks are dev, prod, staging.")
+    assert "did you mean staging?" in refused("plan", "stagin", code=2).words
 
 
 def test_a_cuda_version_that_is_none(refused: Any) -> None:

@@ -95,6 +95,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("gpus", "--cuda", "new"), "such as 11.7 or 12.4"),
         (("patches", "ray-workers"), "did you mean ray-worker"),
         (("explain", "GPU999"), "did you mean GPU0"),
+        (("explain", "gpu1"), "did you mean GPU001?"),
         (("schema", "plans"), "invalid choice: 'plans'"),
         (("completion", "fish"), "invalid choice: 'fish'"),
         (("show", "nope"), "'nope'"),

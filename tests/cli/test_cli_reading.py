@@ -71,7 +71,7 @@ def test_a_long_line_that_changes_is_shown_whole(run: Any) -> None:
     assert yaml.safe_load("".join(parts)) == query
 
 
-@pytest.mark.parametrize(("what", "hint"), [("nosuch.json", "The stacks are dev"), ("stagin", "did you mean staging?")])
+@pytest.mark.parametrize(("what", "hint"), [("nosuch.json", "the stacks are dev"), ("stagin", "did you mean staging?")])
 def test_what_is_neither_a_stack_nor_a_file(refused: Any, what: str, hint: str) -> None:
     result = refused("show", what, code=2)
     assert f"error: neither a stack nor a file is named {what!r} → {hint}" in result.words
