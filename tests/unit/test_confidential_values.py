@@ -16,7 +16,9 @@ import modelyard
 from modelyard.hiding import Confidential
 
 ROOT = Path(modelyard.__file__).parent.parent
-COMPUTING = tuple(f"modelyard/{one}/" for one in ("catalog", "cluster", "components", "engine", "hiding", "plan", "runs"))
+COMPUTING = tuple(
+    f"modelyard/{one}/" for one in ("catalog", "cluster", "components", "engine", "hiding", "plan", "runs")
+)
 """Packages that merge, send or hide values; they print nothing."""
 REVEALING = {
     "modelyard/cli/job/logs.py": "picks the pods whose logs are read; shows their names",
