@@ -28,6 +28,7 @@ from modelyard.components import (
 )
 from modelyard.findings import Finding
 from modelyard.hardware.nodes import with_nodes
+from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import Planned
@@ -86,7 +87,7 @@ def planned(stack: Stack, state: ClusterState, findings: tuple[Finding, ...], to
     assert stack.scope is not None
     known = with_nodes(stack, state.nodes)
     starts = [
-        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", {}, (), (), held={}))
+        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", Confidential({}), (), (), held={}))
         for one in remote_clusters(stack.config)
     ]
     plan = make_plan(known, load_library(stack.scope.patches), state, today, remotes=starts)
@@ -124,7 +125,9 @@ def requests(engine: Engine) -> dict[str, Any]:
 
 def of_stack(*names: str, **changes: Any) -> dict[str, Any]:
     """The requests of the stack file's own plan."""
-    return {target.name: target.applied for target in existing("dev", **changes).targets if target.name in names}
+    return {
+        target.name: target.applied.reveal() for target in existing("dev", **changes).targets if target.name in names
+    }
 
 
 def alike(found: dict[str, Any], component: str, wanted: dict[str, Any]) -> bool:
@@ -281,8 +284,9 @@ def test_another_components_objects_are_not_taken_over(run: Run, monkeypatch: py
         first = recorded(root, stack, findings, today)
         assert first.plan is not None
         assert first.state is not None
-        after = {**first.state.objects, **{target.key: target.after for target in first.plan.targets}}
-        return planned(stack, first.state._replace(objects=after), findings, today)
+        changed = {target.key: target.after.reveal() for target in first.plan.targets}
+        after = {**first.state.objects.reveal(), **changed}
+        return planned(stack, first.state._replace(objects=Confidential(after)), findings, today)
 
     owners = {ObjectKey("apps/v1", "Deployment", NAMESPACE, SERVICE): "ModelService::models"}
     monkeypatch.setattr(planning, "plan_stack_live", applied)
