@@ -19,8 +19,7 @@ _BLOCK: Final = r"[|>][-+\d]*\s*"
 
 def secrets_in(value: Any) -> frozenset[str]:
     """Returns the texts of a document that ``hidden`` hides whole, for callers that show the document's own lines."""
-    document = value.reveal() if isinstance(value, Confidential) else value
-    return frozenset(_differing(document, hidden(document)))
+    return frozenset(_differing(value, hidden(value)))
 
 
 def hidden_paths(document: Any) -> Iterator[tuple[str | int, ...]]:
@@ -37,6 +36,8 @@ def hidden_paths(document: Any) -> Iterator[tuple[str | int, ...]]:
 
 
 def _differing(value: Any, shown: Any) -> Iterator[str]:
+    if isinstance(value, Confidential):
+        value = value.reveal()
     if shown is value:
         return
     # A mapping or list that is hidden whole hides each value in it.

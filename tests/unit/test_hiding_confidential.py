@@ -105,6 +105,7 @@ def test_functions_that_hide_take_a_box() -> None:
     assert hidden_pair(Confidential(BODY), Confidential(BODY)) == (shown, shown)
     assert hidden_words(f"not {SECRET}", Confidential(BODY)) == f"not {HIDDEN}"
     assert secrets_in(Confidential(BODY)) == {SECRET}
+    assert secrets_in([{"a": Confidential(BODY)}, Confidential({"b": 1})]) == {SECRET}
 
 
 USES = """
