@@ -97,8 +97,8 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     wrong = (*wrong, *unread, *dropped(stack, gone))
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        if not (damage := _damage(platform or root, stack, starts)):
+    except UNFIT:
+        if not (damage := recorded_damage(platform or root, stack, (start.remote.name for start in starts))):
             raise
         return Planned(stack, None, (*findings, *damage))
     whole = _with((*findings, *wrong), plan._replace(dropped_remotes=tuple(gone)), stack, today)
@@ -137,13 +137,17 @@ def not_checked(stack: Stack) -> Finding:
     )
 
 
-def _damage(root: Path, stack: Stack, starts: Iterable[RemoteStart]) -> tuple[Finding, ...]:
-    """Why a stack cannot be planned: errors in its recorded objects."""
+UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What is raised where an object does not fit its kind. Every object is checked only then, which takes long."""
+
+
+def recorded_damage(root: Path, stack: Stack, remotes: Iterable[str]) -> tuple[Finding, ...]:
+    """Why a stack cannot be planned: errors in its recorded objects, also of its remote clusters."""
     from modelyard.cluster.recording_checks import damaged
     from modelyard.kube.merge import MergeSchema
 
     schema = MergeSchema.kubernetes(stack.config.kubernetes_version)
-    names = (stack.name, *(recorded_name(stack.name, start.remote.name) for start in starts))
+    names = (stack.name, *(recorded_name(stack.name, remote) for remote in remotes))
     return tuple(finding for name in names for finding in damaged(root, name, schema))
 
 

@@ -289,6 +289,21 @@ def test_no_value_of_a_file_can_make_a_crash(project: Any, run: Any, file: str) 
         assert result.code in (0, 1, 2), (path, new, result.text)
 
 
+@pytest.mark.parametrize("field", ["key", "operator", "values"])
+def test_no_affinity_of_an_object_can_make_a_crash(project: Any, run: Any, field: str) -> None:
+    _only(project, "ray-worker")
+    path = project.root / DEPLOYMENT
+    body = json.loads(path.read_text())
+    rule = {"key": "a", "operator": "NotIn", "values": ["b"]}
+    for odd in (1, "x", [1], {"a": None}):
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [{**rule, field: odd}]}]}
+        required = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        body["spec"]["template"]["spec"]["affinity"] = required
+        path.write_text(json.dumps(body))
+        result = run("plan", "dev", "--json")
+        assert result.code in (0, 1, 2), (odd, result.text)
+
+
 CONTAINER = "spec:\n  template:\n    spec:\n      containers:\n        - "
 
 

@@ -9,7 +9,7 @@ from modelyard.hardware.own import of_project
 from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.cost.prices import LIST, Prices
 from modelyard.plan.cost.values import JobsOnly, stack_cost
-from modelyard.plan.project import Planned
+from modelyard.plan.project import UNFIT, Planned, recorded_damage
 from modelyard.stack import Stack
 from modelyard.workloads.facts.remote import remote_clusters
 
@@ -31,7 +31,12 @@ def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Plann
     prices, findings = prices_of(root, planned.stack)
     if prices is None:
         return planned._replace(plan=None, findings=findings)
-    costs = {plan.remote: cost_of(plan, state, prices, earlier).targets for plan, state in planned.clusters}
+    try:
+        costs = {plan.remote: cost_of(plan, state, prices, earlier).targets for plan, state in planned.clusters}
+    except UNFIT:
+        if not (damage := recorded_damage(root, planned.stack, planned.remotes)):
+            raise
+        return planned._replace(plan=None, findings=damage)
     idle = _jobs_only(planned.stack, [name for name, targets in costs.items() if not targets])
     plan = planned.plan._replace(cost=stack_cost(chain.from_iterable(costs.values()), idle))
     return planned._replace(plan=plan._replace(findings=ordered((*plan.findings, *findings))) if findings else plan)
