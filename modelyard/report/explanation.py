@@ -4,17 +4,17 @@ import re
 from collections.abc import Mapping
 
 from modelyard.explanations import Explanation
-from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
+from modelyard.report.style import PLAIN, Style, hanging, wrapped
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _CODE = re.compile(r"`([^`]+)`")
 
 
 def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
-    """One explanation, its paragraphs and shown messages filled to the width; other code stays as it is."""
+    """One explanation, its paragraphs filled to the width; code blocks keep their lines and indentation."""
     lines = [style.bold(f"{one.code}  {one.title}"), ""]
     paragraph: list[str] = []
-    fenced = ""
+    fenced = False
 
     def fill() -> None:
         if paragraph:
@@ -29,9 +29,10 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
     for line in one.body.split("\n"):
         if line.startswith("```"):
             fill()
-            fenced = "" if fenced else line
+            fenced = not fenced
         elif fenced:
-            code = wrapped(line, 4, style.columns) if fenced == "```text" else [f"    {safe(line)}"]
+            # A line that is too long goes on at its own indentation.
+            code = wrapped(line.strip(), 4 + len(line) - len(line.lstrip()), style.columns)
             lines.extend(style.link(part) if line else "" for part in code)
         elif not line.strip():
             fill()

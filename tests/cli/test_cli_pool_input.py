@@ -113,7 +113,7 @@ def test_a_variable_whose_name_is_none(project: Any, refused: Any, variable: str
     ("section", "said", "remedy"),
     [
         ("notebooks: {path: /home/../etc}", '"/home/../etc", not an absolute path of a folder', "/home/jovyan/work"),
-        ('environments: [{name: a, python: "2.7", pip: [x]}]', '"2.7", not a version of Python 3', '"3.11"'),
+        ('environments: [{name: a, python: "2.7", pip: [x]}]', '"2.7", not a Python version, 3.8 or newer', '"3.11"'),
     ],
 )
 def test_a_folder_and_a_python_that_are_none(project: Any, refused: Any, section: str, said: str, remedy: str) -> None:
