@@ -213,7 +213,6 @@ def test_a_plan_with_errors_is_not_rendered(project: Any, refused: Any, form: st
     blocked(project)
     result = refused("render", "dev", "--format", form, code=1)
     assert (result.out, result.errors) == ("", ["PAT013"])
-    assert "→ Did you mean deployment-ray-head?" in result.words
     assert "error: nothing was written: dev has errors → correct them first; modelyard check dev shows" in result.words
 
 
