@@ -89,7 +89,7 @@ def test_what_has_no_plan_has_no_diff_and_no_blame(refused: Any, words: tuple[st
     result = refused(*words, code=1)
     assert (result.out, result.errors) == ("", ["PAT013"])
     assert "error: deployment-ray-hed cannot be planned: it has PAT013" in result.words
-    assert "Did you mean deployment-ray-head?" in result.words
+    assert "did you mean deployment-ray-head?" in result.words
 
 
 @pytest.mark.usefixtures("misnamed")
