@@ -23,6 +23,7 @@ from modelyard.names import (
     MIG_PREFIX,
     PRODUCT_LABEL,
     REPLICAS_LABEL,
+    is_gpu,
 )
 from modelyard.quantity import GB, parse, times
 from modelyard.stack.config import Path, SeenGpu, Stack
@@ -188,30 +189,29 @@ def _plugin_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
         *((one.gpu, ("resources", index, "gpu")) for index, one in enumerate(config.resources) if one.gpu),
     ):
         gpu = resolve(name)
-        for known in (gpu.id, *gpu.members) if gpu is not None else ():
-            places.setdefault(known, where)
-    silent: dict[Path, list[str]] = {}
-    offering: Counter[Path] = Counter()
+        for label in products(gpu) if gpu is not None else ():
+            places.setdefault(label, where)
+    without: dict[Path, list[str]] = {}
+    others: Counter[Path] = Counter()
     for node in nodes:
-        found = node_gpus(node.labels, node.allocatable)
-        if found.gpu is None or found.gpu.id not in places:
+        place = places.get(node.labels.get(PRODUCT_LABEL, ""))
+        if place is None:
             continue
-        where = places[found.gpu.id]
-        if node.allocatable.get(GPU_RESOURCE) or found.slices:
-            offering[where] += 1
+        if any(is_gpu(name) and amount for name, amount in node.allocatable.items()):
+            others[place] += 1
         else:
-            silent.setdefault(where, []).append(node.name)
+            without.setdefault(place, []).append(node.name)
     return [
         stack.finding(
             "GPU013",
             Severity.WARNING,
-            where,
+            place,
             f"{few(sorted(names))} {'has' if len(names) == 1 else 'have'} this GPU, but none in allocatable",
             detail="No NVIDIA device plugin runs there, or it finds no driver; the scheduler places no GPU pod there."
-            + (f" {plural(offering[where], 'other node')} with this GPU can allocate it." if offering[where] else ""),
+            + (f" {plural(others[place], 'other node')} with this GPU can allocate it." if others[place] else ""),
             remedy="install the GPU operator or the device plugin there; if it runs, read its log",
         )
-        for where, names in silent.items()
+        for place, names in without.items()
     ]
 
 

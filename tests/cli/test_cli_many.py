@@ -69,4 +69,4 @@ def test_a_target_that_no_stack_has_ends_the_run_and_does_not_hang(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
     result = run("plan", *crowd, "--target", "nope")
     assert result.code == 2
-    assert result.err.count("'nope' names no target") == len(crowd) - 1
+    assert result.err.count("'nope' matches no target") == len(crowd) - 1

@@ -7,9 +7,10 @@ import pytest
 
 from modelyard.cli.patience import Patience
 from modelyard.cluster.connection import connect
+from modelyard.kube.state import ObjectKey
 from tests.support.api_server import api_server
 
-JOB = {"metadata": {"name": "build", "namespace": "ml-platform"}}
+JOB = ObjectKey("batch/v1", "Job", "ml-platform", "build")
 
 
 def pod(reason: str, message: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What the AWS components register, looked at as a whole: what must hold for every resource, whoever declares it."""
 
-import asyncio
 import inspect
 import json
 import re
@@ -16,30 +15,17 @@ from typing import Any
 
 import pulumi
 import pytest
-from pulumi.runtime.settings import SETTINGS
 
 from modelyard.components.aws_base import AwsBase, kubeconfig
 from modelyard.components.aws_network import ranges
 from modelyard.components.remote_instance import RemoteInstance
-from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.workloads.remote.aws_reach import reach_rights
 from modelyard.workloads.remote.aws_rights import UNSCOPED
 from modelyard.workloads.remote.aws_script import user_data
-from tests.support.aws_cloud import Cloud, of, statements
+from tests.support.aws_cloud import AWS, of, registered, statements
 from tests.support.component_engine import ROOT, Engine, Registered
 from tests.support.remote_stack import JOB
 
-AWS = Aws(
-    name="vision",
-    account="123456789012",
-    region="eu-central-1",
-    zones=("eu-central-1a", "eu-central-1b"),
-    public=("203.0.113.0/24",),
-    admins=("arn:aws:iam::123456789012:role/platform",),
-    gpus=(NodeGroup("l40s", ("g6e.2xlarge", "g6e.4xlarge"), 0, 4), NodeGroup("a100", ("p4d.24xlarge",), spot=True)),
-    access=(Access("ml", "train", ("sets/",), ("models/",)), Access("ml", "serve", ("models/",))),
-    tags={"team": "vision"},
-)
 JOB_WITH_KEY = JOB._replace(key="arn:aws:kms:eu-central-1:123456789012:key/0a1b", tags={"team": "vision"})
 SERVING = JOB._replace(name="chat-7", serves=True, port=8000)
 DECLARED: Mapping[str, Callable[[], object]] = {
@@ -68,20 +54,6 @@ MANAGED = {
     "service-role/AmazonEBSCSIDriverPolicy",
 }
 """AWS's own policies: each is of one role that AWS's documentation gives it to."""
-
-
-def registered(declare: Callable[[], object]) -> Engine:
-    engine = Engine()
-    engine.mocks = Cloud()
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-        pulumi.runtime.set_mocks(engine.mocks, project="modelyard", stack="dev", monitor=engine)
-        SETTINGS.callbacks = engine
-        pulumi.runtime.test(lambda: declare() and None)()
-    finally:
-        loop.close()
-    return engine
 
 
 @pytest.fixture(scope="module")

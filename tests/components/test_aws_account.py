@@ -29,8 +29,8 @@ from modelyard.stack.remote import Bucket
 from modelyard.workloads.remote.aws_job import RemoteJob
 from modelyard.workloads.remote.aws_script import user_data
 from modelyard.workloads.remote.script import Part, export_script, import_script
-from tests.components.test_aws import AWS, registered
 from tests.support.aws_account import Account, account
+from tests.support.aws_cloud import AWS, registered
 from tests.support.component_engine import ROOT, Engine
 from tests.support.project_copies import copied
 from tests.support.remote_stack import JOB

@@ -7,6 +7,7 @@ resource refers to exists, and gives the ids that later resources refer to.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import boto3
@@ -14,7 +15,9 @@ import pulumi
 from botocore.exceptions import ClientError
 from botocore.model import ListShape, MapShape, Shape, StringShape, StructureShape
 from moto import mock_aws
+from moto.backends import get_backend
 
+SERVICES = ("ec2", "ecr", "eks", "iam", "kms", "logs", "s3", "scheduler")
 Made = tuple[str, dict[str, Any]]
 """A resource's id, and what AWS gave it beyond its inputs."""
 
@@ -26,6 +29,11 @@ class Account(pulumi.runtime.Mocks):
         self.region = region
         self._clients: dict[str, Any] = {}
         self._ids: dict[tuple[str, str], str] = {}
+        self._one_at_a_time = Lock()
+        for service in SERVICES:
+            # Pulumi registers resources in several threads, which would import a service at the same time.
+            get_backend(service)
+            self.client(service)
 
     def client(self, service: str) -> Any:
         if service not in self._clients:
@@ -40,7 +48,8 @@ class Account(pulumi.runtime.Mocks):
             return f"{args.name}-id", dict(args.inputs)
         given = _whole(dict(args.inputs))
         kind = args.typ.rpartition(":")[2]
-        made, more = MAKERS[kind](self, args.name, dict(given))
+        with self._one_at_a_time:
+            made, more = MAKERS[kind](self, args.name, dict(given))
         self._ids[args.typ, args.name] = made
         return made, {**given, **more}
 

@@ -1,11 +1,27 @@
 """The AWS services that components ask, and what components register, looked at by type."""
 
+import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pulumi
+from pulumi.runtime.settings import SETTINGS
 
-from tests.support.component_engine import Registered
+from modelyard.stack.aws import Access, Aws, NodeGroup
+from tests.support.component_engine import Engine, Registered
+
+AWS = Aws(
+    name="vision",
+    account="123456789012",
+    region="eu-central-1",
+    zones=("eu-central-1a", "eu-central-1b"),
+    public=("203.0.113.0/24",),
+    admins=("arn:aws:iam::123456789012:role/platform",),
+    gpus=(NodeGroup("l40s", ("g6e.2xlarge", "g6e.4xlarge"), 0, 4), NodeGroup("a100", ("p4d.24xlarge",), spot=True)),
+    access=(Access("ml", "train", ("sets/",), ("models/",)), Access("ml", "serve", ("models/",))),
+    tags={"team": "vision"},
+)
 
 
 class Cloud(pulumi.runtime.Mocks):
@@ -24,6 +40,20 @@ class Cloud(pulumi.runtime.Mocks):
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
         raise AssertionError(f"no component may ask AWS for {args.token}")
+
+
+def registered(declare: Callable[[], object]) -> Engine:
+    engine = Engine()
+    engine.mocks = Cloud()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        pulumi.runtime.set_mocks(engine.mocks, project="modelyard", stack="dev", monitor=engine)
+        SETTINGS.callbacks = engine
+        pulumi.runtime.test(lambda: declare() and None)()
+    finally:
+        loop.close()
+    return engine
 
 
 def of(found: list[Registered], kind: str) -> list[Registered]:

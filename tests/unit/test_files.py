@@ -154,6 +154,7 @@ DOORS = {
     "modelyard/cli/schema.py": "modelyard's own schemas",
     "modelyard/kube/merge/schema.py": "the types that modelyard ships",
     "modelyard/kube/merge/path.py": "one text in quotes, as a part of a path",
+    "modelyard/runs/functions/runner.py": "runs in a container, without modelyard",
     "modelyard/workloads/environments/solver.py": "a program of its own, asked by modelyard",
 }
 """Modules that parse without the doors, and why they may."""

@@ -87,7 +87,7 @@ def test_a_name_that_is_in_use_keeps_its_meaning(kubeconfig: Path, tmp_path: Pat
 
 
 def test_a_cluster_that_the_stack_has_left_needs_its_old_way(kubeconfig: Path, tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="remote cluster far has left the stack file") as failed:
+    with pytest.raises(EngineError, match="the stack file no longer has remote cluster far") as failed:
         redirected_contexts(STATE, {"": "main"}, tmp_path)
     assert "give the kubeconfig a context farm" in failed.value.remedy
     kubeconfig.write_text(kubeconfig.read_text().replace('"barn"', '"farm"'))

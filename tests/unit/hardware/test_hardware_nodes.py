@@ -160,7 +160,7 @@ def test_nodes_with_one_old_driver_are_one_finding(make_stack):
     [
         ({P: "NVIDIA-A10"}, {}, True),
         ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": 0}, True),
-        ({"node.kubernetes.io/instance-type": "Standard_NV36ads_A10_v5"}, {}, True),
+        ({"node.kubernetes.io/instance-type": "Standard_NV36ads_A10_v5"}, {}, False),
         ({P: "NVIDIA-A10"}, {"nvidia.com/gpu": 1}, False),
         ({P: "NVIDIA-A10"}, {"nvidia.com/gpu.shared": 4}, False),
         ({P: "Tesla-T4"}, {}, False),
