@@ -128,10 +128,14 @@ def mistakes_in(document: Any, texts: Mapping[Path, str], schema: str, below: in
         below: number of leading path parts that the mistakes leave out.
     """
     best: dict[Path, tuple[int, Mistake]] = {}
-    texts = {**texts, **dict.fromkeys((path[below:] for path in hidden_paths(document)), HIDDEN)}
+    shown: Mapping[Path, str] | None = None
     for error in _validator(schema).iter_errors(document):
+        # A key is named without its value, so a file with very many unknown keys needs no search for secrets.
+        of_key = error.validator == "additionalProperties" or "propertyNames" in error.absolute_schema_path
+        if shown is None and not of_key:
+            shown = {**texts, **dict.fromkeys((path[below:] for path in hidden_paths(document)), HIDDEN)}
         rank = _MOST_USEFUL.index(error.validator) if error.validator in _MOST_USEFUL else 0
-        for mistake in _mistakes(error, texts, below):
+        for mistake in _mistakes(error, shown or texts, below):
             # A missing key is reported at its parent, besides other mistakes there.
             # A key's name and its value can both be wrong.
             beside = mistake.code == codes.MISSING_KEY or (mistake.code == codes.FORM and mistake.at_key)
