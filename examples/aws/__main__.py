@@ -1,16 +1,12 @@
 """A cluster with GPUs on AWS: network, EKS, groups of CPU and GPU machines, NVIDIA's device plugin."""
 
 import json
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import pulumi
 import pulumi_kubernetes
 
-from components.aws_base import AwsBase
-from components.device_plugin import DevicePlugin
+from modelyard.components.aws_base import AwsBase
+from modelyard.components.device_plugin import DevicePlugin
 from modelyard.stack.aws import Access, Aws, NodeGroup
 
 NAMESPACE = "ml-platform"
