@@ -22,6 +22,7 @@ from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import loud
 from modelyard.plan.values import Plan
+from modelyard.stack.loader import stack_of
 
 if TYPE_CHECKING:
     from modelyard.findings import Finding
@@ -201,9 +202,12 @@ def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
     plan = result.plan
     if plan is None:
         shown = result.findings if args.notes else loud(result.findings)
+        name = stack_of(file.name)
         return Shown(
             text="",
-            errors="\n".join(findings_text(shown, style_for(args, sys.stderr))) + "\n",
+            errors="\n".join(
+                (*findings_text(shown, style_for(args, sys.stderr)), f"error: {name} cannot be planned", "")
+            ),
             planned=False,
             changed=False,
             blocked=True,

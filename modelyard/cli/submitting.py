@@ -80,7 +80,7 @@ def rendered(stack: "Stack", run: str, made: "Submission", args: Namespace) -> E
     from modelyard.report.job import rendered_document, rendered_text
 
     if not made.objects:
-        raise Stop(Exit.FINDINGS, "nothing to print", "", [one for one in made.findings if one.blocks])
+        raise Stop(Exit.FINDINGS, f"{run} cannot be rendered", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
     if args.json:
         from modelyard.report.json import json_text

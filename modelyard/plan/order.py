@@ -184,7 +184,7 @@ def _why_drain(drain: Drain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"waits {idle}; no source is configured that shows this, so the apply stops here"
-    limit = f"after {_span(drain.limit)} the apply fails and leaves {drain.name} unchanged"
+    limit = f"after {_span(drain.limit)} the apply fails: {drain.name} is unchanged, earlier steps stay applied"
     return f"waits {idle} (checks {described(drain.source)}); {limit}"
 
 

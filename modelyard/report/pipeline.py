@@ -115,8 +115,9 @@ def _stages(objects: Sequence[Created]) -> Iterator[str]:
             yield f"{one.key.kind} {one.key.name}"
 
 
-def _gpus(one: StageSize) -> str:
-    return f"{one.slices} × {one.slice}" if one.slices else str(one.gpus)
+def _gpus(one: StageSize, pods: int = 1) -> str:
+    """The GPUs or slices of a stage, or of each of its pods."""
+    return f"{one.slices // pods} × {one.slice}" if one.slices else str(one.gpus // pods)
 
 
 def _head(head: Head | None) -> dict[str, Any] | None:
@@ -138,7 +139,7 @@ def _rows(one: StageSize) -> Iterator[tuple[str, ...]]:
         str(one.workers),
         quantity.cpu(one.cpu),
         memory_text(one.memory),
-        _gpus(one),
+        _gpus(one, one.workers),
         durations.text(one.time_limit or 0),
         after,
     )

@@ -30,14 +30,12 @@ def promotion_text(
     lines: list[str] = []
     if not found.taken:
         stay = f"; {plural(len(found.kept), 'other setting')} stay as they are" if found.kept else ""
-        lines += hanging(
-            f"{target} already has every setting that a promotion takes from {source}{stay}", 2, style.columns
-        )
+        lines += hanging(f"nothing to promote from {source} to {target}{stay}", 2, style.columns)
     else:
         lines += [style.bold(f"taken from {safe(source)}"), *_table(found.taken, style, "→"), ""]
         lines += [_painted(line, style) for line in diff] + [""]
     if found.kept:
-        lines += [style.bold(f"kept in {safe(target)}"), *_table(found.kept, style, f"{safe(source)} has"), ""]
+        lines += [style.bold(f"kept in {safe(target)}"), *_table(found.kept, style, f"{safe(source)}:"), ""]
     if found.decided:
         lines += [*wrapped(_DECIDED, 0, style.columns), ""]
     if found.taken:

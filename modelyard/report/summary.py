@@ -69,8 +69,9 @@ def next_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str
 def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, str, str]:
     """The next step: a command, and the words around it."""
     if plan.blocked:
-        code = next(finding.code for finding in plan.findings if finding.blocks)
-        return "correct the errors above; ", f"modelyard explain {code}", " explains it."
+        blocking = [finding.code for finding in plan.findings if finding.blocks]
+        what = "the error above" if len(blocking) == 1 else f"the {len(blocking)} errors above"
+        return f"correct {what}; for the reason: ", f"modelyard explain {blocking[0]}", ""
     if not plan.acts:
         return "nothing to apply.", "", ""
     if saved:

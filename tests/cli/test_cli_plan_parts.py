@@ -75,7 +75,7 @@ def test_a_target_without_a_plan_has_a_name(run: Any) -> None:
     assert (result.code, result.errors) == (1, ["PAT013"])
     assert "dev: 1 of 5 targets shown: 1 could not be planned" in result.words
     assert "all 5: 4 to change, 1 could not be planned" in result.words
-    assert "Next: correct the errors above; modelyard explain PAT013 explains it." in result.words
+    assert "for the reason: modelyard explain PAT013" in result.words
     document = json.loads(run("plan", "dev", "--target", "ray-hed", "--json").out)
     assert [one["code"] for one in document["findings"]] == ["PAT013"]
     assert document["targets"] == []

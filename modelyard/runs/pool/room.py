@@ -138,11 +138,12 @@ def _add_together(
     diagnosis.cause(
         "nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines
     )
+    without = "remove the key together of the job"
     if most < count:
         held = f"nodes with one {level} can hold {most} of {workers} even when empty"
-        diagnosis.helps.append(f"{held}: drop together, use fewer or smaller workers, or add nodes there")
+        diagnosis.helps.append(f"{held}: {without}, use fewer or smaller workers, or add nodes there")
     else:
-        diagnosis.helps.append(f"wait until nodes with one {level} have room for {workers}, or drop together")
+        diagnosis.helps.append(f"wait until nodes with one {level} have room for {workers}, or {without}")
     return True
 
 

@@ -49,7 +49,7 @@ def test_the_next_step_is_one_that_works(dev: Plan, source: str, saved: str, end
 
 def test_a_plan_with_errors_has_no_next_step_but_to_correct_them(dev: Plan) -> None:
     blocked = dev._replace(source="live", findings=(error("GPU001"),))
-    ends = "saved to a.json\nNext: correct the errors above; modelyard explain GPU001 explains it."
+    ends = "saved to a.json\nNext: correct the error above; for the reason: modelyard explain GPU001"
     assert text(blocked, saved="a.json").endswith(ends)
     waived = dev._replace(findings=(error("GPU001", waived="on order"),))
     assert text(waived).endswith("1 waived\nNext: modelyard apply dev")
