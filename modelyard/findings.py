@@ -17,11 +17,16 @@ MORE_REMEDY: Final = "correct these first, then run it again"
 
 
 class Severity(Enum):
-    """How much a finding weighs. Only ``ERROR`` stops an apply and sets the exit code 1."""
+    """How serious a finding is. Only ``ERROR`` stops an apply and sets the exit code 1."""
 
     ERROR = "error"
     WARNING = "warning"
     ADVICE = "advice"
+
+    @property
+    def word(self) -> str:
+        """The name in texts. JSON has the value."""
+        return "note" if self is Severity.ADVICE else self.value
 
 
 _RANK = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.ADVICE: 2}

@@ -41,12 +41,13 @@ def from_explanations() -> Iterator[RulePage]:
         ValueError: the source gives a code no severity.
     """
     from modelyard.explanations import explanations
+    from modelyard.findings import Severity
 
     found = severities()
     for code, known in explanations().items():
         if not found.get(code):
             raise ValueError(f"no severity stands beside {code} in the source: see docs/generators/severities.py")
-        yield RulePage(code, known.title, known.body, found[code])
+        yield RulePage(code, known.title, known.body, tuple(Severity(one).word for one in found[code]))
 
 
 def from_policies() -> Iterator[RulePage]:
@@ -115,7 +116,7 @@ def findings() -> str:
     return page(
         "Findings",
         "A finding has a code, a severity, an address and a remedy. Errors stop an apply and set the exit "
-        "code to 1; warnings and advice do not. Each code has a page with the reason, an example and the fix; "
+        "code to 1; warnings and notes do not. Each code has a page with the reason, an example and the fix; "
         "`modelyard explain CODE` prints the same. You can accept many findings with a "
         "[waiver](../guides/stack-files.md#waivers); the page of a code shows whether.",
         "Codes are never reused, so the address of a page is permanent: `rules/CODE.html` on the site.",

@@ -41,7 +41,7 @@ def _advice(shown: ShownFinding) -> tuple[object, ...]:
 def _one(shown: ShownFinding, style: Style, *, advise: bool) -> list[str]:
     finding, columns = shown.finding, style.columns
     indent = _INDENT if columns >= _NARROW else 4
-    word = "waived" if finding.waived else finding.severity.value
+    word = "waived" if finding.waived else finding.severity.word
     head = f"{word:<8}{safe(finding.code):<8}"
     first, *rest = _statement(shown, head, indent, columns)
     paint = style.dim if finding.waived else _paint(finding.severity, style)
@@ -97,9 +97,9 @@ def tally(findings: Iterable[Finding]) -> str:
     """``1 error, 2 warnings``, without zero counts; empty if there are no findings."""
     found = [alike[0] for alike in together(findings)]
     words = []
-    for severity, one in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.ADVICE, "note")):
+    for severity in Severity:
         number = sum(finding.severity is severity and not finding.waived for finding in found)
         if number:
-            words.append(plural(number, one))
+            words.append(plural(number, severity.word))
     waived = sum(bool(finding.waived) for finding in found)
     return ", ".join([*words, *([f"{waived} waived"] if waived else [])])

@@ -48,7 +48,7 @@ def test_a_plan_that_needs_the_platform_shows_all_errors_at_once(unrecorded: Any
     for verb in (("plan", "test"), ("plan", "dev", "test", "--matrix"), ("diff", "test"), ("render", "test")):
         result = refused(*verb, code=2)
         assert "CFG101" in result.errors
-        assert "advice" not in result.err
+        assert "  note " not in result.err
 
 
 def test_patches_are_checked_against_their_kinds(unrecorded: Any, run: Any) -> None:

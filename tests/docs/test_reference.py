@@ -77,7 +77,7 @@ def test_every_code_is_in_the_table_with_its_severity(root: Path) -> None:
     text = (root / "docs" / "reference" / "findings.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[([A-Z]{3}\d{3})\]\(\.\./rules/\1\.md\) \| ([a-z, ]+) \|", text, re.MULTILINE)
     assert {code for code, _ in rows} >= explanations().keys()
-    assert {word for _, words in rows for word in words.split(", ")} == {"error", "warning", "advice"}
+    assert {word for _, words in rows for word in words.split(", ")} == {"error", "warning", "note"}
 
 
 def test_the_guide_of_the_lab_has_every_verb(root: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-c", "import sys; from modelyard.cli import main; sys.exit(main())")
-FINDING = re.compile(r"^  (error|warning|advice|waived) +([A-Z]{3}\d{3}) ", re.MULTILINE)
+FINDING = re.compile(r"^  (error|warning|note|waived) +([A-Z]{3}\d{3}) ", re.MULTILINE)
 SCHEMAS = ("stack", "prices", "hardware", "policy", "assertion", "plan", "preview", "drift", "findings", "outputs")
 """What ``modelyard schema`` publishes."""
 

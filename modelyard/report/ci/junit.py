@@ -88,7 +88,7 @@ def _texts(findings: Iterable[Finding], checked: Checked) -> str:
 def _text(finding: Finding, checked: Checked) -> str:
     place = checked.place(finding)
     where = f"{place.file}:{place.line}" + (f":{place.column}" if place.column else "")
-    word = "waived" if finding.waived else finding.severity.value
+    word = "waived" if finding.waived else finding.severity.word
     lines = [f"{word} {finding.code} {where}" + (f" ({finding.target})" if finding.target else "")]
     lines += [f"  {sentence}" for sentence in sentences(finding)]
     return "".join(f"{_xml(line)}\n" for line in lines)

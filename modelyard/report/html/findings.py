@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.explanations import Explanation, explanations
+from modelyard.findings import Severity
 
-SEVERITIES = ("error", "warning", "advice")
-WORDS = {"error": "error", "warning": "warning", "advice": "note"}
+WORDS = {one.value: one.word for one in Severity}
+"""Severities as texts name them, most severe first."""
+SEVERITIES = tuple(WORDS)
 PARTS = {
     "new": "New",
     "waived": "Newly waived",
@@ -81,7 +83,7 @@ class Text(NamedTuple):
 
 
 def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
-    """The findings by part, the gravest first within each."""
+    """The findings by part, the most severe first within each."""
     titles = {code: one.title for code, one in _known(document).items()}
     parts = []
     number = 0

@@ -347,7 +347,7 @@ def _finding(shown: ShownFinding) -> str:
     places = shown.places or (finding.location,)
     more = f" and {len(places) - NAMES} more" if len(places) > NAMES else ""
     summary = ": ".join(filter(None, (finding.summary, "; ".join(name for name, _ in shown.fields))))
-    head = " ".join(filter(None, (f"- **{finding.severity.value} {text(finding.code)}**", text(stacks))))
+    head = " ".join(filter(None, (f"- **{finding.severity.word} {text(finding.code)}**", text(stacks))))
     parts = [
         f"{head}: {prose(summary)}",
         text(finding.target),

@@ -23,7 +23,7 @@ def taken(owner: str, *fields: str, target: str = "d") -> list[Finding]:
 @pytest.mark.parametrize(
     ("owner", "words"),
     [
-        ("helm", "advice  OWN001  4 fields taken over from helm: replicas; resources cpu; image"),
+        ("helm", "note    OWN001  4 fields taken over from helm: replicas; resources cpu; image"),
         ("keda-operator", "error   OWN002  keda-operator keeps writing 4 fields: replicas; resources cpu; image"),
         ("argocd", "warning OWN003  argocd holds 4 fields and will write them again at its next sync:"),
     ],
