@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 MOST_SHOWN: Final = 100
-"""Mistakes of one file that are reported. Who reads them corrects the first ones and looks again."""
+"""The most findings of one file that are reported; a user corrects these and runs the command again."""
 MOST_COUNTED: Final = 1000
-"""Mistakes of one file that are counted: nothing is looked for behind them and one more, so a file takes no time."""
+"""The most findings of one file that are counted. The search stops after one more, so a file cannot take long."""
 MORE_REMEDY: Final = "correct these first, then run it again"
 
 
@@ -36,13 +36,13 @@ class Finding(NamedTuple):
     """One thing that is wrong, where it is, and what to do about it."""
 
     code: str
-    """Family and number, such as ``GPU001``; never reused. ``modelyard explain CODE`` tells its story."""
+    """Family and number, such as ``GPU001``; never reused. ``modelyard explain CODE`` prints the reason and the fix."""
     severity: Severity
     summary: str
     """One line without a full stop: what is wrong, with the values that show it."""
     stack: str = ""
     target: str = ""
-    """Name of the Deployment (or other object) concerned, empty when it is the whole stack."""
+    """Name of the Deployment or other object; empty if the finding is about the whole stack."""
     field: str = ""
     """Path in the stack file (``rayWorker.memory``) or in the target (``spec.replicas``)."""
     detail: str = ""
@@ -50,7 +50,7 @@ class Finding(NamedTuple):
     remedy: str = ""
     """What to do next, as an instruction."""
     file: str = ""
-    """Path of the file to edit, relative to the project where it lies inside."""
+    """Path of the file to edit, relative to the project if it is inside."""
     line: int = 0
     """1-based, 0 where there is no line."""
     column: int = 0

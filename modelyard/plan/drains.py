@@ -139,7 +139,7 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
     return Finding(
         "RES105",
         Severity.WARNING,
-        f"whether {drain.name} runs a job is unknown: {why}",
+        f"cannot tell whether {drain.name} runs a job: {why}",
         target=drain.targets[0],
         field=f"drain.{drain.backend}",
         detail=f"an apply stops before it changes {' and '.join(drain.targets)}",

@@ -284,9 +284,9 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),
-                f"teams have quotas of {promised} {what} of {flavor.name}, but its nodes have {have}",
+                f"quotas of flavor {flavor.name} add up to {promised} {what}, but its nodes have {have}",
                 "lower the quotas; ignore this if an autoscaler adds nodes",
-                detail=f"{names}; {plural(len(fitting), 'node')}",
+                detail=f"{names}; {plural(len(fitting), 'node')}. Kueue can admit runs whose pods find no node.",
             )
     yield from _together(stack, promises)
 

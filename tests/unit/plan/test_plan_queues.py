@@ -182,7 +182,7 @@ def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
     many = VISION._replace(quotas=(VISION.quotas[0]._replace(gpus=2),))
     (told,) = [one for one in pool(dev, many, SPEECH).plan().findings if one.code == "QUE006"]
     assert re.findall(r"\b\d+\b", told.summary) == ["3", "2"]
-    assert told.detail == "vision 2, speech 1; 2 nodes"
+    assert told.detail.startswith("vision 2, speech 1; 2 nodes. ")
     assert not pool(dev, many, SPEECH).plan().blocked
 
 
@@ -318,7 +318,7 @@ def test_slices_are_counted_by_their_own_name(dev: Any) -> None:
         (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", "1", "7"])])
     ]
     (told,) = found(site)
-    assert " 7 nvidia.com/mig-1g.5gb of a10" in told[2]
+    assert "flavor a10 add up to 7 nvidia.com/mig-1g.5gb" in told[2]
     assert re.findall(r"\b\d+\b", told[2])[-1] == "0"
 
 
