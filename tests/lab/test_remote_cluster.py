@@ -292,7 +292,7 @@ def test_an_apply_to_a_cluster_that_is_away_forgets_nothing_and_advises_nobody_t
     for done, said in (
         (away, "remote cluster far"),
         (left, "remote cluster far"),
-        (lost, "the kubeconfig has no context farm, by which it was applied"),
+        (lost, "the kubeconfig has no context farm, with which they were applied"),
     ):
         assert (done.returncode, said in words(done)) == (3, True), words(done)
         assert "PULUMI_K8S" not in done.stdout + done.stderr
