@@ -287,8 +287,8 @@ def test_a_promotion_with_nothing_to_take_says_what_stays(project: Any, run: Any
     project.add("modelyard:policy: {rules: {POL105: {level: disabled}}}")
     result = run("promote", "dev", "staging")
     assert result.code == 0
-    assert "waivers.RES102 (none) dev has until 2036-01-01: quiet hours (Ada)" in result.words
-    assert "policy.POL105 (none) dev has disabled" in result.words
+    assert "waivers.RES102 (none) dev: until 2036-01-01: quiet hours (Ada)" in result.words
+    assert "policy.POL105 (none) dev: disabled" in result.words
     document = json.loads(run("promote", "dev", "staging", "--json").out)
     assert document["taken"] == []
     assert {"waivers.RES102", "policy.POL105"} <= {one["setting"] for one in document["kept"]}

@@ -226,7 +226,7 @@ def test_slices_are_not_counted_as_gpus() -> None:
     shown = summary(NIGHTLY, sized(given.config))
     assert (shown.most_gpus, shown.gpu_seconds) == (0, 0)
     text = "\n".join(pipeline_text("dev", shown))
-    assert "2 × nvidia.com/mig-1g.10gb" in text
+    assert "1 × nvidia.com/mig-1g.10gb" in text
     assert "no whole GPU" in text
 
 
