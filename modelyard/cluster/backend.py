@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
 
 from modelyard.files import ReadError, parse_json, read_file
 from modelyard.hiding import Confidential, hidden_words
+from modelyard.stack.key_service import address_of
 from modelyard.stack.project import PROJECT_FILES
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse
@@ -126,13 +126,9 @@ def _is_named(url: str, logins: tuple[str, ...]) -> bool:
 
 def _is_safe(url: str) -> bool:
     """Whether no address of the project's choice can read a credential: a folder, or a bucket at the cloud itself."""
-    if not (url.isascii() and url.isprintable()):
+    if (found := address_of(url)) is None:
         return False
-    try:
-        parts = urlsplit(url)
-        given = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError:
-        return False
+    parts, given = found
     known = _BUCKETS.get(parts.scheme)
     if known is None:
         return parts.scheme == "file"

@@ -5,8 +5,8 @@ also works by itself: it takes its arguments (``arguments``), plans its own obje
 resource for each of its targets (``part``). No component computes a field; ``modelyard.engine.program`` has the steps
 around each resource.
 
-Optional, and not imported by the others: ``aws_base`` (a cluster to start from) and ``remote_instance`` (a machine for
-one job), with their parts.
+Optional, and not imported by the others: ``aws_base`` (a cluster to start from), ``device_plugin`` and
+``remote_instance`` (a machine for one job), with their parts.
 """
 
 from modelyard.components.parts import (

@@ -9,7 +9,6 @@ from modelyard.stack.words import plural
 
 _VALUE = 40
 """Most columns of a value."""
-"""Columns of the longest value."""
 _WARNING = "  warning  "
 _DECIDED = "Waivers and policy settings are decisions about one stack, so a promotion never copies them."
 

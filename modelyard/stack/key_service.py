@@ -5,7 +5,7 @@ Pulumi asks it with the operator's cloud credentials, so the file may choose a k
 
 import re
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 _KEY: Final = re.compile(r"[A-Za-z0-9_.:-]+")
 _VAULT: Final = re.compile(
@@ -23,17 +23,24 @@ _WORDS: Final = ("", "default", "passphrase")
 _WORD: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 
+def address_of(text: str) -> tuple[SplitResult, list[tuple[str, str]]] | None:
+    """The parts of an address and its parameters; None if it is no address, or has characters that none needs."""
+    if not (text.isascii() and text.isprintable()):
+        return None
+    try:
+        parts = urlsplit(text)
+        return parts, parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return None
+
+
 def is_at_its_cloud(provider: str) -> bool:
     """Whether a ``secretsprovider`` leads to no server of the file's choice."""
     if provider in _WORDS:
         return True
-    if not (provider.isascii() and provider.isprintable()):
+    if (found := address_of(provider)) is None:
         return False
-    try:
-        parts = urlsplit(provider)
-        given = parse_qsl(parts.query, keep_blank_values=True)
-    except ValueError:
-        return False
+    parts, given = found
     place, known = _SERVICES.get(parts.scheme, (None, ()))
     # awskms:///arn:… names its key behind the third slash.
     at = not parts.netloc if parts.scheme == "awskms" and parts.path.startswith("/arn:") else False
