@@ -17,23 +17,13 @@ from modelyard import CallError, on_gpu
 from modelyard.plan.project import library_of
 from tests.support.api_server import api_server
 from tests.support.pod_process import PodProcesses
-from tests.support.pool_objects import node
-
-POOL = """
-  modelyard:notebooks: {image: images.example.com/notebook:1}
-  modelyard:flavors:
-    - {name: a10, gpu: A10}
-    - {name: a30, gpu: A30}
-  modelyard:teams:
-    - name: vision
-      quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}, {flavor: a30, cpu: 16, memory: 128Gi, gpus: 1}]
-"""
+from tests.support.pool_objects import NOTEBOOK_POOL, node
 
 
 @pytest.fixture
 def pods(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PodProcesses]:
     """A cluster with a node for the stack dev, whose pods are processes."""
-    project.edit(("config:\n", f"config:{POOL}"))
+    project.edit(("config:\n", f"config:{NOTEBOOK_POOL}"))
     monkeypatch.chdir(project.root)
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setattr("modelyard.cli.job.function.PAUSE", 0.05)

@@ -8,17 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.api_server import ApiServer, api_server
-from tests.support.pool_objects import node
+from tests.support.pool_objects import NOTEBOOK_POOL, node
 
-POOL = """
-  modelyard:notebooks: {image: images.example.com/notebook:1}
-  modelyard:flavors:
-    - {name: a10, gpu: A10}
-    - {name: a30, gpu: A30}
-  modelyard:teams:
-    - name: vision
-      quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}, {flavor: a30, cpu: 16, memory: 128Gi, gpus: 1}]
-"""
 CELL = {"cell_type": "code", "metadata": {}, "source": "print(1)", "outputs": [], "execution_count": None}
 NOTEBOOK = {
     "nbformat": 4,
@@ -31,7 +22,7 @@ NOTEBOOK = {
 @pytest.fixture
 def notebook(project: Any, tmp_path: Path) -> Path:
     """A notebook in a workspace, and the project with a pool."""
-    project.edit(("config:\n", f"config:{POOL}"))
+    project.edit(("config:\n", f"config:{NOTEBOOK_POOL}"))
     file = tmp_path / "work" / "train.ipynb"
     file.parent.mkdir()
     file.write_text(json.dumps(NOTEBOOK))

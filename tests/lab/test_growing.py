@@ -160,7 +160,8 @@ def used(lab: Lab) -> int:
     return sum(int(one["total"]) for flavor in flavors for one in flavor["resources"] if "gpu" in one["name"])
 
 
-def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Environment) -> None:
+def growing(env: Environment) -> tuple[list[str], str, set[str], dict[str, Any]]:
+    """Three runs that hold the other GPUs; a run that grows, the node of its first worker, and its head's pod."""
     lab = env.lab
     others = [submit(env, "single") for _ in range(3)]
     for other in others:
@@ -168,6 +169,12 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
     run = submit(env, "grow")
     first = holds(lab, run, 1)
     (head,) = [pod for pod in items(lab, PODS) if pod["metadata"]["labels"].get("ray.io/node-type") == "head"]
+    return others, run, first, head
+
+
+def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Environment) -> None:
+    lab = env.lab
+    others, run, first, head = growing(env)
     (autoscaler,) = [one for one in head["spec"]["containers"] if one["name"] == "autoscaler"]
     assert {"name": "AUTOSCALER_MAX_CONCURRENT_LAUNCHES", "value": "1"} in autoscaler["env"]
 
@@ -238,12 +245,7 @@ def identity(pod: str, group: str) -> dict[str, str]:
 
 def test_rays_own_autoscaler_asks_for_one_worker_at_a_time(env: Environment, tmp_path: Path) -> None:
     lab = env.lab
-    others = [submit(env, "single") for _ in range(3)]
-    for other in others:
-        holds(lab, other, 1)
-    run = submit(env, "grow")
-    first = holds(lab, run, 1)
-    (head,) = [pod for pod in items(lab, PODS) if pod["metadata"]["labels"].get("ray.io/node-type") == "head"]
+    others, run, first, head = growing(env)
     (container,) = [one for one in head["spec"]["containers"] if one["name"] == "autoscaler"]
     given = {one["name"]: one["value"] for one in container["env"] if "value" in one}
     (tmp_path / "program.py").write_text(PROGRAM)

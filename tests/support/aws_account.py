@@ -164,10 +164,6 @@ def association(cloud: Account, name: str, given: dict[str, Any]) -> Made:
     return cloud.client("ec2").associate_route_table(**pascal(given))["AssociationId"], {}
 
 
-def endpoint(cloud: Account, name: str, given: dict[str, Any]) -> Made:
-    return ec2("vpc-endpoint", "create_vpc_endpoint", "VpcEndpointId")(cloud, name, given)
-
-
 def _rules(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
@@ -378,7 +374,7 @@ MAKERS: Mapping[str, Callable[[Account, str, dict[str, Any]], Made]] = {
     "NatGateway": ec2("natgateway", "create_nat_gateway", "NatGatewayId"),
     "RouteTable": route_table,
     "RouteTableAssociation": association,
-    "VpcEndpoint": endpoint,
+    "VpcEndpoint": ec2("vpc-endpoint", "create_vpc_endpoint", "VpcEndpointId"),
     "SecurityGroup": security_group,
     "DefaultSecurityGroup": security_group,
     "LaunchTemplate": launch_template,

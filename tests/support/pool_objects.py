@@ -12,6 +12,16 @@ POOL = """
     - {name: vision, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 2}]}
     - {name: speech, quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}]}
 """
+NOTEBOOK_POOL = """
+  modelyard:notebooks: {image: images.example.com/notebook:1}
+  modelyard:flavors:
+    - {name: a10, gpu: A10}
+    - {name: a30, gpu: A30}
+  modelyard:teams:
+    - name: vision
+      quotas: [{flavor: a10, cpu: 16, memory: 128Gi, gpus: 1}, {flavor: a30, cpu: 16, memory: 128Gi, gpus: 1}]
+"""
+"""Sections of a stack file: notebooks, and a team with one GPU of each of two flavors."""
 
 
 def node(name: str, product: str = "NVIDIA-A10", gpus: int = 2) -> Body:
