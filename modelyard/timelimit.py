@@ -21,16 +21,19 @@ class TimeBudget:
     Ten thousand quick calls never use it up; forty slow ones do.
     """
 
-    def __init__(self, *, total: float, refill: float) -> None:
+    def __init__(self, *, total: float, refill: float, of_cpu: bool = False) -> None:
         """Makes a full budget.
 
         Args:
             total: seconds that all slow calls together may take.
             refill: seconds that each call puts back, up to ``total``.
+            of_cpu: count the processor time of the process, so that a busy machine makes no call slow. Only for code
+                that cannot wait: a sleep takes no processor time.
         """
         self.total = total
         self._refill = refill
         self._left = total
+        self._of_cpu = of_cpu
 
     @property
     def spent(self) -> bool:
@@ -59,15 +62,18 @@ class TimeBudget:
             if running:
                 raise TimeUp
 
-        began = time.monotonic()
-        before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, min(seconds, self._left), AGAIN)
+        number = signal.SIGPROF if self._of_cpu else signal.SIGALRM
+        timer = signal.ITIMER_PROF if self._of_cpu else signal.ITIMER_REAL
+        clock = time.process_time if self._of_cpu else time.monotonic
+        began = clock()
+        before = signal.signal(number, stop)
+        signal.setitimer(timer, min(seconds, self._left), AGAIN)
         try:
             try:
                 yield
             finally:
                 running = False
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-            self._left -= time.monotonic() - began
+            signal.setitimer(timer, 0)
+            signal.signal(number, before)
+            self._left -= clock() - began

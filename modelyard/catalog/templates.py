@@ -22,8 +22,8 @@ from modelyard.stack.yaml.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 5.0
-"""Maximum time for one template."""
-BUDGET = TimeBudget(total=20.0, refill=0.02)
+"""Maximum processor time for one template, which cannot wait for anything."""
+BUDGET = TimeBudget(total=20.0, refill=0.02, of_cpu=True)
 """Shared limit for all templates of a run, and the schemas of their parameters."""
 _MANY = 1000
 """Number of items in a parameter at which even a correct template may become too large."""

@@ -60,12 +60,14 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
     pending = [each for each in pending if remote_of(each) == remote]
     requests = {key_of(body, ""): body for body in _requests(resources)}
     begun = set(_objects(pending))
-    # A refresh drops a deleted object from the state; the record of it stays.
-    known = begun | requests.keys() | set(_objects(resources))
+    held = held_in(resources, remote)
+    # A refresh drops a deleted object from the state; the record of it stays. An apply that was killed may have patched
+    # an object of which the state has no more than the ledger, which comes before the patch.
+    known = begun | requests.keys() | set(_objects(resources)) | {key for key, one in held.items() if not one.managed}
     return AppliedStack(
         cluster_of(resources),
         tuple(Applied(key, Confidential(requests.get(key)), key not in begun) for key in sorted(known)),
-        tuple(sorted(key for key, held in held_in(resources, remote).items() if held.forgotten and key not in begun)),
+        tuple(sorted(key for key, one in held.items() if one.forgotten and key not in begun)),
     )
 
 

@@ -24,13 +24,14 @@ def _spin(seconds: float) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("of_cpu", [False, True])
 @pytest.mark.parametrize("where", ["__del__", "a callback of the garbage collector", "a handler of everything"])
-def test_a_ring_that_is_lost_is_followed_by_another(where: str) -> None:
+def test_a_ring_that_is_lost_is_followed_by_another(where: str, of_cpu: bool) -> None:
     def collected(_phase: str, _info: dict[str, Any]) -> None:
         _spin(0.3)
 
     began = time.monotonic()
-    with pytest.raises(TimeUp), TimeBudget(total=60, refill=0).limit(0.1):
+    with pytest.raises(TimeUp), TimeBudget(total=60, refill=0, of_cpu=of_cpu).limit(0.1):
         if where == "__del__":
             Slow()
         elif where == "a handler of everything":
@@ -50,3 +51,12 @@ def test_nothing_rings_behind_the_limit() -> None:
     with pytest.raises(TimeUp), TimeBudget(total=60, refill=0).limit(0.05):
         _spin(5)
     _spin(0.6)
+
+
+def test_processor_time_is_not_the_time_that_others_take() -> None:
+    budget = TimeBudget(total=0.2, refill=0, of_cpu=True)
+    with budget.limit(0.1):
+        time.sleep(0.4)
+    assert not budget.spent
+    with pytest.raises(TimeUp), budget.limit(0.1):
+        _spin(5)

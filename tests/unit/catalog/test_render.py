@@ -124,14 +124,14 @@ def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
 ) -> None:
     assert (templates.SECONDS, templates.BUDGET.total) == (5, 20)
     monkeypatch.setattr(templates, "SECONDS", 0.05)
-    monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02))
+    monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02, of_cpu=True))
     endless = patch(tmp_path, GOOD + ENDLESS)
-    began = time.monotonic()
+    began = time.process_time()
     summaries = [render(endless, {"replicas": one}).findings[0].summary for one in range(200)]
-    assert time.monotonic() - began < 8, "200 templates of 0.05 seconds take 10 where nothing adds them up"
+    assert time.process_time() - began < 8, "200 templates of 0.05 seconds take 10 where nothing adds them up"
     assert summaries[0] == "patch mine@v1 was still rendering after 0.05 seconds"
     assert summaries[-1] == "patch mine@v1 was still rendering when all patches had taken 0.3 seconds together"
-    monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02))
+    monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02, of_cpu=True))
     quick = patch(tmp_path / "quick", GOOD)
     assert all(render(quick, {"replicas": one}).documents for one in range(200))
 

@@ -46,6 +46,13 @@ def test_an_object_without_a_note_was_never_applied_to_the_end() -> None:
     assert {one.key: one.request.reveal() is None for one in found.targets} == {HEAD: False, WORKER: True}
 
 
+def test_an_object_of_which_an_apply_left_only_the_ledger_was_never_applied_to_the_end() -> None:
+    record = json.dumps({"key": WORKER, "ledger": ""})
+    ledger = {"type": "pulumi-python:dynamic/modelyard:Ledger", "outputs": {"record": record}}
+    found = from_state({"resources": [STACK, patch(HEAD), note(HEAD), ledger]})
+    assert {one.key: one.request.reveal() is None for one in found.targets} == {HEAD: False, WORKER: True}
+
+
 def test_a_step_that_was_begun_is_not_finished() -> None:
     pending = [{"resource": patch(HEAD), "type": "updating"}, {"resource": patch(WORKER), "type": "creating"}]
     found = from_state({"resources": [patch(HEAD), note(HEAD)], "pending_operations": pending})
