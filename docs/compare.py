@@ -2,7 +2,7 @@
 
 ``--mutate`` takes each feature out of a copy of the product, by the change of one line that its row names, and prints
 whether the row notices: ``killed`` if it fails, ``survived`` if not, ``broken`` if nothing runs any more. Rows that a
-test of the lab shows are not run.
+test of the lab shows are run with ``--lab``, and nothing else is: each takes a minute or more.
 """
 
 import argparse
@@ -101,15 +101,18 @@ def _print_all(names: Sequence[str]) -> bool:
     return good
 
 
-def _mutate(names: Sequence[str]) -> bool:
+def _mutate(names: Sequence[str], *, lab: bool) -> bool:
     """Prints whether each row that runs notices its mutation; returns whether all do."""
     survived = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name in _COPIED:
-            shutil.copytree(ROOT / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "Pulumi.yaml", folder)
+        copied = sorted(path.name for path in ROOT.iterdir() if path.is_dir()) if lab else _COPIED
+        for name in copied:
+            if not name.startswith("."):
+                shutil.copytree(ROOT / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("Pulumi.yaml", "pyproject.toml", "README.md", "Makefile"):
+            shutil.copy(ROOT / name, folder)
         for row in _rows(names):
-            if row.calls and row.mutate:
+            if row.mutate and (row.lab if lab else row.calls):
                 result = _without(row, Path(folder))
                 survived += result != "killed"
                 print(f"{result:8} {row.name:40} {row.mutate.file}", flush=True)  # noqa: T201
@@ -127,10 +130,14 @@ def _without(row: Row, copy: Path) -> str:
         lock.write_text("", encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        command = [sys.executable, str(copy / "docs" / "compare.py"), row.name]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        tested = ("-m", "pytest", "-q", "-n", "0", row.lab)
+        command = [sys.executable, *((str(copy / "docs" / "compare.py"), row.name) if row.calls else tested)]
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
         if not done.returncode:
             return "survived"
+        if not row.calls:
+            # A fixture may need the feature as well; only a test that cannot be imported says nothing.
+            return "killed" if re.search(r"^(FAILED|ERROR) \S+::", done.stdout, re.MULTILINE) else "broken"
         return (
             "broken" if re.search("^(Traceback|internal error)", done.stdout + done.stderr, re.MULTILINE) else "killed"
         )
@@ -144,8 +151,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="rows, such as instabase/gpu-list (default: all)")
     parser.add_argument("--mutate", action="store_true", help="take each feature out of a copy, and run its row there")
+    parser.add_argument("--lab", action="store_true", help="with --mutate, the rows that a test of the lab shows")
     words = parser.parse_args()
-    return 0 if (_mutate if words.mutate else _print_all)(words.names) else 1
+    return 0 if (_mutate(words.names, lab=words.lab) if words.mutate else _print_all(words.names)) else 1
 
 
 if __name__ == "__main__":

@@ -124,6 +124,8 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
         live = two.there(target.key)
         assert live is not None
         assert comparable(live) == comparable(target.after.reveal())
+        if target.key.kind == "ServiceAccount":
+            assert live["automountServiceAccountToken"] is False
         # Nothing of it is in the platform's cluster.
         assert env.lab.request("GET", path_of(target.key)).status == 404
     assert env.up().changed == []
