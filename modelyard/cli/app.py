@@ -5,13 +5,13 @@ import gc
 import os
 import re
 import sys
-from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Sequence
+from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TextIO, cast
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
 from modelyard.cli.streams import Heedless, to_nowhere
@@ -68,8 +68,26 @@ class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
     """Help of limited width that prints the lists of verbs and exit codes unchanged."""
 
 
+ELSEWHERE = {
+    "help": "modelyard --help lists the verbs",
+    "version": "run modelyard --version",
+    "validate": "modelyard check validates stacks",
+    "lint": "modelyard check shows findings, modelyard fmt formats files",
+    "list": "modelyard patches, gpus, job list and environment list show what there is",
+    "status": "modelyard drift compares what is live with what was applied; modelyard job list shows runs",
+    "up": "modelyard apply plans, asks and applies",
+    "down": "modelyard destroy restores what a stack patched and deletes what it created",
+}
+"""What stands in for verbs that other tools have."""
+_ALIKE = 0.75
+"""How like an option a mistyped one is, from 0 to 1."""
+
+
 class Parser(ArgumentParser):
-    """An argument parser whose errors say what to do next."""
+    """An argument parser that takes no abbreviated options, and whose errors say what to do next."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Prints the message in one line and stops with the code for bad usage."""
@@ -203,19 +221,41 @@ def _remedy(error: OSError) -> str:
 def _run(words: list[str]) -> int:
     before, name, after = _split(words)
     if name is None:
-        overview().parse_args(before)
+        _parsed(overview(), before)
         raise Stop(Exit.USAGE, "no verb given", "see modelyard --help")
     if name not in VERBS:
         from modelyard.stack.words import nearest
 
         close = nearest(name, VERBS)
-        remedy = f"did you mean modelyard {close}?" if close else "modelyard --help lists the verbs"
-        raise Stop(Exit.USAGE, f"unknown verb {name!r}", remedy)
-    args = verb_parser(name).parse_args([*before, *after])
+        suggested = f"did you mean modelyard {close}?" if close else "modelyard --help lists the verbs"
+        raise Stop(Exit.USAGE, f"unknown verb {name!r}", ELSEWHERE.get(name, suggested))
+    args = _parsed(verb_parser(name), [*before, *after])
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
     with _own_gpus(args):
         code: int = module.run(args)
     return code
+
+
+def _parsed(parser: Parser, words: Sequence[str]) -> Namespace:
+    """The arguments of a verb, all of them known."""
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        from modelyard.stack.words import near, plain
+
+        word = unknown[0].partition("=")[0]
+        kind, options = ("option", _options(parser)) if word.startswith("-") else ("argument", ())
+        suggested = "".join(f"did you mean {close}? " for close in near(word, options, 1, _ALIKE))
+        raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
+    return args
+
+
+def _options(parser: ArgumentParser) -> Iterator[str]:
+    """The names of all options of a parser and of its sub-verbs."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, _SubParsersAction):
+            for inner in action.choices.values():
+                yield from _options(inner)
 
 
 def _own_gpus(args: Namespace) -> AbstractContextManager[None]:

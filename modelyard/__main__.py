@@ -1,0 +1,7 @@
+"""``python -m modelyard``."""
+
+import sys
+
+from modelyard.cli import main
+
+sys.exit(main())
