@@ -31,7 +31,7 @@ PROGRAM = {
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
     "MODELYARD_RAY_TOKEN_FILE": "File with that token.",
     "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token.",
-    "MODELYARD_STACK": "Stack of `job submit`, if the command line names none.",
+    "MODELYARD_STACK": "Stack of every verb, if the command line names none. A project with one stack needs neither.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
     "TERM": "`dumb`: a terminal without colours.",
 }

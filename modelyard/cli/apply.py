@@ -14,7 +14,9 @@ from modelyard.cli.common import (
     plan_one,
     project_root,
     say,
+    stack_argument,
     stack_files,
+    stack_name,
     verbose_option,
     with_jobs,
 )
@@ -29,7 +31,7 @@ from modelyard.report.style import safe
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", nargs="?", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument(
         "--plan", metavar="FILE", help="apply exactly this plan, saved by modelyard plan --live --out FILE"
     )
@@ -61,7 +63,7 @@ def run(args: Namespace) -> Exit:
 def _agreed_plan(args: Namespace, root: Path) -> Plan:
     """The plan to apply: shown, without errors, and approved or agreed to."""
     approved = _approved(args)
-    name = approved.stack if approved is not None else args.stack
+    name = approved.stack if approved is not None else stack_name(root, args.stack)
     (path,) = stack_files(root, [name], False).values()
     need_engine()
     with judging(root, args) as by:
@@ -82,10 +84,10 @@ def _agreed_plan(args: Namespace, root: Path) -> Plan:
 
 
 def _approved(args: Namespace) -> Plan | None:
-    if (args.plan is None) == (args.stack is None):
-        raise Stop(Exit.USAGE, "give either a stack or --plan FILE", "see modelyard apply --help")
     if args.plan is None:
         return None
+    if args.stack is not None:
+        raise Stop(Exit.USAGE, "both a stack and --plan were given", "give one of them: a saved plan is of one stack")
     from modelyard.files import read_text
     from modelyard.plan.store import PlanFileError, plan_from_json
 

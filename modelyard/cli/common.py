@@ -17,19 +17,30 @@ from modelyard.stack.words import did_you_mean
 
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where the command line names none."""
+DEFAULT_STACK = f"default: ${STACK}, or the project's only stack"
 
 
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
     """Adds the options that choose stacks and their starting state."""
     if many:
-        parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
-        parser.add_argument("--all", action="store_true", help="every stack of the project")
+        stacks_argument(parser)
     else:
-        parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+        stack_argument(parser)
     parser.add_argument(
         "--live", action="store_true", help="use the cluster of the stack's context, not the recorded platform"
     )
     verbose_option(parser)
+
+
+def stacks_argument(parser: ArgumentParser) -> None:
+    """Adds the arguments that choose one or more stacks."""
+    parser.add_argument("stacks", nargs="*", metavar="STACK", help=f"names of stacks, such as dev; {DEFAULT_STACK}")
+    parser.add_argument("--all", action="store_true", help="every stack of the project")
+
+
+def stack_argument(parser: ArgumentParser) -> None:
+    """Adds the argument that names a stack."""
+    parser.add_argument("stack", nargs="?", metavar="STACK", help=f"name of a stack, such as dev; {DEFAULT_STACK}")
 
 
 def verbose_option(parser: ArgumentParser) -> None:
@@ -72,27 +83,45 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
             raise Stop(Exit.USAGE, "the project has no stack files", "add stacks/Pulumi.<name>.yaml")
         # Do not silently skip a misnamed stack file.
         return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
-    if not names:
-        have = ", ".join(sorted(known)) or "none"
-        raise Stop(Exit.USAGE, "no stack was given", f"name one of {have}, or give --all")
+    names = names or [stack_name(root, None, more=", or give --all")]
     missing = [name for name in names if name not in known]
     if missing:
         raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
     return {name: known[name] for name in dict.fromkeys(names)}
 
 
+def stack_name(root: Path, named: str | None, *, more: str = "") -> str:
+    """The name of the stack that the command line names, or of the default one; there may be none of that name.
+
+    Args:
+        root: the project's folder.
+        named: the name in the command line, if any.
+        more: what else can be done where no stack is named and there is no default.
+    """
+    known = sorted(found.name for found in discover(root))
+    name = named or _default(known)
+    if name is None:
+        raise Stop(Exit.USAGE, "no stack was given", f"name one of {', '.join(known) or 'none'}{more}, or set {STACK}")
+    return name
+
+
+def stack_and_name(root: Path, first: str | None, second: str | None) -> tuple[str | None, str | None]:
+    """The stack and the name of a command line with ``[STACK] [NAME]``, where one word may be either."""
+    known = [found.name for found in discover(root)]
+    if first is None or second is not None or first in known or _default(known) is None:
+        return first, second
+    return None, first
+
+
+def _default(known: Sequence[str]) -> str | None:
+    return os.environ.get(STACK) or (known[0] if len(known) == 1 else None)
+
+
 def chosen_stack(root: Path, named: str | None) -> Stack:
     """The stack that the command line names, or the default one."""
     from modelyard.plan.project import load_stack
 
-    name = named or os.environ.get(STACK)
-    known = [found.name for found in discover(root)]
-    if name is None and len(known) == 1:
-        (name,) = known
-    if name is None:
-        raise Stop(
-            Exit.USAGE, "no stack was given", f"name one of {', '.join(sorted(known)) or 'none'}, or set {STACK}"
-        )
+    name = stack_name(root, named)
     (path,) = stack_files(root, [name], False).values()
     stack, findings = load_stack(root, path)
     if stack is None:
@@ -160,10 +189,11 @@ def need_engine() -> None:
 
 def the_plan(args: Namespace, root: Path) -> Planned:
     """Plans the one stack that the arguments name, or ends the run with its findings."""
-    (path,) = stack_files(root, [args.stack], False).values()
+    name = stack_name(root, args.stack)
+    (path,) = stack_files(root, [name], False).values()
     result = plan_one(root, path, args.live, args.verbose)
     if result.plan is None:
-        raise Stop(Exit.USAGE, f"{args.stack} cannot be planned", "", loud(result.findings))
+        raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(result.findings))
     return result
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from modelyard.cli.common import json_option, need_engine, project_root, stack_files
+from modelyard.cli.common import json_option, need_engine, project_root, stack_argument, stack_files, stack_name
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
@@ -23,7 +23,7 @@ Fate = Literal["holds", "stays", "lost"]
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     json_option(parser)
 
@@ -32,17 +32,18 @@ def run(args: Namespace) -> Exit:
     """Asks and destroys."""
     with ended_by_signal("destroy was stopped; nothing was changed"):
         root = project_root(args)
-        (path,) = stack_files(root, [args.stack], False).values()
+        name = stack_name(root, args.stack)
+        (path,) = stack_files(root, [name], False).values()
         need_engine()
-        if not args.yes and not _agreed(args.stack):
+        if not args.yes and not _agreed(name):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
-        contexts, lost = _look(root, args.stack, path)
+        contexts, lost = _look(root, name, path)
         if lost and not args.yes and not agreed("Those jobs are lost.\n"):
             raise Stop(Exit.USAGE, "nothing was changed", "wait until the jobs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
-    return run_engine(args.stack, args, lambda report, stopping: destroy(root, args.stack, report, stopping, contexts))
+    return run_engine(name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts))
 
 
 def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files
+from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
 from modelyard.plan.drift import StackDrift
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
-    parser.add_argument(
-        "--all", action="store_true", help="every stack of the project, including stacks that were never applied"
-    )
+    stacks_argument(parser)
     json_option(parser)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import project_root, say, stack_files
+from modelyard.cli.common import project_root, say, stack_files, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
 from modelyard.kube.state import ObjectKey
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stacks", nargs="*", metavar="STACK", help="names of stacks, such as dev")
-    parser.add_argument("--all", action="store_true", help="every stack of the project")
+    stacks_argument(parser)
     parser.add_argument("--context", metavar="NAME", help="use this context of the kubeconfig instead of the stack's")
 
 

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.common import (
+    chosen_stack,
+    json_option,
+    project_root,
+    say,
+    say_errors,
+    stack_and_name,
+    stack_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
 
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the resource of this job")
     parser.add_argument("--write", metavar="DIR", help="also write the files that launch each job, into DIR/STACK/JOB")
     json_option(parser)
@@ -36,9 +44,10 @@ def run(args: Namespace) -> Exit:
     from modelyard.workloads.remote.places import remote_jobs
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    named, name = stack_and_name(root, args.stack, args.name)
+    stack = chosen_stack(root, named)
     own = _own_prices(root, stack)
-    chosen = _named(stack, args.name)
+    chosen = _named(stack, name)
     # A plan reports findings about the waivers themselves, because it knows all findings.
     judged, _ = waive(check_remote(stack, own), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
@@ -64,7 +73,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(remote_document(stack.name, stack.file, made))])
     elif not made:
-        say([f"{args.stack} has no remote resources; set remote in a resource of modelyard:resources"])
+        say([f"{stack.name} has no remote resources; set remote in a resource of modelyard:resources"])
     else:
         say(remote_text(stack.name, made, style_for(args, sys.stdout)))
     say_errors(wrong, args)

@@ -5,19 +5,21 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, near_stack, project_root, say
+from modelyard.cli.common import DEFAULT_STACK, json_option, near_stack, project_root, say, stack_name
 from modelyard.cli.exit import Exit, Stop
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("what", metavar="STACK|FILE", help="name of a stack, or a plan saved by plan --out")
+    parser.add_argument(
+        "what", nargs="?", metavar="STACK|FILE", help=f"name of a stack, or a plan saved by plan --out; {DEFAULT_STACK}"
+    )
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Shows a stack or a saved plan."""
-    if Path(args.what).is_file():
+    if args.what is not None and Path(args.what).is_file():
         return _saved(args)
     return _stack(args)
 
@@ -50,13 +52,14 @@ def _stack(args: Namespace) -> Exit:
 
     root = project_root(args)
     known = {found.name: found.path for found in discover(root)}
-    if args.what not in known:
-        summary = f"neither a stack nor a file is named {args.what!r}"
-        raise Stop(Exit.USAGE, summary, near_stack(args.what, known) + "; modelyard plan STACK --out FILE saves a plan")
-    path = known[args.what]
+    name = stack_name(root, args.what)
+    if name not in known:
+        summary = f"neither a stack nor a file is named {name!r}"
+        raise Stop(Exit.USAGE, summary, near_stack(name, known) + "; modelyard plan STACK --out FILE saves a plan")
+    path = known[name]
     stack, findings = load_stack(root, path)
     if stack is None:
-        raise Stop(Exit.USAGE, f"{args.what} cannot be read", "", findings)
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
     sized, chosen = workloads(stack.config), chosen_patches(root, stack)
     if args.json:
         from modelyard.report.json import json_text

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from datetime import date
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.common import (
+    chosen_stack,
+    json_option,
+    project_root,
+    say,
+    say_errors,
+    stack_and_name,
+    stack_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.stack.words import did_you_mean
 from modelyard.workloads.sizing import Sized
@@ -14,7 +22,7 @@ from modelyard.workloads.sizing import Sized
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the resource of this job")
     json_option(parser)
 
@@ -27,9 +35,10 @@ def run(args: Namespace) -> Exit:
     from modelyard.workloads.sizing import check_jobs, sized
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    named, name = stack_and_name(root, args.stack, args.name)
+    stack = chosen_stack(root, named)
     everything = sized(stack.config)
-    resources = everything if args.name is None else _named(everything, args.name)
+    resources = everything if name is None else _named(everything, name)
     # A plan reports findings about the waivers themselves, because it knows all findings.
     judged, _ = waive(check_jobs(stack, everything), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
@@ -38,7 +47,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(size_document(stack.name, stack.file, resources))])
     elif not resources:
-        say([f"{args.stack} has no jobs and no resources; add them under modelyard:jobs and modelyard:resources"])
+        say([f"{stack.name} has no jobs and no resources; add them under modelyard:jobs and modelyard:resources"])
     else:
         say(size_text(stack.name, resources, style_for(args, sys.stdout)))
     say_errors(wrong, args)

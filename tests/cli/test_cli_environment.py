@@ -155,7 +155,7 @@ def test_a_python_that_is_not_here(environments: Any, wheels: Path, run: Any, re
     ("words", "code", "said"),
     [
         (("environment",), 2, "WHAT"),
-        (("environment", "lock", "dev"), 2, "NAME"),
+        (("environment", "lock"), 2, "NAME"),
         (("environment", "lock", "dev", "tabula"), 2, "did you mean tabular?"),
         (("environment", "show", "dev", "tabula"), 2, "did you mean tabular?"),
         (("environment", "build", "dev", "tabula"), 2, "did you mean tabular?"),

@@ -81,7 +81,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
     [
         ((), "no verb given"),
         (("pln",), "did you mean modelyard plan?"),
-        (("plan",), "dev, prod, staging, or give --all"),
+        (("plan",), "dev, prod, staging, or give --all, or set MODELYARD_STACK"),
         (("plan", "dev", "--all"), "--all"),
         (("help",), "modelyard --help lists the verbs"),
         (("version",), "run modelyard --version"),
@@ -107,8 +107,8 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("schema", "plans"), "invalid choice: 'plans'"),
         (("completion", "fish"), "invalid choice: 'fish'"),
         (("show", "nope"), "'nope'"),
-        (("apply",), "modelyard apply --help"),
-        (("apply", "dev", "--plan", "x"), "modelyard apply --help"),
+        (("apply",), "no stack was given → name one of dev, prod, staging, or set MODELYARD_STACK"),
+        (("apply", "dev", "--plan", "x"), "both a stack and --plan were given"),
         (("apply", "--plan", "nope.json"), "nope.json"),
     ],
 )

@@ -144,3 +144,36 @@ def test_a_patch_of_ones_own_may_add_a_sidecar(run: Any, project: Any) -> None:
     done = run("plan", "dev", "--target", "api-server")
     assert "fluent-bit: image" in done.out
     assert "PAT014" not in done.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("plan",), ("check",), ("diff",), ("show",), ("size",), ("remote",), ("ledger",), ("job", "choices")),
+        *(("blame", "rayWorker", "spec.replicas"), ("environment", "list"), ("pipeline", "show")),
+    ],
+    ids=" ".join,
+)
+def test_the_stack_is_that_of_the_variable_or_the_only_one(
+    project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    place = 2 if words[0] in ("job", "environment", "pipeline") else 1
+    named = run(*words[:place], "dev", *words[place:])
+    monkeypatch.setenv("MODELYARD_STACK", "dev")
+    assert run(*words)[1:] == named[1:]
+    monkeypatch.delenv("MODELYARD_STACK")
+    assert "no stack was given" in run(*words).words
+    for other in ("prod", "staging"):
+        (project.root / f"stacks/Pulumi.{other}.yaml").unlink()
+    assert run(*words)[1:] == named[1:]
+
+
+def test_one_word_is_a_resource_where_no_stack_has_its_name(project: Any, run: Any) -> None:
+    project.edit(
+        ("modelyard:training: ray", "modelyard:training: ray\n  modelyard:resources: [{name: chat, type: llm-serving}]")
+    )
+    named = run("size", "dev", "chat")
+    assert "chat" in named.words
+    for other in ("prod", "staging"):
+        (project.root / f"stacks/Pulumi.{other}.yaml").unlink()
+    assert run("size", "chat")[1:] == named[1:]

@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
 from modelyard.cli.environment.shared import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import not_taken
@@ -25,7 +25,7 @@ PAUSE: Final = 2.0
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("name", metavar="NAME", help="name of one of its environments")
     parser.add_argument("--team", metavar="T", help="in this team's namespace (default: the platform's)")
     parser.add_argument(

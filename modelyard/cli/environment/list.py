@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Built = Mapping[str, Mapping[str, str]]
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument(
         "--live", action="store_true", help="also show in which namespaces of the cluster they are built"
     )

@@ -7,14 +7,14 @@ and pip selects only wheels.
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
 from modelyard.cli.environment.shared import chosen_environment
 from modelyard.cli.exit import Exit, Stop
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("name", metavar="NAME", help="name of one of its environments")
     json_option(parser)
 

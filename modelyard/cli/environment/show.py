@@ -4,14 +4,14 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.environment.shared import chosen_environment
 from modelyard.cli.exit import Exit
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("name", metavar="NAME", help="name of one of its environments")
     json_option(parser)
 

@@ -4,15 +4,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
 from modelyard.cli.exit import Exit
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
-    )
+    stack_argument(parser)
     json_option(parser)
 
 

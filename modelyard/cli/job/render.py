@@ -7,16 +7,14 @@ name of the job, so the output is always the same; a submission gives every run 
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.common import STACK, chosen_stack, json_option, project_root
+from modelyard.cli.common import chosen_stack, json_option, project_root, stack_argument
 from modelyard.cli.exit import Exit
 from modelyard.cli.submitting import need_job, rendered
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
-    )
+    stack_argument(parser)
     parser.add_argument("job", metavar="JOB", help="name of one of its jobs that has a command")
     json_option(parser)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.common import STACK, chosen_stack, project_root
+from modelyard.cli.common import chosen_stack, project_root, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
 from modelyard.stack import Stack
@@ -47,9 +47,7 @@ PART = ", or of the Job of a stage or trial of it"
 
 def stack_option(parser: ArgumentParser) -> None:
     """Adds the argument for the stack."""
-    parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
-    )
+    stack_argument(parser)
     parser.add_argument("--remote", metavar="RESOURCE", help="in the remote cluster of this resource")
 
 

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import STACK, chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced
 from modelyard.runs.jobs import Submission
@@ -21,9 +21,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     from modelyard.cli.job.notebook import options
 
-    parser.add_argument(
-        "stack", nargs="?", metavar="STACK", help=f"name of a stack; default: ${STACK}, or the project's only stack"
-    )
+    stack_argument(parser)
     parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
     parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, if it is not given before the job")
     parser.add_argument(

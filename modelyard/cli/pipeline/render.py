@@ -7,14 +7,14 @@ name of its own.
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.common import chosen_stack, json_option, project_root
+from modelyard.cli.common import chosen_stack, json_option, project_root, stack_argument
 from modelyard.cli.exit import Exit
 from modelyard.cli.submitting import chosen_pipeline, rendered
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
     json_option(parser)
 

@@ -5,14 +5,14 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_and_name, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import chosen_pipeline
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("pipeline", nargs="?", metavar="PIPELINE", help="name of one of its pipelines (default: all)")
     parser.add_argument("--mermaid", action="store_true", help="print a flowchart in Mermaid's language")
     json_option(parser)
@@ -26,8 +26,10 @@ def run(args: Namespace) -> Exit:
 
     if args.json and args.mermaid:
         raise Stop(Exit.USAGE, "both --json and --mermaid were given", "give one of them")
-    stack = chosen_stack(project_root(args), args.stack)
-    names = [args.pipeline] if args.pipeline is not None else [one.name for one in stack.config.pipelines]
+    root = project_root(args)
+    named, pipeline_name = stack_and_name(root, args.stack, args.pipeline)
+    stack = chosen_stack(root, named)
+    names = [pipeline_name] if pipeline_name is not None else [one.name for one in stack.config.pipelines]
     if not names and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
     if not names:

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced
 
@@ -20,7 +20,7 @@ RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("stack", metavar="STACK", help="name of a stack, such as dev")
+    stack_argument(parser)
     parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
     parser.add_argument("--from", dest="since", metavar="STAGE", help="run only this stage and those that need it")
     parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run whose artifacts they read")
