@@ -45,16 +45,24 @@ VERBS: dict[str, Verb] = {
     "record": Verb("record", "record the live platform for offline plans"),
     "gpus": Verb("gpus", "show which GPUs are supported, or with --live who uses them"),
     "size": Verb("size", "show the sizes of resources, with the estimates behind them"),
-    "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
-    "environment": Verb("environment", "lock, build and show Python environments of jobs"),
     "job": Verb("job", "submit jobs; list, explain, follow and cancel runs"),
     "pipeline": Verb("pipeline", "show, render and submit pipelines"),
+    "environment": Verb("environment", "lock, build and show Python environments of jobs"),
+    "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
     "patches": Verb("patches", "show the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "explain a finding's code and how to fix it"),
     "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
     "completion": Verb("completion", "print a completion script for a shell"),
 }
+GROUPS = {
+    "review changes": ("plan", "show", "check", "diff", "render", "blame", "preview", "promote"),
+    "apply and undo": ("apply", "destroy", "ledger", "drift"),
+    "look at the platform": ("record", "gpus", "size"),
+    "run jobs": ("job", "pipeline", "environment", "remote"),
+    "work on a project": ("patches", "fmt", "explain", "schema", "completion"),
+}
+"""All verbs, by what people do with them, as the help lists them."""
 
 
 class Formatter(HelpFormatter):
@@ -124,8 +132,10 @@ def overview() -> Parser:
     parser = Parser(
         prog="modelyard",
         description="Plans, checks and applies the GPU side of ML platforms on Kubernetes.",
-        epilog="verbs:\n"
-        + "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())
+        epilog="\n\n".join(
+            f"{group}:\n" + "\n".join(f"  {name:<{width}}  {VERBS[name].help}" for name in names)
+            for group, names in GROUPS.items()
+        )
         + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help shows the options of a verb.",
         formatter_class=OverviewFormatter,
         usage="modelyard [-C DIR] VERB [ARGUMENT ...]",
