@@ -6,14 +6,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, loud
-from modelyard.plan.drains import left_behind
-from modelyard.plan.project import Planned, plan_live, plan_recorded
-from modelyard.plan.values import Plan
-from modelyard.stack import Stack, check_project, discover, find_project, misnamed
-from modelyard.stack.words import did_you_mean
+
+if TYPE_CHECKING:
+    # A verb that only shows its help, or completes a word, plans nothing.
+    from modelyard.plan.project import Planned
+    from modelyard.plan.values import Plan
+    from modelyard.stack import Stack
 
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where the command line names none."""
@@ -57,6 +59,8 @@ def json_option(parser: ArgumentParser) -> None:
 
 def project_root(args: Namespace) -> Path:
     """The nearest folder upward that holds Pulumi.yaml; ends the run if that file is invalid."""
+    from modelyard.stack import check_project, find_project
+
     start = Path(args.directory or ".")
     if not start.is_dir():
         raise Stop(Exit.USAGE, f"{start} is not a folder", "give -C the folder of a project")
@@ -75,6 +79,8 @@ def project_root(args: Namespace) -> Path:
 
 def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str, Path]:
     """The requested stack files, by stack name, sorted."""
+    from modelyard.stack import discover, misnamed
+
     known = {found.name: found.path for found in discover(root)}
     if everything and names:
         raise Stop(Exit.USAGE, "both --all and names of stacks were given", "give one of them")
@@ -98,6 +104,8 @@ def stack_name(root: Path, named: str | None, *, more: str = "") -> str:
         named: the name in the command line, if any.
         more: what else can be done where no stack is named and there is no default.
     """
+    from modelyard.stack import discover
+
     known = sorted(found.name for found in discover(root))
     name = named or _default(known)
     if name is None:
@@ -107,6 +115,8 @@ def stack_name(root: Path, named: str | None, *, more: str = "") -> str:
 
 def stack_and_name(root: Path, first: str | None, second: str | None) -> tuple[str | None, str | None]:
     """The stack and the name of a command line with ``[STACK] [NAME]``, where one word may be either."""
+    from modelyard.stack import discover
+
     known = [found.name for found in discover(root)]
     if first is None or second is not None or first in known or _default(known) is None:
         return first, second
@@ -117,7 +127,7 @@ def _default(known: Sequence[str]) -> str | None:
     return os.environ.get(STACK) or (known[0] if len(known) == 1 else None)
 
 
-def chosen_stack(root: Path, named: str | None) -> Stack:
+def chosen_stack(root: Path, named: str | None) -> "Stack":
     """The stack that the command line names, or the default one."""
     from modelyard.plan.project import load_stack
 
@@ -131,13 +141,17 @@ def chosen_stack(root: Path, named: str | None) -> Stack:
 
 def near_stack(name: str, known: Iterable[str]) -> str:
     """A suggestion for an unknown stack name."""
+    from modelyard.stack.words import did_you_mean
+
     have = sorted(known)
     stacks = f"stacks are {', '.join(have) or 'none'}"
     return f"{close} The {stacks}" if (close := did_you_mean(name, have)) else f"the {stacks}"
 
 
-def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Planned:
+def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> "Planned":
     """Plans one stack file; ends the run if a cluster is unreachable."""
+    from modelyard.plan.project import plan_live, plan_recorded
+
     if not live:
         return plan_recorded(root, file, date.today())
     from modelyard.cluster.connection import ClusterError
@@ -153,11 +167,13 @@ def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> Plann
     return planned
 
 
-def with_jobs(planned: Planned) -> Planned:
+def with_jobs(planned: "Planned") -> "Planned":
     """Adds what training backends report about jobs that a live plan waits for or leaves running.
 
     Returns the plan unchanged where there are no such jobs.
     """
+    from modelyard.plan.drains import left_behind
+
     plan, stack = planned.plan, planned.stack
     if plan is None or stack is None or plan.source != "live" or drain_is_off():
         return planned
@@ -187,7 +203,7 @@ def need_engine() -> None:
         )
 
 
-def the_plan(args: Namespace, root: Path) -> Planned:
+def the_plan(args: Namespace, root: Path) -> "Planned":
     """Plans the one stack that the arguments name, or ends the run with its findings."""
     name = stack_name(root, args.stack)
     (path,) = stack_files(root, [name], False).values()
@@ -197,7 +213,7 @@ def the_plan(args: Namespace, root: Path) -> Planned:
     return result
 
 
-def chosen_target(plan: Plan, name: str) -> str:
+def chosen_target(plan: "Plan", name: str) -> str:
     """The full name of a target, from a full name, a unique part of one, or a workload (``rayWorker``).
 
     Also accepts a target that could not be planned.
@@ -215,7 +231,7 @@ def chosen_target(plan: Plan, name: str) -> str:
     )
 
 
-def _of_role(plan: Plan, name: str) -> list[str]:
+def _of_role(plan: "Plan", name: str) -> list[str]:
     """Targets of a workload such as ``rayWorker``, also written ``ray-worker``."""
     role = name.replace("-", "").lower()
     found = [target for target in plan.everything if role and target.role.lower() == role]
@@ -224,7 +240,7 @@ def _of_role(plan: Plan, name: str) -> list[str]:
     return list(dict.fromkeys(target.name for target in deployments or found))
 
 
-def planned_target(plan: Plan, name: str) -> str:
+def planned_target(plan: "Plan", name: str) -> str:
     """The full name of a planned target; ends the run with the findings of a target without a plan."""
     from modelyard.report.part import unplanned
 
