@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import (
@@ -25,8 +25,10 @@ from modelyard.cli.judging import base_option, judged, judging
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.cli.streams import to_nowhere
-from modelyard.plan.values import Plan
 from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from modelyard.plan.values import Plan
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -60,7 +62,7 @@ def run(args: Namespace) -> Exit:
     )
 
 
-def _agreed_plan(args: Namespace, root: Path) -> Plan:
+def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     """The plan to apply: shown, without errors, and approved or agreed to."""
     approved = _approved(args)
     name = approved.stack if approved is not None else stack_name(root, args.stack)
@@ -83,7 +85,7 @@ def _agreed_plan(args: Namespace, root: Path) -> Plan:
     return plan
 
 
-def _approved(args: Namespace) -> Plan | None:
+def _approved(args: Namespace) -> "Plan | None":
     if args.plan is None:
         return None
     if args.stack is not None:
@@ -97,7 +99,7 @@ def _approved(args: Namespace) -> Plan | None:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
-def _same(approved: Plan, now: Plan) -> None:
+def _same(approved: "Plan", now: "Plan") -> None:
     from modelyard.plan.store import STALE, moved
 
     differences = moved(approved, now)
@@ -109,7 +111,7 @@ def _same(approved: Plan, now: Plan) -> None:
         )
 
 
-def _agreed(args: Namespace, plan: Plan) -> bool:
+def _agreed(args: Namespace, plan: "Plan") -> bool:
     if args.yes or not plan.acts:
         return True
     if not sys.stdin.isatty():
@@ -119,7 +121,7 @@ def _agreed(args: Namespace, plan: Plan) -> bool:
     return agreed(f"{seen}Apply to {safe(plan.stack)}? ")
 
 
-def _text(args: Namespace, plan: Plan, stream: TextIO) -> list[str]:
+def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
     lines = plan_text(plan, style_for(args, stream), next_step=False)

@@ -2,16 +2,17 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
 from modelyard.cli.exit import Exit, Stop
-from modelyard.kube import merge
-from modelyard.plan.trace import Renderings, Trace, fields_of, find_fields, own_fields, trace
-from modelyard.plan.values import TargetPlan
 from modelyard.report.style import Style
-from modelyard.stack.words import did_you_mean
+
+if TYPE_CHECKING:
+    from modelyard.kube import merge
+    from modelyard.plan.trace import Trace
+    from modelyard.plan.values import TargetPlan
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -30,7 +31,9 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Traces and prints."""
+    from modelyard.kube import merge
     from modelyard.plan.project import chosen_patches
+    from modelyard.plan.trace import Renderings, trace
 
     root = project_root(args)
     result = the_plan(args, root)
@@ -53,7 +56,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _document(path: merge.Path, traced: list[Trace]) -> dict[str, Any]:
+def _document(path: "merge.Path", traced: "list[Trace]") -> dict[str, Any]:
     if len(traced) > 1:
         from modelyard.report.subtree import subtree_document
 
@@ -63,7 +66,7 @@ def _document(path: merge.Path, traced: list[Trace]) -> dict[str, Any]:
     return trace_document(traced[0])
 
 
-def _text(path: merge.Path, traced: list[Trace], stack_file: str, style: Style) -> list[str]:
+def _text(path: "merge.Path", traced: "list[Trace]", stack_file: str, style: Style) -> list[str]:
     if len(traced) > 1:
         from modelyard.report.subtree import subtree_text
 
@@ -73,8 +76,11 @@ def _text(path: merge.Path, traced: list[Trace], stack_file: str, style: Style) 
     return trace_text(traced[0], stack_file, style)
 
 
-def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Path, list[merge.Path]]:
+def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merge.Path, list[merge.Path]]":
     """The path that a text names, and its fields: the path itself, or those below it."""
+    from modelyard.kube import merge
+    from modelyard.plan.trace import fields_of, find_fields, own_fields
+
     try:
         paths = find_fields(target, text, schema)
         wanted = merge.Path.parse(text) if not paths else ()
@@ -100,5 +106,7 @@ def _named(text: str, target: TargetPlan, schema: merge.Type) -> tuple[merge.Pat
 
 
 def _no_field(field: str, target: str, fields: list[str]) -> tuple[str, str]:
+    from modelyard.stack.words import did_you_mean
+
     remedy = did_you_mean(field, fields, 3, 0.5) or "modelyard diff shows the target's fields"
     return f"{target} has no field {field!r}", remedy

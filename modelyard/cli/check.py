@@ -14,10 +14,8 @@ from modelyard.cli.common import exit_code, json_option, plan_one, project_root,
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
-from modelyard.cluster.recorded import ABSENT
 from modelyard.files import repository_of
 from modelyard.findings import Finding, loud, ordered
-from modelyard.plan.project import Planned, not_checked
 from modelyard.report.ci import FORMATS, document
 from modelyard.report.ci.checked import Checked
 from modelyard.report.style import PLAIN, Style
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from modelyard.explanations import Explanation
+    from modelyard.plan.project import Planned
     from modelyard.probes.prometheus import Server
 
 
@@ -95,6 +94,9 @@ class One(NamedTuple):
 
 
 def _check(root: Path, what: What, file: Path) -> One:
+    from modelyard.cluster.recorded import ABSENT
+    from modelyard.plan.project import not_checked
+
     result = judged(root, plan_one(root, file, what.live, what.verbose), what.by)
     if result.partial is not None and result.stack is not None:
         known = (one for one in result.findings if one.code != ABSENT)
@@ -105,7 +107,7 @@ def _check(root: Path, what: What, file: Path) -> One:
     return One(True, (*result.plan.findings, *_prices(root, result), *_answers(result, what.server)))
 
 
-def _prices(root: Path, result: Planned) -> tuple[Finding, ...]:
+def _prices(root: Path, result: "Planned") -> tuple[Finding, ...]:
     """Findings of the stack's price file."""
     if result.stack is None or result.stack.config.prices is None:
         return ()
@@ -114,7 +116,7 @@ def _prices(root: Path, result: Planned) -> tuple[Finding, ...]:
     return prices_of(root, result.stack)[1]
 
 
-def _answers(result: Planned, server: "Server | None") -> tuple[Finding, ...]:
+def _answers(result: "Planned", server: "Server | None") -> tuple[Finding, ...]:
     """Findings from a Prometheus server's answers to the stack's queries."""
     if server is None or result.stack is None or result.plan is None:
         return ()
@@ -242,6 +244,8 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
 
 def _shown(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The findings to show without ``--notes``, among them that checks were left out."""
+    from modelyard.cluster.recorded import ABSENT
+
     return ordered((*loud(findings), *(one for one in findings if one.code == ABSENT)))
 
 

@@ -10,11 +10,11 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
-from modelyard.plan.drift import StackDrift
-from modelyard.stack import Stack
 
 if TYPE_CHECKING:
     from modelyard.engine.applied import AppliedStack
+    from modelyard.plan.drift import StackDrift
+    from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run(args: Namespace) -> Exit:
     return _code(found, named=not args.all)
 
 
-def _read(root: Path, name: str, path: Path) -> Stack:
+def _read(root: Path, name: str, path: Path) -> "Stack":
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
@@ -52,10 +52,11 @@ def _read(root: Path, name: str, path: Path) -> Stack:
     return stack
 
 
-def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
+def _drifts(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
     """The drift of a stack: on the platform's cluster, and on each remote one."""
     from modelyard.engine.applied import applied_stack
     from modelyard.engine.failure import EngineError, NothingAppliedError
+    from modelyard.plan.drift import StackDrift
     from modelyard.workloads.facts.remote import remote_clusters
 
     nothing = StackDrift(stack=stack.name, state="nothing", context=stack.context, cluster=None)
@@ -88,7 +89,7 @@ def _drifts(root: Path, stack: Stack) -> Iterator[StackDrift]:
             yield _drift(stack, there, of)
 
 
-def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackDrift:
+def _drift(stack: "Stack", applied: "AppliedStack", nothing: "StackDrift") -> "StackDrift":
     """The drift of what was applied to one cluster; ``nothing`` names the cluster."""
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
@@ -114,7 +115,7 @@ def _drift(stack: Stack, applied: "AppliedStack", nothing: StackDrift) -> StackD
     return nothing._replace(state="drifted" if drifted else "same", cluster=cluster, targets=targets)
 
 
-def _code(found: Iterable[StackDrift], *, named: bool) -> Exit:
+def _code(found: "Iterable[StackDrift]", *, named: bool) -> Exit:
     """The exit code: failures to compare come before drift, drift before success.
 
     If stacks are named, or no stack has a state, a wrong place is more likely than nothing applied.

@@ -11,7 +11,6 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judging
-from modelyard.stack.words import did_you_mean
 
 if TYPE_CHECKING:
     from modelyard.explanations import Explanation
@@ -28,6 +27,7 @@ def run(args: Namespace) -> Exit:
     """Prints one explanation, or the list."""
     from modelyard.explanations import explanations
     from modelyard.report.explanation import explanation_text, list_text
+    from modelyard.stack.words import did_you_mean
 
     known = explanations()
     # Run the project's own Python only for a code that modelyard does not explain itself.

@@ -8,14 +8,16 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from os.path import realpath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.app import wants_colour
 from modelyard.cli.common import project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.report.style import safe
-from modelyard.stack.yaml.formatting import Formatted
+
+if TYPE_CHECKING:
+    from modelyard.stack.yaml.formatting import Formatted
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -45,7 +47,7 @@ class Result(NamedTuple):
 
     file: File
     before: str
-    after: Formatted
+    after: "Formatted"
 
     @property
     def changes(self) -> bool:
@@ -133,7 +135,7 @@ def _formatted(root: Path, file: File) -> Result:
     from modelyard.files import ReadError, read_file
     from modelyard.stack import codes
     from modelyard.stack.yaml.document import parse
-    from modelyard.stack.yaml.formatting import formatted, stack_order
+    from modelyard.stack.yaml.formatting import Formatted, formatted, stack_order
     from modelyard.stack.yaml.source import MAX_BYTES, Problem
 
     try:

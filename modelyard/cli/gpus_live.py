@@ -4,12 +4,14 @@ import os
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, project_root, say
 from modelyard.cli.exit import Exit, Stop
-from modelyard.runs.pool import Usage, busy_gpus, pool_view
-from modelyard.stack.names import instead
+
+if TYPE_CHECKING:
+    from modelyard.runs.pool import Usage
 
 
 def run(args: Namespace) -> Exit:
@@ -18,6 +20,8 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster.connection import connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.report.pool import Asked, pool_document, pool_text
+    from modelyard.runs.pool import pool_view
+    from modelyard.stack.names import instead
     from modelyard.workloads.facts.pool import namespaces
 
     stack = chosen_stack(project_root(args), args.live or None)
@@ -50,9 +54,10 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _usage(named: str | None, known: str | None, minutes: int) -> Usage | None:
+def _usage(named: str | None, known: str | None, minutes: int) -> "Usage | None":
     """GPU usage; None where no server is known. A server named on the command line must answer."""
     from modelyard.probes.prometheus import BadAddress, ServerError, server
+    from modelyard.runs.pool import Usage, busy_gpus
 
     url = named if named is not None else known
     if url is None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, ordered
-from modelyard.plan.project import Planned, with_partial
 
 if TYPE_CHECKING:
+    from modelyard.plan.project import Planned
     from modelyard.preview.earlier import Earlier
     from modelyard.stack import Stack
 
@@ -88,8 +88,10 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
-def judged(root: Path, planned: Planned, by: Judging) -> Planned:
+def judged(root: Path, planned: "Planned", by: Judging) -> "Planned":
     """The plan with the findings of its policies, if there are policies to ask."""
+    from modelyard.plan.project import with_partial
+
     plan = planned.plan or planned.partial
     if plan is None or planned.stack is None or not by.policies:
         return planned

@@ -4,13 +4,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.kube.state import ClusterState, Held, ObjectKey
-from modelyard.plan.undo.entries import Noted, noted_in
-from modelyard.stack import Stack
+
+if TYPE_CHECKING:
+    from modelyard.kube.state import ClusterState, Held, ObjectKey
+    from modelyard.plan.undo.entries import Noted
+    from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -21,6 +24,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Reads the objects of each stack and prints their ledgers."""
+    from modelyard.plan.undo.entries import noted_in
+
     root = project_root(args)
     found: list[tuple[str, str, tuple[Noted, ...]]] = []
     for name, path in stack_files(root, args.stacks, args.all).items():
@@ -39,7 +44,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _state(root: Path, name: str, path: Path, live: bool) -> ClusterState:
+def _state(root: Path, name: str, path: Path, live: bool) -> "ClusterState":
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
@@ -49,7 +54,7 @@ def _state(root: Path, name: str, path: Path, live: bool) -> ClusterState:
     return _live(root, stack) if live else _recorded(root, name)
 
 
-def _recorded(root: Path, name: str) -> ClusterState:
+def _recorded(root: Path, name: str) -> "ClusterState":
     from modelyard.cluster import load_recorded
 
     state, findings = load_recorded(root, name)
@@ -58,7 +63,7 @@ def _recorded(root: Path, name: str) -> ClusterState:
     return state._replace(held=_held(root, name))
 
 
-def _held(root: Path, name: str) -> Mapping[ObjectKey, Held] | None:
+def _held(root: Path, name: str) -> "Mapping[ObjectKey, Held] | None":
     """The objects in the engine's state; None if it cannot be read, so that only the objects' ledgers are used."""
     from modelyard.cluster.engine_state import StateError, held_objects
 
@@ -68,7 +73,7 @@ def _held(root: Path, name: str) -> Mapping[ObjectKey, Held] | None:
         return None
 
 
-def _live(root: Path, stack: Stack) -> ClusterState:
+def _live(root: Path, stack: "Stack") -> "ClusterState":
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.plan.project import read_live, reading_held
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from modelyard.cli.exit import Exit, Stop
 from modelyard.files import refuse_project_links
 from modelyard.names import HARDWARE_FILE
-from modelyard.stack import stack_folder, stack_of
-from modelyard.stack.project import PROJECT_FILES
 
 _FOLDERS = ("stacks", "patches", "policies", "components", "environments", ".pulumi")
 """Folders of a project, besides those of its stack files and every ``.git``."""
@@ -25,6 +23,8 @@ def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
         Stop: a file belongs to the project.
         OSError: an output would go through a link of the project.
     """
+    from modelyard.stack import stack_folder, stack_of
+
     for file in files:
         refuse_project_links(file, root)
         real = _real(file)
@@ -49,6 +49,8 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
         Stop: the output would mix with the project's files.
         OSError: an output would go through a link of the project.
     """
+    from modelyard.stack import stack_folder
+
     refuse_project_links(out, root)
     real, stacks = _real(out), _real(stack_folder(root))
     for folder in (real, *(real / name for name in names)):
@@ -62,6 +64,9 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
 
 def _among_own(root: Path, path: Path) -> bool:
     """Whether a path is one of the project's folders or files, or lies inside one of its folders."""
+    from modelyard.stack import stack_folder
+    from modelyard.stack.project import PROJECT_FILES
+
     if any(part.lower() == ".git" for part in path.parts):
         return True
     folders = [stack_folder(root), *(root / name for name in _FOLDERS)]

@@ -21,12 +21,11 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import loud
-from modelyard.plan.values import Plan
-from modelyard.stack.loader import stack_of
 
 if TYPE_CHECKING:
     from modelyard.findings import Finding
     from modelyard.plan.project import Planned
+    from modelyard.plan.values import Plan
     from modelyard.preview.matrix import Column
 
 
@@ -197,6 +196,7 @@ def _planned(root: Path, args: Namespace, by: Judging, file: Path) -> "Planned":
 def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
     from modelyard.report.finding import findings_text
     from modelyard.report.terminal import plan_text
+    from modelyard.stack.loader import stack_of
 
     result = _planned(root, args, by, file)
     plan = result.plan
@@ -243,16 +243,16 @@ def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -
     )
 
 
-def _only(plan: Plan, names: list[str]) -> frozenset[str] | None:
+def _only(plan: "Plan", names: list[str]) -> frozenset[str] | None:
     """The targets to show; None for all."""
     return frozenset(chosen_target(plan, name) for name in names) if names else None
 
 
-def _changes(plan: Plan, only: frozenset[str] | None) -> bool:
+def _changes(plan: "Plan", only: frozenset[str] | None) -> bool:
     return plan.acts if only is None else bool(plan.pending & only)
 
 
-def _save(root: Path, plan: Plan, args: Namespace) -> None:
+def _save(root: Path, plan: "Plan", args: Namespace) -> None:
     if not args.out:
         return
     from modelyard.files import write_output

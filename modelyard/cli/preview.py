@@ -4,14 +4,18 @@ import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import project_root
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
-from modelyard.preview.values import Preview
 from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from modelyard.preview.values import Preview
+
 
 FORMATS = ("text", "markdown", "html", "json")
 _BY_ENDING = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html": "html", ".json": "json"}
@@ -79,7 +83,7 @@ def run(args: Namespace) -> Exit:
     return _ending(found, args)
 
 
-def _previewed(root: Path, args: Namespace) -> Preview:
+def _previewed(root: Path, args: Namespace) -> "Preview":
     from modelyard.cli.many import each
     from modelyard.preview.project import preview
     from modelyard.preview.revisions import RevisionError
@@ -132,7 +136,7 @@ def _check_comment(args: Namespace) -> None:
         raise Stop(Exit.USAGE, f"{given} is too small: the summary may need {smallest} characters", remedy)
 
 
-def _text(preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> str:
+def _text(preview: "Preview", form: str, args: Namespace, *, to_screen: bool) -> str:
     match form:
         case "markdown":
             from modelyard.report.preview.markdown import LIMIT, preview_markdown
@@ -156,7 +160,7 @@ def _text(preview: Preview, form: str, args: Namespace, *, to_screen: bool) -> s
             return "\n".join(preview_text(preview, style_for(args, sys.stdout) if to_screen else PLAIN)) + "\n"
 
 
-def _ending(preview: Preview, args: Namespace) -> Exit:
+def _ending(preview: "Preview", args: Namespace) -> Exit:
     if any(stack.unplanned for stack in preview.stacks):
         return Exit.USAGE
     if preview.blocked:

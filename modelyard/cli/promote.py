@@ -5,18 +5,17 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from modelyard.catalog import Selected
-from modelyard.catalog.hidden import secret_texts
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
 from modelyard.hiding import hidden, hidden_lines
-from modelyard.preview.promote import DECISIONS, Difference, Promotion, promoted, promotion, settings
-from modelyard.stack.config import Stack
-from modelyard.stack.words import did_you_mean
-from modelyard.stack.yaml.document import parse
+
+if TYPE_CHECKING:
+    from modelyard.catalog import Selected
+    from modelyard.preview.promote import Difference, Promotion
+    from modelyard.stack.config import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -35,8 +34,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
+    from modelyard.catalog.hidden import secret_texts
     from modelyard.files import read_text
     from modelyard.plan.project import shown
+    from modelyard.preview.promote import Promotion, promoted, promotion
     from modelyard.stack import load, load_text
     from modelyard.stack.yaml.edit import EditError
 
@@ -73,7 +74,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _chosen(root: Path, stack: Stack) -> list[Selected]:
+def _chosen(root: Path, stack: "Stack") -> "list[Selected]":
     """The patches that a stack selects in any of its clusters."""
     from modelyard.plan.cluster_parts import cluster_parts
     from modelyard.plan.project import library_of
@@ -81,11 +82,14 @@ def _chosen(root: Path, stack: Stack) -> list[Selected]:
     return [one for part in cluster_parts(stack) for one in part.chosen(library_of(root))[0]]
 
 
-def _versions(chosen: Iterable[Selected]) -> dict[str, str]:
+def _versions(chosen: "Iterable[Selected]") -> dict[str, str]:
     return {one.patch.name: one.patch.version for one in chosen}
 
 
 def _known(names: list[str]) -> None:
+    from modelyard.preview.promote import DECISIONS, settings
+    from modelyard.stack.words import did_you_mean
+
     known = settings()
     for name in names:
         if name.partition(".")[0] in DECISIONS:
@@ -97,8 +101,10 @@ def _known(names: list[str]) -> None:
 
 
 def _print(
-    args: Namespace, found: Promotion, before: str, after: str, secrets: frozenset[str], stacks: tuple[Stack, Stack]
+    args: Namespace, found: "Promotion", before: str, after: str, secrets: frozenset[str], stacks: "tuple[Stack, Stack]"
 ) -> None:
+    from modelyard.stack.yaml.document import parse
+
     source, target = stacks
     was, now = (hidden(text).splitlines() for text in (before, after))
     lines = unified_diff(was, now, target.file, f"{target.file}, promoted", lineterm="")
@@ -125,6 +131,6 @@ def _print(
     say(promotion_text(found, source.name, target.name, diff, bool(args.write), style_for(args, sys.stdout)))
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(one: "Difference") -> dict[str, Any]:
     source, target = one.shown
     return {"setting": one.setting, "source": source, "target": target}

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from modelyard.cli.common import project_root, say, stack_files, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
-from modelyard.kube.state import ObjectKey
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.live import Snapshot
+    from modelyard.kube.state import ObjectKey
     from modelyard.stack import Stack
 
 
@@ -131,7 +131,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
     )
 
 
-def _held(root: Path, name: str, remote: str) -> tuple[ObjectKey, ...]:
+def _held(root: Path, name: str, remote: str) -> "tuple[ObjectKey, ...]":
     """Objects left by earlier applies, which an offline plan needs too; empty where unknown."""
     from modelyard.cluster.engine_state import StateError, held_objects
 

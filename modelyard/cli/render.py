@@ -14,7 +14,6 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import Finding, loud
-from modelyard.plan.missing import MISSING
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -152,6 +151,8 @@ def _warn(findings: Sequence[Finding], args: Namespace) -> None:
 
 
 def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -> Rendered:
+    from modelyard.plan.missing import MISSING
+
     name, file = stack
     result = judged(root, plan_one(root, file, args.live, args.verbose), by)
     if result.plan is None or result.stack is None:

@@ -4,6 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from datetime import date
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import (
@@ -16,8 +17,9 @@ from modelyard.cli.common import (
     stack_argument,
 )
 from modelyard.cli.exit import Exit, Stop
-from modelyard.stack.words import did_you_mean
-from modelyard.workloads.sizing import Sized
+
+if TYPE_CHECKING:
+    from modelyard.workloads.sizing import Sized
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -54,8 +56,10 @@ def run(args: Namespace) -> Exit:
     return Exit.FINDINGS if wrong else Exit.FINE
 
 
-def _named(resources: Sequence[Sized], name: str) -> tuple[Sized, ...]:
+def _named(resources: "Sequence[Sized]", name: str) -> "tuple[Sized, ...]":
     """The resource of that name, or those of the jobs of that name."""
+    from modelyard.stack.words import did_you_mean
+
     found = [one for one in resources if one.resource.name == name and not one.own]
     found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
     if not found:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
-from modelyard.stack.config import Config
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -15,9 +14,10 @@ if TYPE_CHECKING:
     from modelyard.cluster.pool_objects import FarObjects
     from modelyard.hiding import Confidential
     from modelyard.runs.pool import Run
+    from modelyard.stack.config import Config
 
 
-def looked_at(run: "Run", config: Config) -> "dict[str, FarObjects]":
+def looked_at(run: "Run", config: "Config") -> "dict[str, FarObjects]":
     """The objects of a run in each cluster with a context; unreachable clusters are reported and left out."""
     from modelyard.runs.pool.dispatch import clusters_for
 
@@ -100,5 +100,5 @@ def _names(clusters: Iterable[str]) -> str:
     return ", ".join(map(safe, clusters))
 
 
-def _contexts(config: Config) -> dict[str, str]:
+def _contexts(config: "Config") -> dict[str, str]:
     return {one.name: one.context for one in config.worker_clusters if one.context is not None}

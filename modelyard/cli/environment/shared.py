@@ -3,17 +3,18 @@
 from typing import TYPE_CHECKING
 
 from modelyard.cli.exit import Exit, Stop
-from modelyard.stack import Stack
-from modelyard.stack.environments import Environment
-from modelyard.stack.names import instead
-from modelyard.workloads.facts.environments import build_name
 
 if TYPE_CHECKING:
     from lightkube import Client
 
+    from modelyard.stack import Stack
+    from modelyard.stack.environments import Environment
 
-def chosen_environment(stack: Stack, name: str) -> Environment:
+
+def chosen_environment(stack: "Stack", name: str) -> "Environment":
     """The environment of that name; ends the run if there is none."""
+    from modelyard.stack.names import instead
+
     found = [one for one in stack.config.environments if one.name == name]
     if not found:
         known = [one.name for one in stack.config.environments]
@@ -21,8 +22,9 @@ def chosen_environment(stack: Stack, name: str) -> Environment:
     return found[0]
 
 
-def namespace_for(stack: Stack, team: str | None) -> str:
+def namespace_for(stack: "Stack", team: str | None) -> str:
     """The namespace of a team's runs; the platform's namespace if no team is named."""
+    from modelyard.stack.names import instead
     from modelyard.workloads.facts.pool import namespace_of
 
     if team is None:
@@ -34,7 +36,7 @@ def namespace_for(stack: Stack, team: str | None) -> str:
     return namespace_of(found)
 
 
-def team_option(stack: Stack, namespace: str) -> str:
+def team_option(stack: "Stack", namespace: str) -> str:
     """The option with which a build targets a namespace."""
     from modelyard.workloads.facts.pool import namespace_of
 
@@ -42,13 +44,14 @@ def team_option(stack: Stack, namespace: str) -> str:
     return f" --team {found}" if found is not None and namespace != stack.config.platform.namespace else ""
 
 
-def need_built(client: "Client", stack: Stack, environment: Environment | None, namespace: str) -> None:
+def need_built(client: "Client", stack: "Stack", environment: "Environment | None", namespace: str) -> None:
     """Ends the run if the environment is not built in the namespace: a run would wait for it or fail.
 
     Raises:
         ClusterError: the API server does not answer, or refuses.
     """
     from modelyard.cluster.built import build_state
+    from modelyard.workloads.facts.environments import build_name
 
     if environment is None or environment.files is None:
         return

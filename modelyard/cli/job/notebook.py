@@ -10,20 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 from modelyard.cli.common import chosen_stack, project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
-from modelyard.runs.notebooks import (
-    Choice,
-    Chosen,
-    Notebook,
-    Place,
-    Problem,
-    choose,
-    job_name,
-    locate,
-    parse_parameters,
-    read_notebook,
-)
-from modelyard.stack import Stack
-from modelyard.stack.config import Allocation
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -32,6 +18,8 @@ if TYPE_CHECKING:
     from modelyard.hiding import Confidential
     from modelyard.kube.state import ObjectKey
     from modelyard.runs.jobs import Submission as JobSubmission
+    from modelyard.runs.notebooks import Chosen, Place, Problem
+    from modelyard.stack import Stack
 
 OPTIONS: Final = (
     "flavor",
@@ -55,11 +43,11 @@ ENDS: Final = {"Complete": "complete", "Failed": "failed"}
 class Submission(NamedTuple):
     """A submitted notebook."""
 
-    stack: Stack
+    stack: "Stack"
     job: "Confidential[dict[str, Any]]"
     key: "ObjectKey"
-    place: Place
-    chosen: Chosen
+    place: "Place"
+    chosen: "Chosen"
     findings: tuple[Finding, ...]
 
 
@@ -70,6 +58,8 @@ def is_notebook(word: str) -> bool:
 
 def options(parser: ArgumentParser) -> None:
     """Adds the options of a notebook's submission."""
+    from modelyard.stack.config import Allocation
+
     add = parser.add_argument_group("notebooks").add_argument
     add("--flavor", metavar="F", help="kind of nodes, as in modelyard:flavors")
     add("--device", metavar="GPU", help="GPU model, such as A10; chooses the flavor that has it")
@@ -131,6 +121,18 @@ def run(args: Namespace) -> Exit:
 
 def _made(args: Namespace) -> Submission:
     """The submission; ends the run with all findings if there are any."""
+    from modelyard.runs.notebooks import (
+        Choice,
+        Chosen,
+        Notebook,
+        Place,
+        choose,
+        job_name,
+        locate,
+        parse_parameters,
+        read_notebook,
+    )
+
     root = project_root(args)
     stack = chosen_stack(root, args.stack)
     file = Path(args.what)
@@ -166,7 +168,7 @@ def _made(args: Namespace) -> Submission:
 
 
 def checked_job(
-    root: Path, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], shown: str
+    root: Path, stack: "Stack", name: str, place: "Place", chosen: "Chosen", parameters: Mapping[str, str], shown: str
 ) -> "JobSubmission":
     """The Job of a notebook with its findings; ends the run if errors are among them."""
     from modelyard.plan.notebook import notebook_job
@@ -182,7 +184,7 @@ def checked_job(
     return made
 
 
-def choice_stop(problems: Sequence[Problem]) -> Stop:
+def choice_stop(problems: "Sequence[Problem]") -> Stop:
     """Reports all findings at once; a single finding has its remedy on a separate line."""
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
@@ -190,7 +192,7 @@ def choice_stop(problems: Sequence[Problem]) -> Stop:
     return Stop(Exit.USAGE, f"{len(problems)} problems prevent the submission{listed}")
 
 
-def need_room(client: "Client", root: Path, stack: Stack, chosen: Chosen, who: str, shown: str) -> None:
+def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", who: str, shown: str) -> None:
     """Ends the run if no quota or no node can ever hold the job; uses recorded nodes if you may not read live ones.
 
     Args:
@@ -257,7 +259,7 @@ def _words(made: Submission, state: str) -> list[str]:
     ]
 
 
-def chosen_words(chosen: Chosen) -> str:
+def chosen_words(chosen: "Chosen") -> str:
     """What a submission gets, such as ``1 GPU of a10, queued for team vision``."""
     gpus, part = chosen.gpus, chosen.part
     what = f"{gpus} GPU{'s' * (gpus > 1)}" if part is None else f"{gpus} × {part.resource}"

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.cli.common import chosen_stack, project_root, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
-from modelyard.stack import Stack
-from modelyard.stack.config import Config
 
 if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.runs.pool import Run
+    from modelyard.stack import Stack
+    from modelyard.stack.config import Config
     from modelyard.workloads.facts.remote import RemoteCluster
 
 
 class Found(NamedTuple):
     """The runs of a stack in a cluster."""
 
-    stack: Stack
+    stack: "Stack"
     client: "Client"
     runs: "tuple[Run, ...]"
     """Newest first."""
@@ -32,7 +32,7 @@ class Found(NamedTuple):
     now: datetime
     namespaces: Collection[str]
     """Namespaces of the runs."""
-    config: Config
+    config: "Config"
     """The stack's configuration for that cluster: in a remote cluster, without the stack's teams."""
 
 
@@ -100,7 +100,7 @@ def runs_in(args: Namespace) -> Found:
     )
 
 
-def client_there(args: Namespace, stack: Stack, resource: str) -> "tuple[Client, RemoteCluster]":
+def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
     """A client for the remote cluster of a resource, and for no other cluster.
 
     Raises:

@@ -8,13 +8,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced
-from modelyard.runs.jobs import Submission
-from modelyard.stack import Stack
+
+if TYPE_CHECKING:
+    from modelyard.runs.jobs import Submission
+    from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -63,7 +66,7 @@ def _is_file(word: str) -> bool:
     return "." in word or "/" in word
 
 
-def send(root: Path, stack: Stack, name: str, made: Submission, args: Namespace) -> Exit:
+def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namespace) -> Exit:
     """Creates the objects of a submission and reports them."""
     from modelyard.cli.environment.shared import need_built
     from modelyard.cli.job.shared import client_there
