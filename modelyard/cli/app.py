@@ -147,6 +147,10 @@ def overview() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
+    if "_ARGCOMPLETE" in os.environ:
+        from modelyard.cli.completion import complete
+
+        complete()
     watch()
     if sys.stderr is None:
         # The caller closed standard error: drop what goes there.
@@ -279,6 +283,12 @@ def _own_gpus(args: Namespace) -> AbstractContextManager[None]:
     from modelyard.stack.project import find_project
 
     return in_project(find_project(start))
+
+
+def verb_in(words: list[str]) -> str | None:
+    """The verb of a command line, which may be incomplete; None if it has none that is known."""
+    name = _split(words)[1]
+    return name if name in VERBS else None
 
 
 def _split(words: list[str]) -> tuple[list[str], str | None, list[str]]:

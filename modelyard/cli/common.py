@@ -107,7 +107,7 @@ def stack_name(root: Path, named: str | None, *, more: str = "") -> str:
     from modelyard.stack import discover
 
     known = sorted(found.name for found in discover(root))
-    name = named or _default(known)
+    name = named or default_stack(known)
     if name is None:
         raise Stop(Exit.USAGE, "no stack was given", f"name one of {', '.join(known) or 'none'}{more}, or set {STACK}")
     return name
@@ -118,12 +118,13 @@ def stack_and_name(root: Path, first: str | None, second: str | None) -> tuple[s
     from modelyard.stack import discover
 
     known = [found.name for found in discover(root)]
-    if first is None or second is not None or first in known or _default(known) is None:
+    if first is None or second is not None or first in known or default_stack(known) is None:
         return first, second
     return None, first
 
 
-def _default(known: Sequence[str]) -> str | None:
+def default_stack(known: Sequence[str]) -> str | None:
+    """The stack of a command line that names none, if the environment or the project says which."""
     return os.environ.get(STACK) or (known[0] if len(known) == 1 else None)
 
 

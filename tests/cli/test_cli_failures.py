@@ -105,7 +105,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("explain", "GPU999"), "did you mean GPU0"),
         (("explain", "gpu1"), "did you mean GPU001?"),
         (("schema", "plans"), "invalid choice: 'plans'"),
-        (("completion", "fish"), "invalid choice: 'fish'"),
+        (("completion", "ksh"), "invalid choice: 'ksh'"),
         (("show", "nope"), "'nope'"),
         (("apply",), "no stack was given → name one of dev, prod, staging, or set MODELYARD_STACK"),
         (("apply", "dev", "--plan", "x"), "both a stack and --plan were given"),

@@ -1,6 +1,7 @@
 """Tables and texts: GPUs, patches, explanations, schemas, completion, help."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.app import VERBS
+from tests.support.forked_process import forked
 
 
 def test_gpus(run: Any) -> None:
@@ -62,14 +64,58 @@ def test_schema(run: Any, name: str) -> None:
     assert document["title"]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
 def test_completion_scripts_are_programs_of_their_shell(run: Any, shell: str, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(run("completion", shell).out)
-    assert all(verb in script.read_text() for verb in VERBS)
+    assert "modelyard" in script.read_text()
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} to read it")
     assert subprocess.run([shell, "-n", script], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("modelyard pro", {"promote"}),
+        ("modelyard plan ", {"dev", "prod", "staging", "--target"}),
+        ("modelyard promote dev p", {"prod"}),
+        ("modelyard show st", {"staging"}),
+        ("modelyard plan dev --targ", {"--target"}),
+        ("modelyard diff dev --target deployment-ray", {"deployment-ray-head", "deployment-ray-model-training-worker"}),
+        ("modelyard blame dev rayW", {"rayWorker"}),
+        ("modelyard explain gpu00", {"GPU001", "GPU009"}),
+        ("modelyard gpus a10", {"a10", "a100", "a10g", "a100-80gb"}),
+        ("modelyard patches ray-w", {"ray-worker", "ray-worker-multi-gpu"}),
+        ("modelyard job su", {"submit"}),
+        ("modelyard job submit dev tr", {"train"}),
+        ("modelyard pipeline show dev ", {"nightly"}),
+        ("modelyard size dev ", {"deep", "train"}),
+        ("modelyard completion f", {"fish"}),
+        ("modelyard -C . check --format s", {"sarif"}),
+    ],
+)
+def test_what_a_word_may_become(project: Any, line: str, words: set[str]) -> None:
+    settings = """modelyard:training: ray
+  modelyard:resources: [{name: deep, type: training}]
+  modelyard:jobs: [{name: train, type: training, resource: deep, command: [python, train.py]}]
+  modelyard:pipelines: [{name: nightly, stages: [{name: fit, job: train}]}]"""
+    project.edit(("modelyard:training: ray", settings))
+    asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9", "_ARGCOMPLETE": "1"}
+    answer = project.root / "answer"
+    variables = {
+        **asked,
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_SHELL": "bash",
+        "_ARGCOMPLETE_STDOUT_FILENAME": answer,
+    }
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    done = forked((), project.root, environment)
+    assert done.returncode == 0, done.stderr
+    found = {word.strip() for word in answer.read_text().split("\n")}
+    last = line.rpartition(" ")[2]
+    assert words <= found
+    assert all(word.lower().startswith(last.lower()) for word in found)
 
 
 def test_help_of_everything(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
