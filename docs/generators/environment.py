@@ -53,8 +53,8 @@ LAB = {
     "XDG_CONFIG_HOME": "Folder in which Go looks for its settings. The default is `~/.config`.",
 }
 _OURS = re.compile("MODELYARD_[A-Z_]+")
-_PASSED_ON = {"PATH", "HOME"}
-"""Variables of every process; you do not set them for modelyard."""
+_PASSED_ON = {"PATH", "HOME", "COMP_LINE", "_ARGCOMPLETE"}
+"""Variables of every process, and those with which a completion script asks; you do not set them for modelyard."""
 
 
 def environment() -> str:
