@@ -77,7 +77,7 @@ def main() -> None:
         project, page = Path(folder) / "project", Path(folder) / "report.html"
         project.mkdir()
         branch(project, CHANGES)
-        command = [ROOT / ".venv/bin/modelyard", "-C", project, "preview", "--base", "main", "--output", page]
+        command = [ROOT / ".venv/bin/modelyard", "-C", project, "preview", "--base", "main", "--out", page]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if not page.is_file():
             sys.exit(done.stderr)

@@ -31,7 +31,8 @@ def command_line() -> str:
 
 def _verb(name: str, parser: argparse.ArgumentParser, shared: set[str], heading: str) -> list[str]:
     """The section of a verb and its sub-verbs."""
-    actions = [action for action in parser._actions if action.dest not in shared and action.dest != "help"]
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+    actions = [action for action in shown if action.dest not in shared and action.dest != "help"]
     subs = [action for action in actions if isinstance(action, argparse._SubParsersAction)]
     parts = [f"{heading} {name}", "", " ".join((parser.description or "").split()), ""]
     if not subs:

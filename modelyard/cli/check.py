@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import exit_code, json_option, plan_one, project_root, stack_files, stack_options
+from modelyard.cli.common import (
+    exit_code,
+    json_option,
+    plan_one,
+    project_root,
+    renamed_option,
+    stack_files,
+    stack_options,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
@@ -177,7 +185,9 @@ def format_options(parser: ArgumentParser) -> None:
         choices=("text", "json", *FORMATS),
         help=", ".join(("text", "json", *(f"{name} ({one.purpose})" for name, one in FORMATS.items()))),
     )
-    parser.add_argument(
+    renamed_option(
+        parser,
+        "--out",
         "--output",
         action="append",
         default=[],
@@ -198,12 +208,12 @@ def wanted_formats(args: Namespace) -> Wanted:
     if args.json and args.format not in (None, "json"):
         raise Stop(Exit.USAGE, f"both --json and --format {args.format} were given", "give one of them")
     form = "json" if args.json else args.format
-    if not args.output:
+    if not args.out:
         return Wanted(form or "text")
     files = []
-    for name in args.output:
+    for name in args.out:
         path = Path(name)
-        chosen = form if len(args.output) == 1 and form not in (None, *_FOR_LOGS) else None
+        chosen = form if len(args.out) == 1 and form not in (None, *_FOR_LOGS) else None
         known = chosen or _BY_ENDING.get(path.suffix.lower())
         if known is None:
             remedy = f"end its name in {', '.join(_BY_ENDING)}, or give --format"

@@ -2,11 +2,11 @@
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, loud
@@ -50,6 +50,12 @@ def verbose_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--verbose", action="store_true", help="report on standard error how many requests were sent to the cluster"
     )
+
+
+def renamed_option(parser: ArgumentParser, name: str, before: str, **settings: Any) -> None:
+    """Adds an option, which its earlier name still sets; the help shows the new one only."""
+    action = parser.add_argument(name, **settings)
+    parser.add_argument(before, **{**settings, "dest": action.dest, "help": SUPPRESS})
 
 
 def json_option(parser: ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import project_root
+from modelyard.cli.common import project_root, renamed_option
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
@@ -34,7 +34,9 @@ def configure(parser: ArgumentParser) -> None:
         help="text, markdown (a comment), html (a page), or json",
     )
     parser.add_argument("--json", action="store_true", help="short for --format json")
-    parser.add_argument(
+    renamed_option(
+        parser,
+        "--out",
         "--output",
         action="append",
         default=[],
@@ -59,7 +61,7 @@ def run(args: Namespace) -> Exit:
     """Plans both commits, compares, and prints or writes."""
     root = project_root(args)
     wanted = _wanted(args)
-    if args.output:
+    if args.out:
         from modelyard.cli.own import refuse_own_files
 
         refuse_own_files(root, (path for _, path in wanted if path is not None))
@@ -97,12 +99,12 @@ def _previewed(root: Path, args: Namespace) -> "Preview":
 def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
     """The formats to write, each with its file."""
     form = args.format or ("json" if args.json else None)
-    if not args.output:
+    if not args.out:
         return [(form or "text", None)]
     found: list[tuple[str, Path | None]] = []
-    for name in args.output:
+    for name in args.out:
         path = Path(name)
-        known = form if form is not None and len(args.output) == 1 else _BY_ENDING.get(path.suffix.lower(), form)
+        known = form if form is not None and len(args.out) == 1 else _BY_ENDING.get(path.suffix.lower(), form)
         if known is None:
             raise Stop(
                 Exit.USAGE,

@@ -1,4 +1,4 @@
-"""Show the machines for remote resources, with region and price; --write writes the files that launch jobs."""
+"""Show the machines for remote resources, with region and price; --out-dir writes the files that launch jobs."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -12,6 +12,7 @@ from modelyard.cli.common import (
     chosen_stack,
     json_option,
     project_root,
+    renamed_option,
     say,
     say_errors,
     stack_and_name,
@@ -30,7 +31,13 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_argument(parser)
     parser.add_argument("name", nargs="?", metavar="NAME", help="only this resource, or the resource of this job")
-    parser.add_argument("--write", metavar="DIR", help="also write the files that launch each job, into DIR/STACK/JOB")
+    renamed_option(
+        parser,
+        "--out-dir",
+        "--write",
+        metavar="DIR",
+        help="also write the files that launch each job, into DIR/STACK/JOB",
+    )
     json_option(parser)
 
 
@@ -59,15 +66,15 @@ def run(args: Namespace) -> Exit:
         place = f"resources[{stack.config.resources.index(one)}]"
         codes = tuple(sorted({finding.code for finding in wrong if finding.field.partition(".")[0] == place}))
         made.append(RemoteResource(one, jobs, offers(stack.config, one, own), launcher, codes))
-    if args.write is not None:
+    if args.out_dir is not None:
         from modelyard.cli.own import refuse_own_folders
 
-        refuse_own_folders(root, Path(args.write), [stack.name])
-        written = _write(stack, chosen, own, wrong, Path(args.write))
+        refuse_own_folders(root, Path(args.out_dir), [stack.name])
+        written = _write(stack, chosen, own, wrong, Path(args.out_dir))
         if not wrong:
             from modelyard.stack.words import plural
 
-            sys.stderr.write(f"{plural(written, 'file')} written to {safe(str(args.write))}\n")
+            sys.stderr.write(f"{plural(written, 'file')} written to {safe(str(args.out_dir))}\n")
     if args.json:
         from modelyard.report.json import json_text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, plan_one, project_root, say, stack_files, stack_options
+from modelyard.cli.common import json_option, plan_one, project_root, renamed_option, say, stack_files, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
@@ -49,8 +49,12 @@ def configure(parser: ArgumentParser) -> None:
         help="vendor format only: autoscaling patches as the vendor's pages print them: queries that are not valid "
         "PromQL, no replicas where the autoscaler already runs",
     )
-    parser.add_argument(
-        "--out", metavar="DIR", help="folder to write to (default out/<format>; a stack is a subfolder)"
+    renamed_option(
+        parser,
+        "--out-dir",
+        "--out",
+        metavar="DIR",
+        help="folder to write to (default out/<format>; a stack is a subfolder)",
     )
     parser.add_argument("--print", action="store_true", dest="show", help="print the files instead of writing them")
     base_option(parser)
@@ -85,7 +89,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         for one in list(kept()):
             if not args.json:
                 _print(one)
-    base, inner = (Path(args.out), "") if args.out else (root, f"out/{args.format}/")
+    base, inner = (Path(args.out_dir), "") if args.out_dir else (root, f"out/{args.format}/")
     out = base / inner
     if not args.show:
         from modelyard.cli.own import refuse_own_folders

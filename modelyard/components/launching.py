@@ -1,4 +1,4 @@
-"""The program of one remote job: from the file that ``modelyard remote --write`` makes to its machine."""
+"""The program of one remote job: from the file that ``modelyard remote --out-dir`` makes to its machine."""
 
 import json
 from datetime import UTC, datetime
@@ -41,7 +41,9 @@ def launch(file: Path, now: datetime | None = None) -> RemoteInstance:
     except ReadError as error:
         raise pulumi.RunError(f"{file.name} cannot be read: {error.reason}") from error
     except ValueError as error:
-        raise pulumi.RunError(f"{file.name} was not written by modelyard remote --write: {not_json(error)}") from error
+        raise pulumi.RunError(
+            f"{file.name} was not written by modelyard remote --out-dir: {not_json(error)}"
+        ) from error
     if launched.tzinfo is not None and job.deadline <= (now or datetime.now(UTC)):
         over = f"{job.deadline:%Y-%m-%dT%H:%M:%SZ}"
         raise pulumi.RunError(f"the job of {given} ended at {over}: run pulumi destroy; to run it again: {_LAUNCHED}")

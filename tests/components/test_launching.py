@@ -63,7 +63,7 @@ class _Seeing(Engine):
 
 
 def job_file(folder: Path) -> Path:
-    """What ``modelyard remote --write`` makes of the stack's only job."""
+    """What ``modelyard remote --out-dir`` makes of the stack's only job."""
     stack, findings = load_text(STACK, "dev", "stacks/Pulumi.dev.yaml")
     assert stack is not None, findings
     (made,) = launches("dev", stack.config, stack.config.resources[0])
@@ -218,5 +218,5 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "job.json"
     for text in ("{}", "no JSON", json.dumps({"form": "aws-job@v0"}), json.dumps({"form": "aws-job@v1", "read": 1})):
         file.write_text(text)
-        with pytest.raises(pulumi.RunError, match=r"job\.json was not written by modelyard remote --write"):
+        with pytest.raises(pulumi.RunError, match=r"job\.json was not written by modelyard remote --out-dir"):
             run(file, CONFIG)

@@ -164,7 +164,7 @@ def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
         # The machine has its own command, so this check comes before the check of the job's command.
         where = (*where, "resource")
         summary = f"uses the remote resource {resource.name}, which rents a machine for each job and has no cluster"
-        remedy = f"modelyard remote {stack.name} --write DIR writes the files that launch it"
+        remedy = f"modelyard remote {stack.name} --out-dir DIR writes the files that launch it"
     elif not job.command:
         summary = "has no command, so it has nothing to run once"
         work = "; without one, the pods of its resource do its work" if remote is None else ""
