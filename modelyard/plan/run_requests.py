@@ -34,6 +34,8 @@ class Ask(NamedTuple):
     """Labels of nodes with its slices."""
     most: int | None = None
     """The number of workers that Ray may let it grow to; None: it keeps the number that it starts with."""
+    fewer: tuple[str, ...] = ()
+    """What the stack can change so that the run starts with fewer workers, each in the words of a remedy."""
 
     @property
     def amounts(self) -> Mapping[str, Fraction]:
@@ -66,4 +68,14 @@ def ask_of(config: Config, job: Job, one: Sized) -> Ask:
         resource=name,
         selector=tuple(part.nodes.items()) if part is not None else (),
         most=size.workers if job.grows else None,
+        fewer=_fewer(job),
     )
+
+
+def _fewer(job: Job) -> tuple[str, ...]:
+    if job.least_workers is not None:
+        return ("lower leastWorkers",)
+    lower = "give its resource fewer workers" if job.resource is not None else "give it a resource with fewer workers"
+    # Spark has no leastWorkers, and workers that Ray adds later cannot be placed together.
+    some = job.engine != "spark" and (job.engine != "ray" or job.together is None)
+    return (lower, "set leastWorkers") if some else (lower,)

@@ -89,23 +89,24 @@ def _cited_text(key: str) -> str:
 def _gets(one: Sized) -> Iterable[tuple[str, str, str]]:
     """What the resource gets of each kind, and the source of the number."""
     for key, value in one.size._asdict().items():
-        said, needed = getattr(one.resource, key), getattr(one.need, key)
-        estimated = _gets_text(key, Fraction(needed)) if needed is not None else ""
+        said, needed = getattr(one.resource, key), one.needed.get(key)
+        estimated = _gets_text(key, _rounded(key, needed)) if needed is not None else ""
+        each = f" on each of {one.among} workers" if key != "workers" and one.among > 1 else ""
         if said is not None:
-            under = (
-                f", below the {_gets_text(key, _rounded(key, one.below[key]))} that its jobs need"
-                if key in one.below
-                else ""
-            )
-            # "No GPU estimated" does not help a user who has set a number.
-            known = estimated if key != "gpus" or needed else ""
-            origin = f"the stack file{under or (f'; its jobs need {known}' if known else '')}"
+            # "No GPU estimated" does not help a user who has set a number, and another number of workers is estimated
+            # for workers of another size.
+            known = needed if key == "gpus" else key != "workers" or needed == value
+            origin = "the stack file"
+            if key in one.below:
+                origin += f", below the {estimated} that its jobs need{each}"
+            elif estimated and known:
+                origin += f"; its jobs need {estimated}{each}"
         elif key == "gpus" and one.part is not None:
             origin = "one slice, because it sets no number"
         elif key == "gpus":
-            origin = "no GPU is requested" + (f"; its jobs need {estimated}" if needed else "")
+            origin = "no GPU is requested" + (f"; its jobs need {estimated}{each}" if needed else "")
         elif key in ("cpu", "memory") and one.size.gpus and one.gpu is not None and value != needed:
-            origin = "its GPUs" + (f"; its jobs need {estimated}" if estimated else "")
+            origin = "its GPUs" + (f"; its jobs need {estimated}{each}" if estimated else "")
         else:
             origin = _of_jobs(one, key) if estimated else "a default, because the need of its jobs is unknown"
         if key == "gpus" and one.part is not None:

@@ -28,7 +28,7 @@ def test_each_resource_has_what_it_gets_and_why(jobs: Any, run: Any) -> None:
     assert result.code == 0, result.err
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
     assert lines[0] == "dev: 3 resources, 3 jobs"
-    assert "memory 16Gi the stack file, below the 39Gi that its jobs need" in lines
+    assert "memory 16Gi the stack file, below the 39Gi that its jobs need on each of 2 workers" in lines
     assert "data 14.9 GiB 50,000,000 rows × 40 columns × 8 bytes [1]" in lines
     assert "gpus 0 no GPU is requested" in lines
     assert "gpus 1 the stack file; its jobs need 1" in lines

@@ -19,7 +19,6 @@ from modelyard.workloads.sizing import Sized
 
 NAMED: Final = 4
 """A finding names this many jobs and counts the rest."""
-_MORE: Final = "raise the team's quota, or let it borrow more"
 
 
 class Short(NamedTuple):
@@ -68,7 +67,9 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
     if wanted <= most:
         return None
     several = "; Kueue admits all of them or none" * (ask.workers > 1)
-    why, remedy = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}", _less(ask.workers)
+    why = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}"
+    what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
+    remedy = _or((*_less(ask.workers, ask.gpus, most, f"fewer {what}", ask.fewer), _more(team, ask.resource)))
     if not flavors and (others := gpu_flavors(config, team)):
         have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
         why = f"it asks for {' or '.join(ask.products)}, but its team has quotas of {have} only"
@@ -92,13 +93,31 @@ def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str
             if names and each[resource] * count > most:
                 why = f"{plural(count, what)} of {amount(resource, each[resource])} {unit}"
                 wanted = f"{amount(resource, each[resource] * count)} {unit}"
-                return Short(wanted, amount(resource, most), why, _less(count))
+                less = "fewer cores" if resource == "cpu" else "less memory"
+                # The head of a Ray cluster has a fixed size.
+                changes = _less(count, each[resource], most, less, ask.fewer) if what != "head" else ()
+                return Short(wanted, amount(resource, most), why, _or((*changes, _more(team, resource))))
     return None
 
 
-def _less(workers: int) -> str:
-    less = "ask for fewer workers or set leastWorkers" if workers > 1 else "ask for less"
-    return f"{less}, {_MORE}"
+def _less(count: int, each: Fraction | int, most: Fraction, less: str, fewer: tuple[str, ...]) -> tuple[str, ...]:
+    """How a run can request less: ``fewer`` pods if the quota holds one, else ``less`` in each; nothing of no quota."""
+    if not most:
+        return ()
+    if count > 1:
+        return fewer if each <= most else (f"request {less} for each worker",)
+    return (f"request {less}",)
+
+
+def _more(team: Team, resource: str) -> str:
+    """How the team can have more of a resource; only a limit that it has can be raised."""
+    limited = any(quota.borrow is not None and quota.resource == resource for quota in team.quotas)
+    return "raise the team's quota" + (" or its borrow limit" if team.cohort is not None and limited else "")
+
+
+def _or(changes: Sequence[str]) -> str:
+    *first, last = changes
+    return f"{', '.join(first)}, or {last}" if first else last
 
 
 def _gpus(ask: Ask, number: int) -> str:
@@ -130,7 +149,7 @@ def check_resource_quotas(
                 ("resources", index),
                 f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
                 f"and team {team.name} never has more than {have}",
-                f"lower workers or scale.most, {_MORE}",
+                f"lower {'scale.most' if pods > one.size.workers else 'workers'}, or {_more(team, name)}",
                 detail="Kueue admits each pod separately: pods beyond the quota stay pending",
             )
 

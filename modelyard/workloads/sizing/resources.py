@@ -67,26 +67,47 @@ class Sized(NamedTuple):
     """The slice that its GPUs are; None: whole GPUs."""
 
     @property
-    def below(self) -> Mapping[str, Fraction]:
-        """Estimates, by key, that exceed the stack file's settings."""
-        said = {key: Fraction(getattr(self.size, key)) for key in KEYS if getattr(self.resource, key) is not None}
-        # If only the sum counts, fewer but larger workers are enough. If workers are too few and too small, each is
-        # compared with its part of the recommended number: following every recommendation is always enough.
-        workers = self.need.workers or DEFAULT_WORKERS
-        few = self.size.workers < workers and not all(self._enough(key, workers) for key in self._divided)
-        among = workers if few else self.size.workers
+    def among(self) -> int:
+        """The number of workers on which ``needed`` is based: that of the resource, or the estimated number if its
+        workers are too few and too small.
+        """
+        return (self.need.workers or DEFAULT_WORKERS) if self._few else self.size.workers
+
+    @property
+    def needed(self) -> Mapping[str, Fraction]:
+        """What the jobs need, by key: the number of workers as estimated, everything else for each of ``among``."""
         needed = {key: Fraction(value) for key in KEYS if (value := getattr(self.need, key)) is not None}
         if self.need.gpus is None and self.need.gpu_memory and self.gpu is not None:
             # The number of GPUs exceeds one machine and is unknown, but these are too few.
             needed["gpus"] = Fraction(math.ceil(Fraction(self.need.gpu_memory, self.gpu.memory_gb * GB)))
-        needed |= {key: needed[key] * workers / among for key in self._divided if key in needed}
+        workers = self.need.workers or DEFAULT_WORKERS
+        needed |= {key: needed[key] * workers / self.among for key in self._divided if key in needed}
         if self.need.gpus:
             # CPU and memory follow the GPUs of one worker; their minimum is not divided.
             pod = _pod(self.resource, self.jobs, self.need, math.ceil(needed["gpus"]), self.gpu)
             needed |= {key: Fraction(value) for key in ("cpu", "memory") if (value := getattr(pod, key)) is not None}
-        if not few:
-            needed.pop("workers", None)
-        return {key: needed[key] for key in KEYS if key in said and key in needed and said[key] < needed[key]}
+        return needed
+
+    @property
+    def below(self) -> Mapping[str, Fraction]:
+        """Estimates, by key, that exceed the stack file's settings."""
+        said = {key: Fraction(getattr(self.size, key)) for key in KEYS if getattr(self.resource, key) is not None}
+        needed = self.needed
+        return {
+            key: needed[key]
+            for key in KEYS
+            if key in said and key in needed and said[key] < needed[key] and (key != "workers" or self._few)
+        }
+
+    @property
+    def _few(self) -> bool:
+        """Whether the workers are too few and too small.
+
+        If only the sum counts, fewer but larger workers are enough. Else each is compared with its part of the
+        estimated number: following every recommendation is always enough.
+        """
+        workers = self.need.workers or DEFAULT_WORKERS
+        return self.size.workers < workers and not all(self._enough(key, workers) for key in self._divided)
 
     @property
     def _divided(self) -> tuple[str, ...]:

@@ -196,17 +196,18 @@ def _judged(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
         if key == "gpus" and (one.part is not None or not one.size.gpus):
             continue  # Slices are not added up; a separate finding reports a slice that is too small.
         given, wanted = getattr(one.resource, key), _written(key, needed)
-        remedy = f"set {key} to {wanted}, or keep it if you have measured a lower need"
+        each = f" on each of {one.among} workers" if key != "workers" and one.among > 1 else ""
+        remedy = f"set {key} to {wanted}, or waive this finding if you have measured a lower need"
         if key == "gpus" and needed > MOST_GPUS:
             # Training divides its model among workers; a remote machine is one of them.
             divided = one.resource.type == "training" and one.resource.remote is None
             others = "give it more workers" if divided else "use a smaller model"
-            remedy = f"a machine has {MOST_GPUS} at most: use a GPU with more memory, or {others}"
+            remedy = f"a machine has at most {MOST_GPUS} GPUs: use a GPU with more memory, or {others}"
         yield stack.finding(
             "RES204",
             Severity.ADVICE if assumed else Severity.WARNING,
             ("resources", index, key),
-            f"{key} of resource {name} is {given}, but its jobs need an estimated {wanted}",
+            f"{key} of resource {name} is {given}, but its jobs need an estimated {wanted}{each}",
             remedy,
             detail=f"jobs: {on_gpus if key == 'gpus' else jobs}; modelyard size {stack.name} {name} shows the "
             f"calculation{' and what it assumes' if assumed else ''}",

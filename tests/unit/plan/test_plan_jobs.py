@@ -136,7 +136,10 @@ def test_pods_beyond_their_teams_quota(dev: Any, workers: int, scale: int | None
     teams = (team("vision", 1, cohort="all"), team("speech", 1, cohort="all"))
     jobs = (Job("it", "llm-serving", "chat"),)
     site = dev.asking(runtime=IMAGE, resources=(chat,), jobs=jobs, flavors=(A10,), teams=teams)
-    assert [one.summary for one in site.plan().findings if one.code == "RES218"] == told
+    found = [one for one in site.plan().findings if one.code == "RES218"]
+    assert [one.summary for one in found] == told
+    change = "scale.most" if scale else "workers"
+    assert [one.remedy for one in found] == [f"lower {change}, or raise the team's quota" for _ in told]
 
 
 @pytest.mark.parametrize(
@@ -181,19 +184,69 @@ def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_c
     assert found[1].detail == "2 nodes: a pod needs 4 GPUs, a node has 1"
 
 
-def test_what_to_do_about_a_quota_depends_on_the_workers(dev: Any) -> None:
-    def remedy(workers: int) -> str:
-        site = dev.asking(
-            resources=(DEEP._replace(workers=workers, gpus=2),),
-            jobs=(TRAIN._replace(team="vision"),),
-            flavors=(A10,),
-            teams=(team("vision", 1),),
-        )
-        (found,) = [one for one in site.plan().findings if one.code == "RES213"]
-        return str(found.remedy)
-
-    assert remedy(1) == "ask for less, raise the team's quota, or let it borrow more"
-    assert remedy(2).startswith("ask for fewer workers or set leastWorkers, ")
+@pytest.mark.parametrize(
+    ("job", "resource", "teams", "remedy"),
+    [
+        (
+            TRAIN,
+            DEEP,
+            (team("vision", 1),),
+            "give its resource fewer workers, set leastWorkers, or raise the team's quota",
+        ),
+        (
+            TRAIN._replace(engine="spark"),
+            DEEP,
+            (team("vision", 1),),
+            "give its resource fewer workers, or raise the team's quota",
+        ),
+        (
+            TRAIN._replace(engine="ray", together="kubernetes.io/hostname"),
+            DEEP,
+            (team("vision", 1),),
+            "give its resource fewer workers, or raise the team's quota",
+        ),
+        (
+            TRAIN._replace(least_workers=2),
+            DEEP._replace(workers=3),
+            (team("vision", 1),),
+            "lower leastWorkers, or raise the team's quota",
+        ),
+        # Fewer workers do not help if one asks for too much.
+        (
+            TRAIN,
+            DEEP._replace(gpus=2),
+            (team("vision", 1),),
+            "request fewer GPUs for each worker, or raise the team's quota",
+        ),
+        (
+            TRAIN,
+            DEEP._replace(workers=1, gpus=2),
+            (team("vision", 1),),
+            "request fewer GPUs, or raise the team's quota",
+        ),
+        (TRAIN, DEEP, (team("vision", 0),), "raise the team's quota"),
+        (
+            TRAIN,
+            DEEP._replace(cpu="20"),
+            (team("vision", 4),),
+            "request fewer cores for each worker, or raise the team's quota",
+        ),
+        # Only a team with a cohort and a limit can be allowed to borrow more.
+        (
+            TRAIN,
+            DEEP._replace(workers=1, gpus=2),
+            (team("vision", 1, 0, "c"), team("speech", 1, cohort="c")),
+            "request fewer GPUs, or raise the team's quota or its borrow limit",
+        ),
+    ],
+)
+def test_a_remedy_for_a_quota_names_only_what_helps(
+    dev: Any, job: Job, resource: Resource, teams: tuple[Team, ...], remedy: str
+) -> None:
+    flavors = (A10._replace(topology=("kubernetes.io/hostname",)),)
+    site = dev.asking(resources=(resource,), jobs=(job._replace(team="vision"),), flavors=flavors, teams=teams)
+    (found,) = [one for one in site.plan().findings if one.code == "RES213"]
+    assert found.remedy == remedy
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: t
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
     (found,) = check_jobs(stack, sized(stack.config))
     assert found.code == "RES204"
-    assert found.remedy == "a machine has 16 at most: use a GPU with more memory, or use a smaller model"
+    assert found.remedy == "a machine has at most 16 GPUs: use a GPU with more memory, or use a smaller model"
 
 
 def test_training_that_no_machine_holds_takes_more_workers() -> None:
@@ -199,7 +199,7 @@ def test_runs_have_pods_of_their_own() -> None:
 
 def test_a_setting_is_compared_in_its_own_words() -> None:
     (found,) = findings(CLICKS, resources=(Resource("features", "dataset", memory="16384Mi"),))
-    assert (found[0], numbers(found[1])) == ("RES204", ["16384Mi", "39Gi"])
+    assert (found[0], numbers(found[1])) == ("RES204", ["16384Mi", "39Gi", "2"])
 
 
 def test_a_resource_that_there_is_not() -> None:
