@@ -32,6 +32,7 @@ PROGRAM = {
     "MODELYARD_RAY_TOKEN_FILE": "File with that token.",
     "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token.",
     "MODELYARD_STACK": "Stack of every verb, if the command line names none. A project with one stack needs neither.",
+    "MODELYARD_USER": "Your name, as runs show it and `--mine` compares it. The default is your login name.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
     "TERM": "`dumb`: a terminal without colours.",
 }

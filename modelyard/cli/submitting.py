@@ -1,5 +1,8 @@
 """Shared by the verbs for jobs and pipelines: choose one, and print the objects of a run."""
 
+import getpass
+import os
+import re
 from argparse import Namespace
 from collections.abc import Collection
 from datetime import date
@@ -16,6 +19,30 @@ if TYPE_CHECKING:
     from modelyard.runs.jobs import Submission
     from modelyard.stack import Stack
     from modelyard.stack.jobs import Pipeline
+
+
+USER = "MODELYARD_USER"
+_LONGEST = 63
+"""Characters of a label's value."""
+
+
+def user_label() -> str:
+    """The user of this command as a label's value: ``$MODELYARD_USER``, else the login name; empty if unknown."""
+    name = os.environ.get(USER, "")
+    if not name:
+        try:
+            name = getpass.getuser()
+        except (ImportError, KeyError, OSError):
+            # A container may run as a number without a name.
+            return ""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)[:_LONGEST].strip("-_.")
+
+
+def need_user() -> str:
+    """The user of this command; ends the run if it is unknown."""
+    if user := user_label():
+        return user
+    raise Stop(Exit.USAGE, "your user name is unknown, so --mine cannot be used", f"set ${USER} to your name")
 
 
 def need_job(stack: "Stack", name: str) -> None:

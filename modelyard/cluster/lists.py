@@ -72,6 +72,28 @@ def nodes_with(client: Client, labels: Mapping[str, Collection[str]]) -> tuple[N
     return None if found == "unread" else tuple(map(node_of, found or ()))
 
 
+def queued_objects(client: Client, namespaces: Collection[str]) -> PoolObjects:
+    """Reads only what has an order in Kueue: its workloads and local queues.
+
+    Args:
+        client: connection to the cluster.
+        namespaces: where to read them if reading them for the whole cluster is not allowed.
+
+    Raises:
+        ClusterError: the API server does not answer or denies access.
+    """
+    found = {name: _in_parts(client, name, namespaces) for name in ("workloads", "localqueues")}
+    have = {name: () if one == "unread" else tuple(one or ()) for name, one in found.items()}
+    return PoolObjects(
+        nodes=(),
+        pods=(),
+        workloads=have["workloads"],
+        local_queues=have["localqueues"],
+        kueue=any(one is not None for one in found.values()),
+        unread=tuple(name for name, one in found.items() if one == "unread"),
+    )
+
+
 def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Kueue's workloads in some namespaces, and the namespaces in which these credentials may not read them.
 

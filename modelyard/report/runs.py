@@ -9,6 +9,7 @@ from modelyard.runs.pool import Diagnosis, Run
 from modelyard.runs.pool.owners import Stake
 from modelyard.runs.pool.states import State
 from modelyard.runs.pool.words import age, moment, span
+from modelyard.stack import Stack
 from modelyard.stack.words import few, plural
 
 
@@ -56,7 +57,7 @@ def _seconds(run: Run, now: datetime) -> int | None:
 
 
 def _about(run: Run) -> str:
-    """The cluster if it is not the home cluster, the reason of a failure, the progress of its trials or stages."""
+    """The position in the queue, the cluster if it is not the home cluster, the reason of a failure, the progress."""
     trials = ""
     if len(run.parts) > 1:
         states: tuple[State, ...] = ("running", "starting", "queued", "held", "failed", "succeeded")
@@ -65,14 +66,16 @@ def _about(run: Run) -> str:
             f"{count} {state}" for count, state in counts if count
         )
     there = f"in {few(run.clusters)}" if run.clusters else ""
-    return "; ".join(filter(None, (there, run.reason, trials))) or "-"
+    place = f"position {run.position} in the queue" if run.position is not None else ""
+    return "; ".join(filter(None, (place, there, run.reason, trials))) or "-"
 
 
-def runs_document(stack: str, runs: Iterable[Run], now: datetime, unread: Iterable[str]) -> dict[str, Any]:
+def runs_document(stack: Stack, runs: Iterable[Run], now: datetime, unread: Iterable[str]) -> dict[str, Any]:
     """The runs as JSON."""
     return {
         "formatVersion": 1,
-        "stack": stack,
+        "stack": stack.name,
+        "path": stack.config.notebooks.path,
         "at": now.isoformat(timespec="seconds"),
         "unread": list(unread),
         "runs": [run_record(run, now) for run in runs],
@@ -84,18 +87,22 @@ def run_record(run: Run, now: datetime) -> dict[str, Any]:
     return {
         "name": run.name,
         "job": run.job,
+        "user": run.user or None,
         "namespace": run.namespace,
         "team": None if run.remote else run.team,
         "queue": run.team,
+        "position": run.position,
         "clusters": list(run.clusters),
         "state": run.state,
         "reason": run.reason or None,
+        "flavor": run.flavor or None,
         "gpus": run.gpus,
         "holds": run.holds,
         "created": run.created or None,
         "started": run.started or None,
         "ended": run.ended or None,
         "seconds": _seconds(run, now),
+        "result": run.result or None,
         "parts": [
             {
                 "kind": part.kind,

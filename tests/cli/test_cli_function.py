@@ -38,7 +38,11 @@ def pods(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         made.kill()
 
 
-def test_a_call_is_a_run_with_a_gpu_that_ends_with_it(pods: PodProcesses, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_call_is_a_run_with_a_gpu_that_ends_with_it(
+    pods: PodProcesses, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODELYARD_USER", "ada@example.com")
+
     @on_gpu(gpu="A10", stack="dev", time_limit="90m")
     def train(epochs: int, *, rate: float) -> float:
         """Trains."""
@@ -54,6 +58,7 @@ def test_a_call_is_a_run_with_a_gpu_that_ends_with_it(pods: PodProcesses, capfd:
     name = job["metadata"]["name"]
     assert err == f"run {name} is submitted in vision: 1 GPU of a10, queued for team vision\n"
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
+    assert job["metadata"]["labels"]["modelyard.dev/user"] == "ada-example.com"
     assert job["metadata"]["annotations"] == {"modelyard.dev/flavor": "a10", "modelyard.dev/function": "train"}
     assert job["spec"]["activeDeadlineSeconds"] == 5400
     (container,) = job["spec"]["template"]["spec"]["containers"]

@@ -196,6 +196,57 @@ def test_documents_have_their_published_forms(cluster: ApiServer, run: Any, sche
     assert (gone["gpus"], gone["deleted"]) == (2, [{"kind": "Job", "name": RUNNING}])
 
 
+def test_position_in_the_queue(cluster: ApiServer, run: Any) -> None:
+    earlier = job("early-efg56", suspend=True, since=LONG_AGO)
+    cluster.objects["jobs"].append(earlier)
+    cluster.objects["workloads"].append(workload(earlier))
+    listed = json.loads(run("job", "list", "dev", "--json").out)["runs"]
+    positions = {one["name"]: one["position"] for one in listed}
+    assert positions == {"early-efg56": 1, WAITING: 2, TRIALS: None, RUNNING: None}
+    assert "position 2 in the queue" in run("job", "list", "dev").words
+    assert json.loads(run("job", "why", "dev", WAITING, "--json").out)["run"]["position"] == 2
+    cluster.forbidden = {"workloads"}
+    document = json.loads(run("job", "list", "dev", "--json").out)
+    assert {one["position"] for one in document["runs"]} == {None}
+    assert document["unread"] == ["workloads"]
+
+
+def test_mine(cluster: ApiServer, run: Any, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for one, user in zip(cluster.objects["jobs"], ("ada", "grace"), strict=False):
+        one["metadata"]["labels"]["modelyard.dev/user"] = user
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.setenv(name, "ada")
+    monkeypatch.delenv("MODELYARD_USER", raising=False)
+
+    def mine() -> dict[str, str]:
+        runs = json.loads(run("job", "list", "dev", "--mine", "--all", "--json").out)["runs"]
+        return {one["name"]: one["user"] for one in runs}
+
+    assert mine() == {RUNNING: "ada"}
+    monkeypatch.setenv("MODELYARD_USER", "grace")
+    assert mine() == {WAITING: "grace"}
+    theirs = refused("job", "cancel", "dev", RUNNING, "--mine", "--yes", code=2).words
+    nobodys = refused("job", "cancel", "dev", TRIALS, "--mine", "--yes", code=2).words
+    assert f"{RUNNING} is a run of ada, not of grace" in theirs
+    assert f"{TRIALS} is a run without a user, not of grace" in nobodys
+    assert cluster.deleted == []
+    assert run("job", "cancel", "dev", WAITING, "--mine", "--yes").code == 0
+    assert [name for _, name, _ in cluster.deleted] == [WAITING]
+
+
+def test_mine_of_nobody(cluster: ApiServer, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a number without a name."""
+
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 1000910000")
+
+    monkeypatch.delenv("MODELYARD_USER", raising=False)
+    monkeypatch.setattr("getpass.getuser", nameless)
+    said = refused("job", "list", "dev", "--mine", code=2).words
+    assert "your user name is unknown" in said
+    assert "MODELYARD_USER" in said
+
+
 def test_why(cluster: ApiServer, run: Any, golden: Any) -> None:
     golden(*(run("job", "why", "dev", name) for name in (WAITING, "old-cde34")))
 
@@ -626,9 +677,10 @@ def test_runs_of_worker_clusters_are_told_with_their_clusters(
     document = json.loads(run("job", "list", "dev", "--json").out)
     assert schema(document, "jobList") == []
     assert {one["name"]: one["clusters"] for one in document["runs"]}[THERE] == ["farm"]
-    # Only workloads of namespaces from which runs were sent are asked for.
+    # The clusters need only workloads of namespaces from which runs were sent, positions those of all.
     assert {path.partition("?")[0] for path in cluster.asked if path.partition("?")[0].endswith("/workloads")} == {
-        "/apis/kueue.x-k8s.io/v1beta2/namespaces/speech/workloads"
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/speech/workloads",
+        "/apis/kueue.x-k8s.io/v1beta2/workloads",
     }
     cluster.forbidden = {"workloads", "workloads@speech"}
     golden(listed, run("job", "list", "dev"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import safe
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -24,6 +25,7 @@ def configure(parser: ArgumentParser) -> None:
     from modelyard.cli.job.shared import run_options
 
     run_options(parser)
+    parser.add_argument("--mine", action="store_true", help="only if you submitted it ($MODELYARD_USER, or your login)")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     json_option(parser)
 
@@ -56,11 +58,18 @@ def run(args: Namespace) -> Exit:
 def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     """The current run and what it holds."""
     from modelyard.cli.job.shared import reached, runs_in, the_run
+    from modelyard.cli.submitting import need_user
     from modelyard.cluster.lists import workloads_in
     from modelyard.runs.pool.owners import stake
 
+    user = need_user() if args.mine else None
     found = runs_in(args)
     one = the_run(found, args.run)
+    if user not in (None, one.user):
+        whose = f"a run of {safe(one.user)}" if one.user else "a run without a user"
+        raise Stop(
+            Exit.USAGE, f"{one.name} is {whose}, not of {user}", "nothing was cancelled; without --mine it can be"
+        )
     with reached():
         # If you may not read Workloads, the run's own objects have to do.
         workloads, _ = workloads_in(found.client, {one.namespace} if one.count("queued") else ())

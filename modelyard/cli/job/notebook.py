@@ -171,6 +171,7 @@ def checked_job(
     root: Path, stack: "Stack", name: str, place: "Place", chosen: "Chosen", parameters: Mapping[str, str], shown: str
 ) -> "JobSubmission":
     """The Job of a notebook with its findings; ends the run if errors are among them."""
+    from modelyard.cli.submitting import user_label
     from modelyard.plan.notebook import notebook_job
     from modelyard.plan.project import library_of
 
@@ -181,7 +182,7 @@ def checked_job(
     made = notebook_job(library, stack, name, place, chosen, parameters, date.today())
     if not made.objects:
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", made.findings)
-    return made
+    return made.by(user_label())
 
 
 def choice_stop(problems: "Sequence[Problem]") -> Stop:

@@ -100,6 +100,21 @@ def runs_in(args: Namespace) -> Found:
     )
 
 
+def in_order(found: Found) -> Found:
+    """The runs with their positions in the queues, as far as these credentials may read them."""
+    if not any(run.count("queued") for run in found.runs):
+        return found
+    from modelyard.cluster.lists import queued_objects
+    from modelyard.runs.pool import with_positions
+    from modelyard.runs.pool.kueue import Queues
+
+    with reached():
+        objects = queued_objects(found.client, found.namespaces)
+    # A list that is missing was named before if the runs in other clusters needed it too.
+    unread = tuple(dict.fromkeys((*found.unread, *objects.unread)))
+    return found._replace(runs=with_positions(found.runs, Queues(objects, found.config)), unread=unread)
+
+
 def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
     """A client for the remote cluster of a resource, and for no other cluster.
 

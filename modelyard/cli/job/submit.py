@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import need_job, not_taken, report_unplaced
+from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
 
 if TYPE_CHECKING:
     from modelyard.runs.jobs import Submission
@@ -79,6 +79,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
+    made = made.by(user_label())
     try:
         client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:

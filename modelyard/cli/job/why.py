@@ -22,7 +22,8 @@ def run(args: Namespace) -> Exit:
     from modelyard.cli.worker_clusters import looked_at
     from modelyard.cluster.lists import pods_of_run, pool_objects
     from modelyard.report.runs import why_document, why_text
-    from modelyard.runs.pool import why
+    from modelyard.runs.pool import why, with_positions
+    from modelyard.runs.pool.kueue import Queues
 
     found = runs_in(args)
     one = run_or_part(found, args.run)
@@ -31,6 +32,7 @@ def run(args: Namespace) -> Exit:
         config = found.config
         sent = one.dispatched or bool(config.worker_clusters)
         objects = pool_objects(found.client, found.namespaces, dispatched=sent)
+    (one,) = with_positions((one,), Queues(objects, config))
     answer = why(one, pods, objects, config, found.now, looked_at(one, config))
     if args.json:
         from modelyard.report.json import json_text

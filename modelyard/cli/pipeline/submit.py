@@ -12,7 +12,7 @@ from datetime import date
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced
+from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
 
 RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
 """Allowed names of runs."""
@@ -61,6 +61,7 @@ def run(args: Namespace) -> Exit:
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
+    made = made.by(user_label())
     try:
         client = connect(stack.context)
         for environment in made.environments:

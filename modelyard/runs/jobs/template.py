@@ -1,8 +1,10 @@
 """From a template of mode ``submitted`` to objects."""
 
+import copy
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, Selected, select_for_job
+from modelyard.cluster.pool_objects import USER
 from modelyard.findings import Finding
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, key_of
@@ -31,6 +33,15 @@ class Submission(NamedTuple):
     def first(self) -> Confidential[dict[str, Any]]:
         """The first object."""
         return Confidential(self.objects.reveal()[0])
+
+    def by(self, user: str) -> "Submission":
+        """The submission with a label of the user on each object; unchanged without a user."""
+        if not user:
+            return self
+        made = copy.deepcopy(self.objects.reveal())
+        for body in made:
+            body["metadata"].setdefault("labels", {})[USER] = user
+        return self._replace(objects=Confidential(made))
 
     @property
     def key(self) -> ObjectKey:

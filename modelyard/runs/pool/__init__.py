@@ -5,9 +5,9 @@ Interprets pods, queues and metrics for people and their runs. All of it is pure
 """
 
 from modelyard.runs.pool.diagnosis import Diagnosis
-from modelyard.runs.pool.runs import Run, runs_of
+from modelyard.runs.pool.runs import Run, runs_of, with_positions
 from modelyard.runs.pool.usage import Usage, busy_gpus
 from modelyard.runs.pool.view import PoolView, pool_view
 from modelyard.runs.pool.why import why
 
-__all__ = ["Diagnosis", "PoolView", "Run", "Usage", "busy_gpus", "pool_view", "runs_of", "why"]
+__all__ = ["Diagnosis", "PoolView", "Run", "Usage", "busy_gpus", "pool_view", "runs_of", "why", "with_positions"]

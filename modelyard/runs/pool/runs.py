@@ -4,20 +4,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import (
+    FLAVOR,
     HELD,
     JOB,
     LATER,
     PIPELINE,
     PIPELINE_RUN,
     QUEUE,
+    RESULT,
     RUN,
     STACK,
     STAGE,
+    USER,
     RunObjects,
 )
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, annotations_of, key_of
 from modelyard.names import is_slice
+from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.objects import asks_for, labels_of
 from modelyard.runs.pool.states import ENDED, State, pod_sets, state_of, times_of
 from modelyard.runs.pool.words import run_words
@@ -106,6 +110,24 @@ class Run(NamedTuple):
     """The other clusters that run it, or ran it, by the stack's names; none: this cluster, or unknown."""
     remote: str = ""
     """The resource in whose remote cluster it was found; empty: in the home cluster."""
+    position: int | None = None
+    """Position in its queue, from 1, of the part that is nearest to its quota; None: no part waits, or it is unknown.
+    """
+
+    @property
+    def user(self) -> str:
+        """The user who submitted it; empty if no label names one."""
+        return next(filter(None, (labels_of(part.body.reveal()).get(USER) for part in self.parts)), "")
+
+    @property
+    def flavor(self) -> str:
+        """The flavor that was chosen for a notebook; empty for every other run."""
+        return str(annotations_of(self.parts[0].body.reveal()).get(FLAVOR, ""))
+
+    @property
+    def result(self) -> str:
+        """Path of a notebook's result, as the job sees it; empty for every other run."""
+        return str(annotations_of(self.parts[0].body.reveal()).get(RESULT, ""))
 
     @property
     def words(self) -> str:
@@ -259,6 +281,23 @@ def _part(body: Mapping[str, Any]) -> Part:
         ended=ended,
         stage=labels_of(body).get(STAGE, ""),
     )
+
+
+def with_positions(runs: Iterable[Run], queues: Queues) -> tuple[Run, ...]:
+    """The runs with their positions in the queues."""
+    places = {
+        uid: place
+        for name in {work.queue for work in queues.works if work.queue is not None}
+        for place, work in enumerate(queues.waiting(name), 1)
+        for uid in work.uids
+    }
+
+    def position(run: Run) -> int | None:
+        return min(
+            (places[part.uid] for part in run.parts if part.state == "queued" and part.uid in places), default=None
+        )
+
+    return tuple(run._replace(position=position(run)) for run in runs)
 
 
 def near_runs(name: str, runs: Iterable[Run]) -> list[str]:
