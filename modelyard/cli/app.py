@@ -49,6 +49,7 @@ VERBS: dict[str, Verb] = {
     "pipeline": Verb("pipeline", "show, render and submit pipelines"),
     "environment": Verb("environment", "lock, build and show Python environments of jobs"),
     "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
+    "doctor": Verb("doctor", "check programs, versions, login and rights, with remedies"),
     "patches": Verb("patches", "show the patches of this project"),
     "fmt": Verb("fmt", "format stack files and patches"),
     "explain": Verb("explain", "explain a finding's code and how to fix it"),
@@ -60,7 +61,7 @@ GROUPS = {
     "apply and undo": ("apply", "destroy", "ledger", "drift"),
     "look at the platform": ("record", "gpus", "size"),
     "run jobs": ("job", "pipeline", "environment", "remote"),
-    "work on a project": ("patches", "fmt", "explain", "schema", "completion"),
+    "work on a project": ("doctor", "patches", "fmt", "explain", "schema", "completion"),
 }
 """All verbs, by what people do with them, as the help lists them."""
 

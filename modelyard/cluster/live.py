@@ -82,7 +82,7 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
     keys = tuple(dict.fromkeys(wanted))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         uid = pool.submit(identity, client)
-        version = pool.submit(ask_server, lambda: str(_got(client, "/version")["gitVersion"]), "version")
+        version = pool.submit(server_version, client)
         nodes = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/nodes")["items"]), "nodes")
         pods = pool.submit(ask_server, lambda: list(_got(client, "/api/v1/pods")["items"]), "pods")
         objects = [pool.submit(read, client, key) for key in keys]
@@ -111,6 +111,15 @@ def _list_name(path: str) -> str:
     """``resourcequotas of NAMESPACE`` for the path of a list in a namespace."""
     *_, namespace, plural = path.split("/")
     return f"{plural} of {namespace}"
+
+
+def server_version(client: Client) -> str:
+    """The version of the API server, such as ``v1.35.4``.
+
+    Raises:
+        ClusterError: the API server does not answer or denies access.
+    """
+    return ask_server(lambda: str(_got(client, "/version")["gitVersion"]), "version")
 
 
 def serves(client: Client, api_version: str) -> bool:

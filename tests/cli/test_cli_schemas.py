@@ -116,6 +116,7 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
         ("remote", ("remote", "dev")),
         ("environments", ("environment", "list", "dev")),
         ("jobChoices", ("job", "choices", "dev")),
+        ("doctor", ("doctor",)),
         ("patches", ("patches",)),
         ("codes", ("explain",)),
         ("explain", ("explain", "RES101")),

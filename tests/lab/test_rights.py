@@ -146,6 +146,21 @@ def test_reading(use: str, command: tuple[str, ...], platform: Environment, tmp_
     assert superfluous == []
 
 
+def test_the_doctor_names_the_rights_that_are_missing(platform: Environment, tmp_path: Path) -> None:
+    def said(account: Account) -> dict[str, str]:
+        checks = json.loads(outcome(platform, account, "doctor", "dev", "--json").stdout)["checks"]
+        return {check["name"]: check["remedy"] for check in checks if check["name"].startswith("rights to")}
+
+    assert set(said(Account(platform.lab, "apply", tmp_path)).values()) == {""}
+    account = Account(platform.lab, "read", tmp_path)
+    remedies = said(account)
+    assert remedies["rights to read"] == ""
+    assert remedies["rights to plan live"].startswith("grant: list deployments.apps, patch deployments.apps")
+    (nodes,) = (right for right in rights("read") if (right.resource, right.verb) == ("nodes", "list"))
+    with account.without(nodes):
+        assert said(account)["rights to read"].startswith("grant: list nodes (")
+
+
 LIVE = ("check", "diff", "render", "blame", "ledger")
 """What else plans against the cluster."""
 

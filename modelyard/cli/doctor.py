@@ -1,0 +1,221 @@
+"""Check what modelyard needs on this machine and in the cluster: programs, versions, login and rights.
+
+Reads only. With a stack, or in a project, the clusters are those of its stacks; else it is the current context's.
+"""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, say, stacks_argument
+from modelyard.cli.exit import Exit
+
+if TYPE_CHECKING:
+    pass
+
+OLDEST = (3, 11)
+"""The oldest Python that modelyard runs on."""
+PLUGINS = {"kubernetes": "pulumi-kubernetes"}
+"""Pulumi's plugins that every stack needs, and the package of the same version."""
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    state: Literal["ok", "warning", "error"]
+    """``error``: something does not work without it."""
+    found: str
+    remedy: str = ""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    stacks_argument(parser)
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Looks and prints."""
+    root = _root(args)
+    checks = [*_python(), *_programs(root), *_clusters(root, args)]
+    if args.json:
+        from modelyard.report.json import json_text, record
+
+        say([json_text({"formatVersion": 1, "checks": [record(check) for check in checks]})])
+    else:
+        from modelyard.report.style import table
+
+        rows = [(one.state, one.name, one.found + (f" → {one.remedy}" if one.remedy else "")) for one in checks]
+        say(table(rows, ("", "CHECK", "FOUND"), style_for(args, sys.stdout)))
+    return Exit.FINDINGS if any(check.state == "error" for check in checks) else Exit.FINE
+
+
+def _root(args: Namespace) -> Path | None:
+    """The project's folder; None outside of a project."""
+    from modelyard.cli.common import project_root
+    from modelyard.stack import find_project
+
+    start = Path(args.directory or ".")
+    outside = start.is_dir() and find_project(start.resolve()) is None and not args.stacks and not args.all
+    return None if outside else project_root(args)
+
+
+def _python() -> Iterator[Check]:
+    found = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] >= OLDEST:
+        yield Check("Python", "ok", found)
+    else:
+        wanted = ".".join(map(str, OLDEST))
+        yield Check("Python", "error", found, f"install Python {wanted} or later, and modelyard in it")
+    from modelyard import __version__
+
+    # What was tested together is what the package pins.
+    for pinned in sorted(line for line in requires("modelyard") or () if "==" in line and ";" not in line):
+        name, _, wanted = pinned.partition("==")
+        has = _version(name)
+        if has == wanted:
+            yield Check(name, "ok", f"{has}, tested with modelyard {__version__}")
+        else:
+            remedy = f"pip install '{name}=={wanted}'"
+            yield Check(name, "error", f"{has or 'not installed'}; modelyard {__version__} needs {wanted}", remedy)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _programs(root: Path | None) -> Iterator[Check]:
+    from shutil import which
+
+    if which("git") is None:
+        yield Check("git", "warning", "not on PATH, so preview cannot compare branches", "install git")
+    else:
+        yield Check("git", "ok", "on PATH")
+    here = root or Path.cwd()
+    from modelyard.cluster.engine_state import EngineError, ask_engine
+
+    try:
+        said = ask_engine(here, "version")
+    except (EngineError, OSError) as error:
+        reason = getattr(error, "reason", None) or str(error)
+        yield Check("Pulumi CLI", "error", f"{reason}; only verbs that plan work without it", "install the Pulumi CLI")
+        return
+    cli, sdk = said.stdout.decode("utf-8", "replace").strip().removeprefix("v"), _version("pulumi")
+    if cli == sdk:
+        yield Check("Pulumi CLI", "ok", cli)
+    else:
+        yield Check("Pulumi CLI", "warning", f"{cli}; tested with {sdk}", f"install Pulumi {sdk}")
+    yield from _plugins(here)
+    if root is not None:
+        yield _backend(root)
+
+
+def _plugins(root: Path) -> Iterator[Check]:
+    from shutil import which
+
+    from modelyard.cluster.engine_state import ask_engine
+    from modelyard.files import parse_json
+
+    listed = ask_engine(root, "plugin", "ls", "--json")
+    have = {(one["name"], one.get("version")) for one in (parse_json(listed.stdout) if not listed.returncode else ())}
+    for name, package in PLUGINS.items():
+        wanted = _version(package)
+        if (name, wanted) in have:
+            yield Check(f"plugin {name}", "ok", str(wanted))
+        elif which(f"pulumi-resource-{name}") is not None:
+            yield Check(f"plugin {name}", "ok", "on PATH")
+        else:
+            remedy = f"pulumi plugin install resource {name} {wanted}"
+            yield Check(f"plugin {name}", "warning", f"{wanted} is missing; the first apply downloads it", remedy)
+
+
+def _backend(root: Path) -> Check:
+    """Whether Pulumi's state can be reached."""
+    from modelyard.cluster.backend import BackendError
+    from modelyard.cluster.engine_state import EngineError, ask_engine
+    from modelyard.files import parse_json
+    from modelyard.hiding import hidden_text
+
+    try:
+        said = ask_engine(root, "whoami", "--json", "--non-interactive")
+    except BackendError as error:
+        return Check("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
+    except EngineError as error:
+        return Check("state backend", "error", str(error), "check the backend's address and login")
+    if said.returncode:
+        words = hidden_text(" ".join(said.stderr.decode("utf-8", "replace").split()).removeprefix("error: "))
+        return Check("state backend", "error", words, "run pulumi login, or set PULUMI_BACKEND_URL")
+    who = parse_json(said.stdout)
+    return Check("state backend", "ok", hidden_text(f"{who.get('url', 'reached')} as {who.get('user', 'unknown')}"))
+
+
+def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
+    """The login, the version and the rights in each cluster of the stacks."""
+    if root is None:
+        yield Check("project", "warning", "no Pulumi.yaml here or above", "run inside a project, or give -C DIR")
+        yield from _cluster(None, "default")
+        return
+    from modelyard.cli.common import default_stack, stack_files
+    from modelyard.plan.project import shown
+    from modelyard.stack import discover, load
+    from modelyard.stack.words import plural
+
+    everything = args.all or not (args.stacks or default_stack([one.name for one in discover(root)]))
+    seen: dict[tuple[str | None, str], None] = {}
+    for name, path in stack_files(root, args.stacks, everything).items():
+        stack, findings = load(path, shown(root, path), root)
+        if stack is None:
+            wrong = plural(sum(finding.blocks for finding in findings), "error")
+            yield Check(f"stack {name}", "error", f"{wrong} in its file", f"modelyard check {name}")
+        else:
+            yield Check(f"stack {name}", "ok", stack.file)
+            seen[stack.context, stack.config.platform.namespace] = None
+    yield from _once(check for context, namespace in seen for check in _cluster(context, namespace))
+
+
+def _once(checks: Iterable[Check]) -> list[Check]:
+    """The checks, with one error where several clusters have the same."""
+    found: list[Check] = []
+    for check in checks:
+        same = next((at for at, one in enumerate(found) if one.state == "error" and one[1:] == check[1:]), None)
+        if same is None:
+            found.append(check)
+        else:
+            found[same] = check._replace(name=f"{found[same].name}, {check.name.removeprefix('cluster ')}")
+    return found
+
+
+def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.live import server_version
+    from modelyard.cluster.rights import USES, missing_rights
+    from modelyard.kube.merge.schema import supported_versions
+
+    name = f"cluster {context or '(current context)'}"
+    try:
+        client = connect(context)
+        found = server_version(client)
+        missing = {use: missing_rights(client, rights, namespace) for use, rights in USES.items()}
+    except ClusterError as error:
+        yield Check(name, "error", error.summary, error.remedy)
+        return
+    known = supported_versions()
+    if ".".join(found.removeprefix("v").split(".")[:2]) in known:
+        yield Check(name, "ok", f"Kubernetes {found}")
+    else:
+        said = f"Kubernetes {found}; the schemas are of {known[0]} to {known[-1]}"
+        yield Check(name, "warning", said, "plan with --live, or use a supported version")
+    for use, lacking in missing.items():
+        if lacking:
+            remedy = f"grant: {', '.join(map(str, lacking))} (roles are in the guide Rights)"
+            yield Check(f"rights to {use}", "warning", f"not in namespace {namespace} of {name}", remedy)
+        else:
+            yield Check(f"rights to {use}", "ok", f"in namespace {namespace}")

@@ -1,0 +1,60 @@
+"""What ``modelyard doctor`` finds on a machine: each line has its remedy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_machine_without_pulumi_and_kubeconfig(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    result = run("doctor", "--json")
+    assert result.code == 1
+    checks = {check["name"]: check for check in json.loads(result.out)["checks"]}
+    assert checks["git"]["remedy"] == "install git"
+    assert (checks["Pulumi CLI"]["state"], checks["Pulumi CLI"]["remedy"]) == ("error", "install the Pulumi CLI")
+    # One cause is said once.
+    (cluster,) = [check for name, check in checks.items() if name.startswith("cluster")]
+    assert cluster["name"] == "cluster dev, prod, staging"
+    assert "set KUBECONFIG" in cluster["remedy"]
+    assert [name for name, check in checks.items() if check["state"] == "ok"][-3:] == [
+        "stack dev",
+        "stack prod",
+        "stack staging",
+    ]
+
+
+def test_an_older_pulumi_without_its_plugin(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "pulumi"
+    program.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in version) echo v3.1.0;; plugin) echo "[]";; *) echo "error: no login" >&2; exit 255;; esac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    checks = {check["name"]: check for check in json.loads(run("doctor", "dev", "--json").out)["checks"]}
+    cli, plugin, backend = checks["Pulumi CLI"], checks["plugin kubernetes"], checks["state backend"]
+    assert (cli["state"], cli["found"].partition(";")[0]) == ("warning", "3.1.0")
+    assert cli["remedy"].startswith("install Pulumi 3.")
+    assert plugin["remedy"].startswith("pulumi plugin install resource kubernetes 4.")
+    assert (backend["state"], backend["found"]) == ("error", "no login")
+    assert "pulumi login" in backend["remedy"]
+
+
+def test_a_stack_file_with_errors(project: Any, run: Any) -> None:
+    project.edit(("replicas: 2", "replicas: -2"))
+    result = run("doctor", "dev")
+    assert result.code == 1
+    assert "error stack dev 1 error in its file → modelyard check dev" in result.words
+
+
+def test_outside_of_a_project(run: Any, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert (
+        "warning project no Pulumi.yaml here or above → run inside a project, or give -C DIR"
+        in run("-C", str(empty), "doctor").words
+    )
+    assert run("-C", str(empty), "doctor", "dev").code == 2
