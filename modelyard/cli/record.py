@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.live import Snapshot
-    from modelyard.kube.state import ObjectKey
+    from modelyard.kube.state import ObjectKey, Waiting
     from modelyard.stack import Stack
 
 
@@ -43,6 +43,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
     from modelyard.cluster.live import snapshot
     from modelyard.cluster.recorded import recorded_name
     from modelyard.plan.project import shown
+    from modelyard.plan.whole_gpus import growing, read_waiting
     from modelyard.stack import load
 
     stack, findings = load(path, shown(root, path), root)
@@ -54,7 +55,8 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
             shown_as = recorded_name(name, remote) if remote else name
             sys.stderr.write(f"recording {safe(shown_as)} …\n")
             taken = snapshot(client, (*wanted, *_held(root, name, remote)))
-            said.append(_write(root, stack, shown_as, taken))
+            waiting = read_waiting(client, stack.config) if not remote and growing(stack.config) else None
+            said.append(_write(root, stack, shown_as, taken, waiting))
             if taken.unread:
                 lists = " or ".join(taken.unread)
                 sys.stderr.write(f"these credentials may not list {safe(lists)}, so the recorded platform has none\n")
@@ -95,7 +97,7 @@ def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tupl
         yield remote.name, remote_client(stack, remote), wanted_there(stack, library_of(root), remote)
 
 
-def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
+def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot", waiting: "tuple[Waiting, ...] | None") -> str:
     """Writes the objects read from one cluster and describes them."""
     from modelyard.cluster.folder import unfinished
     from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
@@ -114,6 +116,7 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> str:
         objects=taken.objects,
         quotas=taken.quotas,
         scalers=taken.scalers,
+        waiting=waiting,
     )
     if foreign := [path.name for path in recorded_files(recorded_folder(root, name)) if path not in written]:
         sys.stderr.write(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from modelyard.kube.state import Pod, amounts
 from modelyard.quantity import parse
 
 
@@ -39,12 +40,22 @@ def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
 
 
 def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """``{node, owner, requests}`` of a pod, with the sum of its containers' quantities."""
+    """``{node, namespace, owner, requests}`` of a pod, with the sum of its containers' quantities."""
     total: dict[str, Any] = {}
     for container in pod["spec"]["containers"]:
         for name, value in (container.get("resources", {}).get("requests") or {}).items():
             total[name] = str(value) if name not in total else str(float(parse(total[name]) + parse(value)))
-    return {"node": pod["spec"]["nodeName"], "owner": _owner(pod), "requests": dict(sorted(total.items()))}
+    return {
+        "node": pod["spec"]["nodeName"],
+        "namespace": pod["metadata"].get("namespace", ""),
+        "owner": _owner(pod),
+        "requests": dict(sorted(total.items())),
+    }
+
+
+def held_by(pod: Mapping[str, Any]) -> Pod:
+    """A pod from what ``request_of`` returned. Earlier versions left out the namespace."""
+    return Pod(pod["node"], pod["owner"], amounts(pod["requests"]), pod.get("namespace", ""))
 
 
 def _owner(pod: Mapping[str, Any]) -> str:

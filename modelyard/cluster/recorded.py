@@ -10,11 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from modelyard.cluster.pods import held_by
 from modelyard.files import ReadError, list_folder, not_json, parse_json, read_file, refuse_links, wrong_form
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential, hidden
 from modelyard.kube.merge.fieldset import is_set
-from modelyard.kube.state import ClusterState, ObjectKey, Pod, amounts, key_of, node_of, quotas_of, scalers_of
+from modelyard.kube.scheduling.capacity import label_keys
+from modelyard.kube.scheduling.pods import pods_of
+from modelyard.kube.state import ClusterState, ObjectKey, Waiting, key_of, node_of, quotas_of, scalers_of
 from modelyard.stack.words import plain
 
 FORMAT_VERSION = 1
@@ -212,7 +215,7 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
     for name in ("identity", "version"):
         if not isinstance(cluster[name], str):
             raise ValueError(f"{name} is not text")
-    for name in ("nodes", "pods", "quotas", "scalers"):
+    for name in ("nodes", "pods", "quotas", "scalers", "waiting"):
         bodies = cluster.get(name, [])
         if not (isinstance(bodies, list) and all(isinstance(body, dict) for body in bodies)):
             raise ValueError(f"{name} is not a list of objects")
@@ -221,9 +224,10 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
     nodes = tuple(map(node_of, cluster["nodes"]))
     if not all(isinstance(taint, dict) for node in nodes for taint in node.taints):
         raise ValueError("a node has a taint that is not an object")
-    pods = tuple(Pod(pod["node"], pod["owner"], amounts(pod["requests"])) for pod in cluster["pods"])
-    if not all(isinstance(name, str) for pod in pods for name in pod[:2]):
-        raise ValueError("the node or the owner of a pod is not text")
+    pods = tuple(map(held_by, cluster["pods"]))
+    if not all(isinstance(name, str) for pod in pods for name in (pod.node, pod.owner, pod.namespace)):
+        raise ValueError("the node, the namespace or the owner of a pod is not text")
+    waiting = tuple(map(_waiting, cluster["waiting"])) if "waiting" in cluster else None
     return ClusterState(
         source="recorded",
         identity=cluster["identity"],
@@ -233,7 +237,23 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
         pods=pods,
         quotas=quotas_of(cluster.get("quotas", ())),
         scalers=scalers_of(cluster.get("scalers", ())),
+        waiting=waiting,
     )
+
+
+def _waiting(pod: Mapping[str, Any]) -> Waiting:
+    """A pod that waits for whole GPUs.
+
+    Raises:
+        KeyError: it lacks something.
+        AttributeError, TypeError, ValueError: something has a wrong type.
+    """
+    names = (pod["name"], pod["namespace"], pod["owner"])
+    pods = pods_of({"spec": {"template": {"spec": pod["spec"]}}})
+    label_keys(pods)
+    if not all(isinstance(name, str) for name in names) or not all(isinstance(one, dict) for one in pods.tolerations):
+        raise ValueError("a pod that waits has a part of a wrong type")
+    return Waiting(*names, Confidential(pod["spec"]))
 
 
 def write_recorded(
@@ -248,6 +268,7 @@ def write_recorded(
     objects: Confidential[Iterable[Mapping[str, Any]]],
     quotas: Confidential[Iterable[Mapping[str, Any]]] = _NONE,
     scalers: Confidential[Iterable[Mapping[str, Any]]] = _NONE,
+    waiting: Iterable[Waiting] | None = None,
 ) -> tuple[Path, ...]:
     """Writes a recorded platform in place of the earlier one and returns the paths of its files.
 
@@ -268,7 +289,10 @@ def write_recorded(
         "version": version,
         "schemaSha256": schema_sha256,
         "nodes": sorted(nodes.reveal(), key=lambda body: str(body["metadata"]["name"])),
-        "pods": sorted(pods.reveal(), key=lambda pod: (pod["node"], pod["owner"], sorted(pod["requests"].items()))),
+        "pods": sorted(
+            pods.reveal(),
+            key=lambda pod: (pod["node"], pod["owner"], pod.get("namespace", ""), sorted(pod["requests"].items())),
+        ),
     }
     if found := sorted(quotas.reveal(), key=lambda body: (body["metadata"]["namespace"], body["metadata"]["name"])):
         contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "quotas": found}
@@ -276,6 +300,12 @@ def write_recorded(
         scalers.reveal(), key=lambda body: (body["kind"], body["metadata"]["namespace"], body["metadata"]["name"])
     ):
         contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "scalers": found}
+    if waiting is not None:
+        found = [
+            {**one._asdict(), "spec": one.spec.reveal()}
+            for one in sorted(waiting, key=lambda one: (one.namespace, one.name))
+        ]
+        contents[CLUSTER_FILE] = {**contents[CLUSTER_FILE], "waiting": found}
     texts = {
         name: json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for name, body in sorted(contents.items())

@@ -115,8 +115,17 @@ def slice_of(config: Config, resource: Resource) -> Slice | None:
     return next(iter(known.values())) if len(known) == 1 else None
 
 
+def replaceable(config: Config, resource: Resource) -> Slice | None:
+    """Returns the slice that a plan replaces by a whole GPU while one is free; None if the resource does not grow so.
+
+    With time-slicing, a pod uses the whole GPU without a replacement.
+    """
+    part = slice_of(config, resource) if resource.grow and resource.remote is None else None
+    return part if part is not None and part.partition.mode != "time-slicing" else None
+
+
 def able_to_grow(config: Config, resource: Resource) -> list[Partition]:
-    """Returns the partitions on which a resource's pods use the whole GPU while others are idle."""
+    """Returns the partitions on which a resource's pods use the whole GPU without a restart while others are idle."""
     gpu = resolve(resource.gpu or config.gpu.model)
     return [one for one in config.partitions if one.mode == "time-slicing" and partition_gpu(config, one) == gpu]
 

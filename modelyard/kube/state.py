@@ -43,6 +43,19 @@ class Pod(NamedTuple):
     owner: str
     """Name of the Deployment it belongs to, else of the pod itself."""
     requests: Mapping[str, Fraction]
+    namespace: str = ""
+    """Empty if it is not known."""
+
+
+class Waiting(NamedTuple):
+    """A pod that waits for whole GPUs: no node has room for it, or Kueue has no quota for it."""
+
+    name: str
+    namespace: str
+    owner: str
+    """As for a running pod."""
+    spec: Confidential[Mapping[str, Any]]
+    """What decides on which nodes it fits: requests, node selector, node affinity and tolerations."""
 
 
 class Quota(NamedTuple):
@@ -102,6 +115,8 @@ class ClusterState(NamedTuple):
     """Autoscalers in the targets' namespaces, as far as these credentials may see them."""
     held: Mapping[ObjectKey, Held] | None = None
     """What the engine's state has of the stack; None if it was not read, as for a recorded platform."""
+    waiting: tuple[Waiting, ...] | None = None
+    """The pods that wait for whole GPUs; None if they were not read, as for stacks without resources that grow."""
     held_error: str = ""
     """Why the engine's state could not be read; empty if it was read or is not asked for."""
 

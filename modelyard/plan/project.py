@@ -31,6 +31,7 @@ from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan
+from modelyard.plan.whole_gpus import growing, read_waiting, with_whole_gpus
 from modelyard.stack import Stack, codes, load, project_name, waive
 from modelyard.workloads import workloads
 from modelyard.workloads.facts.remote import remote_clusters
@@ -90,18 +91,20 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
     if state is None and not absent:
         return Planned(stack, None, (*findings, *problems))
     state = state or NOT_RECORDED
-    stack = with_nodes(stack, state.nodes)
+    grown = with_whole_gpus(with_nodes(stack, state.nodes), state)
+    stack = grown.stack
     starts, wrong = recorded_remotes(platform or root, stack)
     left, unread = _left_recorded(platform or root, stack)
     gone = dropped_remotes(left, ())
-    wrong = (*wrong, *unread, *dropped(stack, gone))
+    wrong = (*wrong, *unread, *dropped(stack, gone), *grown.findings)
     try:
         plan = make_plan(stack, library_of(root), state, today, remotes=starts)
     except UNFIT:
         if not (damage := recorded_damage(platform or root, stack, (start.remote.name for start in starts))):
             raise
         return Planned(stack, None, (*findings, *damage))
-    whole = _with((*findings, *wrong), plan._replace(dropped_remotes=tuple(gone)), stack, today)
+    plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
+    whole = _with((*findings, *wrong), plan, stack, today)
     if absent and plan.mode == "existing":
         return with_partial(Planned(stack, None, absent), whole)
     if absent:
@@ -271,7 +274,10 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
         counter = Counter(transport(client))
         state, notes = read_live(root, stack, client, lambda: held().get("", {}))
         known = held() if state.held is not None else None
-    stack = with_nodes(stack, state.nodes)
+        if growing(stack.config):
+            state = state._replace(waiting=read_waiting(client, stack.config))
+    grown = with_whole_gpus(with_nodes(stack, state.nodes), state)
+    stack = grown.stack
     starts: tuple[RemoteStart, ...] = ()
     if far:
         from modelyard.plan.remote_live import live_remotes
@@ -282,8 +288,9 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
     ask = partial(dry_run, client, manager=FIELD_MANAGER)
     plan = make_plan(stack, _library(root, stack), state, today, ask, starts, partial(absent, client))
     compared = _compared(root, stack, state, plan)
-    extra = (*findings, *compared, *notes, *dropped(stack, gone))
-    whole = _with(extra, plan._replace(dropped_remotes=tuple(gone)), stack, today)
+    extra = (*findings, *compared, *notes, *dropped(stack, gone), *grown.findings)
+    plan = plan._replace(dropped_remotes=tuple(gone), inputs={**plan.inputs, **grown.inputs})
+    whole = _with(extra, plan, stack, today)
     return Planned(stack=stack, plan=whole, findings=(), state=state, asked=counter.total(), remotes=_states(starts))
 
 

@@ -48,6 +48,8 @@ def plan_text(
         lines.extend([style.bold("Findings"), *findings_text(shown, style), ""])
     if not advice:
         lines.extend(_taken(part.findings, style))
+        grown = (one.summary for one in part.findings if one.code == "PAR018" and not one.waived)
+        lines.extend(style.dim(line) for words in grown for line in hanging(safe(words), 2, style.columns))
     lines.extend(_cost(part, style))
     lines.extend(summary_text(plan, only, style, saved))
     return [*lines, *next_text(plan, only, style, saved)] if next_step else lines

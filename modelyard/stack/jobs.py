@@ -154,7 +154,9 @@ class Resource(NamedTuple):
     slice: str | None = None
     """The MIG profile; None: the only profile of the partition."""
     grow: bool = False
-    """Whether a worker uses the whole GPU while the other workers that share it are idle."""
+    """Whether a worker may use a whole GPU: with time-slicing while the others that share it are idle, with MIG and MPS
+    by a restart on a whole GPU while enough are free.
+    """
     scale: Scale | None = None
     """None: always ``workers`` pods, whatever the load."""
     port: int | None = None

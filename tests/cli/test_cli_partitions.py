@@ -88,3 +88,75 @@ modelyard:jobs: [{name: talk, type: llm-serving, resource: chat, model: {paramet
     assert json.loads(run("size", "dev", "chat", "--json").out)["resources"][0]["slice"] == "nvidia.com/mig-1g.10gb"
     assert "GPU memory ÷ 10 GB of the 1g.10gb slice of the A100 80GB" in result.words
     assert "PAR014" in run("check", "dev").errors
+
+
+GROWING = """modelyard:runtime: {image: "images.example.com/jobs:1"}
+modelyard:resources:
+  - {name: chat, type: serving, workers: 2, cpu: 1, memory: 2Gi, partition: small, slice: 1g.10gb, grow: true}
+modelyard:jobs: [{name: talk, type: serving, resource: chat}]"""
+GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
+PRODUCT = "NVIDIA-A100-SXM4-80GB"
+LABELLED = ("device-plugin", "mig")
+
+
+def record(project: Any, **changes: Any) -> None:
+    """Changes the recorded cluster: two nodes with an A100 each, one of them whole, and more."""
+    file = project.root / "stacks/recorded/dev/cluster.json"
+    cluster = json.loads(file.read_text())
+    have = {"cpu": "32", "memory": "256Gi"}
+    sliced = {"nvidia.com/gpu.product": PRODUCT, **{f"nvidia.com/{name}.config": "small" for name in LABELLED}}
+    nodes = [
+        {"metadata": {"name": "whole", "labels": {"nvidia.com/gpu.product": PRODUCT}}, "allocatable": {GPU: "2"}},
+        {"metadata": {"name": "sliced", "labels": sliced}, "allocatable": {"nvidia.com/mig-3g.40gb": "1", SLICE: "4"}},
+    ]
+    nodes = [{"metadata": one["metadata"], "status": {"allocatable": have | one["allocatable"]}} for one in nodes]
+    cluster["nodes"] = [
+        node for node in cluster["nodes"] if node["metadata"]["name"] not in ("whole", "sliced")
+    ] + nodes
+    file.write_text(json.dumps(cluster | changes))
+
+
+def test_a_plan_gives_whole_gpus_while_they_are_idle_and_takes_them_back(divided: Any, run: Any, applied: Any) -> None:
+    divided.add(GROWING)
+
+    def planned() -> tuple[str, dict[str, str], str]:
+        """What the plan does to the resource's pods, their GPUs, and why."""
+        result = run("plan", "dev", "--json")
+        assert result.code == 0, result.text
+        plan = json.loads(result.out)
+        (target,) = [one for one in plan["targets"] if one["name"] == "resource-chat"]
+        limits = target["after"]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+        gpus = {name: value for name, value in limits.items() if name.startswith("nvidia.com/")}
+        (note,) = [one["summary"] for one in plan["findings"] if one["code"] == "PAR018"]
+        return target["action"], gpus, note.removeprefix("resource chat gets ")
+
+    record(divided)
+    assert planned() == ("create", {SLICE: "1"}, "1g.10gb of small: who waits for a GPU is not known")
+    record(divided, waiting=[])
+    idle = "whole GPUs: 2 × a100-80gb are free for its 2 pods, and nobody waits"
+    assert planned() == ("create", {GPU: "1"}, idle)
+    assert f"resource chat gets {idle}" in run("plan", "dev").words
+    assert run("render", "dev", "--format", "kustomize", "--out", "out").code == 0
+    assert f"{GPU}: '1'" in "".join(file.read_text() for file in (divided.root / "out/dev").glob("*resource-chat.yaml"))
+    applied("dev")
+    own = [{"node": "whole", "namespace": "ml-platform", "owner": "resource-chat", "requests": {GPU: "1"}}] * 2
+    record(divided, waiting=[], pods=own)
+    # Nothing changes while nobody waits, however often a plan is applied.
+    assert planned() == ("none", {GPU: "1"}, idle)
+    assert f"resource chat gets {idle}" in run("plan", "dev", "--notes").words
+    limits = {"resources": {"limits": {GPU: "1"}, "requests": {GPU: "1"}}}
+    train = {"name": "train-x", "namespace": "vision", "owner": "train-x", "spec": {"containers": [limits]}}
+    record(divided, waiting=[train], pods=own)
+    back = "1g.10gb of small: train-x of vision waits for a GPU"
+    assert planned() == ("update", {SLICE: "1"}, back)
+    assert f"resource chat gets {back}" in run("plan", "dev").words
+    applied("dev")
+    assert planned() == ("none", {SLICE: "1"}, back)
+
+
+def test_what_is_recorded_of_who_waits_is_checked(divided: Any, run: Any) -> None:
+    for wrong in ({}, {"spec": 5}, {"name": 1}, {"spec": {"containers": [5]}}, {"spec": {"tolerations": [5]}}):
+        record(divided, waiting=[{"name": "x", "namespace": "y", "owner": "z", **wrong}])
+        result = run("check", "dev")
+        assert (result.code, result.errors) == (2, ["CFG102"]), result.text
+        assert "Traceback" not in result.text

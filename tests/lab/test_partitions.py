@@ -88,12 +88,64 @@ def test_a_pod_gets_a_slice_of_a_node_that_has_some(env: Environment) -> None:
     assert env.plan().changed == ()
 
 
+def test_pods_get_whole_gpus_while_they_are_idle_and_give_them_back(env: Environment) -> None:
+    """With grow: the slices are replaced while a whole GPU is free for each pod, until a pod of somebody waits."""
+    whole = sliced_node()
+    resources = {"cpu": "32", "memory": "256Gi", "pods": "32", "nvidia.com/gpu": "2"}
+    whole["metadata"] |= {"name": "whole", "labels": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}
+    whole["status"] |= {"allocatable": resources, "capacity": resources}
+    assert env.lab.request("POST", "/api/v1/nodes", whole).status == 201
+    grows = {"workers": 2, "cpu": 1, "memory": "2Gi", "grow": True}
+    config(env, resources=[{"name": "chat", "type": "serving", "partition": "small", "slice": "1g.10gb", **grows}])
+    idle = "resource chat gets whole GPUs: 2 × a100-80gb are free for its 2 pods, and nobody waits"
+
+    def notes() -> list[str]:
+        return [one.summary for one in env.plan().findings if one.code == "PAR018"]
+
+    # Kubernetes removes the taint of a node that is not ready a moment after it is ready.
+    env.lab.wait("the GPUs to be free", lambda: notes() == [idle])
+    env.modelyard("apply", "dev", "--yes")
+    env.lab.wait("its pods on whole GPUs", lambda: _homes(env) == ["whole", "whole"])
+    # A schedule applies again and again: nothing changes.
+    assert env.plan().changed == ()
+    waiting = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "train", "namespace": "default"},
+        "spec": {
+            "nodeSelector": whole["metadata"]["labels"],
+            "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+            "containers": [{"name": "train", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}],
+        },
+    }
+    assert env.lab.request("POST", "/api/v1/namespaces/default/pods", waiting).status == 201
+    back = ["resource chat gets 1g.10gb of small: train of default waits for a GPU"]
+    env.lab.wait("the scheduler to find no node for the pod", lambda: notes() == back)
+    assert [target.name for target in env.plan().changed] == ["resource-chat"]
+    env.modelyard("apply", "dev", "--yes")
+    env.lab.wait("its pods on slices", lambda: _homes(env) == ["sliced", "sliced"])
+    train = "/api/v1/namespaces/default/pods/train"
+    env.lab.wait("the other pod", lambda: env.lab.request("GET", train).body["spec"].get("nodeName") == "whole")
+    assert notes() == ["resource chat gets 1g.10gb of small: 1 × a100-80gb is free for its 2 pods"]
+    assert env.plan().changed == ()
+    env.modelyard("record", "dev")
+    assert env.lab.request("DELETE", train).status in (200, 202)
+    env.lab.wait("the GPUs to be idle again", lambda: notes() == [idle])
+
+
 def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
     env.modelyard("destroy", "dev", "--yes")
     assert [env.get(key) for key in (*CONFIGS, DEPLOYMENT)] == [None] * 3
     # The labels are the administrator's: they are as they were.
     node = env.lab.request("GET", "/api/v1/nodes/sliced").body
     assert LABELS.items() <= node["metadata"]["labels"].items()
+
+
+def _homes(env: Environment) -> list[str]:
+    """The nodes of the resource's pods; none until all of its pods are ready."""
+    pods = env.lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=modelyard.dev/resource=chat")
+    ready = env.deployment("resource-chat")["status"].get("readyReplicas") == len(pods.body["items"])
+    return [pod["spec"].get("nodeName", "") for pod in pods.body["items"]] if ready else []
 
 
 def _nodes(env: Environment) -> Any:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
-from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_gpu, slices
+from modelyard.hardware.partitions import CONFIG_LABEL, MIG_LABEL, partition_gpu, replaceable, slices
 from modelyard.kube.state import ClusterState, Node
-from modelyard.names import COUNT_LABEL, PRODUCT_LABEL, is_gpu, is_slice
+from modelyard.names import COUNT_LABEL, GPU_RESOURCE, PRODUCT_LABEL, is_gpu, is_slice
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Partition
 from modelyard.stack.words import few, plural
@@ -50,13 +50,16 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
             if team is None:
                 continue
             counted = {quota.resource for quota in team.quotas}
-            if one.part.resource not in counted:
+            whole = (GPU_RESOURCE,) if replaceable(config, one.resource) is not None else ()
+            for wanted in dict.fromkeys((one.part.resource, *whole)):
+                if wanted in counted:
+                    continue
                 yield stack.finding(
                     "PAR017",
                     Severity.ERROR,
                     ("resources", positions[id(one.resource)], "partition"),
-                    f"resource {one.resource.name} asks for {one.part.resource}, "
-                    f"of which team {team.name} has no quota",
+                    f"resource {one.resource.name} {'asks for' if wanted == one.part.resource else 'may grow to'} "
+                    f"{wanted}, of which team {team.name} has no quota",
                     "add a quota of it, or take the team away",
                     detail="Kueue admits no pod that asks for a resource without a quota in its queue.",
                 )

@@ -2,25 +2,17 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
-from modelyard.hardware.partitions import Slice, able_to_grow, gpu_name, partition_gpu, slices
+from modelyard.hardware.partitions import Slice, able_to_grow, gpu_name, partition_gpu, replaceable, slices
 from modelyard.quantity import GB
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.stack.names import instead
-from modelyard.stack.pool import Partition, PartitionMode
+from modelyard.stack.pool import Partition
 from modelyard.workloads.sizing.resources import Sized
 from modelyard.workloads.sizing.values import count
-
-_NEVER: Final[dict[PartitionMode, str]] = {
-    "mps": "With MPS each pod keeps an equal part of threads and memory, idle or not.",
-    "mig": "A MIG slice is a fixed part of the hardware; a pod gets more only after a restart on a larger slice "
-    "or a whole GPU.",
-}
-"""Why a pod never gets more than its slice."""
 
 
 def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
@@ -37,7 +29,7 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
                 Severity.ERROR,
                 (*where, "grow"),
                 f"resource {resource.name} has grow but no partition on which it could grow",
-                f"name one of them: {', '.join(able)}" if able else "add a partition of mode time-slicing, and set it",
+                f"name one of them: {', '.join(able)}" if able else "name a partition with its GPU",
             )
             return
     else:
@@ -53,15 +45,16 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             )
             return
         yield from _profile(stack, where, resource, partition, one.part)
-        if resource.grow and partition.mode in _NEVER:
+        runs = [job.name for job, _ in one.jobs if job.command]
+        if runs and replaceable(config, resource) is not None:
             yield stack.finding(
                 "PAR012",
                 Severity.ERROR,
                 (*where, "grow"),
-                f"resource {resource.name} cannot grow on partition {partition.name}: {partition.mode} does not",
-                "use a partition of mode time-slicing, or drop grow",
-                detail=f"{_NEVER[partition.mode]} Time-slicing lets one pod use a whole idle GPU, but does not "
-                "isolate memory or faults of pods.",
+                f"resource {resource.name} cannot grow: job {runs[0]} has a command, and a run keeps its slice",
+                "move jobs with a command to another resource, use a partition of mode time-slicing, or drop grow",
+                detail=f"On a partition of mode {partition.mode}, a pod grows by a restart on a whole GPU, "
+                "and a run would lose its work.",
             )
     if one.part is not None:
         yield from _number(stack, where, one, one.part)

@@ -58,7 +58,7 @@ def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> N
     assert (taken.identity, taken.version) == ("its-uid", "v1.35.4")
     assert taken.nodes.reveal() == ({"apiVersion": "v1", "metadata": {"name": "n"}},)
     assert taken.quotas.reveal() == (QUOTA,)
-    assert taken.pods.reveal() == ({"node": "n", "owner": "Running", "requests": {}},)
+    assert taken.pods.reveal() == ({"node": "n", "namespace": "", "owner": "Running", "requests": {}},)
 
 
 def test_quotas_that_may_not_be_listed_are_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 from modelyard.cluster import load_recorded
 from modelyard.cluster.recorded import forget_recorded, recorded_folder, recorded_name, write_recorded
 from modelyard.hiding import Confidential
-from modelyard.kube.state import ObjectKey, Quota, essence, node_of
+from modelyard.kube.state import ObjectKey, Quota, Waiting, essence, node_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -46,6 +46,37 @@ def test_what_is_written_is_what_was_recorded(tmp_path: Path) -> None:
     for path in written:
         assert path.read_bytes() == (recorded_folder(ROOT, "dev") / path.name).read_bytes()
     assert load_recorded(tmp_path, "dev") == load_recorded(ROOT, "dev")
+
+
+@pytest.mark.parametrize(
+    "waiting", [None, (), (Waiting("train-x", "vision", "train", Confidential({"tolerations": []})),)]
+)
+def test_who_waits_is_recorded_if_it_is_known(tmp_path: Path, waiting: tuple[Waiting, ...] | None) -> None:
+    cluster, _ = raw("dev")
+    write_recorded(
+        tmp_path,
+        "dev",
+        identity=cluster["identity"],
+        version=cluster["version"],
+        schema_sha256=cluster["schemaSha256"],
+        nodes=Confidential(()),
+        pods=Confidential(()),
+        objects=Confidential(()),
+        waiting=waiting,
+    )
+    state, _ = load_recorded(tmp_path, "dev")
+    assert state is not None
+    assert state.waiting == waiting
+
+
+def test_pods_recorded_without_a_namespace_are_read(tmp_path: Path) -> None:
+    cluster, objects = raw("dev")
+    for pod in cluster["pods"]:
+        assert pod.pop("namespace") == "ml-platform"
+    write(tmp_path, cluster, objects)
+    state, _ = load_recorded(tmp_path, "dev")
+    assert state is not None
+    assert {pod.namespace for pod in state.pods} == {""}
 
 
 def test_quotas_are_recorded_where_there_are_any(tmp_path: Path) -> None:

@@ -315,16 +315,8 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         (CHAT._replace(gpu="A30"), "PAR011", "resource chat has GPU A30, but partition shared divides A10"),
         (CHAT._replace(partition=None, slice="3g.40gb"), "PAR011", "resource chat has a slice but no partition"),
         (CHAT._replace(grow=True), None, ""),
-        (
-            CHAT._replace(partition="even", grow=True),
-            "PAR012",
-            "resource chat cannot grow on partition even: mps does not",
-        ),
-        (
-            CHAT._replace(partition="small", slice="3g.40gb", grow=True),
-            "PAR012",
-            "resource chat cannot grow on partition small: mig does not",
-        ),
+        (CHAT._replace(partition="even", grow=True), None, ""),
+        (CHAT._replace(partition="small", slice="3g.40gb", grow=True), None, ""),
         (
             CHAT._replace(partition=None, grow=True, gpu="A30"),
             "PAR012",
@@ -532,6 +524,34 @@ def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
     assert {"chat", "nvidia.com/gpu.shared", "vision"} <= set(summary.replace(",", "").split())
     called = asking(dev, CHAT._replace(team="vision"), TALK, SHARED._replace(rename=False))
     assert found(called.asking(teams=(team,), flavors=(Flavor("a10", "A10"),)), "PAR017") == []
+
+
+def test_a_resource_that_may_get_whole_gpus_needs_a_quota_of_them_too(dev: Any) -> None:
+    slices = Quota("a10", gpus=4, resource="nvidia.com/gpu.shared")
+    even = CHAT._replace(team="vision", partition="even", grow=True)
+
+    def told(resource: Resource, *quotas: Quota) -> list[str]:
+        site = asking(dev, resource).asking(teams=(Team("vision", quotas),), flavors=(Flavor("a10", "A10"),))
+        return [summary for _, _, summary in found(site, "PAR017")]
+
+    assert told(even, slices) == ["resource chat may grow to nvidia.com/gpu, of which team vision has no quota"]
+    assert told(even, slices, Quota("a10", "16", "128Gi", 1)) == []
+    assert told(even._replace(grow=False), slices) == []
+    assert told(even._replace(partition="shared"), slices) == []
+    called = EVEN._replace(rename=False)
+    site = asking(dev, even, TALK, called).asking(teams=(Team("vision", ()),), flavors=(Flavor("a10", "A10"),))
+    assert len(found(site, "PAR017")) == 1
+
+
+@pytest.mark.parametrize("partition", ["small", "even", "shared"])
+def test_a_run_never_grows_by_a_restart(dev: Any, partition: str) -> None:
+    train = Job("train", "training", "deep", command=("python", "train.py"))
+    deep = Resource(
+        "deep", "training", partition=partition, slice="3g.40gb" if partition == "small" else None, grow=True
+    )
+    told = [summary for _, _, summary in found(asking(dev, deep, train), "PAR012")]
+    words = "resource deep cannot grow: job train has a command, and a run keeps its slice"
+    assert told == ([] if partition == "shared" else [words])
 
 
 @pytest.mark.parametrize(("gpus", "short"), [(4, False), (3, True)])
