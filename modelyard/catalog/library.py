@@ -115,6 +115,8 @@ class Library(NamedTuple):
 
     def near(self, name: str) -> str:
         """Returns ``did you mean …?`` for an unknown name, or the known names."""
+        if not self.patches:
+            return f"add it to {PATCHES_FOLDER}/, which has no patches"
         return did_you_mean(name, self.patches) or "the patches are " + ", ".join(sorted(self.patches))
 
 

@@ -64,6 +64,7 @@ def preview(
         _check_listed(root, policies != "none")
         named = _named_files(root)
         span = between(root, base, head, lambda path: shared(path) or stacks(path) or named(path))
+        _check_checked_out(root, span.absent, lambda path: shared(path) or stacks(path) or named(path), policies)
         return _previewed(root, root, span, today, each or _one_by_one, policies)
     span = between(root, base, head, lambda _path: True)
     stacks_of_head = partial(wanted_of, where=f"of commit {span.head.commit[:12]}")
@@ -85,6 +86,22 @@ def _check_listed(root: Path, policies: bool) -> None:
             inside = Path(closed.filename).relative_to(root).as_posix()
             why = (closed.strerror or type(closed).__name__).lower()
             raise RevisionError(f"{inside} cannot be listed: {why}", "make it a folder that can be read")
+
+
+def _check_checked_out(root: Path, absent: Iterable[str], wanted: Wanted, policies: Policing) -> None:
+    """Rejects a sparse checkout without files that the plans of its stacks read: they would plan less, unnoticed.
+
+    A stack whose own file is left out is not planned, and the command line reports it.
+    """
+    there = _files(root)
+    for path in sorted(filter(wanted, absent)):
+        stack = _recorded_of(path) if path.startswith(f"{RECORDED}/") else stack_at(path, folder_of(root))
+        if (stack and stack not in there) or (policies == "none" and path.startswith(f"{POLICIES_FOLDER}/")):
+            continue
+        raise RevisionError(
+            f"the sparse checkout leaves out {path}, which the stacks need",
+            "add it with git sparse-checkout, or compare commits with --head HEAD",
+        )
 
 
 def _unlisted(folder: Path) -> Iterator[OSError]:

@@ -42,6 +42,36 @@ def test_a_stack_that_a_sparse_checkout_leaves_out_is_named(repository: Any, run
     assert "prod" not in run("preview", "--base", "main", "--head", "HEAD").err
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "patches/",
+        "patches/ray-worker/",
+        "patches/patches.lock",
+        "policies/",
+        "stacks/recorded/dev/",
+        "stacks/recorded/dev/cluster.json",
+    ],
+)
+def test_files_of_a_plan_that_a_sparse_checkout_leaves_out_are_an_error(repository: Any, run: Any, path: str) -> None:
+    policy = repository.root / "policies/policy.yaml"
+    policy.parent.mkdir()
+    policy.write_text("rules: {}\n")
+    git = ["git", "-C", str(repository.root)]
+    for words in (
+        ["add", "--all"],
+        ["commit", "--quiet", "--message", "policies"],
+        ["branch", "--force", "main"],
+        ["sparse-checkout", "set", "--no-cone", "/*", f"!/{path}"],
+    ):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    result = run("preview", "--base", "main")
+    assert result.code == 2
+    assert f"the sparse checkout leaves out {path}" in result.err
+    assert "--head HEAD" in result.err
+
+
 def test_what_changes_and_where(repository: Any, run: Any) -> None:
     repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
     result = run("preview", "--base", "main")
