@@ -32,6 +32,12 @@ KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     ("batch/v1", "Job"): Kind("jobs"),
     ("rbac.authorization.k8s.io/v1", "Role"): Kind("roles"),
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): Kind("rolebindings"),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): Kind(
+        "validatingadmissionpolicies", namespaced=False
+    ),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"): Kind(
+        "validatingadmissionpolicybindings", namespaced=False
+    ),
     ("policy/v1", "PodDisruptionBudget"): Kind("poddisruptionbudgets"),
     (KUEUE, "ResourceFlavor"): Kind("resourceflavors", namespaced=False),
     (KUEUE, "ClusterQueue"): Kind("clusterqueues", namespaced=False),

@@ -29,6 +29,12 @@ PLURALS = {
     ("v1", "ServiceAccount"): "api/v1/namespaces/{}/serviceaccounts",
     ("rbac.authorization.k8s.io/v1", "Role"): "apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): "apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): (
+        "apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    ),
+    ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"): (
+        "apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
+    ),
     ("policy/v1", "PodDisruptionBudget"): "apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     ("karpenter.sh/v1", "NodePool"): "apis/karpenter.sh/v1/nodepools",
     ("keda.sh/v1alpha1", "ScaledObject"): "apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects",

@@ -23,7 +23,7 @@ def notebooks(*users: NotebookUser, **changes: Any) -> Notebooks:
 
 
 def targets(site: Any) -> list[TargetPlan]:
-    return [one for one in site.plan().targets if one.patches == ("notebook-servers@v1",)]
+    return [one for one in site.plan().targets if one.patches == ("notebook-servers@v2",)]
 
 
 def body(site: Any, kind: str) -> Any:
@@ -44,33 +44,39 @@ def test_what_a_server_needs_comes_before_it(dev: Any) -> None:
     made = targets(dev.asking(notebooks=notebooks(NotebookUser("ada"), NotebookUser("bob"))))
     assert [(one.key.kind, one.name) for one in made] == [
         ("Role", "notebook-access-ml-platform"),
-        ("ServiceAccount", "notebook-account-ml-platform"),
+        ("ServiceAccount", "notebook-account-ada"),
+        ("ServiceAccount", "notebook-account-bob"),
         ("RoleBinding", "notebook-binding-ml-platform"),
         ("ConfigMap", "notebook-config-ml-platform"),
+        ("ValidatingAdmissionPolicy", "notebook-guard-ml-platform"),
+        ("ValidatingAdmissionPolicyBinding", "notebook-guard-ml-platform"),
         ("Deployment", "notebook-server-ada"),
         ("Deployment", "notebook-server-bob"),
         ("Service", "notebook-service-ada"),
         ("Service", "notebook-service-bob"),
     ]
-    assert {one.key.namespace for one in made} == {"ml-platform"}
+    guards = {one.key.namespace for one in made if one.name == "notebook-guard-ml-platform"}
+    assert ({one.key.namespace for one in made}, guards) == ({"ml-platform", ""}, {""})
     steps = [step.target for step in dev.asking(notebooks=notebooks()).plan().steps]
-    needed = ("account", "config", "access", "binding")
-    assert max(steps.index(f"notebook-{one}-ml-platform") for one in needed) < steps.index("notebook-server-ada")
+    needed = ("access", "binding", "config", "guard")
+    before = [*(f"notebook-{one}-ml-platform" for one in needed), "notebook-account-ada"]
+    assert max(steps.index(one) for one in before) < steps.index("notebook-server-ada")
 
 
 def test_a_server_is_where_its_notebooks_run(dev: Any) -> None:
     both = notebooks(NotebookUser("ada", "vision"), NotebookUser("bob", "speech"), NotebookUser("eve", "vision"))
     made = targets(dev.asking(notebooks=both, teams=(VISION, SPEECH)))
     assert {(one.key.namespace, one.name) for one in made if one.key.kind in ("Deployment", "ServiceAccount")} == {
-        ("vision", "notebook-account-vision"),
-        ("speech-ml", "notebook-account-speech-ml"),
+        ("vision", "notebook-account-ada"),
+        ("speech-ml", "notebook-account-bob"),
+        ("vision", "notebook-account-eve"),
         ("vision", "notebook-server-ada"),
         ("speech-ml", "notebook-server-bob"),
         ("vision", "notebook-server-eve"),
     }
     # Where there is one team only, it is meant.
     one = targets(dev.asking(notebooks=notebooks(), teams=(SPEECH,)))
-    assert {target.key.namespace for target in one} == {"speech-ml"}
+    assert {target.key.namespace for target in one} == {"speech-ml", ""}
 
 
 def test_a_server_has_no_gpu_and_few_rights(dev: Any) -> None:
@@ -80,7 +86,16 @@ def test_a_server_has_no_gpu_and_few_rights(dev: Any) -> None:
     assert server["resources"] == {side: {"cpu": "500m", "memory": "2Gi"} for side in ("limits", "requests")}
     assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert server["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-    assert body(site, "Role")["rules"] == [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "get"]}]
+    rights = {
+        f"{verb} {resource}"
+        for rule in body(site, "Role")["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    jobs = {f"{verb} jobs" for verb in ("create", "delete", "get", "list")}
+    assert rights == {*jobs, "list pods", "get pods/log", "list localqueues", "list workloads"}
+    assert {"name": "MODELYARD_USER", "value": "ada"} in server["env"]
+    assert pod["serviceAccountName"] == "notebook-account-ada"
     assert body(site, "ServiceAccount")["automountServiceAccountToken"] is False
     password = {"name": "jupyter-login", "key": "ada"}
     assert {"name": "NOTEBOOK_PASSWORD", "valueFrom": {"secretKeyRef": password}} in server["env"]
