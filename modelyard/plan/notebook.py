@@ -12,12 +12,12 @@ from modelyard.hardware.gpu_models import resolve
 from modelyard.hardware.rules.gpu import use_findings
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
-from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.names import GPU_RESOURCE
 from modelyard.plan.checks.jobs import check_pod_room
 from modelyard.plan.checks.nodepools import possible_nodes
 from modelyard.plan.run_requests import Ask
 from modelyard.runs.jobs import Submission, notebook_environment, submission
-from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, nodes_of, notebook_facts, products_of
+from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, labels_of, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive
 from modelyard.workloads.gpu_uses import notebook_use
 from modelyard.workloads.notebooks import notebook_sizes
@@ -46,12 +46,6 @@ def notebook_job(
         return Submission(Confidential(()), tuple(found))
     made = submission(stack, library, TEMPLATE, notebook_facts(stack, name, place, chosen, parameters))
     return made._replace(findings=(*found, *made.findings))
-
-
-def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
-    """The labels of the nodes that a notebook may run on, each with its allowed values."""
-    found = {key: (value,) for key, value in nodes_of(chosen).items()}
-    return found | ({PRODUCT_LABEL: tuple(names)} if (names := products_of(chosen)) else {})
 
 
 def check_notebook_room(

@@ -5,7 +5,7 @@ from typing import Any
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, safe, wrapped
-from modelyard.runs.notebooks import Offer, Part
+from modelyard.runs.notebooks import Free, Offer, Part
 from modelyard.stack import Stack
 from modelyard.workloads.facts.environments import image_with
 
@@ -13,8 +13,17 @@ _INDENT = 14
 """Columns before the description."""
 
 
-def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str]:
-    """Each option of ``job submit`` with its values."""
+def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: Style = PLAIN) -> list[str]:
+    """Each option of ``job submit`` with its values.
+
+    Args:
+        stack: the stack.
+        offered: the choices.
+        free: what is free now; None: not requested.
+        style: the style of the text.
+    """
+    known = free if free is not None and not free.unknown else None
+    left = free.left if free is not None else {}
     image, environment = _image(stack), stack.config.notebooks.environment
     runs = (
         f"{safe(image)}{f' with {environment}' if environment else ''}"
@@ -25,13 +34,37 @@ def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str
     gpus = [f"{name} ({count} GPU{'s' * (count > 1)})" for name, count in offered.allocations]
     named = [one for one in offered.flavors if one.name]
     parts = dict.fromkeys(one for found in offered.parts.values() for one in found)
+    devices: dict[str, int] = {}
+    for one in offered.flavors:
+        if one.gpu:
+            devices[one.gpu] = devices.get(one.gpu, 0) + (known.whole[one.name] if known is not None else 0)
+
+    def part(one: Part) -> str:
+        if known is None:
+            return _part(one)
+        count = sum(number for key, number in known.parts.items() if key[1:] == (one.partition, one.slice))
+        return f"{_part(one)[:-1]}, {count} free)"
+
+    def holds(team: str) -> str:
+        names = dict.fromkeys(offered.able[team], "")
+        for held in offered.holds[team]:
+            if (number := left.get((team, held.flavor, held.resource))) is not None:
+                kind = "" if held.resource == GPU_RESOURCE else f" {held.resource.removeprefix('nvidia.com/')}"
+                before = names.get(held.flavor, "")
+                names[held.flavor] = f"{before} + {number}{kind}" if before else f": {number}{kind}"
+        return ", ".join(f"{name}{f'{words} left' if words else ''}" for name, words in names.items()) or "no GPUs"
+
     rows = {
-        "  flavor": [safe(f"{one.name} ({one.gpu or 'no GPU named'})") for one in named],
-        "  device": list(dict.fromkeys(safe(one.gpu) for one in offered.flavors if one.gpu)),
+        "  flavor": [
+            safe(f"{one.name} ({one.gpu or 'no GPU named'}{f', {known.whole[one.name]} free' if known else ''})")
+            for one in named
+        ],
+        "  device": [safe(f"{gpu} ({count} free)" if known else gpu) for gpu, count in devices.items()],
         "  allocation": [*gpus, *(["partial"] if parts else [])],
-        "  partition": [safe(_part(one)) for one in parts],
-        "  team": [safe(f"{one.name} ({', '.join(offered.able[one.name]) or 'no GPUs'})") for one in offered.teams],
+        "  partition": [safe(part(one)) for one in parts],
+        "  team": [safe(f"{one.name} ({holds(one.name)})") for one in offered.teams],
         "  priority": [safe(name) for name in offered.priorities],
+        "  free now": [f"unknown: {safe(free.unknown)}"] if free is not None and free.unknown else [],
     }
     for label, values in rows.items():
         if values:
@@ -39,8 +72,9 @@ def choices_text(stack: Stack, offered: Offer, style: Style = PLAIN) -> list[str
     return lines
 
 
-def choices_document(stack: Stack, offered: Offer) -> dict[str, Any]:
+def choices_document(stack: Stack, offered: Offer, free: Free | None = None) -> dict[str, Any]:
     """The options of ``job submit`` as JSON."""
+    live = free if free is not None else Free()
     return {
         "formatVersion": 1,
         "stack": stack.name,
@@ -48,7 +82,15 @@ def choices_document(stack: Stack, offered: Offer) -> dict[str, Any]:
         "environment": stack.config.notebooks.environment,
         "path": stack.config.notebooks.path,
         "flavors": [
-            {"name": one.name or None, "card": one.gpu, "parts": [record(part) for part in offered.parts[one.name]]}
+            {
+                "name": one.name or None,
+                "card": one.gpu,
+                "free": live.whole.get(one.name),
+                "parts": [
+                    {**record(part), "free": live.parts.get((one.name, part.partition, part.slice))}
+                    for part in offered.parts[one.name]
+                ],
+            }
             for one in offered.flavors
         ],
         "allocations": [{"name": name, "resource": GPU_RESOURCE, "gpus": gpus} for name, gpus in offered.allocations],
@@ -56,11 +98,15 @@ def choices_document(stack: Stack, offered: Offer) -> dict[str, Any]:
             {
                 "name": one.name,
                 "flavors": list(offered.able[one.name]),
-                "holds": list(map(record, offered.holds[one.name])),
+                "holds": [
+                    {**record(held), "left": live.left.get((one.name, held.flavor, held.resource))}
+                    for held in offered.holds[one.name]
+                ],
             }
             for one in offered.teams
         ],
         "priorities": list(offered.priorities),
+        "unknownFree": live.unknown or None,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.api_server import ApiServer, api_server
-from tests.support.pool_objects import NOTEBOOK_POOL, node
+from tests.support.pool_objects import NOTEBOOK_POOL, local_queue, node, pod, spec
 
 CELL = {"cell_type": "code", "metadata": {}, "source": "print(1)", "outputs": [], "execution_count": None}
 NOTEBOOK = {
@@ -98,6 +98,22 @@ def test_sizes_are_held_against_the_chosen_gpu(notebook: Path, refused: Any, pro
     assert "RES002" in said
 
 
+def test_check_finds_sizes_that_a_submission_would_refuse(notebook: Path, run: Any, project: Any) -> None:
+    project.edit(("notebook:1}", "notebook:1, memory: 20Gi, cpu: 2}"))
+    done = run("check", "dev")
+    line = next(
+        number
+        for number, text in enumerate(project.stack_file().read_text().splitlines(), 1)
+        if text.startswith("  modelyard:notebooks:")
+    )
+    assert done.code == 1
+    for code, said in (("RES001", "notebooks.memory is 20Gi (21.47 GB) per GPU"), ("RES002", "notebooks.cpu is 2")):
+        assert f"{code} {said}" in done.words
+    assert f"stacks/Pulumi.dev.yaml:{line}:" in done.words
+    findings = [one for one in json.loads(run("check", "dev", "--json").out)["findings"] if one["code"] == "RES001"]
+    assert ("notebooks.memory", "error") in {(one["field"], one["severity"]) for one in findings}
+
+
 def test_a_cluster_that_is_not_there(notebook: Path, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "nowhere")
     said = submit(refused, notebook, "--stack", "dev", "--flavor", "a10", code=3)
@@ -124,6 +140,64 @@ def test_what_can_be_chosen(notebook: Path, run: Any) -> None:
         ("a10", "nvidia.com/gpu"),
         ("a30", "nvidia.com/gpu"),
     ]
+
+
+@pytest.fixture
+def shared(notebook: Path, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """Two nodes of A10 with five GPUs, of which two are taken and two are cordoned, and one of A30 with slices."""
+    partition = "{name: small, mode: mig, flavor: a30, layout: {2g.12gb: 1, 1g.6gb: 2}}"
+    project.edit(("config:\n", f"config:\n  modelyard:partitions: [{partition}]\n"))
+    cordoned = node("n1", gpus=2)
+    cordoned["spec"]["unschedulable"] = True
+    sliced = node("n2", "NVIDIA-A30", 0)
+    sliced["status"]["allocatable"]["nvidia.com/mig-1g.6gb"] = "2"
+    sliced["metadata"]["labels"]["nvidia.com/device-plugin.config"] = "small"
+    queue = local_queue()
+    reserved = {"name": "a10", "resources": [{"name": "nvidia.com/gpu", "total": "1"}]}
+    queue["status"] = {"flavorsReservation": [reserved]}
+    with api_server(tmp_path) as server:
+        server.objects |= {
+            "nodes": [node("n0", gpus=3), cordoned, sliced],
+            "pods": [pod("one", "n0", spec(2))],
+            "localqueues": [queue],
+            "clusterqueues": [],
+            "workloads": [],
+            "resourceflavors": [],
+        }
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+        monkeypatch.setenv("no_proxy", "*")
+        yield server
+
+
+def test_what_is_free_now(shared: ApiServer, run: Any, valid: Any) -> None:
+    said = run("job", "choices", "dev", "--live").words
+    document = json.loads(run("job", "choices", "dev", "--live", "--json").out)
+    assert valid(document, "outputs", "jobChoices") == []
+    (a10, a30), ((team),) = document["flavors"], document["teams"]
+    assert (a10["free"], a30["free"]) == (1, 0)
+    assert {one["slice"]: one["free"] for one in a30["parts"]} == {"2g.12gb": 0, "1g.6gb": 2}
+    most = {one["flavor"]: one["most"] for one in team["holds"]}
+    assert {one["flavor"]: one["left"] for one in team["holds"]} == {"a10": most["a10"] - 1, "a30": most["a30"]}
+    assert document["unknownFree"] is None
+    assert "flavor a10 (A10, 1 free), a30 (A30, 0 free) device A10 (1 free), A30 (0 free)" in said
+    assert "small 1g.6gb (nvidia.com/mig-1g.6gb, 6 GB, 2 free)" in said
+    assert f"team vision (a10: {most['a10'] - 1} left, a30: {most['a30']} left)" in said
+
+
+def test_what_is_free_may_be_unknown(shared: ApiServer, run: Any, valid: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared.forbidden = {"nodes", "pods"}
+    document = json.loads(run("job", "choices", "dev", "--live", "--json").out)
+    assert valid(document, "outputs", "jobChoices") == []
+    assert {one["free"] for one in document["flavors"]} == {None}
+    # An account may read its own team's queue and no nodes.
+    assert None not in {one["left"] for one in document["teams"][0]["holds"]}
+    why = "these credentials may not list the nodes and pods of the cluster"
+    assert document["unknownFree"] == why
+    assert f"free now unknown: {why}" in run("job", "choices", "dev", "--live").words
+    monkeypatch.setenv("KUBECONFIG", "nowhere")
+    done = run("job", "choices", "dev", "--live")
+    assert (done.code, "flavor a10 (A10), a30 (A30)" in done.words) == (0, True)
+    assert "free now unknown: " in done.words
 
 
 def test_choices_of_no_stack(refused: Any) -> None:
@@ -154,6 +228,7 @@ def test_slices_can_be_chosen_where_a_partition_divides_the_nodes(notebook: Path
         "slice": "1g.6gb",
         "resource": "nvidia.com/mig-1g.6gb",
         "memoryGb": 6,
+        "free": None,
     }
 
 

@@ -22,8 +22,11 @@ from modelyard.plan.build import make_plan
 from modelyard.stack.jobs import Notebooks, NotebookServers, NotebookUser
 from tests.lab.support.environment import Environment
 from tests.lab.support.jupyter_server import EXTENSION, Jupyter, install, jupyter
+from tests.lab.support.live_pool import live_pool
 from tests.lab.support.notebook_files import cell, container, write_notebook
 from tests.lab.support.notebook_project import notebook_project
+from tests.lab.support.pod_logs import logs
+from tests.lab.support.pool_stack import volume
 from tests.lab.support.program_environments import programs
 from tests.support.example_stacks import environments
 from tests.support.report_pages import FLAGS, chromium
@@ -91,8 +94,9 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     page.keyboard.type("  # not saved yet")
     page.get_by_role("button", name="Submit Job").click()
     form = page.get_by_role("dialog")
-    form.get_by_label("Flavor").select_option("a30 (A30)")
-    form.get_by_label("Device").select_option("1 × A30: one GPU (single)")
+    form.get_by_label("Flavor").select_option("a30")
+    form.get_by_label("Device").select_option("single")
+    expect(form.get_by_label("Device").locator("option:checked")).to_have_text("1 × A30: one GPU (single), 0 free")
     form.get_by_label("Priority").select_option("urgent")
     form.get_by_label("Parameters").fill("steps=2")
     form.get_by_role("button", name="Submit").click()
@@ -135,10 +139,10 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     page.get_by_role("button", name="Submit Job").click()
     form = page.get_by_role("dialog")
     # Of this GPU the team has shares only.
-    form.get_by_label("Flavor").select_option("l4 (L4)")
+    form.get_by_label("Flavor").select_option("l4")
     expect(form.get_by_label("Device").locator("option")).to_have_count(1)
     expect(form.get_by_label("Device")).to_have_value("partial shared")
-    form.get_by_label("Flavor").select_option("a30 (A30)")
+    form.get_by_label("Flavor").select_option("a30")
     form.get_by_label("Parameters").fill("x\ny")
     form.get_by_role("button", name="Submit").click()
     problems = form.get_by_role("alert").get_by_role("listitem")
@@ -147,7 +151,10 @@ def test_what_is_refused_can_be_corrected_in_the_form(
         ["'y' is not a parameter", "write -p name=value, with the name of a variable of the notebook"]
     )
     form.get_by_label("Parameters").fill("x")
-    form.get_by_label("Device").select_option("1g.6gb of one A30, 6 GB: small (partial)")
+    form.get_by_label("Device").select_option("partial small 1g.6gb")
+    expect(form.get_by_label("Device").locator("option:checked")).to_have_text(
+        "1g.6gb of one A30, 6 GB: small (partial), 0 free"
+    )
     form.get_by_role("button", name="Submit").click()
     expect(form.get_by_role("alert")).to_contain_text("'x' is not a parameter")
     expect(form.get_by_role("alert")).to_contain_text("write -p name=value")
@@ -162,6 +169,100 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     (job,) = [made for name, made in jobs(env).items() if name.startswith("wrong")]
     assert container(job)[0][-3:] == ["-p", "x", "2"]
     assert job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/mig-1g.6gb"] == "1"
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+    """A project with a real Kueue, in which the team has one GPU; the workspace is ``work`` beside it."""
+    folder = tmp_path_factory.mktemp("queue")
+    work = folder / "work"
+    work.mkdir()
+    notebooks = {"image": "images.example.com/notebook:1", "path": str(work)}
+    quota = {"flavor": "a10", "cpu": 8, "memory": "64Gi", "gpus": 1}
+    pool = {
+        "flavors": [{"name": "a10", "gpu": "A10"}],
+        "teams": [{"name": "vision", "quotas": [quota]}],
+        "notebooks": notebooks,
+    }
+    with live_pool(folder, "job-notebook", pool) as made:
+        for one in volume("workspace", "vision"):
+            assert made.lab.request("POST", one.pop("path"), one).status == 201
+        yield made
+
+
+@pytest.fixture(scope="module")
+def adas(queue: Environment, extension: dict[str, str]) -> Iterator[Jupyter]:
+    """The server of Ada."""
+    settings = {"Modelyard.command": [MODELYARD], "Modelyard.project": str(queue.folder), "Modelyard.stack": "dev"}
+    work, env = queue.folder.parent / "work", {**queue.env, **extension, "MODELYARD_USER": "ada"}
+    with jupyter(queue.folder.parent / "jupyter", work, settings, env) as started:
+        yield started
+
+
+def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: Browser, tmp_path: Path) -> None:
+    work = queue.folder.parent / "work"
+    names = {}
+    for user, stem in (("ada", "first"), ("grace", "theirs"), ("ada", "second")):
+        notebook = write_notebook(work / f"{stem}.ipynb", cell("print(1)"))
+        words = ("job", "submit", str(notebook), "--stack", "dev", "--json")
+        names[stem] = json.loads(queue.modelyard(*words, env={"MODELYARD_USER": user}).stdout)["job"]
+        if stem == "first":
+            find = ("get", "pods", "--namespace=vision", "--output=jsonpath={.items[0].spec.nodeName}")
+            queue.lab.wait("a node", lambda: queue.lab.kubectl(*find, check=False).stdout != "")  # noqa: B023
+    find = ("get", "pods", "--namespace=vision", "--output=jsonpath={.items[0].metadata.name}")
+    pod = queue.lab.kubectl(*find).stdout
+    node = queue.lab.kubectl("get", "pod", pod, "--namespace=vision", "--output=jsonpath={.spec.nodeName}").stdout
+    page = opened(browser, adas, work / "first.ipynb")
+    page.get_by_role("tab", name="GPU Jobs").click()
+    panel = page.get_by_role("list", name="GPU jobs")
+    rows = panel.get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    # Newest first; Grace's run waits before it.
+    expect(rows.nth(0)).to_contain_text(names["second"])
+    expect(rows.nth(0)).to_contain_text("queued, position 2")
+    expect(rows.nth(1)).to_contain_text(names["first"])
+    expect(rows.nth(1)).to_contain_text("running")
+    expect(rows.nth(1)).to_contain_text("1 GPU (a10)")
+    expect(panel).not_to_contain_text(names["theirs"])
+
+    # The result, once it is there.
+    expect(rows.nth(1).get_by_role("button", name="Open Result")).to_have_count(0)
+    job = queue.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{names['first']}").body
+    command, variables = container(job)
+    subprocess.run(command, env={**queue.env, **variables}, capture_output=True, check=True, timeout=60)
+    rows.nth(1).get_by_role("button", name="Open Result").click()
+    expect(page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")).to_contain_text("print(1)")
+    expect(page.get_by_role("tab", name=f"first.{names['first']}.ipynb")).to_be_visible()
+
+    with logs(queue.lab, tmp_path, {pod: ["epoch 1", "epoch 2"]}, [node]):
+        rows.nth(1).get_by_role("button", name="Logs").click()
+        expect(page.locator(".modelyard-Log")).to_have_text("epoch 1\nepoch 2\n")
+    rows.nth(0).get_by_role("button", name="Logs").click()
+    told = page.get_by_role("dialog")
+    expect(told).to_contain_text("is queued and has no pod, so it has no log")
+    told.get_by_role("button").last.click()
+
+    # Another's run is not cancelled, whoever asks this server for it.
+    status, answer = adas.ask(f"modelyard/runs/{names['theirs']}", method="DELETE")
+    assert (status, "is a run of grace, not of ada" in answer["summary"]) == (422, True)
+    rows.nth(0).get_by_role("button", name="Cancel").click()
+    told = page.get_by_role("dialog")
+    told.get_by_role("button", name="Keep").click()
+    assert names["second"] in jobs(queue)
+    rows.nth(0).get_by_role("button", name="Cancel").click()
+    told.get_by_role("button", name="Cancel Job").click()
+    expect(rows).to_have_count(1)
+    assert set(jobs(queue)) == {names["first"], names["theirs"]}
+
+    # An error stays beside the list, until the command answers again.
+    text = queue.stack_file.read_text()
+    queue.stack_file.write_text("config: [")
+    trouble = page.locator(".modelyard-Runs").get_by_role("alert")
+    expect(trouble).to_contain_text("CFG004 the text is not YAML")
+    expect(rows).to_have_count(1)
+    queue.stack_file.write_text(text)
+    expect(trouble).to_have_count(0)
     page.close()
 
 

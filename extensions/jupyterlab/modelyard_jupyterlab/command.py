@@ -24,7 +24,27 @@ async def run(settings: Modelyard, *words: str) -> dict[str, Any] | Refused:
         settings: which command, in which project.
         words: the verb and its arguments, without ``--json``.
     """
-    command = [*settings.command, *(["-C", settings.project] if settings.project else []), *words, "--json"]
+    said = await _said(settings, *words, "--json")
+    return said if isinstance(said, Refused) else _answer(*said)
+
+
+async def text(settings: Modelyard, *words: str) -> str | Refused:
+    """The text that the command prints, or why there is none.
+
+    Args:
+        settings: which command, in which project.
+        words: the verb and its arguments.
+    """
+    said = await _said(settings, *words)
+    if isinstance(said, Refused):
+        return said
+    out, errors, code = said
+    return out.decode(errors="replace") if code == 0 else _unsaid(errors, code)
+
+
+async def _said(settings: Modelyard, *words: str) -> tuple[bytes, str, int | None] | Refused:
+    """What the command wrote to its output and its error stream, and its exit code."""
+    command = [*settings.command, *(["-C", settings.project] if settings.project else []), *words]
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(
@@ -41,7 +61,7 @@ async def run(settings: Modelyard, *words: str) -> dict[str, Any] | Refused:
             f"modelyard gave no answer in {settings.patience:g} seconds",
             "it may have been submitted all the same: look before you submit again",
         )
-    return _answer(out, said.decode(errors="replace"), child.returncode)
+    return out, said.decode(errors="replace"), child.returncode
 
 
 def _answer(out: bytes, said: str, code: int | None) -> dict[str, Any] | Refused:
@@ -50,7 +70,7 @@ def _answer(out: bytes, said: str, code: int | None) -> dict[str, Any] | Refused
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        return Refused(said.strip() or f"modelyard ended with code {code} and said nothing", "see the server's log")
+        return _unsaid(said, code)
     if code == 0:
         return document
     error = document.get("error") or {}
@@ -59,6 +79,11 @@ def _answer(out: bytes, said: str, code: int | None) -> dict[str, Any] | Refused
         error.get("remedy", ""),
         tuple(_ordered(document.get("findings", ()))),
     )
+
+
+def _unsaid(said: str, code: int | None) -> Refused:
+    """Why a command has no answer, where it has no document that says so."""
+    return Refused(said.strip() or f"modelyard ended with code {code} and said nothing", "see the server's log")
 
 
 def _ordered(findings: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

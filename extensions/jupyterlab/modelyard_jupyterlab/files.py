@@ -36,6 +36,24 @@ def seen(root: Path, file: Path) -> str | None:
     return file.relative_to(base).as_posix() if file.is_relative_to(base) else None
 
 
+def shown(root: Path, result: str, mounted: str, workspace: str) -> str | None:
+    """A result's path as the page names it; None while it is not there, or not below the server's folder.
+
+    Args:
+        root: the server's folder.
+        result: its path as the job sees it.
+        mounted: the workspace's folder as the job sees it.
+        workspace: that folder on the server; empty: at the same path.
+    """
+    file = Path(result)
+    if workspace and file.is_relative_to(mounted):
+        file = Path(workspace) / file.relative_to(mounted)
+    try:
+        return seen(root, file.resolve(strict=True))
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def state(result: Path) -> State:
     """How far the job is whose result will be this file.
 

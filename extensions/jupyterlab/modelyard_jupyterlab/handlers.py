@@ -10,12 +10,18 @@ from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from modelyard_jupyterlab.command import Refused, run
-from modelyard_jupyterlab.files import Outside, inside, seen, state
+from modelyard_jupyterlab.command import Refused, run, text
+from modelyard_jupyterlab.files import Outside, inside, seen, shown, state
 from modelyard_jupyterlab.settings import Modelyard
 
 OPTIONS: Final = ("flavor", "allocation", "partition", "slice", "team", "priority")
 """Of a submission, each a text or left out."""
+
+
+LINES: Final = 1000
+"""Of a log, the last ones."""
+_NAME: Final = "([a-z0-9][a-z0-9.-]*)"
+"""The name of a run, which can never pass for an option."""
 
 
 class Handler(APIHandler):
@@ -33,6 +39,11 @@ class Handler(APIHandler):
     def root(self) -> Path:
         """The server's folder."""
         return Path(self.contents_manager.root_dir).resolve()
+
+    @property
+    def stack(self) -> list[str]:
+        """The stack as the command's argument; none if the command chooses it."""
+        return [self.modelyard.stack] if self.modelyard.stack else []
 
     def file(self, path: Any) -> Path:
         """The file of a path in a request; ends the request where it may not be meant."""
@@ -57,9 +68,8 @@ class Choices(Handler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        """What ``modelyard job choices`` says."""
-        answer = await run(self.modelyard, "job", "choices", *([self.modelyard.stack] if self.modelyard.stack else []))
-        self.say(answer)
+        """What ``modelyard job choices --live`` says."""
+        self.say(await run(self.modelyard, "job", "choices", *self.stack, "--live"))
 
 
 class Jobs(Handler):
@@ -102,9 +112,48 @@ class Jobs(Handler):
         ]
 
 
+class Runs(Handler):
+    """The user's runs."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """What ``modelyard job list --mine`` says; each run with the ``path`` of its result, or null."""
+        answer = await run(self.modelyard, "job", "list", *self.stack, "--mine", "--all")
+        if not isinstance(answer, Refused):
+            for one in answer["runs"]:
+                result = one["result"]
+                one["path"] = result and shown(self.root, result, answer["path"], self.modelyard.workspace)
+        self.say(answer)
+
+
+class Run(Handler):
+    """One run of the user."""
+
+    @web.authenticated
+    @authorized
+    async def delete(self, name: str) -> None:
+        """Cancels it, unless another user submitted it."""
+        self.say(await run(self.modelyard, "job", "cancel", *self.stack, name, "--mine", "--yes"))
+
+
+class Log(Handler):
+    """The log of a run."""
+
+    @web.authenticated
+    @authorized
+    async def get(self, name: str) -> None:
+        """The last lines of it."""
+        answer = await text(self.modelyard, "job", "logs", *self.stack, name, f"--tail={LINES}")
+        self.say(answer if isinstance(answer, Refused) else {"text": answer})
+
+
 def handlers(base_url: str) -> list[tuple[str, type[Handler]]]:
     """Addresses below the server's own."""
     return [
         (url_path_join(base_url, "modelyard", "choices"), Choices),
         (url_path_join(base_url, "modelyard", "jobs"), Jobs),
+        (url_path_join(base_url, "modelyard", "runs"), Runs),
+        (url_path_join(base_url, "modelyard", "runs", _NAME), Run),
+        (url_path_join(base_url, "modelyard", "runs", _NAME, "log"), Log),
     ]

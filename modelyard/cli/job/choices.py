@@ -1,16 +1,26 @@
-"""Show the options for submitting a notebook: flavors with their GPU models, numbers of GPUs, teams, priorities."""
+"""Show the options for submitting a notebook: flavors with their GPU models, numbers of GPUs, teams, priorities.
+
+With --live also what is free now: GPUs of nodes that are ready, and what is left of each team's quota.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
 from modelyard.cli.exit import Exit
 
+if TYPE_CHECKING:
+    from modelyard.runs.notebooks import Free, Offer
+    from modelyard.stack import Stack
+
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_argument(parser)
+    parser.add_argument("--live", action="store_true", help="also show what is free in the cluster now")
     json_option(parser)
 
 
@@ -21,10 +31,26 @@ def run(args: Namespace) -> Exit:
 
     stack = chosen_stack(project_root(args), args.stack)
     offered = offer(stack.config)
+    free = _free(stack, offered) if args.live else None
     if args.json:
         from modelyard.report.json import json_text
 
-        say([json_text(choices_document(stack, offered))])
+        say([json_text(choices_document(stack, offered, free))])
     else:
-        say(choices_text(stack, offered, style_for(args, sys.stdout)))
+        say(choices_text(stack, offered, free, style_for(args, sys.stdout)))
     return Exit.FINE
+
+
+def _free(stack: "Stack", offered: "Offer") -> "Free":
+    """What is free in the cluster; unknown if it cannot be read, because the choices stay the same."""
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.lists import pool_objects
+    from modelyard.runs.notebooks import Free
+    from modelyard.runs.notebooks.free import free_now
+    from modelyard.workloads.facts.pool import namespaces
+
+    try:
+        objects = pool_objects(connect(stack.context), namespaces(stack.config))
+    except ClusterError as error:
+        return Free(error.summary)
+    return free_now(stack.config, offered, objects, datetime.now(UTC))

@@ -206,7 +206,8 @@ def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", wh
     """
     from modelyard.cluster import load_recorded
     from modelyard.cluster.lists import nodes_with
-    from modelyard.plan.notebook import check_notebook_room, labels_of
+    from modelyard.plan.notebook import check_notebook_room
+    from modelyard.runs.notebooks import labels_of
 
     live = nodes_with(client, labels_of(chosen))
     if live is None:

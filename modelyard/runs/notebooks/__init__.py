@@ -8,8 +8,8 @@ Does not run notebooks: papermill does, in the job's container. Does not talk to
 """
 
 from modelyard.runs.notebooks.choice import Choice, Chosen, choose
-from modelyard.runs.notebooks.facts import TEMPLATE, nodes_of, notebook_facts, products_of
-from modelyard.runs.notebooks.offer import Held, Offer, Part, offer
+from modelyard.runs.notebooks.facts import TEMPLATE, labels_of, nodes_of, notebook_facts, products_of
+from modelyard.runs.notebooks.offer import Free, Held, Offer, Part, offer
 from modelyard.runs.notebooks.parameters import parse_parameters
 from modelyard.runs.notebooks.place import Place, Problem, job_name, locate
 from modelyard.runs.notebooks.reading import Notebook, read_notebook
@@ -18,6 +18,7 @@ __all__ = [
     "TEMPLATE",
     "Choice",
     "Chosen",
+    "Free",
     "Held",
     "Notebook",
     "Offer",
@@ -26,6 +27,7 @@ __all__ = [
     "Problem",
     "choose",
     "job_name",
+    "labels_of",
     "locate",
     "nodes_of",
     "notebook_facts",

@@ -74,6 +74,12 @@ def products_of(chosen: Chosen) -> list[str]:
     return list(products(gpu)) if gpu is not None else []
 
 
+def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
+    """The labels of the nodes that a notebook may run on, each with its allowed values."""
+    found = {key: (value,) for key, value in nodes_of(chosen).items()}
+    return found | ({PRODUCT_LABEL: tuple(names)} if (names := products_of(chosen)) else {})
+
+
 def _arguments(place: Place, parameters: Mapping[str, str]) -> list[str]:
     """Arguments of the runner: the notebook, its result, and options for papermill."""
     given = [word for name, value in parameters.items() for word in ("-p", name, value)]

@@ -49,6 +49,21 @@ class Offer(NamedTuple):
     """For queued jobs only, the most urgent first."""
 
 
+class Free(NamedTuple):
+    """GPUs that nobody has, and the rest of the quotas."""
+
+    unknown: str = ""
+    """Why free GPUs are unknown; empty: they are known."""
+    whole: Mapping[str, int] = {}
+    """Whole GPUs that a new pod could get, by flavor."""
+    parts: Mapping[tuple[str, str, str | None], int] = {}
+    """Slices that a new pod could get, by flavor, partition and MIG profile."""
+    left: Mapping[tuple[str, str, str], int] = {}
+    """GPUs that a team can still get of what it can hold, by team, flavor and resource. Teams without a readable queue
+    are left out.
+    """
+
+
 def offer(config: Config) -> Offer:
     """What a submission can choose."""
     several, everyone = config.gpu.per_worker, teams_here(config)

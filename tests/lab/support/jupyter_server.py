@@ -33,12 +33,15 @@ class Jupyter(NamedTuple):
         """What a browser opens."""
         return f"{self.address}lab?token={self.token}"
 
-    def ask(self, path: str, body: Any = None, *, token: str | None = None) -> tuple[int, Any]:
-        """Status and JSON of a request; a body makes it a POST."""
+    def ask(
+        self, path: str, body: Any = None, *, token: str | None = None, method: str | None = None
+    ) -> tuple[int, Any]:
+        """Status and JSON of a request; a body makes it a POST unless a method is given."""
         request = urllib.request.Request(
             f"{self.address}{path}",
             data=None if body is None else json.dumps(body).encode(),
             headers={"Authorization": f"token {self.token if token is None else token}"},
+            method=method,
         )
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:

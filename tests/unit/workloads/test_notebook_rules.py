@@ -12,6 +12,7 @@ from modelyard.workloads.rules import check
 
 ERROR, ADVICE = Severity.ERROR, Severity.ADVICE
 A10, A100, CPUS = Flavor("a10", "A10"), Flavor("a100", "A100"), Flavor("cpu")
+A80 = Flavor("a80", "a100-80gb")
 SMALL, LARGE = Notebooks("n:1"), Notebooks("n:1", memory="48Gi")
 
 
@@ -27,7 +28,7 @@ SMALL, LARGE = Notebooks("n:1"), Notebooks("n:1", memory="48Gi")
         ({"notebooks": SMALL, "flavors": (CPUS, A100)}, [("RES001", ERROR)]),
         ({"notebooks": SMALL, "flavors": (A100, A10)}, [("RES001", ADVICE)]),
         ({"notebooks": LARGE, "flavors": (A100, A10)}, []),
-        # What a slice needs is known when one is chosen.
+        # A slice needs less than its GPU, but not less than a pod.
         (
             {
                 "notebooks": SMALL,
@@ -36,6 +37,24 @@ SMALL, LARGE = Notebooks("n:1"), Notebooks("n:1", memory="48Gi")
             },
             [],
         ),
+        (
+            {
+                "notebooks": SMALL,
+                "flavors": (A80,),
+                "partitions": (Partition("halves", "mig", "a80", layout={"3g.40gb": 2}),),
+            },
+            [("RES001", ERROR)],
+        ),
+        (
+            {
+                "notebooks": SMALL,
+                "flavors": (A80,),
+                "partitions": (Partition("mixed", "mig", "a80", layout={"3g.40gb": 1, "1g.10gb": 1}),),
+            },
+            [("RES001", ADVICE)],
+        ),
+        ({"notebooks": SMALL, "gpu": Gpu("A10", per_worker=8)}, [("RES002", ADVICE)]),
+        ({"notebooks": SMALL._replace(cpu="8"), "gpu": Gpu("A10", per_worker=8)}, []),
     ],
 )
 def test_each(changes: dict[str, Any], found: list[tuple[str, Severity]]) -> None:

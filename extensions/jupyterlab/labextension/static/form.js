@@ -35,16 +35,23 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
     const team = teams.find(({ name }) => name === value('team'));
     const flavors = choices.flavors.filter(({ name }) => !team || !name || team.flavors.includes(name));
     if (flavored) {
-      fill(fields.flavor.control, flavors.map(({ name, card }) => [name, card ? `${name} (${card})` : name]));
+      const label = ({ name, card, free }) => `${card ? `${name} (${card})` : name}${nowFree(free)}`;
+      fill(fields.flavor.control, flavors.map((one) => [one.name, label(one)]));
     }
     const flavor = choices.flavors.find(({ name }) => name === value('flavor'));
     const card = flavor?.card ?? 'GPU';
+    const held = (resource) =>
+      team?.holds.find((one) => one.flavor === (flavor?.name ?? null) && one.resource === resource);
+    const now = (free, resource) => nowFree(free, held(resource)?.left);
     const fits = ({ resource, gpus = 1 }) =>
-      !team || team.holds.some((one) => one.flavor === flavor?.name && one.resource === resource && one.most >= gpus);
+      !team || (held(resource)?.most ?? 0) >= gpus;
     const parts = (flavor?.parts ?? []).filter(fits);
     fill(fields.device.control, [
-      ...choices.allocations.filter(fits).map(({ name, gpus }) => [name, `${gpus} × ${card}: ${GPUS[name]} (${name})`]),
-      ...parts.map((part) => [deviceOf(part), `${partOf(part, card)} (partial)`]),
+      ...choices.allocations.filter(fits).map(({ name, gpus, resource }) => [
+        name,
+        `${gpus} × ${card}: ${GPUS[name]} (${name})${now(flavor?.free, resource)}`,
+      ]),
+      ...parts.map((part) => [deviceOf(part), `${partOf(part, card)} (partial)${now(part.free, part.resource)}`]),
       ...(parts.length ? [] : [['partial', `a part of one ${card} (partial): there is none`, true]]),
     ]);
   };
@@ -69,6 +76,14 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
       textContent: 'The saved notebook runs from its first cell to its last. Its result is a new notebook beside it.',
     }),
   );
+  if (choices.unknownFree) {
+    node.append(
+      element('p', {
+        className: 'modelyard-Form-note',
+        textContent: `What is free now is unknown: ${choices.unknownFree}`,
+      }),
+    );
+  }
   node.addEventListener('change', refill);
 
   const widget = new Widget({ node });
@@ -80,6 +95,12 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
     parameters: (value('parameters') ?? '').split('\n').filter((line) => line.trim()),
   });
   return widget;
+}
+
+/** What is free now, as far as it is known, after a name. */
+function nowFree(free, left) {
+  const known = (number) => number !== null && number !== undefined;
+  return `${known(free) ? `, ${free} free` : ''}${known(left) ? `, quota for ${left}` : ''}`;
 }
 
 /** A device as one word of the form, and back. */
@@ -95,7 +116,7 @@ function partOf({ partition, slice, memoryGb }, card) {
   return slice ? `${slice} of one ${card}${memory}: ${partition}` : `a share of one ${card}${memory}: ${partition}`;
 }
 
-function element(tag, properties, ...children) {
+export function element(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
   return made;
@@ -126,8 +147,8 @@ function fill(control, options) {
   }
 }
 
-/** Why an earlier try was refused, as the command said it. */
-function complaint(problem) {
+/** Why something was refused, as the command said it. */
+export function complaint(problem) {
   const lines = problem instanceof Refused ? problem.lines : [[problem.message]];
   const list = lines.map(([summary, remedy]) =>
     element(

@@ -2,7 +2,8 @@
 
 import { submissionForm } from './form.js';
 import { follower } from './follow.js';
-import { Refused, server } from './server.js';
+import { runsPanel } from './runs.js';
+import { said, server } from './server.js';
 
 const COMMAND = 'modelyard:submit';
 
@@ -19,7 +20,7 @@ export function plugin(lab) {
   const { LabIcon } = lab['@jupyterlab/ui-components'];
   return {
     id: '@modelyard/jupyterlab:submit',
-    description: 'Submits notebooks as jobs on GPUs.',
+    description: 'Submits notebooks as jobs on GPUs, and lists the jobs.',
     autoStart: true,
     requires: [INotebookTracker],
     optional: [ICommandPalette, IDefaultFileBrowser, IStateDB],
@@ -27,13 +28,15 @@ export function plugin(lab) {
       const { commands, shell } = app;
       const asked = server(lab, app.serviceManager.serverSettings);
       const following = app.restored.then(() => follower(lab, { app, asked, browser, kept }));
+      const runs = runsPanel(lab, app, asked);
+      shell.add(runs, 'left', { rank: 300, type: 'Jobs' });
       const isEnabled = () => tracker.currentWidget !== null && tracker.currentWidget === shell.currentWidget;
       commands.addCommand(COMMAND, {
         label: 'Submit Notebook as Job…',
         caption: 'Run this notebook as a job on a GPU',
         icon: new LabIcon({ name: 'modelyard:submit', svgstr: ICON }),
         isEnabled,
-        execute: () => (tracker.currentWidget ? submit(lab, app, asked, following, tracker.currentWidget) : undefined),
+        execute: () => (tracker.currentWidget ? submit(lab, app, asked, following, runs, tracker.currentWidget) : undefined),
       });
       tracker.currentChanged.connect(() => commands.notifyCommandChanged(COMMAND));
       shell.currentChanged?.connect(() => commands.notifyCommandChanged(COMMAND));
@@ -43,7 +46,7 @@ export function plugin(lab) {
 }
 
 /** Saves a notebook, asks what it is to run on, and sends it, again and again until it is taken or given up. */
-async function submit(lab, app, asked, following, panel) {
+async function submit(lab, app, asked, following, runs, panel) {
   const { Dialog, Notification, showDialog, showErrorMessage } = lab['@jupyterlab/apputils'];
   const { contents } = app.serviceManager;
   let choices;
@@ -78,6 +81,7 @@ async function submit(lab, app, asked, following, panel) {
       problem = error;
       continue;
     }
+    runs.refresh();
     const drive = contents.driveName(panel.context.path);
     (await following)({ ...job, opens: drive ? `${drive}:${job.path}` : job.path }, notice);
     return;
@@ -88,9 +92,4 @@ async function submit(lab, app, asked, following, panel) {
 function takesParameters(panel) {
   const cells = [...(panel.content.model?.cells ?? [])];
   return cells.some((cell) => [].concat(cell.getMetadata('tags') ?? []).includes('parameters'));
-}
-
-/** An error for JupyterLab's own dialog. */
-function said(error) {
-  return error instanceof Refused ? { message: error.lines.map((one) => one.join('\n→ ')).join('\n\n') } : error;
 }

@@ -21,6 +21,11 @@ export class Refused extends Error {
   }
 }
 
+/** An error for JupyterLab's own dialog. */
+export function said(error) {
+  return error instanceof Refused ? { message: error.lines.map((one) => one.join('\n→ ')).join('\n\n') } : error;
+}
+
 /** The requests, with the login and the XSRF token of JupyterLab's own. */
 export function server(lab, settings) {
   const { ServerConnection } = lab['@jupyterlab/services'];
@@ -41,6 +46,9 @@ export function server(lab, settings) {
   return {
     choices: () => request('choices'),
     submit: (body) => request('jobs', { method: 'POST', body: JSON.stringify(body) }),
+    runs: async () => (await request('runs')).runs,
+    log: async (name) => (await request(`runs/${encodeURIComponent(name)}/log`)).text,
+    cancel: (name) => request(`runs/${encodeURIComponent(name)}`, { method: 'DELETE' }),
     state: async (result) => (await request(`jobs?${new URLSearchParams({ result })}`)).state,
   };
 }
