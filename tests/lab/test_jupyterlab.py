@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import date
 from http.cookiejar import CookieJar
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -243,6 +244,15 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     expect(told).to_contain_text("is queued and has no pod, so it has no log")
     told.get_by_role("button").last.click()
 
+    # One of two GPUs is free, and all of the team's quota is taken.
+    page.get_by_role("tab", name="first.ipynb", exact=True).click()
+    page.get_by_role("button", name="Submit Job").click()
+    form = page.get_by_role("dialog")
+    expect(form.get_by_label("Flavor").locator("option:checked")).to_have_text("a10 (A10), 1 free")
+    device = "1 × A10: one GPU (single), 1 free, quota for 0"
+    expect(form.get_by_label("Device").locator("option:checked")).to_have_text(device)
+    form.get_by_role("button", name="Cancel").click()
+
     # Another's run is not cancelled, whoever asks this server for it.
     status, answer = adas.ask(f"modelyard/runs/{names['theirs']}", method="DELETE")
     assert (status, "is a run of grace, not of ada" in answer["summary"]) == (422, True)
@@ -264,6 +274,30 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     queue.stack_file.write_text(text)
     expect(trouble).to_have_count(0)
     page.close()
+
+
+def test_where_the_page_finds_a_result(tmp_path: Path) -> None:
+    file = EXTENSION / "modelyard_jupyterlab" / "files.py"
+    spec = spec_from_file_location("files", file)
+    assert spec is not None
+    assert spec.loader is not None
+    files = module_from_spec(spec)
+    spec.loader.exec_module(files)
+    (tmp_path / "root" / "team").mkdir(parents=True)
+    for name in ("root/team/done.ipynb", "secret.ipynb"):
+        (tmp_path / name).write_text("{}")
+    (tmp_path / "root" / "link.ipynb").symlink_to(tmp_path / "secret.ipynb")
+
+    def shown(result: str, workspace: str = "") -> Any:
+        return files.shown(tmp_path / "root", result, "/mounted", workspace)
+
+    root = str(tmp_path / "root")
+    assert shown(f"{root}/team/done.ipynb") == "team/done.ipynb"
+    assert shown("/mounted/done.ipynb", f"{root}/team") == "team/done.ipynb"
+    assert shown("/mounted/team/done.ipynb") is None
+    assert shown(f"{root}/later.ipynb") is None
+    for outside in (f"{root}/../secret.ipynb", f"{root}/link.ipynb", "/mounted/../../secret.ipynb", "a\0b"):
+        assert shown(outside, f"{root}/team") is None, outside
 
 
 def test_findings_come_with_their_remedies(env: Environment, server: Jupyter, work: Path) -> None:

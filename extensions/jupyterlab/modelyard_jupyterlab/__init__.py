@@ -1,4 +1,4 @@
-"""JupyterLab's button Submit Job, on the server's side: asks the command ``modelyard``, and knows nothing itself.
+"""JupyterLab's button Submit Job and panel GPU Jobs, on the server's side: both ask the command ``modelyard``.
 
 Owns the requests of the page (``handlers``), the command and its answers (``command``), and which files of the server
 a request may mean (``files``).
