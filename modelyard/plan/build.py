@@ -136,7 +136,8 @@ def _without_echoes(findings: tuple[Finding, ...], *, complete: bool) -> tuple[F
     if not complete:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
     causes = {finding.code for finding in findings if finding.blocks}
-    echoes = {("RES101", f"{role}.replicas") for role in WORKER_ROLES} if causes.intersection(_UNFIT) else set()
+    places = ("gpu.model", *(f"{role}.replicas" for role in WORKER_ROLES))
+    echoes = {("RES101", place) for place in places} if causes.intersection(_UNFIT) else set()
     wrong = (finding.field.partition(".")[0] for finding in findings if finding.blocks)
     echoes |= {("PAR015", field) for field in wrong if field.startswith("partitions[")}
     return tuple(finding for finding in findings if (finding.code, finding.field) not in echoes) if echoes else findings

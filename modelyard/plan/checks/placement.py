@@ -3,11 +3,13 @@
 Reads the objects as they will be, regardless of what sets their fields: the stack file, a patch, or the platform.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from modelyard.findings import Finding, Severity
+from modelyard.hardware import products
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.scheduling.capacity import by_node, left_of, obstacle
 from modelyard.kube.scheduling.pods import Pods, pods_of
@@ -18,7 +20,7 @@ from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
 from modelyard.plan.values import TargetPlan
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES
 
@@ -83,6 +85,9 @@ def _room(
         return
     adding = [node for node in growth if _holds(node, pods)]
     short = _beyond(pods, wanted - can, adding, most, room)
+    if not adding and workload is not None and (lacks := _lacking_gpus(target, workload, pods, room)) is not None:
+        yield lacks._replace(severity=Severity.WARNING if scaled else Severity.ERROR)
+        return
     field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
     yield Finding(
         "RES101",
@@ -95,6 +100,54 @@ def _room(
         remedy=short
         or (f"no action needed: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, scaled)),
     )
+
+
+def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Finding | None:
+    """Returns the finding about GPUs that no node has, or not as many of them; None if the nodes have such GPUs."""
+    wanted = f"a pod of {target.name} needs {plural(pods.gpus, 'GPU')}"
+    if not workload.products or pods.gpus != workload.gpus:
+        return None  # A patch decides the GPUs, not the stack's section.
+    every = [node_gpus(node.labels, node.allocatable) for node in room.nodes]
+    asked = set(workload.products)
+    ours = [one for one in every if one.product in asked or (one.gpu and asked.intersection(products(one.gpu)))]
+    best = max(
+        (one for one in ours or every if one.kind == "whole" and one.gpu),
+        key=lambda one: (one.whole, one.product),
+        default=None,
+    )
+    most = best.whole if best is not None else 0
+    if ours and (not most or most >= pods.gpus):
+        return None
+    have = Counter((one.product or "an unknown GPU", one.whole, one.kind) for one in ours or every)
+    detail = "; ".join(_gpus_of(*key, nodes=number) for key, number in sorted(have.items()) if key[2] != "none")
+    names = few(workload.products, 2, " or ")
+    if ours:
+        fitting = f"{most}{' or less' if most > 1 else ''}"
+        return Finding(
+            "RES101",
+            Severity.ERROR,
+            f"{wanted}, but no node with {names} has more than {most}",
+            target=target.name,
+            field="gpu.perWorker",
+            detail=f"{detail}.",
+            remedy=f"set gpu.perWorker to {fitting}, or add nodes with {pods.gpus} of these GPUs each",
+        )
+    add = f"add nodes with {names}"
+    fewer = f" and gpu.perWorker to {most}" if most < pods.gpus else ""
+    return Finding(
+        "RES101",
+        Severity.ERROR,
+        f"{wanted} of {names}, which no node has",
+        target=target.name,
+        field="gpu.model",
+        detail=f"{detail}." if detail else "No node has a GPU.",
+        remedy=f"set gpu.model to {best.gpu.id}{fewer}, or {add}" if best is not None and best.gpu is not None else add,
+    )
+
+
+def _gpus_of(product: str, whole: int, kind: str, *, nodes: int) -> str:
+    each = f"{plural(whole, 'GPU')} each" if kind in ("whole", "unknown") else f"which pods get a part of ({kind})"
+    return f"{plural(nodes, 'node')} with {product}, {each}"
 
 
 def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str, int], room: Room) -> str:

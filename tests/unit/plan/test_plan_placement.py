@@ -38,6 +38,31 @@ def test_cpu_workloads_need_nodes_too(dev: Any, section: str, changes: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("gpu", "field", "remedy"),
+    [
+        ({"model": "a100-80gb"}, "gpu.model", "set gpu.model to a10, or add nodes with NVIDIA-A100-80GB-PCIe or"),
+        ({"model": "a30", "per_worker": 2}, "gpu.model", "set gpu.model to a10 and gpu.perWorker to 1, or add nodes"),
+        ({"per_worker": 4}, "gpu.perWorker", "set gpu.perWorker to 1, or add nodes with 4 of these GPUs each"),
+    ],
+)
+def test_gpus_that_no_node_has_are_a_finding_about_the_gpu(
+    dev: Any, gpu: dict[str, Any], field: str, remedy: str
+) -> None:
+    finding = found(dev.asking(gpu=dev.stack.config.gpu._replace(**gpu)).plan(), "RES101")
+    assert (finding.blocks, finding.target, finding.field) == (True, RAY, field)
+    assert (finding.file, finding.line) == ("stacks/Pulumi.dev.yaml", 11 + (field == "gpu.perWorker"))
+    assert finding.detail == "2 nodes with NVIDIA-A10, 1 GPU each."
+    assert finding.remedy.startswith(remedy)
+
+
+def test_a_cluster_without_gpus_says_so(dev: Any) -> None:
+    names = [node.name for node in dev.state.nodes if "nvidia.com/gpu.product" not in node.labels]
+    finding = found(dev.on_nodes(*names).plan(), "RES101")
+    assert (finding.field, finding.detail) == ("gpu.model", "No node has a GPU.")
+    assert finding.remedy == "add nodes with NVIDIA-A10"
+
+
+@pytest.mark.parametrize(
     ("patch", "params", "words"),
     [
         ("ray-worker", {"gpus": 8, "memory": "256Gi", "cpu": "8"}, "but the nodes can hold 0"),
