@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, Total
+from modelyard.stack.words import few
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.prices import GpuPrice
@@ -36,18 +37,22 @@ def money(usd: Money | None, per: str = "/h") -> str:
 
 
 def difference(usd: Money | None, per: str = "/h") -> str:
-    """``+USD 1.29/h``, ``−USD 3.67/h to +USD 25.71/h``, ``no change``, or ``unknown``."""
+    """``+USD 1.29/h``, ``+USD 0–29.39/h``, ``−USD 3.67/h to +USD 25.71/h``, ``no change``, or ``unknown``."""
     if usd is None:
         return UNKNOWN
     if not any(usd):
         return "no change"
-    low, high = (_signed(end, per) for end in usd)
-    return low if low == high else f"{low} to {high}"
+    less, more = _directions(usd, per)
+    return " to ".join([*(f"−{text}" for text in less), *(f"+{text}" for text in more)])
 
 
-def _signed(usd: Fraction, per: str) -> str:
-    sign = "−" if usd < 0 else "+" if usd else ""
-    return f"{sign}USD {amount(usd)}{per}"
+def _directions(usd: Money, per: str) -> tuple[list[str], list[str]]:
+    """What is saved and what is added, each without a sign; one of them is empty unless both are possible."""
+    if usd.low >= 0:
+        return [], [money(usd, per)]
+    if usd.high <= 0:
+        return [money(Money(-usd.high, -usd.low), per)], []
+    return [money(Money(-usd.low, -usd.low), per)], [money(Money(usd.high, usd.high), per)]
 
 
 def over(usd: Money | None, span: Span) -> str:
@@ -135,16 +140,28 @@ def stack_cost(cost: StackCost) -> list[str]:
 
 
 def short_cost(cost: StackCost) -> str:
-    """A whole plan on one line: ``costs USD 2.58/h (list price 2026-07-20), +USD 1.29/h; 48 GPU-hours a day``."""
+    """A whole plan on one line: ``costs USD 2.58/h, USD 1.29/h more (list price 2026-07-20); 48 GPU-hours a day``."""
     will, lacks = cost.after, _lacks(cost.after)
     hours = [gpu_hours(gpus) for gpus in cost.gpus]
     spent = hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}"
+    reasons = few(sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2)
+    why = f": {reasons}" if reasons else ""
     idle = map(jobs_only, cost.jobs_only)
     if will.usd is None:
-        return "; ".join([f"cost {UNKNOWN}", spent, *idle])
+        return "; ".join([f"cost {UNKNOWN}{why}", spent, *idle])
     source = origin(cost.prices)
-    parts = [f"costs {money(will.usd)}" + (f" ({source})" if source else "") + f", {difference(cost.delta.usd)}"]
-    return "; ".join([*parts, *([f"{lacks} of unknown price"] if lacks else []), spent, *idle])
+    known = f"costs {money(will.usd)}, {_more_or_less(cost.delta.usd)}" + (f" ({source})" if source else "")
+    return "; ".join([known, *([f"cost of {lacks} {UNKNOWN}{why}"] if lacks else []), spent, *idle])
+
+
+def _more_or_less(usd: Money | None) -> str:
+    """``USD 1.29/h more``, ``USD 1–2/h less``, ``USD 3.67/h less to USD 25.71/h more``, or ``no change``."""
+    if usd is None:
+        return f"change {UNKNOWN}"
+    if not any(usd):
+        return "no change"
+    less, more = _directions(usd, "/h")
+    return " to ".join([*(f"{text} less" for text in less), *(f"{text} more" for text in more)])
 
 
 def jobs_only(one: JobsOnly) -> str:

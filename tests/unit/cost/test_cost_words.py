@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.plan.cost import words
-from modelyard.plan.cost.values import Count, Money, Total
+from modelyard.plan.cost.values import Count, Money, StackCost, Total
 
 WORKER = "deployment-ray-model-training-worker"
 
@@ -39,7 +39,7 @@ def test_money(usd: Money | None, shown: str) -> None:
         (money("1.29"), "+USD 1.29/h"),
         (money("-1.29"), "−USD 1.29/h"),
         (money("-3.673385", "25.713695"), "−USD 3.67/h to +USD 25.71/h"),
-        (money("0", "2"), "USD 0/h to +USD 2.00/h"),
+        (money("0", "2"), "+USD 0–2.00/h"),
         (money("0"), "no change"),
         (money("-0.001"), "−USD <0.01/h"),
         (None, "unknown"),
@@ -103,4 +103,26 @@ def test_the_example_environments(dev: Any, staging: Any, prod: Any) -> None:
         "unknown (8 pods) → unknown (10 pods)",
         "unknown (7 pods)",
         "48 → 72 GPU-hours a day",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "delta", "said"),
+    [
+        ("1.29", "1.29", "0", "costs USD 1.29/h, no change"),
+        ("1", "3", "2", "costs USD 3.00/h, USD 2.00/h more"),
+        ("3", "1", "-2", "costs USD 1.00/h, USD 2.00/h less"),
+        ("1", "2", None, "costs USD 2.00/h, change unknown"),
+    ],
+)
+def test_one_line_says_whether_a_plan_costs_more_or_less(before: str, after: str, delta: str | None, said: str) -> None:
+    was, will, more = (Total(None if usd is None else money(usd), Count(0, 0)) for usd in (before, after, delta))
+    assert words.short_cost(StackCost((), was, will, more, (Count(1, 1), Count(1, 1)))) == f"{said}; 24 GPU-hours a day"
+
+
+def test_one_line_says_why_a_cost_is_unknown(staging: Any, prod: Any) -> None:
+    assert words.short_cost(prod.cost()).startswith("cost unknown: bare-metal in frankfurt has no price; ")
+    assert words.short_cost(staging.cost()).split("; ")[:2] == [
+        "costs USD 0–29.39/h, USD 3.67/h less to USD 25.71/h more (list price 2026-08-03)",
+        "cost of 5 pods unknown: n2-standard-16 in us-central1 has no price",
     ]

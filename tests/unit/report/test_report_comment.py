@@ -139,7 +139,7 @@ def test_cost_and_gpu_hours_are_told_by_stack_by_change_and_together() -> None:
     assert "| a | 1 target | 1 | 1 | 24 → 48 | +USD 2.00/h (list price 2026-08-03) | none |" in text
     assert "in a, b · replaces 2 pods · cost +USD 5.00/h" in text
     lines = "\n".join(preview_text(found))
-    assert "a: costs USD 3.00/h (list price 2026-08-03), +USD 2.00/h; 24 → 48 GPU-hours a day" in lines
+    assert "a: costs USD 3.00/h, USD 2.00/h more (list price 2026-08-03); 24 → 48 GPU-hours a day" in lines
     assert "replaces 2 pods · cost +USD 5.00/h" in lines
     assert "48 → 96 GPU-hours a day" in lines.replace("\n  ", " ")
 
