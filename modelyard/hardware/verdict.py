@@ -48,6 +48,8 @@ class Problem(NamedTuple):
     remedy: str
     brief: str = ""
     """An error in a few words."""
+    detail: str = ""
+    """Why it is one, if the summary does not say that."""
     unknown: bool = False
     """Whether it is unknown if it is one, because a number is missing."""
 
@@ -121,7 +123,7 @@ def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
     unknown = any(problem.unknown for problem in problems)
     failed = any(problem.severity is Severity.ERROR for problem in problems if not problem.unknown)
     if uncertain and not failed and not unknown:
-        problems.append(_uncertain(gpu, uncertain))
+        problems.append(_uncertain(gpu, uncertain, "; ".join(parts)))
     return Verdict(
         gpu=gpu,
         use=use,
@@ -163,18 +165,20 @@ def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     severity = Severity.ERROR if use.trains else Severity.WARNING
     choose = f"choose {', '.join(LISTED)}, or a GPU with at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)"
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
+    why = _sentence(f"{_unlisted(gpu)} as supported, so it must be at least as fast as the A10")
     if gpu.tflops is None:
         summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is the A10 with {FLOOR_TFLOPS} TFLOPS"
-        return [Problem("GPU004", severity, summary, accept, brief="throughput unknown", unknown=True)]
+        return [Problem("GPU004", severity, summary, accept, brief="throughput unknown", detail=why, unknown=True)]
     if gpu.tflops >= FLOOR_TFLOPS:
         return []
     has = f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)}" if gpu.tflops else f"no tensor cores{_marked(gpu)}"
     brief = f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores"
     if use.trains:
         summary = f"{gpu.short} is not supported: {has}, the minimum is the A10 with {FLOOR_TFLOPS}"
-        return [Problem("GPU001", severity, summary, choose, brief=brief)]
+        return [Problem("GPU001", severity, summary, choose, brief=brief, detail=why)]
     summary = f"{gpu.short} is not supported for training: {has}, the minimum is the A10 with {FLOOR_TFLOPS}"
-    return [Problem("GPU001", severity, summary, f"keep it if its jobs are fast enough, or {choose}", brief=brief)]
+    remedy = f"keep it if its jobs are fast enough, or {choose}"
+    return [Problem("GPU001", severity, summary, remedy, brief=brief, detail=why)]
 
 
 def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> str:
@@ -265,7 +269,7 @@ def _plugin_problems(gpu: GpuModel) -> list[Problem]:
     ]
 
 
-def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...]) -> Problem:
+def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...], reason: str) -> Problem:
     unseen = [product for product in products(gpu) if product in labels().unverified]
     label = f"; its node label {', '.join(unseen)} is unverified too" if unseen else ""
     return Problem(
@@ -273,7 +277,12 @@ def _uncertain(gpu: GpuModel, uncertain: tuple[str, ...]) -> Problem:
         Severity.ADVICE,
         f"{gpu.short} is supported, but this rests on unverified numbers: {', '.join(uncertain)}{label}",
         "check them against the GPU's data sheet before buying",
+        detail=_sentence(reason),
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _marked(gpu: GpuModel) -> str:

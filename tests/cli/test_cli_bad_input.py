@@ -39,7 +39,7 @@ def test_memory_below_what_the_gpu_needs(project: Any, refused: Any) -> None:
         28,
         "rayWorker.memory is 12Gi (12.88 GB)",
         "24 GB",
-        "23Gi (24G) or more",
+        "23Gi or more",
     )
 
 
@@ -167,7 +167,7 @@ def test_the_advice_for_a_tampered_release_brings_it_back(project: Any, run: Any
     [
         ("# target: deployment-api-server\nspec: {{ memroy }}\n", "PAT005", 2, "'memroy' is undefined"),
         ("# target: deployment-api-server\n{% for x in %}\n", "PAT005", 2, "is not a Jinja2 template"),
-        ("\n\n{{ ''.__class__.__mro__ }}", "PAT005", 3, "unsafe"),
+        ("\n\n{{ ''.__class__.__mro__ }}", "PAT005", 3, "'__class__' is not available in templates"),
         ("{% for i in range(100001) %}x{% endfor %}", "PAT006", 1, "exceeds a limit"),
         (
             "{{ '%999999999d' % 1 }}",

@@ -70,7 +70,7 @@ def use_findings(
             problem.severity,
             where,
             f"{who}: {problem.summary}" if who else problem.summary,
-            detail=f"{judged.reason[:1].upper()}{judged.reason[1:]}.",
+            detail=problem.detail,
             remedy=problem.remedy,
         )
         for problem in judged.problems

@@ -62,15 +62,14 @@ def memory_finding(
         return []
     if gpus > 1:
         what += f" and {spelled(pod)} for {gpus} GPUs"
-    least = f"{least_gi(minimum_gb, gpus)}Gi" + (f" ({minimum_gb}G)" if gpus == 1 else "")
     return [
         stack.finding(
             code,
             Severity.ERROR,
             path,
             f"{'.'.join(path)} is {spelled(text)}{what}, but at least {minimum_gb} GB are needed",
-            detail=f"{detail} GB are 10^9 bytes here, Gi are 2^30: {minimum_gb} GB are {_in_gi(minimum_gb)}Gi.",
-            remedy=f"set {'.'.join(path)} to {least} or more",
+            detail=f"{detail} {minimum_gb} GB are {_in_gi(minimum_gb)}Gi: 1 GB is 10^9 bytes, 1Gi is 2^30 bytes.",
+            remedy=f"set {'.'.join(path)} to {least_gi(minimum_gb, gpus)}Gi or more",
             target=target,
         )
     ]

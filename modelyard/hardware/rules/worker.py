@@ -49,12 +49,13 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
         gpu = gpu._replace(name=f"slice of the {gpu.short}", memory_gb=slice_gb, members=())
     seen = stack.config.gpu.seen if gpu is None else None
     minimum = max(MEMORY_GB, gpu.memory_gb if gpu is not None else (seen.memory_gb if seen is not None else 0) or 0)
-    detail = f"A training pod needs {MEMORY_GB} GB, or as much as its GPU's own memory where that is more"
+    detail = f"A training pod needs {MEMORY_GB} GB of memory, or as much as its GPU has, if that is more"
     if gpu is not None:
         mark = f" ({gpu.mark('vram_gb')})" if gpu.mark("vram_gb") else ""
-        detail += f"; {gpu.short} has {gpu.memory_gb} GB{mark}"
+        detail += f"; the {gpu.short} has {gpu.memory_gb} GB of GPU memory{mark}"
     elif seen is not None and seen.memory_gb is not None:
-        detail += f"; nodes with {', '.join(seen.labels)} have {seen.memory_gb} GB by their label {MEMORY_LABEL}"
+        labels = ", ".join(seen.labels)
+        detail += f"; nodes with {labels} have {seen.memory_gb} GB of GPU memory by their label {MEMORY_LABEL}"
     short = memory_finding(
         stack, "RES001", path, memory, minimum, what=" per GPU", gpus=gpus, detail=f"{detail}.", target=target
     )
