@@ -98,15 +98,15 @@ def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merg
     if len(paths) > 1:
         raise Stop(
             Exit.USAGE,
-            f"{text!r} matches {len(paths)} fields",
-            "give more of the path: " + ", ".join(map(str, paths[:6])),
+            f"{text!r} matches {len(paths)} fields: {few(map(str, paths), 6)}",
+            "give one of them, or a longer end of its path",
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)
 
 
 def _no_field(field: str, target: str, fields: list[str]) -> tuple[str, str]:
-    from modelyard.stack.words import did_you_mean
+    from modelyard.stack.words import did_you_mean, few
 
     remedy = did_you_mean(field, fields, 3, 0.5) or "modelyard diff shows the target's fields"
     return f"{target} has no field {field!r}", remedy

@@ -99,7 +99,8 @@ def test_blame_of_a_part_with_one_field_is_the_story_of_that_field(run: Any) -> 
 
 def test_blame_of_a_part_that_is_there_twice(refused: Any) -> None:
     result = refused("blame", "dev", "ray-head", "annotations", code=2)
-    assert "'annotations' matches 2 fields → give more of the path: metadata.annotations, spec" in result.words
+    fields = "metadata.annotations, spec.template.metadata.annotations"
+    assert f"'annotations' matches 2 fields: {fields} → give one of them" in result.words
 
 
 def test_the_document_of_a_part_has_the_published_form(run: Any) -> None:
