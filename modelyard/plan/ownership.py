@@ -174,10 +174,10 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
     return Finding(
         "OWN001",
         Severity.ADVICE,
-        f"{field} is taken over from {names}",
+        f"takes ownership of {field} from {names}",
         target=target,
         field=field,
-        remedy="no action needed; running that installer again conflicts or resets the value",
+        remedy=f"no action needed; applying again with {names} conflicts or resets the value",
     )
 
 

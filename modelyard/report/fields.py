@@ -174,17 +174,25 @@ def _rows(shown: Iterable[_Shown], one_container: bool) -> tuple[Row, ...]:
 
 
 def field_names(paths: Iterable[merge.Path]) -> list[tuple[str, int]]:
-    """Short names of fields that belong together, with their number: ``resources cpu, memory`` and 4."""
+    """Short names of fields that belong together, with their number, such as 4 and ``resources cpu, memory (limits and
+    requests)``.
+    """
     nothing = [FieldChange(path=path, before=None, after=None, patch=None, owners=(), taken=False) for path in paths]
     containers = {change.path[3:5] for change in nothing if change.path[3:4] in (("containers",), ("initContainers",))}
     groups: dict[str, list[FieldChange]] = {}
     for change in nothing:
         groups.setdefault(_place(change.path, len(containers) == 1)[0], []).append(change)
     return [
-        (f"{row.label} {', '.join(item.name for item in row.items)}".strip(), len(changes))
+        (f"{row.label} {', '.join(item.name for item in row.items)}{_both(row, len(changes))}".strip(), len(changes))
         for changes in groups.values()
         for row in rows_of(changes, one_container=len(containers) == 1)
     ]
+
+
+def _both(row: Row, fields: int) -> str:
+    """What to add to the names of resources if each stands for two fields."""
+    two = row.label.rpartition(": ")[2] in _RESOURCES and fields == 2 * len(row.items)
+    return " (limits and requests)" if two else ""
 
 
 def _row(label: str, named: list[tuple[str, _Shown]]) -> Row:

@@ -8,13 +8,13 @@ from modelyard.kube.merge import Path
 from modelyard.report.fields import field_names
 
 _ONE = {
-    "OWN001": "{field} is taken over from {owner}",
+    "OWN001": "takes ownership of {field} from {owner}",
     "OWN002": "{owner} keeps writing {field}",
     "OWN003": "{owner} holds {field} and will write it again at its next sync",
 }
 """The plan's wording for each."""
 _MANY = {
-    "OWN001": "{number} fields taken over from {owner}",
+    "OWN001": "takes ownership of {number} fields from {owner}",
     "OWN002": "{owner} keeps writing {number} fields",
     "OWN003": "{owner} holds {number} fields and will write them again at its next sync",
 }

