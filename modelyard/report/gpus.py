@@ -11,7 +11,7 @@ from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 _MARKED = "? unverified or from a weak source. modelyard gpus GPU shows reasons and sources."
 
 
-_SPARE = ((110, ("NAME",)), (76, ("NVLINK", "SM")))
+_SPARE = ((110, ("NAME",)), (76, ("NVLINK", "COMPUTE")))
 """Columns that narrower text leaves out: the GPU's id shows its name, and each GPU's own page shows all."""
 
 
@@ -34,7 +34,7 @@ def _cells(row: Row) -> dict[str, str]:
         "TFLOPS": _number(row) + ("?" if row.tflops_mark else ""),
         "MEMORY": f"{row.memory_gb} GB" + ("?" if row.memory_mark else ""),
         "NVLINK": row.nvlink + ("?" if row.nvlink_mark else ""),
-        "SM": row.compute + ("?" if row.compute_mark else ""),
+        "COMPUTE": row.compute + ("?" if row.compute_mark else ""),
         "WHY": row.brief + (f" ({HARDWARE_FILE})" if row.source else ""),
     }
 
