@@ -34,7 +34,8 @@ class NotPlain(Exception):
     """A value that is not data would become text, such as a method: its text differs in every run."""
 
     def __init__(self, value: Any) -> None:
-        super().__init__(f"a {type(value).__name__} cannot be printed: it is not text, a number, a list or a mapping")
+        kind = "method" if callable(value) else type(value).__name__
+        super().__init__(f"a {kind} cannot be printed: it is not text, a number, a list or a mapping")
 
 
 def weight(value: Any) -> int:

@@ -31,6 +31,40 @@ _FEWER = "let jobs share a resource, split the stack, or render less per item"
 _HEADER = re.compile(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
+_KINDS = {
+    "str": "text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+    "NoneType": "null",
+    "None": "null",
+}
+"""Python's types, as the author of a template calls them."""
+_WORDS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"'(\w+)(?: object)?' has no attribute '(.*)'", "{0} has no key '{1}'"),
+        (r"access to attribute '(.*)' of '.*' object is unsafe\.", "'{0}' is not available in templates"),
+        (r"bad operand type for unary (.): '(\w+)'", "{0} does not work with {1}"),
+        (r"(%\w) format: .* is required, not (\w+)", "{0} cannot format {1}"),
+        (r"(\w+) object has no element (.*)", "{0} has no item {1}"),
+        (
+            r"can only concatenate (\w+) \(not \"(\w+)\"\) to \w+",
+            "+ does not work with {0} and {1}; ~ joins them as text",
+        ),
+        (r"unsupported operand type\(s\) for ([^ :]+).*: '(\w+)' and '(\w+)'", "{0} does not work with {1} and {2}"),
+        (r"'(.+)' not supported between instances of '(\w+)' and '(\w+)'", "{0} cannot compare {1} with {2}"),
+        (r"'(\w+)' object is not iterable", "{0} is used where a list is needed"),
+        (r"'(\w+)' object is not callable", "{0} is called like a function"),
+        (r"maximum recursion depth exceeded.*", "endless recursion of a macro"),
+        (r"object of type '(\w+)' has no len\(\)", "{0} has no length"),
+    )
+)
+"""Messages of Python and Jinja2, and the same in words."""
+
 
 class Document(NamedTuple):
     """One partial object of a rendered patch."""
@@ -215,13 +249,26 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
         line = _template_line(error)
         known = ", ".join(sorted(params)) or "none"
         return _error(
-            "PAT005", patch, file, str(error.message), line, f"declare it in schema.json; the parameters are {known}"
+            "PAT005",
+            patch,
+            file,
+            _in_words(error),
+            line,
+            f"correct its name; the parameters in schema.json are {known}",
         )
     except Exception as error:
         # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.
         line = _template_line(error)
-        words = str(error) or type(error).__name__
-        return _error("PAT005", patch, file, f"cannot be rendered: {words}", line, "correct the template")
+        return _error("PAT005", patch, file, f"cannot be rendered: {_in_words(error)}", line, "correct the template")
+
+
+def _in_words(error: Exception) -> str:
+    """An error of Python or Jinja2 in the words of a template's author; unchanged if it is none of the usual ones."""
+    said = str(error) or type(error).__name__
+    for pattern, words in _WORDS:
+        if found := pattern.fullmatch(said):
+            return words.format(*(_KINDS.get(part, part) for part in found.groups()))
+    return said
 
 
 def _long(params: Mapping[str, Any]) -> str:

@@ -68,7 +68,7 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
     [
         (GOOD.replace("replicas }}", "replica }}"), "PAT005", "'replica' is undefined", 5),
         (GOOD.replace("{{ replicas }}", "{{ replicas"), "PAT005", "not a Jinja2 template", 5),
-        (GOOD + "{{ ''.__class__.__mro__ }}", "PAT005", "unsafe", 6),
+        (GOOD + "{{ ''.__class__.__mro__ }}", "PAT005", "'__class__' is not available in templates", 6),
         (
             GOOD + "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
             "PAT006",
@@ -94,6 +94,12 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
         (GOOD + "{{ '%9999999999d'|format(1)|length }}", "PAT006", "characters", 0),
         (GOOD + "{{ [1]|batch(999999999, 0)|list|length }}", "PAT006", "characters", 0),
         (GOOD + "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "PAT005", "recursion", 6),
+        (GOOD + "{{ 'a' + replicas }}", "PAT005", "cannot be rendered: + does not work with text and a number", 6),
+        (GOOD + "{{ replicas - 'a' }}", "PAT005", "cannot be rendered: - does not work with a number and text", 6),
+        (GOOD + "{{ {}.size }}", "PAT005", "a mapping has no key 'size'", 6),
+        (GOOD + "{% for a in replicas %}{% endfor %}", "PAT005", "a number is used where a list is needed", 6),
+        (GOOD + "{{ replicas < 'a' }}", "PAT005", "< cannot compare a number with text", 6),
+        (GOOD + "{{ replicas() }}", "PAT005", "a number is called like a function", 6),
         (GOOD + "{{ range(1000)|random }}", "PAT005", "random", 6),
         (GOOD + "{{ lipsum() }}", "PAT005", "lipsum", 6),
         ("apiVersion: v1\nkind: Service\n", "PAT007", "target", 1),
