@@ -146,9 +146,9 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     if held := fates["holds"]:
         remote = ", with --remote RESOURCE on a remote cluster" if len(places) > runs_here else ""
         text = (
-            f"Still running: {few(held)}. Queues are deleted once the runs that hold their quota have ended; "
-            f"the engine waits "
-            f"up to ten minutes for that. modelyard job cancel {stack.name} RUN ends a run{remote}."
+            f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. The engine "
+            f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
+            f"modelyard job cancel {stack.name} RUN ends a run{remote}."
         )
         _report(text)
     if stays := fates["stays"]:

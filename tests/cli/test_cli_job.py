@@ -86,7 +86,8 @@ def test_a_stack_that_pins_the_template_of_ray_keeps_its_runs_and_has_none_that_
     for words in (("job", "render", "dev", "train"), ("check", "dev")):
         result = run(*words)
         assert (result.code, result.errors) == (1, ["RES211"]), result.err
-        assert "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster whole" in result.words
+        summary = "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster with all its workers"
+        assert summary in result.words
     project.edit((patches, ""))
     grows = yaml.safe_load(run("job", "render", "dev", "train").out)
     assert grows["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] is True

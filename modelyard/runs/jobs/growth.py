@@ -40,7 +40,7 @@ def check_growth(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]
 
 
 def check_template(stack: Stack, library: Library) -> Iterator[Finding]:
-    """The errors about jobs that grow, if the stack's version of the template starts a Ray cluster whole.
+    """The errors about jobs that grow, if the stack's version of the template starts Ray with all workers.
 
     Args:
         stack: the stack of the jobs, which may pin the version.
@@ -55,7 +55,7 @@ def starts_whole(stack: Stack, name: str, patch: PatchVersion) -> Iterator[Findi
     """The error about a job that grows, by its name, with a version of the template; none if the version can grow."""
     if "leastWorkers" not in (patch.base or ""):
         remedy = f"pin no version of {patch.name} under patches, or drop leastWorkers"
-        yield _finding(stack, name, f"{patch.id} starts a Ray cluster whole", remedy)
+        yield _finding(stack, name, f"{patch.id} starts a Ray cluster with all its workers", remedy)
 
 
 def _finding(stack: Stack, name: str, why: str, remedy: str) -> Finding:

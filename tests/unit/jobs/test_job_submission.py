@@ -249,7 +249,7 @@ def test_a_pinned_version_renders_as_before_and_cannot_grow(library: Library) ->
     assert before.objects == now.objects
     (refused,) = [one for one in made(library, GROWS, patches=pinned).findings if one.blocks]
     assert (refused.code, refused.field) == ("RES211", "jobs[0].leastWorkers")
-    assert refused.summary == "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster whole"
+    assert refused.summary == "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster with all its workers"
     # A plan says the same before anybody submits it, and a preview has no template of such a job.
     assert [*check_template(stack(GROWS, patches=pinned), library)] == [refused]
     assert [*check_template(stack(whole, patches=pinned), library)] == []
