@@ -48,16 +48,15 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     properties: dict[str, Any] = patch.schema.get("properties", {})
     # A schema may be only true or false, which does not describe its values.
     described = {name: spec if isinstance(spec, dict) else {} for name, spec in properties.items()}
-    rows = [
-        (
-            param,
-            patch.meta.params.get(param)
-            or (f"default {text_of(hidden_at(param, spec['default']))}" if "default" in spec else "params"),
-            spec.get("description", ""),
-        )
-        for param, spec in described.items()
-    ]
-    return [*lines, *table(rows, ("PARAMETER", "FROM", "MEANING"), style, indent=2)]
+    rows = [(param, _value_from(patch, param, spec), spec.get("description", "")) for param, spec in described.items()]
+    return [*lines, *table(rows, ("PARAMETER", "VALUE FROM", "MEANING"), style, indent=2)]
+
+
+def _value_from(patch: PatchVersion, param: str, spec: Mapping[str, Any]) -> str:
+    """What gives a parameter its value if the stack file sets no ``params``."""
+    if fact := patch.meta.params.get(param):
+        return f"fact {fact}"
+    return f"default {text_of(hidden_at(param, spec['default']))}" if "default" in spec else "params in the stack"
 
 
 def _targets(patch: PatchVersion) -> tuple[str, ...]:
