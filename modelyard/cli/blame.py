@@ -80,6 +80,7 @@ def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merg
     """The path that a text names, and its fields: the path itself, or those below it."""
     from modelyard.kube import merge
     from modelyard.plan.trace import fields_of, find_fields, own_fields
+    from modelyard.stack.words import few
 
     try:
         paths = find_fields(target, text, schema)
@@ -106,7 +107,7 @@ def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merg
 
 
 def _no_field(field: str, target: str, fields: list[str]) -> tuple[str, str]:
-    from modelyard.stack.words import did_you_mean, few
+    from modelyard.stack.words import did_you_mean
 
     remedy = did_you_mean(field, fields, 3, 0.5) or "modelyard diff shows the target's fields"
     return f"{target} has no field {field!r}", remedy

@@ -107,8 +107,8 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     assert "# not saved yet" in notebook.read_text()
     ((name, job),) = jobs(env).items()
     result = work / f"train.{name}.ipynb"
-    expect(told).to_contain_text(f"Job {name} is submitted")
-    expect(told).to_contain_text(f"Its result will be {result.name}")
+    expect(told).to_contain_text(f"Job {name} waits")
+    expect(told).to_contain_text(f"The result will be in {result.name}")
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
     assert job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] == "urgent"
     pod = job["spec"]["template"]["spec"]
@@ -118,7 +118,7 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     # A page that is loaded again still looks after it, once JupyterLab has saved its state.
     env.lab.wait("the state", lambda: name in json.dumps(server.ask("lab/api/workspaces/train")))
     page.reload()
-    expect(told).to_contain_text(f"Its result will be {result.name}")
+    expect(told).to_contain_text(f"The result will be in {result.name}")
     listed = page.locator(".jp-DirListing-item", has_text=result.name)
     expect(listed).to_have_count(0)
     command, variables = container(job)
@@ -320,11 +320,11 @@ def test_findings_come_with_their_remedies(env: Environment, server: Jupyter, wo
         ({"path": "link.ipynb"}, "is outside the server's folder"),
         ({"path": "loop.ipynb"}, "is outside the server's folder"),
         ({"path": "a\0b.ipynb"}, "is outside the server's folder"),
-        ({"path": ""}, "no path was given"),
-        ({"path": ["train.ipynb"]}, "no path was given"),
-        ({"path": "train.ipynb", "flavor": ["a10"]}, "options are texts"),
-        ({"path": "train.ipynb", "parameters": "x=1"}, "options are texts"),
-        (["train.ipynb"], "is no JSON object"),
+        ({"path": ""}, "the request has no path"),
+        ({"path": ["train.ipynb"]}, "the request has no path"),
+        ({"path": "train.ipynb", "flavor": ["a10"]}, "options must be text"),
+        ({"path": "train.ipynb", "parameters": "x=1"}, "options must be text"),
+        (["train.ipynb"], "is not a JSON object"),
     ],
 )
 def test_bad_requests(server: Jupyter, work: Path, body: Any, said: str) -> None:

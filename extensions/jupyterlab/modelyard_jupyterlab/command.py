@@ -58,8 +58,8 @@ async def _said(settings: Modelyard, *words: str) -> tuple[bytes, str, int | Non
         child.kill()
         await child.wait()
         return Refused(
-            f"modelyard gave no answer in {settings.patience:g} seconds",
-            "it may have been submitted all the same: look before you submit again",
+            f"modelyard did not answer within {settings.patience:g} seconds",
+            "the job may have been submitted anyway: check with modelyard job list before you submit again",
         )
     return out, said.decode(errors="replace"), child.returncode
 
@@ -75,7 +75,7 @@ def _answer(out: bytes, said: str, code: int | None) -> dict[str, Any] | Refused
         return document
     error = document.get("error") or {}
     return Refused(
-        error.get("summary", f"modelyard ended with code {code}"),
+        error.get("summary", f"modelyard ended with exit code {code}"),
         error.get("remedy", ""),
         tuple(_ordered(document.get("findings", ()))),
     )

@@ -48,7 +48,7 @@ class Handler(APIHandler):
     def file(self, path: Any) -> Path:
         """The file of a path in a request; ends the request where it may not be meant."""
         if not isinstance(path, str) or not path:
-            raise web.HTTPError(HTTPStatus.BAD_REQUEST, "no path was given")
+            raise web.HTTPError(HTTPStatus.BAD_REQUEST, "the request has no path")
         try:
             return inside(self.root, path)
         except Outside as error:
@@ -87,7 +87,7 @@ class Jobs(Handler):
         """Submits the notebook at ``path``; the answer has the job's name and the path of its result."""
         body = self.get_json_body()
         if not isinstance(body, dict):
-            raise web.HTTPError(HTTPStatus.BAD_REQUEST, "the request is no JSON object")
+            raise web.HTTPError(HTTPStatus.BAD_REQUEST, "the request is not a JSON object")
         answer = await run(self.modelyard, *self._words(body))
         if not isinstance(answer, Refused):
             self.set_status(HTTPStatus.CREATED)
@@ -101,7 +101,7 @@ class Jobs(Handler):
         if not isinstance(parameters, list) or not all(
             isinstance(one, str) for one in [*options.values(), *parameters]
         ):
-            raise web.HTTPError(HTTPStatus.BAD_REQUEST, "options are texts, and parameters a list of texts")
+            raise web.HTTPError(HTTPStatus.BAD_REQUEST, "options must be text, and parameters a list of texts")
         asked = {"stack": self.modelyard.stack, "workspace": self.modelyard.workspace, **options}
         return [
             "job",

@@ -10,13 +10,13 @@ class Modelyard(Configurable):
     command = List(
         Unicode(), ["modelyard"], minlen=1, help="The command and its first arguments; never given to a shell."
     ).tag(config=True)
-    project = Unicode("", help="The project's folder; left out, the folder that the server was started in.").tag(
+    project = Unicode("", help="The project's folder; without it, the folder in which the server was started.").tag(
         config=True
     )
     stack = Unicode(
-        "", help="The stack that notebooks are submitted to; left out, $MODELYARD_STACK or the only one that there is."
+        "", help="The stack that notebooks are submitted to; without it, $MODELYARD_STACK or the project's only stack."
     ).tag(config=True)
     workspace = Unicode(
-        "", help="The folder that is the workspace's volume here; left out, notebooks.path of the stack."
+        "", help="The folder of the workspace's volume on this server; without it, notebooks.path of the stack."
     ).tag(config=True)
-    patience = Float(120.0, help="Seconds after which a command that does not answer is ended.").tag(config=True)
+    patience = Float(120.0, help="Seconds that a command may take before it is ended.").tag(config=True)

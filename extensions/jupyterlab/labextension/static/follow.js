@@ -70,12 +70,12 @@ function said(job, state) {
   const words = {
     waiting: [
       'in-progress',
-      `is submitted and waits ${team ? `in the queue of team ${team}` : 'for a node'} (${what}). Its result will be ${where}`,
+      `waits ${team ? `in the queue of team ${team}` : 'for a node'} (${what}). The result will be in ${where}.`,
     ],
-    running: ['in-progress', `runs (${what}). Its result will be ${where}`],
-    stopped: ['warning', `was stopped; what it had is in ${where}. A queued job starts anew.`],
-    failed: ['error', `failed: the cell's output and error are in ${where}`],
-    complete: ['success', `is complete: ${where}`],
+    running: ['in-progress', `is running (${what}). The result will be in ${where}.`],
+    stopped: ['warning', `was stopped. The cells that it finished are in ${where}. If it is queued again, it starts from the first cell.`],
+    failed: ['error', `failed. The error and the output of the cell are in ${where}.`],
+    complete: ['success', `is complete. The result is in ${where}.`],
   };
   const [type, message] = words[state];
   return { type, message: `Job ${name} ${message}` };

@@ -26,7 +26,7 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
     fields.priority = select('Priority', [['', 'none'], ...priorities.map((one) => [one, one])]);
   }
   if (takesParameters) {
-    fields.parameters = text('Parameters', 'name=value, one a line', (given.parameters ?? []).join('\n'));
+    fields.parameters = text('Parameters', 'name=value, one per line', (given.parameters ?? []).join('\n'));
   }
 
   const value = (name) => fields[name]?.control.value || null;
@@ -52,7 +52,7 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
         `${gpus} × ${card}: ${GPUS[name]} (${name})${now(flavor?.free, resource)}`,
       ]),
       ...parts.map((part) => [deviceOf(part), `${partOf(part, card)} (partial)${now(part.free, part.resource)}`]),
-      ...(parts.length ? [] : [['partial', `a part of one ${card} (partial): there is none`, true]]),
+      ...(parts.length ? [] : [['partial', `a part of one ${card} (partial): not available`, true]]),
     ]);
   };
   refill();
@@ -73,7 +73,7 @@ export function submissionForm(lab, { choices, given, problem, takesParameters }
   node.append(
     element('p', {
       className: 'modelyard-Form-note',
-      textContent: 'The saved notebook runs from its first cell to its last. Its result is a new notebook beside it.',
+      textContent: 'The job runs all cells of the saved notebook. The result is a new notebook in the same folder.',
     }),
   );
   if (choices.unknownFree) {

@@ -62,7 +62,7 @@ async function submit(lab, app, asked, following, runs, panel) {
   for (;;) {
     const body = submissionForm(lab, { choices, given, problem, takesParameters: takesParameters(panel) });
     const answer = await showDialog({
-      title: `Submit ${panel.title.label} as a Job`,
+      title: `Submit ${panel.title.label} as Job`,
       body,
       buttons: [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })],
       focusNodeSelector: 'select, textarea',
