@@ -83,7 +83,7 @@ def _answer(out: bytes, said: str, code: int | None) -> dict[str, Any] | Refused
 
 def _unsaid(said: str, code: int | None) -> Refused:
     """Why a command has no answer, where it has no document that says so."""
-    return Refused(said.strip() or f"modelyard ended with code {code} and said nothing", "see the server's log")
+    return Refused(said.strip() or f"modelyard ended with exit code {code} and no output", "see the server's log")
 
 
 def _ordered(findings: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
