@@ -1,12 +1,12 @@
 """Explanations of finding codes for the terminal: Markdown with its marks turned into colours."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from modelyard.explanations import Explanation
 from modelyard.report.style import PLAIN, Style, hanging, wrapped
 
-_BOLD = re.compile(r"\*\*(.+?)\*\*")
+_BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -21,9 +21,7 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
             bullet = paragraph[0].startswith("- ")
             text = " ".join(line.strip() for line in paragraph)
             filled = wrapped(text[2:] if bullet else text, 2 if bullet else 0, style.columns, "- " if bullet else "")
-            lines.extend(
-                _CODE.sub(lambda m: style.link(m[1]), _BOLD.sub(lambda m: style.bold(m[1]), line)) for line in filled
-            )
+            lines.extend(_painted("\n".join(filled), style).split("\n"))
             paragraph.clear()
 
     for line in one.body.split("\n"):
@@ -43,6 +41,16 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
             paragraph.append(line)
     fill()
     return lines
+
+
+def _painted(text: str, style: Style) -> str:
+    """Filled lines with colours for Markdown's marks; marked text may go on in the next line."""
+
+    def each(paint: Callable[[str], str], marked: str) -> str:
+        return re.sub(r"[^\n ](?:[^\n]*[^\n ])?", lambda part: paint(part[0]), marked)
+
+    text = _BOLD.sub(lambda found: each(style.bold, found[1]), text)
+    return _CODE.sub(lambda found: each(style.link, found[1]), text)
 
 
 def list_text(known: Mapping[str, Explanation], style: Style = PLAIN) -> list[str]:

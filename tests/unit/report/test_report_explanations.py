@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.explanations import explanations
+from modelyard.explanations import Explanation, explanations
+from modelyard.report.explanation import explanation_text
+from modelyard.report.style import PLAIN, Style
 from modelyard.stack.codes import FAMILIES
 
 SOURCE = Path(__file__).parents[3] / "modelyard"
@@ -72,3 +74,13 @@ def test_no_code_is_explained_twice() -> None:
         for heading in re.findall(r"^## ([A-Z]{3}\d{3}) ", page.read_text(encoding="utf-8"), re.MULTILINE)
     ]
     assert len(headings) == len(set(headings))
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_no_mark_of_markdown_is_left_where_marked_text_is_wrapped(columns: int) -> None:
+    style = PLAIN._replace(columns=columns)
+    assert [code for code, one in explanations().items() if {"`", "**"} & set(_marks(one, style))] == []
+
+
+def _marks(one: Explanation, style: Style) -> list[str]:
+    return re.findall(r"`|\*\*", "\n".join(explanation_text(one, style)))
