@@ -46,8 +46,9 @@ _KINDS = {
 _WORDS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"'(\w+)(?: object)?' has no attribute '(.*)'", "{0} has no key '{1}'"),
-        (r"access to attribute '(.*)' of '.*' object is unsafe\.", "'{0}' is not available in templates"),
+        (r"'(\w+)(?: object)?' has no attribute ('.*')", "{0} has no key {1}"),
+        (r"('.*') is undefined", "{0} is not defined"),
+        (r"access to attribute ('.*') of '.*' object is unsafe\.", "{0} is not available in templates"),
         (r"bad operand type for unary (.): '(\w+)'", "{0} does not work with {1}"),
         (r"(%\w) format: .* is required, not (\w+)", "{0} cannot format {1}"),
         (r"(\w+) object has no element (.*)", "{0} has no item {1}"),
@@ -252,9 +253,9 @@ def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]
             "PAT005",
             patch,
             file,
-            _in_words(error),
+            f"cannot be rendered: {_in_words(error)}",
             line,
-            f"correct its name; the parameters in schema.json are {known}",
+            f"correct the name; the parameters in schema.json are {known}",
         )
     except Exception as error:
         # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.

@@ -165,7 +165,7 @@ def test_the_advice_for_a_tampered_release_brings_it_back(project: Any, run: Any
 @pytest.mark.parametrize(
     ("template", "code", "line", "words"),
     [
-        ("# target: deployment-api-server\nspec: {{ memroy }}\n", "PAT005", 2, "'memroy' is undefined"),
+        ("# target: deployment-api-server\nspec: {{ memroy }}\n", "PAT005", 2, "'memroy' is not defined"),
         ("# target: deployment-api-server\n{% for x in %}\n", "PAT005", 2, "is not a Jinja2 template"),
         ("\n\n{{ ''.__class__.__mro__ }}", "PAT005", 3, "'__class__' is not available in templates"),
         ("{% for i in range(100001) %}x{% endfor %}", "PAT006", 1, "exceeds a limit"),

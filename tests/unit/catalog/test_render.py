@@ -66,7 +66,7 @@ def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("template", "code", "words", "line"),
     [
-        (GOOD.replace("replicas }}", "replica }}"), "PAT005", "'replica' is undefined", 5),
+        (GOOD.replace("replicas }}", "replica }}"), "PAT005", "cannot be rendered: 'replica' is not defined", 5),
         (GOOD.replace("{{ replicas }}", "{{ replicas"), "PAT005", "not a Jinja2 template", 5),
         (GOOD + "{{ ''.__class__.__mro__ }}", "PAT005", "'__class__' is not available in templates", 6),
         (
