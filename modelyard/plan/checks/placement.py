@@ -98,7 +98,9 @@ def _room(
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(pods, room, rivals),
         remedy=short
-        or (f"no action needed: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, scaled)),
+        or (
+            f"no action needed: the node pool may add {adding[0].name}" if adding else _way_out(pods, room, can, scaled)
+        ),
     )
 
 
@@ -166,7 +168,7 @@ def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str
     return f"node pool {have}, {few} too few: raise gpus of the pool, or ask for fewer pods"
 
 
-def _way_out(pods: Pods, room: Room, scaled: bool) -> str:
+def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
     missing = [
         f"{key}={value}"
         for key, value in pods.selector.items()
@@ -175,7 +177,8 @@ def _way_out(pods: Pods, room: Room, scaled: bool) -> str:
     if missing:
         return f"add nodes with {' and '.join(missing)}, which no node has, or label existing nodes"
     added = " (an autoscaler may add them)" if scaled else ""
-    return f"request less per pod, reduce the replicas, or add nodes{added}"
+    less = "request less per pod, reduce the replicas" if can else "change what a pod requests to what a node has"
+    return f"{less}, or add nodes{added}"
 
 
 def _holds(node: Node, pods: Pods) -> bool:

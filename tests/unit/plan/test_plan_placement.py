@@ -73,6 +73,8 @@ def test_parameters_are_no_way_round(dev: Any, patch: str, params: dict[str, Any
     finding = found(dev.asking(patches=(PatchChoice(patch, params=params),)).plan(), "RES101")
     assert finding.blocks
     assert words in finding.summary
+    # Fewer pods help only if a node can hold one.
+    assert ("reduce the replicas" in finding.remedy) == finding.summary.endswith("2")
 
 
 def test_what_an_autoscaler_may_grow_to_is_read_from_the_object(staging: Any) -> None:
