@@ -91,7 +91,7 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             close = nearest(error.instance, words) if isinstance(error.instance, str) else None
             remedy = f"did you mean {close}?" if close else f"write {listed(words)}"
             value = given(error.instance, path, {})
-            yield Misfit(path, f"{said} is {value}; it is one of {listed(words)}", remedy)
+            yield Misfit(path, f"{said} is {value}; it must be {listed(words)}", remedy)
         case "type":
             kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
             wanted = listed([_KINDS.get(kind, str(kind)) for kind in kinds])

@@ -233,7 +233,7 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
     words = [str(word) for word in allowed]
     close = nearest(value, words) if isinstance(value, str) else None
     remedy = f"did you mean {close}?" if close is not None else f"write {listed(words)}"
-    return Mistake(path, codes.CHOICE, f"{full} is {said}; it is one of {listed(words)}", remedy)
+    return Mistake(path, codes.CHOICE, f"{full} is {said}; it must be {listed(words)}", remedy)
 
 
 def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> Mistake:

@@ -85,8 +85,8 @@ CASES: list[Case] = [
         "not milliseconds",
     ),
     # Choices
-    ("modelyard:training: rya", codes.CHOICE, 23, 'training is "rya"; it is one of ray or celery', "did you mean ray?"),
-    ("modelyard:training: 5", codes.CHOICE, 23, "training is 5; it is one of ray or celery", "write ray or celery"),
+    ("modelyard:training: rya", codes.CHOICE, 23, 'training is "rya"; it must be ray or celery', "did you mean ray?"),
+    ("modelyard:training: 5", codes.CHOICE, 23, "training is 5; it must be ray or celery", "write ray or celery"),
     ("modelyard:training: [ray]", codes.KIND, 23, "is a list; it must be text", "write text"),
     (
         "modelyard:autoscaling: {mode: keda}",
@@ -115,11 +115,17 @@ CASES: list[Case] = [
         "modelyard:autoscaling: {mode: anotations}",
         codes.CHOICE,
         33,
-        "one of none, annotations or keda",
+        "it must be none, annotations or keda",
         "did you mean annotations?",
     ),
-    ("modelyard:autoscaling: {queries: Vendor}", codes.CHOICE, 36, "one of valid or vendor", "did you mean vendor?"),
-    ('modelyard:kubernetesVersion: "1.12"', codes.CHOICE, 32, "it is one of 1.33", "write 1.33"),
+    (
+        "modelyard:autoscaling: {queries: Vendor}",
+        codes.CHOICE,
+        36,
+        "it must be valid or vendor",
+        "did you mean vendor?",
+    ),
+    ('modelyard:kubernetesVersion: "1.12"', codes.CHOICE, 32, "it must be 1.33", "write 1.33"),
     ("modelyard:kubernetesVersion: 1.35", codes.UNQUOTED, 32, "is 1.35 without quotes", 'in quotes: "1.35"'),
     (
         "modelyard:kubernetesVersion: 1.30",

@@ -131,7 +131,7 @@ def test_the_page_comes_from_the_file() -> None:
 
 
 WRONG = [
-    (PRIORITY.replace("in,", "eq,"), 8, 'assert[0].operator is "eq"; it is one of exists, equals'),
+    (PRIORITY.replace("in,", "eq,"), 8, 'assert[0].operator is "eq"; it must be exists, equals'),
     (PRIORITY.replace("[high, low]", "high"), 8, "assert[0].value is not a list of values, as in needs it"),
     (PRIORITY.replace("pod.spec.priorityClassName", "'pod.spec['"), 8, "assert[0].field is not a path"),
     (PRIORITY.replace("operator:", "op:"), 8, "unknown key assert[0].op"),
@@ -139,9 +139,9 @@ WRONG = [
     ("asserts: []\n", 8, "unknown key asserts"),
     ("", 1, "assert is missing"),
     (f"match: {{kinds: Deployment}}\n{PRIORITY}", 8, 'match.kinds is "Deployment"; it must be a list'),
-    (f"match: {{roles: [worker]}}\n{PRIORITY}", 8, 'match.roles[0] is "worker"; it is one of apiServer'),
+    (f"match: {{roles: [worker]}}\n{PRIORITY}", 8, 'match.roles[0] is "worker"; it must be apiServer'),
     (f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}", 8, "match.when has the unknown fact trainning"),
-    (f"level: high\n{PRIORITY}", 8, 'level is "high"; it is one of mandatory, advisory or disabled'),
+    (f"level: high\n{PRIORITY}", 8, 'level is "high"; it must be mandatory, advisory or disabled'),
     (f"code: POL902\n{PRIORITY}", 8, '"code" is given twice, first on line 1'),
     ("assert: [\n", 9, "the text is not YAML"),
 ]

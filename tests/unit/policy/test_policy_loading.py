@@ -163,7 +163,7 @@ POLICY = [
     (
         "rules:\n  POL901: {level: high}\n",
         2,
-        'rules.POL901.level is "high"; it is one of mandatory, advisory or disabled',
+        'rules.POL901.level is "high"; it must be mandatory, advisory or disabled',
     ),
     ("rules:\n  POL901: mandatory\n", 2, 'rules.POL901 is "mandatory"; it must be a mapping'),
     ("rules: [\n", 2, "the text is not YAML: while parsing a flow node did not find expected node content"),
