@@ -138,7 +138,7 @@ def _add_together(
     diagnosis.cause(
         "nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines
     )
-    without = "remove the key together of the job"
+    without = "drop together of the job"
     if most < count:
         held = f"nodes with one {level} can hold {most} of {workers} even when empty"
         diagnosis.helps.append(f"{held}: {without}, use fewer or smaller workers, or add nodes there")

@@ -170,7 +170,7 @@ def _holds(works: Iterable[Work], known: Evidence) -> str:
     for work in ours:
         for name, count in work.gpus:
             total[name] = total.get(name, 0) + count
-    return _counted(total) + ("" if seconds is None else f", since {span(seconds)} ago")
+    return _counted(total) + ("" if seconds is None else f", for {span(seconds)}")
 
 
 def _most(quota: QuotaUse, work: Work, known: Evidence) -> int:
