@@ -40,7 +40,7 @@ def configure(parser: ArgumentParser) -> None:
         "--format",
         choices=("vendor", "kustomize"),
         default="vendor",
-        help="vendor: one file a patch, in order; kustomize: a base and patches that build to the plan; "
+        help="vendor: one file per patch, in order; kustomize: a base and patches that build to the plan; "
         "each remote cluster has its own folder",
     )
     parser.add_argument(

@@ -82,7 +82,7 @@ def _gpu(stack: Stack) -> str:
         return f"{config.gpu.model} (not in the table)"
     found = verdict(gpu, training_use(config))
     backend = active(config)
-    return f"{backend.gpus(config)} × {gpu.name} a {backend.unit}: {found.reason}"
+    return f"{backend.gpus(config)} × {gpu.name} per {backend.unit}: {found.reason}"
 
 
 def _allocation(config: Config) -> str:

@@ -61,7 +61,7 @@ def test_the_search_works_without_a_server(browser: Browser, site: Path) -> None
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
     tab.goto((site / "guides" / "apply.html").as_uri())
     # The search listens to keys, so it has to be typed.
-    tab.locator(".md-search__input").press_sequentially("throughput floor", delay=20)
+    tab.locator(".md-search__input").press_sequentially("throughput is below", delay=20)
     link = tab.locator(".md-search-result__link", has_text="GPU001").first
     link.wait_for()
     link.click()

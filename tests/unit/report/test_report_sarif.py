@@ -152,7 +152,7 @@ def test_a_rule_has_its_explanation_as_help() -> None:
     (rule,) = driver["rules"]
     assert (driver["name"], driver["semanticVersion"]) == ("modelyard", __version__)
     assert rule["id"] == "GPU001"
-    assert rule["shortDescription"]["text"] == "The GPU is under the throughput floor."
+    assert rule["shortDescription"]["text"] == "The GPU's throughput is below the minimum."
     assert rule["fullDescription"]["text"].startswith("Training is sized for the A10.")
     assert "```yaml\nmodelyard:gpu: {model: L4}\n```" in rule["help"]["markdown"]
     assert "`" not in rule["help"]["text"]
