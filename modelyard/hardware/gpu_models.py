@@ -203,7 +203,7 @@ def labels() -> Labels:
 
 def resolve(name: str) -> GpuModel | None:
     """Returns the GPU that ``name`` means, exactly but ignoring case; None if it means none or several."""
-    ids = _names(own_gpus()).get(name.strip().casefold(), ())
+    ids = _ids(name) or ()
     return by_id(ids[0]) if len(ids) == 1 else None
 
 
@@ -213,12 +213,18 @@ def find(name: str) -> GpuModel | Ambiguous | Unknown:
     Returns:
         The GPU; ``Ambiguous`` with the GPUs if several share the name; otherwise ``Unknown`` with similar names.
     """
-    found = _names(own_gpus()).get(name.strip().casefold())
+    found = _ids(name)
     if found is None:
         return Unknown(name, _suggestions(name))
     if len(found) == 1:
         return by_id(found[0])
     return Ambiguous(name, tuple(by_id(one) for one in found))
+
+
+def _ids(name: str) -> tuple[str, ...] | None:
+    """Returns the ids that a name may mean, with the brand or else without it ("NVIDIA A100"); None if none has it."""
+    names = _names(own_gpus())
+    return next((names[form] for form in _forms(name.strip()) if form in names), None)
 
 
 _OTHER_MAKERS = re.compile(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|inferentia|inf\d|trn?\d|trainium)", re.I)
@@ -341,11 +347,14 @@ def _forms(name: str) -> tuple[str, ...]:
 
 
 def _suggestions(name: str) -> tuple[str, ...]:
-    from modelyard.hardware.near import near_names  # needed only for a wrong name
+    from modelyard.hardware.near import described, near_names  # needed only for a wrong name
 
-    seen: dict[str, None] = {}
     names = _names(own_gpus())
-    for form in near_names(_forms(name.strip())[-1].replace(" ", "-"), names.keys()):
+    wanted = _forms(name.strip())[-1].replace(" ", "-")
+    if exact := described(wanted, {gpu.id: gpu.memory_gb for gpu in (*own_gpus(), *gpu_models().values())}):
+        return tuple(exact)[:3]
+    seen: dict[str, None] = {}
+    for form in near_names(wanted, names.keys()):
         ids = names[form]
         seen.update(dict.fromkeys(ids if len(ids) == 1 else (form,)))
     return tuple(seen)[:3]

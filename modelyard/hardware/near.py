@@ -1,7 +1,7 @@
 """Suggests GPU names that you may have meant for an unknown name."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
 _NEXT = 1000
@@ -22,6 +22,22 @@ def near_names(wanted: str, names: Collection[str]) -> list[str]:
     if len(number) >= _DISTINCT:
         near.sort(key=lambda name: _number(name) != number)
     return list(dict.fromkeys((*_blackwell(wanted, names), *near)))
+
+
+def described(wanted: str, gpus: Mapping[str, int]) -> list[str]:
+    """Returns the ids of the GPUs that a name describes by model, form and memory, such as ``h100-sxm``.
+
+    Args:
+        wanted: the name in lower case, without a brand, with dashes between its words.
+        gpus: memory in GB by id.
+    """
+    model, *words = re.split(r"[-_]+", re.sub(r"(\d)-?(g|gb|gib)$", r"\1gb", wanted))
+    return [
+        gpu
+        for gpu, memory in gpus.items()
+        if gpu.split("-")[0] == model
+        and all(word == f"{memory}gb" or any(part.startswith(word) for part in gpu.split("-")[1:]) for word in words)
+    ]
 
 
 def _number(name: str) -> str:

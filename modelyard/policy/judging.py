@@ -8,7 +8,7 @@ from modelyard.policy.printed import kept_apart
 from modelyard.policy.rules import line_of
 from modelyard.policy.settings import Setting, Settings
 from modelyard.policy.subject import Subject
-from modelyard.stack.words import plain
+from modelyard.stack.words import few, plain
 from modelyard.timelimit import TimeBudget, TimeUp
 
 SECONDS = 10.0
@@ -36,7 +36,27 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
                 found += of_all(setting, subjects)
     except TimeUp:
         found.append(_unfinished(running))
-    return found
+    return _once(found)
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings, with one for a rule that breaks in one place on several objects."""
+    groups: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        broken = finding.code == "POL005" and finding.target
+        cause = finding.summary.replace(f" on {finding.target}: ", ": ") if broken else number
+        groups.setdefault((cause, finding.file, finding.line) if broken else number, []).append(finding)
+    return [_together(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _together(broken: Sequence[Finding]) -> Finding:
+    one = broken[0]
+    objects = f"{len(broken)} objects: {few(finding.target for finding in broken)}"
+    return one._replace(
+        target="",
+        summary=one.summary.replace(f" on {one.target}: ", f" on {len(broken)} objects: ", 1),
+        detail=f"whether {objects} follow the rule is unknown",
+    )
 
 
 def applies(setting: Setting, subject: Subject) -> bool:

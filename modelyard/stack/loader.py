@@ -92,7 +92,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         # An encrypted value has the wrong shape; report that it is encrypted instead.
         wrong = [mistake.path for mistake in mistakes]
         mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
-    findings += [of_mistake(mistake, document, shown, stack, top=("config",)) for mistake in mistakes]
+    findings += [of_mistake(one, document, shown, stack, top=("config",)) for one in _without_renamed(mistakes)]
     if any(finding.severity is Severity.ERROR for finding in findings):
         return None, tuple(first(in_order(findings)))
     made = Stack(
@@ -104,6 +104,21 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         positions=_positions(document),
     )
     return made, tuple(first(in_order(findings)))
+
+
+def _without_renamed(mistakes: list[Mistake]) -> list[Mistake]:
+    """Returns the mistakes without the missing keys that an unknown key there was meant to be."""
+    meant = {
+        (one.path[:-1], one.remedy.removeprefix("did you mean ").removesuffix("?").removeprefix(PREFIX))
+        for one in mistakes
+        if one.code == codes.UNKNOWN_KEY and one.remedy.startswith("did you mean ")
+    }
+    return [
+        one
+        for one in mistakes
+        if one.code != codes.MISSING_KEY
+        or (one.path, re.split(r"[.:]", one.summary.removesuffix(" is missing"))[-1]) not in meant
+    ]
 
 
 def _key_service(document: Document) -> Iterator[Problem]:

@@ -79,6 +79,30 @@ def test_a_name_of_several_gpus_is_ambiguous(name, ids):
 
 
 @pytest.mark.parametrize(
+    ("name", "gpu"), [("NVIDIA A100", "a100"), ("Tesla V100", "v100"), ("NVIDIA-A10", "a10"), ("NVIDIA A10G", "a10g")]
+)
+def test_a_brand_before_a_family_changes_nothing(name, gpu):
+    assert resolve(name) is not None
+    assert resolve(name).id == gpu
+
+
+@pytest.mark.parametrize(
+    ("name", "suggestions"),
+    [
+        ("A10 24GB", ("a10",)),
+        ("A10G-24GB", ("a10g",)),
+        ("A100 80G", ("a100-80gb",)),
+        ("NVIDIA H100 SXM", ("h100-sxm5-80gb",)),
+        ("T4 16 GB", ("t4",)),
+        ("V100 32GB", ("v100-pcie-32gb", "v100-sxm2-32gb")),
+    ],
+)
+def test_a_model_with_its_memory_or_form_suggests_only_the_gpus_that_have_it(name, suggestions):
+    assert resolve(name) is None
+    assert find(name) == Unknown(name, suggestions)
+
+
+@pytest.mark.parametrize(
     ("name", "suggestion"),
     [
         ("A10X", "a10"),

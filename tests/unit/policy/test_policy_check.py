@@ -233,13 +233,25 @@ def test_mistakes_around_rules_cannot_be_waived(project: Project, code: str) -> 
 )
 def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said: str) -> None:
     project.own()
-    project.rule(f"if subject.role == 'rayHead':\n        {body}\n    return ()" if "yield" not in body else body)
+    project.rule(f"if subject.role == 'rayHead':\n        {body}\n    return ()")
     project.add(NAMESPACE)
     found = project.check()
     broken = [finding for finding in found if finding.code == "POL005"]
     assert any("POL901" in finding.summary and finding.summary.endswith(f" {HEAD}: {said}") for finding in broken)
     assert {finding.file for finding in broken} == {"policies/rules/mine.py"}
     assert len([finding for finding in found if finding.code == "POL112"]) == 5
+
+
+def test_a_rule_that_breaks_on_several_objects_is_one_finding(project: Project) -> None:
+    path = project.rule("return [subject.spec['nothing']]")
+    (broken,) = (finding for finding in project.check() if finding.code == "POL005")
+    assert broken.summary == "rule POL901 broke on 5 objects: KeyError: 'nothing'"
+    assert broken.detail.startswith("whether 5 objects: deployment-api-server, ")
+    assert (broken.target, broken.file, broken.remedy) == (
+        "",
+        f"policies/rules/{path.name}",
+        "correct the rule; it must accept objects of any shape",
+    )
 
 
 @pytest.mark.parametrize(

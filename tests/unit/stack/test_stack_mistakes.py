@@ -34,6 +34,19 @@ def test_each_misshapen_file_is_one_finding(
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "remedy"),
+    [
+        ('modelyard:platform: {release: "23.10"}\n  modelyard:gpus: {model: A10}', 3, "did you mean gpu?"),
+        ('modelyard:platform: {relase: "23.10"}\n  modelyard:gpu: {model: A10}', 2, "did you mean release?"),
+        ('modelyard:platform: {release: "23.10"}\n  modelyrad:gpu: {model: A10}', 3, "did you mean modelyard:gpu?"),
+    ],
+)
+def test_a_misspelt_key_is_not_missing_too(stackfiles, text: str, line: int, remedy: str) -> None:
+    (finding,) = stackfiles.refused(f"config:\n  {text}\n")
+    assert (finding.code, finding.line, finding.remedy) == (codes.UNKNOWN_KEY, line, remedy)
+
+
+@pytest.mark.parametrize(
     ("release", "code", "summary", "remedy"),
     [
         ("23.10", codes.UNQUOTED, "is 23.10 without quotes, which YAML reads as the number 23.1", '"23.10"'),
