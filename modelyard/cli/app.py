@@ -149,9 +149,7 @@ def overview() -> Parser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code."""
     if "_ARGCOMPLETE" in os.environ:
-        from modelyard.cli.completion import complete
-
-        complete()
+        import_module("modelyard.cli.completion").complete()
     watch()
     if sys.stderr is None:
         # The caller closed standard error: drop what goes there.

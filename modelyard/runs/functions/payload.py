@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from modelyard.cluster.pool_objects import STACK
+from modelyard.cluster.pool_objects import RESULT, STACK
 from modelyard.hiding import Confidential
 from modelyard.runs.functions import runner
 
@@ -26,7 +26,7 @@ LARGEST: Final = 1024 * 1024
 """Bytes of all values of a Secret (Kubernetes' MaxSecretSize)."""
 FUNCTION: Final = "modelyard.dev/function"
 """Annotation with the name of the function."""
-_OF_NOTEBOOKS: Final = ("modelyard.dev/notebook", "modelyard.dev/result")
+_OF_NOTEBOOKS: Final = ("modelyard.dev/notebook", RESULT)
 
 
 class CallError(Exception):

@@ -324,7 +324,6 @@ def test_a_pool_s_gpu_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -
     def refused(site: Any) -> list[tuple[str, str, str]]:
         judged = [one for one in site.plan().findings if one.code.startswith("GPU") and one.blocks]
         told = [one for one in judged if one.field.startswith("nodePools")]
-        assert all(one.detail for one in told)
         return [(one.code, one.field, one.summary) for one in told]
 
     ((code, field, summary),) = refused(pools(dev, L40S, A10G))
