@@ -81,15 +81,15 @@ def test_notes_about_owners_are_one_a_target_in_at_most_three_lines(run: Any) ->
     starts = [at for at, line in enumerate(lines) if "OWN001" in line]
     assert len(starts) == len({one["target"] for one in fields})
     assert all(later - start <= 3 for start, later in pairwise(starts))
-    assert sum(int(lines[start].split()[2]) for start in starts) == len(fields)
+    assert sum(int(lines[start].split()[5]) for start in starts) == len(fields)
     assert lines[-1] == "1 stack checked: 4 notes"
-    assert " ".join(lines).count("no action needed; running that installer again") == 1
+    assert " ".join(lines).count("no action needed; applying again with kubectl-client-side-apply") == 1
 
 
 def test_what_notes_tell_the_plan_does_not_tell_again(run: Any) -> None:
     assert "takes ownership of 26 fields from kubectl-client-side-apply" in run("plan", "dev").words
     noted = run("plan", "dev", "--notes").words
-    assert noted.count("over from") == noted.count("OWN001") == 4
+    assert noted.count("takes ownership of") == noted.count("OWN001") == 4
 
 
 def test_notes_are_counted_and_shown_on_request(run: Any) -> None:
