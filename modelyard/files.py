@@ -108,16 +108,31 @@ def list_folder(folder: Path, within: Path) -> list[Path]:
     Raises:
         ReadError: the folder cannot be listed, or is none; that is not the same as empty.
     """
-    if not os.path.lexists(folder):
-        return []
     remedy = "make it a folder that can be read"
-    if not _is_within(folder, within):
-        raise ReadError(errno.ELOOP, "it is a link to a place outside the project", folder, remedy)
     try:
+        if not _has_entry(folder):
+            return []
+        if not _is_within(folder, within):
+            raise ReadError(errno.ELOOP, "it is a link to a place outside the project", folder, remedy)
         return [folder / name for name in sorted(os.listdir(folder))]  # noqa: PTH208 (only names are wanted)
+    except ReadError:
+        raise
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise ReadError(error.errno or errno.EINVAL, reason, folder, remedy) from None
+
+
+def _has_entry(path: Path) -> bool:
+    """Whether something has this name; unlike ``os.path.lexists``, a folder that is closed to us is no "no".
+
+    Raises:
+        OSError: it cannot be known.
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    return True
 
 
 def parse_json(content: bytes | str) -> Any:

@@ -192,10 +192,10 @@ def _key(body: Mapping[str, Any]) -> ObjectKey:
             raise ValueError("metadata.managedFields has an entry without manager or fields")
     for name in ("spec", "status"):
         _typed(body, name, dict)
-    key = key_of({**body, "metadata": metadata}, "")
-    if not all(isinstance(part, str) for part in key):
+    parts = (body["apiVersion"], body["kind"], metadata.get("namespace") or "", metadata["name"])
+    if not all(isinstance(part, str) for part in parts):
         raise ValueError("apiVersion, kind, namespace or name is not text")
-    return key
+    return key_of({**body, "metadata": metadata}, "")
 
 
 def _typed(body: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -157,6 +157,21 @@ def test_every_damage_is_a_finding_with_the_file(tmp_path: Path, file: str, cont
     assert all("modelyard record dev" in finding.remedy for finding in findings)
 
 
+@pytest.mark.parametrize("part", ["apiVersion", "kind", "metadata", "name", "namespace"])
+@pytest.mark.parametrize("value", [1, True, [1], [[]], {"a": None}])
+def test_a_part_of_an_objects_name_that_is_not_text_is_a_finding(tmp_path: Path, part: str, value: Any) -> None:
+    cluster, objects = raw("dev")
+    write(tmp_path, cluster, objects)
+    file = recorded_folder(tmp_path, "dev") / "deployment.ml-platform.deployment-ray-head.json"
+    body = json.loads(file.read_text())
+    (body if part in body else body["metadata"])[part] = value
+    file.write_text(json.dumps(body))
+    state, findings = load_recorded(tmp_path, "dev")
+    assert state is None
+    assert [finding.code for finding in findings] == ["CFG102"]
+    assert findings[0].file.endswith(file.name)
+
+
 def test_a_damaged_remote_cluster_is_of_its_stack_which_records_it_again(tmp_path: Path) -> None:
     cluster, objects = raw("dev")
     write(tmp_path, cluster, objects)
