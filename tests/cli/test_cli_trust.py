@@ -397,3 +397,22 @@ def test_a_folder_that_cannot_be_listed_is_not_one_without_changes(project: Any,
         place.chmod(0o755)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "cannot be listed: permission denied" in " ".join(done.stderr.split())
+
+
+@pytest.mark.skipif(os.geteuid() == 0 and shutil.which("setpriv") is None, reason="root enters every folder")
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if folder != "policies/rules/deep"])
+def test_a_folder_whose_names_are_all_that_can_be_read_is_no_pass(project: Any, folder: str) -> None:
+    """What is in it can be neither opened nor told from what does not exist."""
+    write(project, "rules/mine.py", RULE)
+    write(project, "assertions/mine.yaml", ASSERTION)
+    place = project.root / folder
+    place.chmod(0o444)
+    able = () if os.geteuid() else ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+    try:
+        done = subprocess.run(
+            [*able, *PROGRAM, "check", "--all"], cwd=project.root, capture_output=True, text=True, check=False
+        )
+    finally:
+        place.chmod(0o755)
+    assert done.returncode in (1, 2), done.stdout
+    assert "permission denied" in " ".join((done.stdout + done.stderr).casefold().split())
