@@ -91,10 +91,11 @@ def rule_pages() -> dict[str, str]:
 
 def _rule_page(rule: RulePage) -> str:
     from modelyard.stack.waivers import UNWAIVABLE
+    from modelyard.stack.words import listed
 
     words = families()[rule.family][0]
     facts = [
-        f"**{' or '.join(rule.severities).capitalize()}**",
+        f"**{listed(rule.severities).capitalize()}**",
         f"[{rule.family}: {words}](../reference/findings.md#{anchor(f'{rule.family}: {words}')})",
         "cannot be waived" if rule.code.startswith(UNWAIVABLE) else "[can be waived](../guides/stack-files.md#waivers)",
         f"`modelyard explain {rule.code}`",

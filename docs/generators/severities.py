@@ -76,11 +76,18 @@ def _parts(node: ast.AST) -> Iterator[ast.expr]:
             yield from node.elts
 
 
+def _choices(node: ast.expr) -> Iterator[ast.expr]:
+    """The values that a conditional expression chooses between, or the expression itself."""
+    if isinstance(node, ast.IfExp):
+        yield from (*_choices(node.body), *_choices(node.orelse))
+    else:
+        yield node
+
+
 def _said(node: ast.AST) -> Iterator[str]:
     """The severities in a call or tuple."""
     for argument in _parts(node):
-        choices = (argument.body, argument.orelse) if isinstance(argument, ast.IfExp) else (argument,)
-        for one in choices:
+        for one in _choices(argument):
             if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "Severity":
                 yield one.attr.lower()
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ERRORS:

@@ -22,6 +22,10 @@ def severities(doc_script: Script) -> Callable[..., dict[str, tuple[str, ...]]]:
     [
         ('Finding("GPU001", Severity.WARNING, "x")', ("warning",)),
         ('Finding("GPU001", Severity.ERROR if bad else Severity.ADVICE, "x")', ("error", "advice")),
+        (
+            'Finding("GPU001", Severity.ADVICE if a else Severity.WARNING if b else Severity.ERROR, "x")',
+            ("error", "warning", "advice"),
+        ),
         ('UNREADABLE = "GPU001"\nFinding(UNREADABLE, Severity.ERROR, "x")', ("error",)),
         ('def _wrong(code): return Finding(code, Severity.ADVICE, "x")\n_wrong("GPU001")', ("advice",)),
         ('Problem("GPU001", "x", harmless=True)\nMistake((), "GPU001", "y")', ("error", "warning")),
