@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
-from modelyard.stack.words import did_you_mean, plain
+from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse, parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 from modelyard.untrusted import BadSchema, Checker, cost_of
@@ -66,6 +66,8 @@ class PatchVersion:
         """Folder as shown to the user, relative to the project."""
         self.meta = meta
         self.sha256 = digest(files)
+        self.names = tuple(sorted(files))
+        """Its files, as the digest covers them."""
         self.meta_text = files[META].decode()
         self.template = files[TEMPLATE].decode()
         self.base = files[BASE].decode() if BASE in files else None
@@ -378,7 +380,7 @@ def _compare_with_lock(
                     f"change it in patches/{patch.name}/v{newest + 1} instead",
                     1,
                     detail=f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, "
-                    f"its files have {patch.sha256[:12]}…",
+                    f"its files {listed(patch.names, 'and')} have {patch.sha256[:12]}…",
                 )
             )
 

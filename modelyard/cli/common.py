@@ -206,7 +206,7 @@ def need_engine() -> None:
         raise Stop(
             Exit.UNREACHABLE,
             "the Pulumi engine (pulumi) is not on PATH",
-            "install the Pulumi CLI, or in this repository: make lab",
+            "install the Pulumi CLI (https://www.pulumi.com/docs/install)",
         )
 
 

@@ -3,17 +3,25 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
 
+if TYPE_CHECKING:
+    from modelyard.catalog import Library
+
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="show one patch with its parameters and their sources")
-    parser.add_argument("--release", action="store_true", help="add the versions that are not in patches.lock yet")
+    parser.add_argument(
+        "--release",
+        action="store_true",
+        help="add the versions that are not in patches.lock yet, with NAME only those of that patch",
+    )
     json_option(parser)
 
 
@@ -24,10 +32,10 @@ def run(args: Namespace) -> Exit:
 
     root = project_root(args)
     library = load_library(root)
-    if args.release:
-        return _release(root)
     if args.name is not None and args.name not in library.patches:
         raise Stop(Exit.USAGE, f"unknown patch {args.name!r}", library.near(args.name), library.findings)
+    if args.release:
+        return _release(root, library, args.name)
     style = style_for(args, sys.stdout)
     if args.json:
         from modelyard.report.json import json_text
@@ -40,12 +48,12 @@ def run(args: Namespace) -> Exit:
     return _report(library.findings)
 
 
-def _release(root: Path) -> Exit:
-    from modelyard.catalog import PATCHES_FOLDER, load_library
+def _release(root: Path, library: "Library", only: str | None) -> Exit:
+    """Adds the versions of one patch, or of all, to the lock."""
+    from modelyard.catalog import PATCHES_FOLDER
     from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
     from modelyard.files import write_atomically
 
-    library = load_library(root)
     if library.findings:
         raise Stop(Exit.USAGE, "nothing was released", "", library.findings)
     folder = root / PATCHES_FOLDER
@@ -54,11 +62,12 @@ def _release(root: Path) -> Exit:
         f"{name}/{version}": patch.sha256
         for name, versions in library.patches.items()
         for version, patch in versions.items()
-        if f"{name}/{version}" not in locked
+        if only in (None, name) and f"{name}/{version}" not in locked
     }
     if fresh:
         write_atomically(folder / LOCK_FILE, lock_text(locked | fresh), within=root)
-    say([f"released {name}" for name in sorted(fresh)] or ["every version is already released"])
+    already = "every version is already released" if only is None else f"every version of {only} is already released"
+    say([f"released {name}" for name in sorted(fresh)] or [already])
     return Exit.FINE
 
 

@@ -73,7 +73,8 @@ class Run:
         """
         if shutil.which("pulumi") is None:
             raise EngineError(
-                "the Pulumi engine (pulumi) is not on PATH", "install the Pulumi CLI, or in this repository: make lab"
+                "the Pulumi engine (pulumi) is not on PATH",
+                "install the Pulumi CLI (https://www.pulumi.com/docs/install)",
             )
         given = {**_environment(), **backend_variables(root).reveal(), **(variables or {})}
         mode = StackInitMode.CREATE_OR_SELECT if create else StackInitMode.SELECT

@@ -124,7 +124,7 @@ def unfit(
             target=target,
             field=str(error.path),
             file=f"{patch.file}/{file}",
-            remedy="correct the template; modelyard render shows its output",
+            remedy="correct the field in the template, or the parameter that fills it",
         )
         for error in errors
     )

@@ -137,7 +137,7 @@ _REFUSED = {
     "quota": ("the change of {name} exceeds a quota", "request less, or ask for a larger quota"),
     "invalid": (
         "the API server rejects the change of {name} as invalid",
-        "correct the patch or its parameter; modelyard render shows the request",
+        "correct the patch, or the parameter that fills the field",
     ),
     "missing": ("something that {name} needs is not in the cluster", "install it first"),
 }

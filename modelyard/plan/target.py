@@ -175,7 +175,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
             target=key.name,
             field=str(problem.path),
             file=file,
-            remedy="correct the template; modelyard render shows its output",
+            remedy="correct the field in the template, or the parameter that fills it",
         )
     if rest:
         yield Finding(
@@ -183,7 +183,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
             Severity.ERROR,
             f"the patches of {key.name} do not form a complete {key.kind}: {few(rest)}",
             target=key.name,
-            remedy="modelyard render shows the output of the patches",
+            remedy="correct these fields in the patch that sets them, or add them to base.yaml.j2",
         )
 
 

@@ -274,7 +274,9 @@ def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path
     if whole:
         return tuple(whole)
     ends = tuple(leaf for leaf in leaves if leaf[-len(wanted) :] == wanted)
-    return ends or tuple(dict.fromkeys(_items(leaves, text)))
+    # No patch sets a field of the status: it is meant only by its whole path, or where nothing else has the name.
+    ours = tuple(leaf for leaf in ends if leaf[0] != "status")
+    return ours or ends or tuple(dict.fromkeys(_items(leaves, text)))
 
 
 def _items(leaves: Iterable[Path], name: str) -> Iterator[Path]:

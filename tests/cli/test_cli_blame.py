@@ -37,7 +37,8 @@ def test_blame_leads_from_a_field_to_the_line_that_decides_it(run: Any) -> None:
     ("field", "path"),
     [
         ("spec.replicas", "spec.replicas"),
-        ("replicas", None),
+        ("replicas", "spec.replicas"),
+        ("cpu", None),
         ("env[name=NUM_GPUS_REQUESTED].value", "env[name=NUM_GPUS_REQUESTED].value"),
         ("autoscaling/max_replicas", 'metadata.annotations["autoscaling/max_replicas"]'),
         ("limits.nvidia.com/gpu", 'resources.limits["nvidia.com/gpu"]'),
@@ -49,6 +50,12 @@ def test_blame_takes_whole_paths_ends_of_paths_and_names_without_quotes(run: Any
         assert (result.code, "matches" in result.out) == (2, True)
     else:
         assert json.loads(result.out)["field"].endswith(path)
+
+
+@pytest.mark.parametrize(("field", "path"), [("replicas", "spec.replicas"), ("status.replicas", "status.replicas")])
+def test_blame_means_the_status_only_by_its_path(run: Any, field: str, path: str) -> None:
+    for target in ("rayWorker", "training-worker"):
+        assert json.loads(run("blame", "dev", target, field, "--json").out)["field"] == path
 
 
 def test_blame_of_a_field_that_nobody_of_ours_sets(run: Any) -> None:

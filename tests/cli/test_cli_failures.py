@@ -220,7 +220,7 @@ def test_a_missing_engine_is_told_before_anything_else(
     monkeypatch.setenv("KUBECONFIG", "/nonexistent")
     result = refused(*words, code=3)
     assert result.words == (
-        "error: the Pulumi engine (pulumi) is not on PATH → install the Pulumi CLI, or in this repository: make lab"
+        "error: the Pulumi engine (pulumi) is not on PATH → install the Pulumi CLI (https://www.pulumi.com/docs/install)"
     )
 
 

@@ -43,6 +43,18 @@ def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None
     assert (project.patches / "patches.lock").read_text() == before
 
 
+def test_releasing_one_patch_leaves_other_drafts_free_to_go(project: Any, run: Any) -> None:
+    template = "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
+    project.patch("mine", template)
+    other = project.patch("other", template)
+    assert run("patches", "mine", "--release").out == "released mine/v1\n"
+    assert run("patches", "mine", "--release").out == "every version of mine is already released\n"
+    assert "v1 (draft)" in run("patches").out
+    shutil.rmtree(other.parent)
+    assert run("patches").code == 0
+    assert run("patches", "minne", "--release").code == 2
+
+
 def test_explain(run: Any) -> None:
     codes = [line.split()[0] for line in run("explain").out.splitlines()]
     assert codes == sorted(codes)

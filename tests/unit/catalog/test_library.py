@@ -78,6 +78,8 @@ def test_a_changed_release_is_an_error_that_asks_for_v2(project: Path, file: str
     path.write_bytes(path.read_bytes() + b"\n")
     (finding,) = load_library(project).findings
     assert (finding.code, finding.location) == ("PAT003", "patches/ray-worker/v1/patch.yaml.j2:1")
+    # The lock has one digest for all files of a version.
+    assert "its files base.yaml.j2, meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
     lock = (project / "patches" / "patches.lock").read_text().splitlines()
     (line,) = [number for number, text in enumerate(lock, 1) if text.startswith("ray-worker/v1 ")]
     assert finding.detail.startswith(f"patches/patches.lock:{line} has SHA-256 ")
