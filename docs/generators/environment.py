@@ -45,7 +45,7 @@ PULUMI = {
     "PULUMI_CONFIG_PASSPHRASE_FILE": "File with that passphrase.",
     "PULUMI_CREDENTIALS_PATH": "Folder of `credentials.json`, which has the backends that you logged in to, instead "
     "of `PULUMI_HOME`.",
-    "PULUMI_HOME": "Folder of Pulumi. The default is `~/.pulumi`.",
+    "PULUMI_HOME": "Folder with Pulumi's credentials and plugins. The default is `~/.pulumi`.",
 }
 LAB = {
     "MODELYARD_LAB": "Lab of `modelyard-lab` without `--lab`. The default is `dev`.",

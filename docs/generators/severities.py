@@ -15,7 +15,7 @@ from generators.paths import ROOT
 ORDER = ("error", "warning", "advice")
 _CODE = re.compile(r"[A-Z]{3}\d{3}")
 _ERRORS = {"Problem", "Mistake"}
-"""Classes whose values become findings of severity error, unless marked as harmless."""
+"""Classes whose values are errors, unless the call gives a severity or marks them as harmless."""
 
 
 class Module(NamedTuple):
@@ -86,11 +86,14 @@ def _choices(node: ast.expr) -> Iterator[ast.expr]:
 
 def _said(node: ast.AST) -> Iterator[str]:
     """The severities in a call or tuple."""
-    for argument in _parts(node):
-        for one in _choices(argument):
-            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "Severity":
-                yield one.attr.lower()
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ERRORS:
+    written = [
+        one.attr.lower()
+        for argument in _parts(node)
+        for one in _choices(argument)
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "Severity"
+    ]
+    yield from written
+    if not written and isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _ERRORS:
         harmless = any(word.arg == "harmless" and getattr(word.value, "value", False) for word in node.keywords)
         yield "warning" if harmless else "error"
 
