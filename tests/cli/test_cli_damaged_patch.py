@@ -71,7 +71,9 @@ def test_a_parameter_of_which_its_schema_says_nothing_is_listed(project: Any, ru
     project.patch("mine", "", schema='{"properties": {"a": true, "b": false}}')
     result = run("patches", "mine")
     assert result.code == 0
-    assert {"a params", "b params"} <= {" ".join(line.split()) for line in result.out.splitlines()}
+    assert {"a params in the stack", "b params in the stack"} <= {
+        " ".join(line.split()) for line in result.out.splitlines()
+    }
 
 
 @pytest.mark.parametrize("field", ["apiVersion", "kind", "metadata", "spec", "spec.template", "spec.template.spec"])

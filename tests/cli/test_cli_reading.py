@@ -10,7 +10,7 @@ import yaml
 
 def test_show_a_stack(run: Any) -> None:
     result = run("show", "staging")
-    for words in ("4 × NVIDIA A100 a worker", "multi_gpu", "192Gi", "autoscaled", "ray-worker-multi-gpu@v1"):
+    for words in ("4 × NVIDIA A100 per worker", "multi_gpu", "192Gi", "autoscaled", "ray-worker-multi-gpu@v1"):
         assert words in result.words
     document = json.loads(run("show", "staging", "--json").out)
     worker = next(one for one in document["workloads"] if one["role"] == "rayWorker")

@@ -288,7 +288,7 @@ def test_settings_of_a_new_rule_are_no_mistake(project: Any, git: Any, run: Any)
 
 
 WORDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("plan", "show", "check", "diff", "size", "remote", "ledger"), ("dev",)),
+    **dict.fromkeys(("plan", "show", "check", "diff", "size", "remote", "ledger", "doctor"), ("dev",)),
     **dict.fromkeys(("drift", "record"), ("dev",)),
     **dict.fromkeys(("apply", "destroy"), ("dev", "--yes")),
     "render": ("dev", "--print"),
