@@ -441,6 +441,6 @@ def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: En
         env.modelyard("job", "cancel", "dev", run, "--yes")
         code, _, said = destroy.end()
     assert code == 0, said
-    assert f"Still running: {run}. Queues are deleted" in said
+    assert f"Still running: {run}. A queue is deleted" in said
     for plural in ("topologies", "resourceflavors", "clusterqueues", "localqueues", "workloads"):
         assert items(env.lab, f"{KUEUE}/{plural}") == []
