@@ -102,7 +102,7 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     form.get_by_label("Parameters").fill("steps=2")
     form.get_by_role("button", name="Submit").click()
 
-    told = page.locator(".Toastify__toast", has_text="is submitted")
+    told = page.locator(".Toastify__toast", has_text="waits in the queue")
     expect(told).to_contain_text("waits in the queue of team vision (1 GPU)")
     assert "# not saved yet" in notebook.read_text()
     ((name, job),) = jobs(env).items()
@@ -166,7 +166,7 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     assert not [job for job in jobs(env) if job.startswith("wrong")]
     form.get_by_label("Parameters").fill("x=2")
     form.get_by_role("button", name="Submit").click()
-    expect(page.locator(".Toastify__toast", has_text="is submitted")).to_contain_text("(a part of a GPU)")
+    expect(page.locator(".Toastify__toast", has_text="waits in the queue")).to_contain_text("(a part of a GPU)")
     (job,) = [made for name, made in jobs(env).items() if name.startswith("wrong")]
     assert container(job)[0][-3:] == ["-p", "x", "2"]
     assert job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/mig-1g.6gb"] == "1"
@@ -206,6 +206,8 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     names = {}
     for user, stem in (("ada", "first"), ("grace", "theirs"), ("ada", "second")):
         notebook = write_notebook(work / f"{stem}.ipynb", cell("print(1)"))
+        # The queue is in the order of creation, whose times are whole seconds.
+        time.sleep(1)
         words = ("job", "submit", str(notebook), "--stack", "dev", "--json")
         names[stem] = json.loads(queue.modelyard(*words, env={"MODELYARD_USER": user}).stdout)["job"]
         if stem == "first":
