@@ -23,6 +23,7 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
     A rule that does not end is an error, and the rules after it do not run.
     """
     found: list[Finding] = []
+    broken: dict[tuple[str, Finding], list[str]] = {}
     running: tuple[Setting, str] | None = None
     try:
         with BUDGET.limit(SECONDS):
@@ -30,33 +31,16 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
                 for setting in settings.of(subject.kind):
                     if applies(setting, subject):
                         running = setting, subject.name
-                        found += of_one(setting, subject)
+                        judged, error = _of_one(setting, subject)
+                        found += judged
+                        if error is not None:
+                            broken.setdefault((setting.rule.code, error), []).append(subject.name)
             for setting in settings.of_all:
                 running = setting, ""
                 found += of_all(setting, subjects)
     except TimeUp:
         found.append(_unfinished(running))
-    return _once(found)
-
-
-def _once(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings, with one for a rule that breaks in one place on several objects."""
-    groups: dict[object, list[Finding]] = {}
-    for number, finding in enumerate(findings):
-        broken = finding.code == "POL005" and finding.target
-        cause = finding.summary.replace(f" on {finding.target}: ", ": ") if broken else number
-        groups.setdefault((cause, finding.file, finding.line) if broken else number, []).append(finding)
-    return [_together(group) if len(group) > 1 else group[0] for group in groups.values()]
-
-
-def _together(broken: Sequence[Finding]) -> Finding:
-    one = broken[0]
-    objects = f"{len(broken)} objects: {few(finding.target for finding in broken)}"
-    return one._replace(
-        target="",
-        summary=one.summary.replace(f" on {one.target}: ", f" on {len(broken)} objects: ", 1),
-        detail=f"whether {objects} follow the rule is unknown",
-    )
+    return [*found, *(_broken(code, error, targets) for (code, error), targets in broken.items())]
 
 
 def applies(setting: Setting, subject: Subject) -> bool:
@@ -71,23 +55,31 @@ def applies(setting: Setting, subject: Subject) -> bool:
 
 def of_one(setting: Setting, subject: Subject) -> Iterable[Finding]:
     """The findings of one rule about one object."""
-    judge_one = setting.rule.judge
-    assert judge_one is not None
-    return _judged(setting, subject.name, (subject,), lambda: judge_one(subject, setting.params))
+    found, error = _of_one(setting, subject)
+    return found if error is None else [*found, _broken(setting.rule.code, error, [subject.name])]
 
 
 def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
     """The findings of one rule about all objects together."""
     judge_all = setting.rule.judge_all
     assert judge_all is not None
-    return _judged(setting, "", subjects, lambda: judge_all(subjects, setting.params))
+    found, error = _judged(setting, subjects, lambda: judge_all(subjects, setting.params))
+    return found if error is None else [*found, _broken(setting.rule.code, error, [])]
+
+
+def _of_one(setting: Setting, subject: Subject) -> tuple[list[Finding], Finding | None]:
+    judge_one = setting.rule.judge
+    assert judge_one is not None
+    return _judged(setting, (subject,), lambda: judge_one(subject, setting.params))
 
 
 def _judged(
-    setting: Setting, target: str, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
-) -> list[Finding]:
+    setting: Setting, subjects: Iterable[Subject], run: Callable[[], Iterable[Finding]]
+) -> tuple[list[Finding], Finding | None]:
+    """The findings of a rule, and its error if it broke: the exception as a summary, and its place."""
     # A rule is a project's code and meets unexpected objects: a rule that fails must not hide the others.
     found: list[Finding] = []
+    errors: list[Finding] = []
     try:
         with kept_apart():
             found.extend(
@@ -95,9 +87,14 @@ def _judged(
                 for finding in run()
             )
     except (Exception, SystemExit) as error:
-        found.append(_broken(setting, target, error))
+        rule = setting.rule
+        code = getattr(rule.judge or rule.judge_all, "__code__", None)
+        line = line_of(error, code.co_filename) if code is not None else 0
+        words = f"{type(error).__name__}: {plain(str(error), 200)}"
+        errors.append(Finding("POL005", Severity.ERROR, words, file=rule.file, line=line or rule.line))
     # A reader of findings may not have the right to read what the rule has read.
-    return findings_without(found, (subject.object for subject in subjects))
+    hidden = findings_without([*found, *errors], (subject.object for subject in subjects))
+    return (hidden[:-1], hidden[-1]) if errors else (hidden, None)
 
 
 def time_up() -> str:
@@ -124,17 +121,14 @@ def _unfinished(running: tuple[Setting, str] | None) -> Finding:
     )
 
 
-def _broken(setting: Setting, target: str, error: BaseException) -> Finding:
-    rule = setting.rule
-    code = getattr(rule.judge or rule.judge_all, "__code__", None)
-    line = line_of(error, code.co_filename) if code is not None else 0
-    return Finding(
-        "POL005",
-        Severity.ERROR,
-        f"rule {rule.code} broke{f' on {target}' if target else ''}: {type(error).__name__}: {plain(str(error), 200)}",
-        target=target,
-        detail="whether the object follows the rule is unknown",
+def _broken(code: str, error: Finding, targets: Sequence[str]) -> Finding:
+    """The finding about a rule that broke with one error on some objects; on none: on all objects together."""
+    several = len(targets) > 1
+    where = f"{len(targets)} objects" if several else "".join(targets)
+    which = f"{where}: {few(targets)}" if several else "the object"
+    return error._replace(
+        summary=f"rule {code} broke{f' on {where}' if where else ''}: {error.summary}",
+        target="" if several else where,
+        detail=f"whether {which} follow{'' if several else 's'} the rule is unknown",
         remedy="correct the rule; it must accept objects of any shape",
-        file=rule.file,
-        line=line or rule.line,
     )

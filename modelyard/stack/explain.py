@@ -23,7 +23,7 @@ from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.schema import PREFIX, schema_text
-from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
+from modelyard.stack.words import listed, nearest, plain, quoted
 from modelyard.stack.yaml.scalars import resolve
 
 _MOST_USEFUL = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
@@ -194,19 +194,25 @@ def _mistakes(error: ValidationError, texts: Mapping[Path, str], below: int) -> 
 
 def _unknown_section(key: str, known: list[str]) -> Mistake:
     section, dot, rest = key.removeprefix(PREFIX).partition(".")
-    remedy = did_you_mean(key.removeprefix(PREFIX).removeprefix("config:"), [k.removeprefix(PREFIX) for k in known])
+    close = nearest(key.removeprefix(PREFIX).removeprefix("config:"), [k.removeprefix(PREFIX) for k in known])
+    remedy = f"did you mean {close}?" if close else ""
+    meant: Path = (PREFIX + close,) if close else ()
     if dot and PREFIX + section in known:
         section, rest = plain(section), plain(rest)
+        meant = ()
         remedy = f"nest it, as `pulumi config set --path '{PREFIX}{section}.{rest}' …` does"
     elif not remedy:
         remedy = f"the keys are {listed([k.removeprefix(PREFIX) for k in known], 'and')}"
-    return Mistake((key,), codes.UNKNOWN_KEY, f"unknown key {plain(key)}", remedy, at_key=True)
+    return Mistake((key,), codes.UNKNOWN_KEY, f"unknown key {plain(key)}", remedy, at_key=True, meant=meant)
 
 
 def _unknown(path: Path, key: str, known: list[str]) -> Mistake:
     keys = f"{name(path)} has the keys" if path else "the keys are"
-    remedy = did_you_mean(key, known) or f"{keys} {listed(known, 'and')}"
-    return Mistake((*path, key), codes.UNKNOWN_KEY, f"unknown key {name((*path, key))}", remedy, at_key=True)
+    close = nearest(key, known)
+    remedy = f"did you mean {close}?" if close else f"{keys} {listed(known, 'and')}"
+    meant: Path = (*path, close) if close else ()
+    summary = f"unknown key {name((*path, key))}"
+    return Mistake((*path, key), codes.UNKNOWN_KEY, summary, remedy, at_key=True, meant=meant)
 
 
 def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
@@ -220,7 +226,7 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
         full = key
         example = "{model: A10}" if key == PREFIX + "gpu" else '{release: "23.10"}'
         remedy = f"add `{key}: {example}`, with your own value"
-    return Mistake(path, codes.MISSING_KEY, f"{full} is missing", remedy, at_key=True)
+    return Mistake(path, codes.MISSING_KEY, f"{full} is missing", remedy, at_key=True, meant=(*path, key))
 
 
 def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str]) -> Mistake:

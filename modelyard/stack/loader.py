@@ -108,17 +108,8 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
 
 def _without_renamed(mistakes: list[Mistake]) -> list[Mistake]:
     """Returns the mistakes without the missing keys that an unknown key there was meant to be."""
-    meant = {
-        (one.path[:-1], one.remedy.removeprefix("did you mean ").removesuffix("?").removeprefix(PREFIX))
-        for one in mistakes
-        if one.code == codes.UNKNOWN_KEY and one.remedy.startswith("did you mean ")
-    }
-    return [
-        one
-        for one in mistakes
-        if one.code != codes.MISSING_KEY
-        or (one.path, re.split(r"[.:]", one.summary.removesuffix(" is missing"))[-1]) not in meant
-    ]
+    meant = {one.meant for one in mistakes if one.code == codes.UNKNOWN_KEY and one.meant}
+    return [one for one in mistakes if one.code != codes.MISSING_KEY or one.meant not in meant]
 
 
 def _key_service(document: Document) -> Iterator[Problem]:
@@ -270,7 +261,8 @@ def _namespaces(config: Mapping[str, Any]) -> Iterator[Mistake]:
             meant = PREFIX + rest
         if meant:
             summary = f"unknown key {plain(key)}"
-            yield Mistake((key,), codes.UNKNOWN_KEY, summary, f"did you mean {plain(meant)}?", at_key=True)
+            remedy = f"did you mean {plain(meant)}?"
+            yield Mistake((key,), codes.UNKNOWN_KEY, summary, remedy, at_key=True, meant=(meant,))
 
 
 def _unpack(config: dict[str, Any], texts: dict[Path, str], secrets: list[Path]) -> Iterator[Mistake]:

@@ -20,6 +20,8 @@ class Mistake(NamedTuple):
     detail: str = ""
     at_key: bool = False
     """Whether the key is wrong, not its value."""
+    meant: Path = ()
+    """The key that is missing, or that an unknown one was probably meant to be; empty if neither."""
 
 
 def name(path: Path) -> str:
