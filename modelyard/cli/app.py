@@ -29,41 +29,45 @@ class Verb(NamedTuple):
     help: str
 
 
-VERBS: dict[str, Verb] = {
-    "plan": Verb("plan", "show what would change in one or more stacks"),
-    "show": Verb("show", "show what a stack requests, or a saved plan"),
-    "check": Verb("check", "show only findings, for CI"),
-    "diff": Verb("diff", "show a unified diff of each target"),
-    "render": Verb("render", "write the rendered patches as files"),
-    "blame": Verb("blame", "trace a field to its patches, owners and line"),
-    "preview": Verb("preview", "show what a branch changes in every stack"),
-    "promote": Verb("promote", "propose the edit that copies settings of a stack to another"),
-    "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
-    "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
-    "ledger": Verb("ledger", "show what patched fields were before, and what destroy restores"),
-    "drift": Verb("drift", "compare what is live with what was applied"),
-    "record": Verb("record", "record the live platform for offline plans"),
-    "gpus": Verb("gpus", "show which GPUs are supported, or with --live who uses them"),
-    "size": Verb("size", "show the sizes of resources, with the estimates behind them"),
-    "job": Verb("job", "submit jobs; list, explain, follow and cancel runs"),
-    "pipeline": Verb("pipeline", "show, render and submit pipelines"),
-    "environment": Verb("environment", "lock, build and show Python environments of jobs"),
-    "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
-    "doctor": Verb("doctor", "check programs, versions, login and rights, with remedies"),
-    "patches": Verb("patches", "show the patches of this project"),
-    "fmt": Verb("fmt", "format stack files and patches"),
-    "explain": Verb("explain", "explain a finding's code and how to fix it"),
-    "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
-    "completion": Verb("completion", "print a completion script for a shell"),
-}
-GROUPS = {
-    "review changes": ("plan", "show", "check", "diff", "render", "blame", "preview", "promote"),
-    "apply and undo": ("apply", "destroy", "ledger", "drift"),
-    "look at the platform": ("record", "gpus", "size"),
-    "run jobs": ("job", "pipeline", "environment", "remote"),
-    "work on a project": ("doctor", "patches", "fmt", "explain", "schema", "completion"),
+GROUPS: dict[str, dict[str, Verb]] = {
+    "review changes": {
+        "plan": Verb("plan", "show what would change in one or more stacks"),
+        "show": Verb("show", "show what a stack requests, or a saved plan"),
+        "check": Verb("check", "show only findings, for CI"),
+        "diff": Verb("diff", "show a unified diff of each target"),
+        "render": Verb("render", "write the rendered patches as files"),
+        "blame": Verb("blame", "trace a field to its patches, owners and line"),
+        "preview": Verb("preview", "show what a branch changes in every stack"),
+        "promote": Verb("promote", "propose the edit that copies settings of a stack to another"),
+    },
+    "apply and undo": {
+        "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
+        "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
+        "ledger": Verb("ledger", "show what patched fields were before, and what destroy restores"),
+        "drift": Verb("drift", "compare what is live with what was applied"),
+    },
+    "look at the platform": {
+        "record": Verb("record", "record the live platform for offline plans"),
+        "gpus": Verb("gpus", "show which GPUs are supported, or with --live who uses them"),
+        "size": Verb("size", "show the sizes of resources, with the estimates behind them"),
+    },
+    "run jobs": {
+        "job": Verb("job", "submit jobs; list, explain, follow and cancel runs"),
+        "pipeline": Verb("pipeline", "show, render and submit pipelines"),
+        "environment": Verb("environment", "lock, build and show Python environments of jobs"),
+        "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
+    },
+    "work on a project": {
+        "doctor": Verb("doctor", "check programs, versions, login and rights, with remedies"),
+        "patches": Verb("patches", "show the patches of this project"),
+        "fmt": Verb("fmt", "format stack files and patches"),
+        "explain": Verb("explain", "explain a finding's code and how to fix it"),
+        "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
+        "completion": Verb("completion", "print a completion script for a shell"),
+    },
 }
 """All verbs, by what people do with them, as the help lists them."""
+VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
 class Formatter(HelpFormatter):
@@ -77,7 +81,7 @@ class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
     """Help of limited width that prints the lists of verbs and exit codes unchanged."""
 
 
-ELSEWHERE = {
+POINTERS = {
     "help": "modelyard --help lists the verbs",
     "version": "run modelyard --version",
     "validate": "modelyard check validates stacks",
@@ -87,7 +91,7 @@ ELSEWHERE = {
     "up": "modelyard apply plans, asks and applies",
     "down": "modelyard destroy restores what a stack patched and deletes what it created",
 }
-"""What stands in for verbs that other tools have."""
+"""The answers to verbs that other tools have."""
 _ALIKE = 0.75
 """How like an option a mistyped one is, from 0 to 1."""
 
@@ -134,8 +138,8 @@ def overview() -> Parser:
         prog="modelyard",
         description="Plans, checks and applies the GPU side of ML platforms on Kubernetes.",
         epilog="\n\n".join(
-            f"{group}:\n" + "\n".join(f"  {name:<{width}}  {VERBS[name].help}" for name in names)
-            for group, names in GROUPS.items()
+            f"{group}:\n" + "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in verbs.items())
+            for group, verbs in GROUPS.items()
         )
         + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help shows the options of a verb.",
         formatter_class=OverviewFormatter,
@@ -241,7 +245,7 @@ def _run(words: list[str]) -> int:
 
         close = nearest(name, VERBS)
         suggested = f"did you mean modelyard {close}?" if close else "modelyard --help lists the verbs"
-        raise Stop(Exit.USAGE, f"unknown verb {name!r}", ELSEWHERE.get(name, suggested))
+        raise Stop(Exit.USAGE, f"unknown verb {name!r}", POINTERS.get(name, suggested))
     args = _parsed(verb_parser(name), [*before, *after])
     module = import_module(f"modelyard.cli.{VERBS[name].module}")
     with _own_gpus(args):

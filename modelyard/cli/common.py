@@ -95,24 +95,22 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
             raise Stop(Exit.USAGE, "the project has no stack files", "add stacks/Pulumi.<name>.yaml")
         # Do not silently skip a misnamed stack file.
         return dict(sorted({**{found.name: found.path for found in misnamed(root)}, **known}.items()))
-    names = names or [stack_name(root, None, more=", or give --all")]
+    names = names or [_named(sorted(known), None, more=", or give --all")]
     missing = [name for name in names if name not in known]
     if missing:
         raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
     return {name: known[name] for name in dict.fromkeys(names)}
 
 
-def stack_name(root: Path, named: str | None, *, more: str = "") -> str:
-    """The name of the stack that the command line names, or of the default one; there may be none of that name.
-
-    Args:
-        root: the project's folder.
-        named: the name in the command line, if any.
-        more: what else can be done where no stack is named and there is no default.
-    """
+def stack_name(root: Path, named: str | None) -> str:
+    """The name of the stack that the command line names, or of the default one; there may be none of that name."""
     from modelyard.stack import discover
 
-    known = sorted(found.name for found in discover(root))
+    return _named(sorted(found.name for found in discover(root)), named)
+
+
+def _named(known: Sequence[str], named: str | None, *, more: str = "") -> str:
+    """As ``stack_name``; ``more`` is what else can be done where no stack is named and there is no default."""
     name = named or default_stack(known)
     if name is None:
         raise Stop(Exit.USAGE, "no stack was given", f"name one of {', '.join(known) or 'none'}{more}, or set {STACK}")
@@ -203,11 +201,9 @@ def need_engine() -> None:
     from shutil import which
 
     if which("pulumi") is None:
-        raise Stop(
-            Exit.UNREACHABLE,
-            "the Pulumi engine (pulumi) is not on PATH",
-            "install the Pulumi CLI (https://www.pulumi.com/docs/install)",
-        )
+        from modelyard.cluster.engine_state import INSTALL, NO_ENGINE
+
+        raise Stop(Exit.UNREACHABLE, NO_ENGINE, INSTALL)
 
 
 def the_plan(args: Namespace, root: Path) -> "Planned":

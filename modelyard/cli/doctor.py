@@ -8,14 +8,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say, stacks_argument
 from modelyard.cli.exit import Exit
-
-if TYPE_CHECKING:
-    pass
 
 OLDEST = (3, 11)
 """The oldest Python that modelyard runs on."""
@@ -99,20 +96,31 @@ def _programs(root: Path | None) -> Iterator[Check]:
         yield Check("git", "warning", "not on PATH, so preview cannot compare branches", "install git")
     else:
         yield Check("git", "ok", "on PATH")
-    here = root or Path.cwd()
-    from modelyard.cluster.engine_state import EngineError, ask_engine
+    from modelyard.cluster.backend import BackendError
+    from modelyard.cluster.engine_state import INSTALL, EngineError
 
     try:
-        said = ask_engine(here, "version")
-    except (EngineError, OSError) as error:
-        reason = getattr(error, "reason", None) or str(error)
-        yield Check("Pulumi CLI", "error", f"{reason}; only verbs that plan work without it", "install the Pulumi CLI")
-        return
+        yield from _engine(root)
+    except BackendError as error:
+        # The engine is not even asked for its version where credentials could reach a stranger.
+        yield Check("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
+    except EngineError as error:
+        yield Check("Pulumi CLI", "error", f"{error}; only verbs that plan work without it", INSTALL)
+
+
+def _engine(root: Path | None) -> Iterator[Check]:
+    """The engine's version, its plugins, and in a project whether its state can be reached."""
+    from modelyard.cluster.engine_state import ask_engine
+
+    here = root or Path.cwd()
+    said = ask_engine(here, "version")
     cli, sdk = said.stdout.decode("utf-8", "replace").strip().removeprefix("v"), _version("pulumi")
     if cli == sdk:
         yield Check("Pulumi CLI", "ok", cli)
     else:
-        yield Check("Pulumi CLI", "warning", f"{cli}; tested with {sdk}", f"install Pulumi {sdk}")
+        yield Check(
+            "Pulumi CLI", "warning", f"{cli or 'of unknown version'}; tested with {sdk}", f"install Pulumi {sdk}"
+        )
     yield from _plugins(here)
     if root is not None:
         yield _backend(root)
@@ -121,11 +129,8 @@ def _programs(root: Path | None) -> Iterator[Check]:
 def _plugins(root: Path) -> Iterator[Check]:
     from shutil import which
 
-    from modelyard.cluster.engine_state import ask_engine
-    from modelyard.files import parse_json
-
-    listed = ask_engine(root, "plugin", "ls", "--json")
-    have = {(one["name"], one.get("version")) for one in (parse_json(listed.stdout) if not listed.returncode else ())}
+    listed = _answer(root, list, "plugin", "ls", "--json")[0] or ()
+    have = {(one.get("name"), one.get("version")) for one in listed if isinstance(one, dict)}
     for name, package in PLUGINS.items():
         wanted = _version(package)
         if (name, wanted) in have:
@@ -139,22 +144,26 @@ def _plugins(root: Path) -> Iterator[Check]:
 
 def _backend(root: Path) -> Check:
     """Whether Pulumi's state can be reached."""
-    from modelyard.cluster.backend import BackendError
-    from modelyard.cluster.engine_state import EngineError, ask_engine
-    from modelyard.files import parse_json
-    from modelyard.hiding import hidden_text
+    who, error = _answer(root, dict, "whoami", "--json", "--non-interactive")
+    if who is None:
+        return Check("state backend", "error", error, "run pulumi login, or set PULUMI_BACKEND_URL")
+    return Check("state backend", "ok", f"{who.get('url', 'reached')} as {who.get('user', 'unknown')}")
 
+
+def _answer(root: Path, kind: type, *words: str) -> tuple[Any, str]:
+    """The JSON of a kind that the engine prints, or None and why there is none; without secrets."""
+    from modelyard.cluster.engine_state import ask_engine, error_of
+    from modelyard.files import parse_json
+    from modelyard.hiding import hidden, hidden_text
+
+    done = ask_engine(root, *words)
+    if done.returncode:
+        return None, hidden_text(error_of(done)) or f"pulumi {words[0]} ended with exit code {done.returncode}"
     try:
-        said = ask_engine(root, "whoami", "--json", "--non-interactive")
-    except BackendError as error:
-        return Check("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
-    except EngineError as error:
-        return Check("state backend", "error", str(error), "check the backend's address and login")
-    if said.returncode:
-        words = hidden_text(" ".join(said.stderr.decode("utf-8", "replace").split()).removeprefix("error: "))
-        return Check("state backend", "error", words, "run pulumi login, or set PULUMI_BACKEND_URL")
-    who = parse_json(said.stdout)
-    return Check("state backend", "ok", hidden_text(f"{who.get('url', 'reached')} as {who.get('user', 'unknown')}"))
+        value = hidden(parse_json(done.stdout))
+    except ValueError:
+        value = None
+    return (value, "") if isinstance(value, kind) else (None, f"pulumi {words[0]} printed no JSON that is known")
 
 
 def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
@@ -216,6 +225,6 @@ def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
     for use, lacking in missing.items():
         if lacking:
             remedy = f"grant: {', '.join(map(str, lacking))} (roles are in the guide Rights)"
-            yield Check(f"rights to {use}", "warning", f"not in namespace {namespace} of {name}", remedy)
+            yield Check(f"rights to {use}", "warning", f"some are missing in namespace {namespace} of {name}", remedy)
         else:
             yield Check(f"rights to {use}", "ok", f"in namespace {namespace}")

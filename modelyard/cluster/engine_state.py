@@ -105,7 +105,7 @@ def _exported(root: Path, stack: str) -> list[Mapping[str, Any]]:
     except EngineError as error:
         raise StateError(str(error)) from error
     if done.returncode != 0:
-        said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
+        said = error_of(done)
         if "no stack named" in said:
             return []
         raise StateError(said or f"pulumi stack export ended with {done.returncode}")
@@ -161,6 +161,9 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
 # One call of the engine's command line. Imports nothing of the engine, so the caller stays fast.
 TIMEOUT = 60
 """Seconds that an answer may take."""
+NO_ENGINE = "the Pulumi engine (pulumi) is not on PATH"
+INSTALL = "install the Pulumi CLI (https://www.pulumi.com/docs/install)"
+"""What to do about it."""
 
 
 class EngineError(Exception):
@@ -193,8 +196,13 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
             check=False,
         )
     except FileNotFoundError as error:
-        raise EngineError("the Pulumi engine (pulumi) is not on PATH") from error
+        raise EngineError(NO_ENGINE) from error
     except subprocess.TimeoutExpired as error:
         raise EngineError(f"pulumi does not answer within {TIMEOUT} seconds") from error
     except OSError as error:
         raise EngineError(f"pulumi cannot be started: {(error.strerror or type(error).__name__).lower()}") from error
+
+
+def error_of(done: "subprocess.CompletedProcess[bytes]") -> str:
+    """What the engine wrote to its error stream, in one line; empty if nothing."""
+    return " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")

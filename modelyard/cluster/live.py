@@ -11,7 +11,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
-from modelyard.cluster.pods import held_by, holds_resources, request_of
+from modelyard.cluster.pods import holds_resources, pod_of, request_of
 from modelyard.cluster.retries import busy, patiently
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
@@ -174,7 +174,7 @@ def state_of(taken: Snapshot) -> ClusterState:
         version=taken.version,
         objects=Confidential({key_of(body, ""): dict(body) for body in taken.objects.reveal()}),
         nodes=tuple(node_of(body) for body in taken.nodes.reveal()),
-        pods=tuple(map(held_by, taken.pods.reveal())),
+        pods=tuple(map(pod_of, taken.pods.reveal())),
         quotas=quotas_of(taken.quotas.reveal()),
         scalers=scalers_of(taken.scalers.reveal()),
     )

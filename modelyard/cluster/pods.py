@@ -53,7 +53,7 @@ def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def held_by(pod: Mapping[str, Any]) -> Pod:
+def pod_of(pod: Mapping[str, Any]) -> Pod:
     """A pod from what ``request_of`` returned. Earlier versions left out the namespace."""
     return Pod(pod["node"], pod["owner"], amounts(pod["requests"]), pod.get("namespace", ""))
 

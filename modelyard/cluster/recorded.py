@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from modelyard.cluster.pods import held_by
+from modelyard.cluster.pods import pod_of
 from modelyard.files import ReadError, list_folder, not_json, parse_json, read_file, refuse_links, wrong_form
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential, hidden
@@ -224,7 +224,7 @@ def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any
     nodes = tuple(map(node_of, cluster["nodes"]))
     if not all(isinstance(taint, dict) for node in nodes for taint in node.taints):
         raise ValueError("a node has a taint that is not an object")
-    pods = tuple(map(held_by, cluster["pods"]))
+    pods = tuple(map(pod_of, cluster["pods"]))
     if not all(isinstance(name, str) for pod in pods for name in (pod.node, pod.owner, pod.namespace)):
         raise ValueError("the node, the namespace or the owner of a pod is not text")
     waiting = tuple(map(_waiting, cluster["waiting"])) if "waiting" in cluster else None

@@ -19,6 +19,7 @@ from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import create_command_error
 
 from modelyard.cluster.backend import backend_variables
+from modelyard.cluster.engine_state import INSTALL, NO_ENGINE
 from modelyard.engine import keeper
 from modelyard.engine.failure import EngineError, Lock, NothingAppliedError, failure, killed, stopped
 from modelyard.engine.progress import Progress, Report
@@ -72,10 +73,7 @@ class Run:
             BackendError: credentials would reach an address that the operator did not name.
         """
         if shutil.which("pulumi") is None:
-            raise EngineError(
-                "the Pulumi engine (pulumi) is not on PATH",
-                "install the Pulumi CLI (https://www.pulumi.com/docs/install)",
-            )
+            raise EngineError(NO_ENGINE, INSTALL)
         given = {**_environment(), **backend_variables(root).reveal(), **(variables or {})}
         mode = StackInitMode.CREATE_OR_SELECT if create else StackInitMode.SELECT
         command: Command | None = None

@@ -42,8 +42,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
     def part(one: Part) -> str:
         if known is None:
             return _part(one)
-        count = sum(number for key, number in known.parts.items() if key[1:] == (one.partition, one.slice))
-        return f"{_part(one)[:-1]}, {count} free)"
+        return _part(one, sum(number for key, number in known.parts.items() if key[1:] == (one.partition, one.slice)))
 
     def holds(team: str) -> str:
         names = dict.fromkeys(offered.able[team], "")
@@ -110,9 +109,10 @@ def choices_document(stack: Stack, offered: Offer, free: Free | None = None) -> 
     }
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, free: int | None = None) -> str:
     name = f"{part.partition} {part.slice}" if part.slice is not None else part.partition
-    return f"{name} ({part.resource}{f', {part.memory_gb} GB' if part.memory_gb is not None else ''})"
+    memory = f"{part.memory_gb} GB" if part.memory_gb is not None else ""
+    return f"{name} ({', '.join(filter(None, (part.resource, memory, f'{free} free' if free is not None else '')))})"
 
 
 def _image(stack: Stack) -> str | None:

@@ -1,6 +1,7 @@
 """What ``modelyard doctor`` finds on a machine: each line has its remedy."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ def test_a_machine_without_pulumi_and_kubeconfig(run: Any, monkeypatch: pytest.M
     assert result.code == 1
     checks = {check["name"]: check for check in json.loads(result.out)["checks"]}
     assert checks["git"]["remedy"] == "install git"
-    assert (checks["Pulumi CLI"]["state"], checks["Pulumi CLI"]["remedy"]) == ("error", "install the Pulumi CLI")
+    assert (checks["Pulumi CLI"]["state"], checks["Pulumi CLI"]["remedy"]) == (
+        "error",
+        "install the Pulumi CLI (https://www.pulumi.com/docs/install)",
+    )
     # One cause is said once.
     (cluster,) = [check for name, check in checks.items() if name.startswith("cluster")]
     assert cluster["name"] == "cluster dev, prod, staging"
@@ -41,6 +45,37 @@ def test_an_older_pulumi_without_its_plugin(run: Any, monkeypatch: pytest.Monkey
     assert plugin["remedy"].startswith("pulumi plugin install resource kubernetes 4.")
     assert (backend["state"], backend["found"]) == ("error", "no login")
     assert "pulumi login" in backend["remedy"]
+
+
+def test_a_backend_that_only_the_project_names(
+    project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "pulumi"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "pul-0123456789")
+    text = (project.root / "Pulumi.yaml").read_text()
+    (project.root / "Pulumi.yaml").write_text(re.sub(r"url: \S+", "url: https://pulumi.example.com", text))
+    checks = {check["name"]: check for check in json.loads(run("doctor", "dev", "--json").out)["checks"]}
+    assert "Pulumi CLI" not in checks
+    assert checks["state backend"]["state"] == "error"
+    assert "PULUMI_BACKEND_URL" in checks["state backend"]["remedy"]
+    assert not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("printed", ["nonsense", "[1]", "null"])
+def test_a_pulumi_that_prints_something_else(
+    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str
+) -> None:
+    program = tmp_path / "pulumi"
+    program.write_text(f"#!/bin/sh\necho '{printed}'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    checks = {check["name"]: check for check in json.loads(run("doctor", "dev", "--json").out)["checks"]}
+    assert checks["plugin kubernetes"]["state"] == "warning"
+    assert checks["state backend"]["found"] == "pulumi whoami printed no JSON that is known"
 
 
 def test_a_stack_file_with_errors(project: Any, run: Any) -> None:

@@ -89,6 +89,7 @@ def test_completion_scripts_are_programs_of_their_shell(run: Any, shell: str, tm
 @pytest.mark.parametrize(
     ("line", "words"),
     [
+        ("modelyard ", set(VERBS)),
         ("modelyard pro", {"promote"}),
         ("modelyard plan ", {"dev", "prod", "staging", "--target"}),
         ("modelyard promote dev p", {"prod"}),

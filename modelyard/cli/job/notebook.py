@@ -182,7 +182,7 @@ def checked_job(
     made = notebook_job(library, stack, name, place, chosen, parameters, date.today())
     if not made.objects:
         raise Stop(Exit.FINDINGS, f"{shown} cannot be submitted to {stack.name}", "", made.findings)
-    return made.by(user_label())
+    return made.with_user(user_label())
 
 
 def choice_stop(problems: "Sequence[Problem]") -> Stop:

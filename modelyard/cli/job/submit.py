@@ -79,7 +79,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
-    made = made.by(user_label())
+    made = made.with_user(user_label())
     try:
         client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:

@@ -61,7 +61,7 @@ def run(args: Namespace) -> Exit:
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
-    made = made.by(user_label())
+    made = made.with_user(user_label())
     try:
         client = connect(stack.context)
         for environment in made.environments:

@@ -164,8 +164,8 @@ def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str
     if missing <= 0:
         return ""
     have = " and ".join(f"{pool} may have {plural(limit, 'GPU')}" for pool, limit in sorted(limits.items()))
-    few = plural(missing * pods.gpus, "GPU")
-    return f"node pool {have}, {few} too few: raise gpus of the pool, or ask for fewer pods"
+    lacking = plural(missing * pods.gpus, "GPU")
+    return f"node pool {have}, {lacking} too few: raise gpus of the pool, or ask for fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:

@@ -38,21 +38,19 @@ def money(usd: Money | None, per: str = "/h") -> str:
 
 def difference(usd: Money | None, per: str = "/h") -> str:
     """``+USD 1.29/h``, ``+USD 0–29.39/h``, ``−USD 3.67/h to +USD 25.71/h``, ``no change``, or ``unknown``."""
-    if usd is None:
-        return UNKNOWN
+    return UNKNOWN if usd is None else _change(usd, per, "−{}", "+{}")
+
+
+def _change(usd: Money, per: str, less: str, more: str) -> str:
+    """A difference of costs: what is saved in the form of ``less``, what is added in the form of ``more``."""
     if not any(usd):
         return "no change"
-    less, more = _directions(usd, per)
-    return " to ".join([*(f"−{text}" for text in less), *(f"+{text}" for text in more)])
-
-
-def _directions(usd: Money, per: str) -> tuple[list[str], list[str]]:
-    """What is saved and what is added, each without a sign; one of them is empty unless both are possible."""
     if usd.low >= 0:
-        return [], [money(usd, per)]
+        return more.format(money(usd, per))
     if usd.high <= 0:
-        return [money(Money(-usd.high, -usd.low), per)], []
-    return [money(Money(-usd.low, -usd.low), per)], [money(Money(usd.high, usd.high), per)]
+        return less.format(money(Money(-usd.high, -usd.low), per))
+    saved, added = Money(-usd.low, -usd.low), Money(usd.high, usd.high)
+    return f"{less.format(money(saved, per))} to {more.format(money(added, per))}"
 
 
 def over(usd: Money | None, span: Span) -> str:
@@ -150,18 +148,10 @@ def short_cost(cost: StackCost) -> str:
     if will.usd is None:
         return "; ".join([f"cost {UNKNOWN}{why}", spent, *idle])
     source = origin(cost.prices)
-    known = f"costs {money(will.usd)}, {_more_or_less(cost.delta.usd)}" + (f" ({source})" if source else "")
+    delta = cost.delta.usd
+    change = f"change {UNKNOWN}" if delta is None else _change(delta, "/h", "{} less", "{} more")
+    known = f"costs {money(will.usd)}, {change}" + (f" ({source})" if source else "")
     return "; ".join([known, *([f"cost of {lacks} {UNKNOWN}{why}"] if lacks else []), spent, *idle])
-
-
-def _more_or_less(usd: Money | None) -> str:
-    """``USD 1.29/h more``, ``USD 1–2/h less``, ``USD 3.67/h less to USD 25.71/h more``, or ``no change``."""
-    if usd is None:
-        return f"change {UNKNOWN}"
-    if not any(usd):
-        return "no change"
-    less, more = _directions(usd, "/h")
-    return " to ".join([*(f"{text} less" for text in less), *(f"{text} more" for text in more)])
 
 
 def jobs_only(one: JobsOnly) -> str:

@@ -34,7 +34,7 @@ class Submission(NamedTuple):
         """The first object."""
         return Confidential(self.objects.reveal()[0])
 
-    def by(self, user: str) -> "Submission":
+    def with_user(self, user: str) -> "Submission":
         """The submission with a label of the user on each object; unchanged without a user."""
         if not user:
             return self

@@ -324,6 +324,8 @@ def test_a_pool_s_gpu_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -
     def refused(site: Any) -> list[tuple[str, str, str]]:
         judged = [one for one in site.plan().findings if one.code.startswith("GPU") and one.blocks]
         told = [one for one in judged if one.field.startswith("nodePools")]
+        # The others say everything in their summary.
+        assert all(one.detail for one in told if one.code in ("GPU001", "GPU004"))
         return [(one.code, one.field, one.summary) for one in told]
 
     ((code, field, summary),) = refused(pools(dev, L40S, A10G))
