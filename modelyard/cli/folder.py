@@ -144,12 +144,12 @@ def _may_replace(base: Path, place: _Place, new: str, earlier: frozenset[str] | 
         raise Stop(
             Exit.USAGE,
             f"{path} exists and was not written by modelyard",
-            "move it away, or write to another folder with --out; nothing was written",
+            "move it away, or write to another folder with --out-dir; nothing was written",
         )
     raise Stop(
         Exit.USAGE,
         f"{path} was changed since modelyard wrote it",
-        "save the change elsewhere and delete the file, or write to another folder with --out; nothing was written",
+        "save the change elsewhere and delete the file, or write to another folder with --out-dir; nothing was written",
     )
 
 
@@ -211,7 +211,7 @@ def _open(name: str, flags: int, at: int, path: Path) -> int:
                 raise Stop(
                     Exit.USAGE,
                     f"{path} is a symbolic link, through which modelyard does not write",
-                    "replace the link with a folder or file, or give the folder that it leads to with --out; "
+                    "replace the link with a folder or file, or give the folder that it leads to with --out-dir; "
                     "nothing was written",
                 ) from None
         error.filename = str(path)
