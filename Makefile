@@ -48,8 +48,8 @@ test: lint bytecode ## lint, then the fast tests
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
 
 # One process writes all sections of a file.
-golden: $(READY) ## write the texts in tests/golden again; read the difference in review
-	@GOLDEN=write $(BIN)/pytest -q -n auto --dist loadfile $$(grep -rlw golden tests --include='test_*.py')
+golden: $(READY) ## write the texts in tests/golden and the precompiled patches again; read the difference in review
+	@GOLDEN=write $(BIN)/pytest -q -n auto --dist loadfile $$(grep -rlwi golden tests --include='test_*.py')
 
 test-browser: $(READY) ## the tests of pages: the site, and reports in headless Chromium (Debian: apt-get install chromium)
 	@$(BIN)/pytest -q -m browser
@@ -95,11 +95,8 @@ test-lab: lab ## the tests on the real engine and API server
 test-lab-quick: lab ## one test of the lab for each verb and operator, for daily work: under eight minutes on two cores
 	@MODELYARD_FUZZ_SEEDS=1 MODELYARD_FUZZ_ROUNDS=500 $(BIN)/pytest -q -n 3 --dist loadfile -o tmp_path_retention_policy=failed -m quick tests/lab
 
-bench: lab ## measure against kubectl kustomize and kubectl diff, each in one run
-	@$(BIN)/python benchmarks/run.py --kubectl "$$($(BIN)/python -c 'from lab.build import ready_toolset; print(ready_toolset().bin / "kubectl")')"
-	@$(BIN)/python benchmarks/preview.py --kubectl "$$($(BIN)/python -c 'from lab.build import ready_toolset; print(ready_toolset().bin / "kubectl")')"
-	@$(BIN)/python benchmarks/live.py
-	@$(BIN)/python benchmarks/pool.py
+bench: lab ## measure against kubectl, Helm and Pulumi in one run; prints the table of docs/performance.md
+	@$(BIN)/python benchmarks/table.py
 
 docs: $(READY) ## make the generated pages, shown output and pictures again; build the site into build/site
 	@$(BIN)/python docs/generate.py

@@ -1,6 +1,7 @@
-"""How long a live plan of one stack with six targets takes, against ``kubectl diff --server-side`` of its requests.
+"""How long a live plan of one stack with six targets takes, against ``kubectl diff --server-side`` of its requests and
+``pulumi preview`` of its program.
 
-Both ask the API server of a lab on this machine what an apply would do, as whole processes, in turn. Times depend on
+All ask the API server of a lab on this machine what an apply would do, as whole processes, in turn. Times depend on
 the machine and on what else it does; quote the ratio too. Run it with ``make bench``.
 
     python benchmarks/live.py --runs 15
@@ -18,13 +19,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from run import MODELYARD, measure, median  # noqa: E402
+from run import MODELYARD, figures, measure, median  # noqa: E402
 
 from lab import Lab  # noqa: E402
 
 NAMESPACE = "ml-platform"
 TARGETS = 6
 SIXTH = "deployment-notebooks"
+PLAN = "modelyard plan --live"
 
 
 def project(folder: Path) -> None:
@@ -33,6 +35,7 @@ def project(folder: Path) -> None:
         shutil.copytree(ROOT / part, folder / part)
     shutil.rmtree(folder / "stacks" / "recorded")
     shutil.copy(ROOT / "Pulumi.yaml", folder)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
     patch = folder / "patches" / "notebooks" / "v1"
     patch.mkdir(parents=True)
     (patch / "meta.yaml").write_text("description: sizes of the notebooks\n")
@@ -86,30 +89,28 @@ def main() -> None:
             json.dumps({"apiVersion": "v1", "kind": "List", "items": [target["applied"] for target in targets]})
         )
         diff = [str(lab.tools.bin / "kubectl"), "diff", "--server-side", "--force-conflicts", f"--filename={requests}"]
-        commands = {"plan": plan, "diff": diff}
+        pulumi = [str(lab.tools.bin / "pulumi"), "--cwd", str(folder), "--non-interactive"]
+        subprocess.run([*pulumi, "stack", "init", "dev"], env=environment, check=True, capture_output=True)
+        commands = {
+            PLAN: plan,
+            "kubectl diff --server-side": diff,
+            "pulumi preview": [*pulumi, "preview", "--stack", "dev"],
+        }
         rounds = [
             {each: measure(command, environment) for each, command in commands.items()} for _ in range(args.runs + 1)
         ]
-    counted = rounds[1:]
-    plans = sorted(each["plan"].wall for each in counted)
-    document = {
-        "plan_ms": median(plans) * 1000,
-        "fastest_ms": plans[0] * 1000,
-        "slowest_ms": plans[-1] * 1000,
-        "cpu_ms": median([each["plan"].cpu for each in counted]) * 1000,
-        "diff_ms": median([each["diff"].wall for each in counted]) * 1000,
-        "ratio": median([each["plan"].wall / each["diff"].wall for each in counted]),
-        "asked": made.stderr.strip(),
-    }
+    taken = {name: [each[name] for each in rounds[1:]] for name in commands}
     if args.json:
-        print(json.dumps(document, indent=2))
+        print(json.dumps({name: figures(runs) for name, runs in taken.items()}, indent=2))
         return
-    spread = f"{document['fastest_ms']:.0f} to {document['slowest_ms']:.0f} ms"
-    print(
-        f"live plan, {TARGETS} targets  {document['plan_ms']:5.0f} ms   {spread}   {document['cpu_ms']:.0f} ms of CPU"
-    )
-    print(f"                              {document['asked']}")
-    print(f"kubectl diff           {document['diff_ms']:6.0f} ms   ratio {document['ratio']:.2f}")
+    print(f"{TARGETS} targets; {made.stderr.strip()}")
+    for name, runs in taken.items():
+        walls = sorted(run.wall * 1000 for run in runs)
+        ratio = median([one.wall / other.wall for one, other in zip(taken[PLAN], runs, strict=True)])
+        print(
+            f"{name:<27} {median(walls):6.0f} ms   {walls[0]:.0f} to {walls[-1]:.0f} ms   "
+            f"{median([run.cpu for run in runs]) * 1000:.0f} ms of CPU   ratio {ratio:.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ OUTSIDE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "lab/README.md", "mod
 GENERATED = ("reference", "rules")
 """Folders of docs/ with pages that docs/generate.py makes."""
 LANGUAGES = frozenset({"sh", "console", "yaml", "json", "jinja", "python", "diff", "text"})
-FLAGS = frozenset({"lab", "ci"})
+FLAGS = frozenset({"lab", "ci", "start"})
 OPTIONS = frozenset({"exit", "file"})
 _FENCE = re.compile(
     r"^(?P<indent> *)(?P<mark>```+|~~~+)(?P<info>[^`\n]*)\n(?P<body>.*?)^(?P=indent)(?P=mark)[ \t]*$",
@@ -91,7 +91,9 @@ def needs_lab(page: Path) -> bool:
 
 def needs_git(text: str) -> bool:
     """Whether a page shows commands that read commits."""
-    return re.search(r"^ *(?:\$ )?(?:git |modelyard .*--base )", text, re.MULTILINE) is not None
+    return (
+        re.search(r"^ *(?:\$ )?(?:git |modelyard (?:preview|.*--(?:base|repo-url) ))", text, re.MULTILINE) is not None
+    )
 
 
 def pipeline_commands(text: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ to it:
 - ``file=PATH``: the block is written to PATH; a ``diff`` changes the lines it shows there. From the first such path in
   ``modelyard/`` on, the commands run a copy of the package.
 - ``yaml ci``: a pipeline; its commands are run. ``python`` without a file must compile.
+- ``start``: a step of a new project in a folder of its own, left out here; ``tests/lab/test_first_hour.py`` runs it.
 
 Script lines that call ``make`` are run if the target works inside the copy (``MAKE``) and left out otherwise: no page
 sets up an environment, tests or cleans. The test looks for every target in the Makefile.
@@ -40,6 +41,7 @@ __all__ = [
     "pages",
     "pipeline_commands",
     "renewed",
+    "write",
 ]
 
 MAKE = frozenset({"help", "demo"})
@@ -96,7 +98,7 @@ class Workplace:
         Raises:
             Wrong: a command ends with another exit code than the page says, or a diff does not fit.
         """
-        if "lab" in block.flags and not self.lab:
+        if "start" in block.flags or ("lab" in block.flags and not self.lab):
             pass
         elif "file" in block.options:
             self._write(block)
@@ -150,17 +152,27 @@ class Workplace:
         if path.is_relative_to(package) and not package.exists():
             shutil.copytree(self._root / package.name, package, ignore=_NOT_COPIED)
             self.environment["PYTHONPATH"] = str(self.folder)
-        if block.language != "diff":
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.body, encoding="utf-8")
-            return
-        lines = block.body.splitlines(keepends=True)
-        old = "".join(line[1:] for line in lines if line[0] in "- ")
-        new = "".join(line[1:] for line in lines if line[0] in "+ ")
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        if text.count(old) != 1:
-            raise Wrong(f"{block.place}: {block.options['file']} has {text.count(old)} places that look like this")
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        write(block, self.folder)
+
+
+def write(block: Block, folder: Path) -> None:
+    """Writes a block to the file that it names, or changes there the lines that a diff shows.
+
+    Raises:
+        Wrong: the file does not have the lines of the diff once.
+    """
+    path = folder / block.options["file"]
+    if block.language != "diff":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(block.body, encoding="utf-8")
+        return
+    lines = block.body.splitlines(keepends=True)
+    old = "".join(line[1:] for line in lines if line[0] in "- ")
+    new = "".join(line[1:] for line in lines if line[0] in "+ ")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text.count(old) != 1:
+        raise Wrong(f"{block.place}: {block.options['file']} has {text.count(old)} places that look like this")
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def _virtual_environment(folder: Path) -> None:

@@ -64,7 +64,7 @@ def generated() -> Mapping[str, str]:
 def _index(made: Mapping[str, str]) -> str:
     shown = [*PAGES, f"{schemas.FOLDER}/README.md"]
     lines = [f"- [{markdown.heading(made[name])}]({name.removeprefix('reference/')})" for name in shown]
-    return markdown.page("Reference", "Made from the program's own schemas, parsers and tables.", lines)
+    return markdown.page("Reference", "Generated from the program's own schemas, parsers and tables.", lines)
 
 
 def committed() -> dict[str, str]:

@@ -18,6 +18,7 @@ from commands import ROOT, Workplace, blocks, offline_environment
 
 PICTURE = ROOT / "docs" / "images" / "plan.svg"
 COMMAND = "modelyard plan prod --target ray-head --target api-server --target tasks-gpu --target ray-model"
+STACK = "stacks/Pulumi.prod.yaml"
 _WIDTH = 100
 _COLOURS = [
     (60, 64, 72),
@@ -64,7 +65,7 @@ def picture(folder: Path) -> str:
     place = Workplace(folder / "project", offline_environment(folder))
     # Apply the README's change of the stack file first, so that picture and text match.
     for block in blocks((ROOT / "README.md").read_text(encoding="utf-8"), "README.md"):
-        if block.language == "diff":
+        if block.options.get("file") == STACK:
             place.run(block)
             break
     block = next(blocks(f"```console\n$ {COMMAND} --colour always\n```\n", "picture.py"))

@@ -21,11 +21,11 @@ from generators.branches import Copy, Edit, branch
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 CHANGES = (
-    Copy("patches/model-service/v1", "patches/model-service/v2"),
+    Copy("patches/model-service/v1", "patches/model-service/v3"),
     Edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray"),
     Edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4"),
     Edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4"),
-    Edit("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
+    Edit("patches/model-service/v3/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
 )
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 

@@ -7,6 +7,15 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
+_CLOSED = (
+    http.client.RemoteDisconnected,
+    http.client.CannotSendRequest,
+    BrokenPipeError,
+    ssl.SSLEOFError,
+    ssl.SSLZeroReturnError,
+)
+"""How a connection fails that the server has closed, depending on how much of that has arrived."""
+
 
 class Answer(NamedTuple):
     """An answer of the API server, errors included: a status of 400 or more raises nothing."""
@@ -43,7 +52,7 @@ class Client:
         if kept is not None:
             try:
                 return self._send(kept, method, path, data, headers, timeout)
-            except (http.client.RemoteDisconnected, http.client.CannotSendRequest, BrokenPipeError):
+            except _CLOSED:
                 # The server closed the idle connection before it took the request: retrying on a new one is safe.
                 kept.close()
                 self._local.connection = None

@@ -206,7 +206,7 @@ class Lab:
             raise LabError(f"kubectl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
         return done
 
-    def wait(self, what: str, ready: Callable[[], bool], within: float = 60) -> None:
+    def wait(self, what: str, ready: Callable[[], bool], within: float = 120) -> None:
         """Return as soon as ``ready()`` is true.
 
         Raises:

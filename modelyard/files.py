@@ -12,8 +12,12 @@ from modelyard.temporary import NEW, token, undone
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of the largest file that is read where the caller sets no limit; a large cluster's recording has a few million."""
+MAX_YAML_BYTES = 16 * 1024 * 1024
+"""Of the largest YAML file that is parsed. A file of 40 lines has about 1,000 bytes, one of 20,000 jobs 3 million."""
 OPENING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """Flags that open a file of any type without blocking, even a pipe."""
+_PART = 64 * 1024
+"""Bytes that are read at once from a file that is larger than it says."""
 MAX_DEPTH = 100
 """Levels of nesting in a JSON text. An object of Kubernetes has about 15; Python can follow about 1000."""
 _STREAMS = ("/dev", "/dev/fd", "/proc/self/fd")
@@ -57,6 +61,27 @@ def read_file(path: Path, *, limit: int = MAX_BYTES, within: Path | None = None,
     return read_open(handle, path, limit=limit, pipe=pipe)
 
 
+def ordinary_content(path: Path | str) -> bytes | None:
+    """The bytes of a file that can be read; None for a link, for anything else, and if nothing is there.
+
+    Faster than ``read_file`` for thousands of files.
+    """
+    try:
+        handle = os.open(path, OPENING | os.O_NOFOLLOW)
+    except (OSError, ValueError):
+        return None
+    try:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > MAX_BYTES:
+            return None
+        content = os.read(handle, facts.st_size + 1)
+        return content if len(content) == facts.st_size else None
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
 def read_open(handle: int, path: Path, *, limit: int = MAX_BYTES, pipe: bool = False) -> bytes:
     """The same for a file that is open with ``OPENING``, and is closed then; ``path`` is for errors."""
     try:
@@ -65,10 +90,7 @@ def read_open(handle: int, path: Path, *, limit: int = MAX_BYTES, pipe: bool = F
             os.set_blocking(handle, True)
         elif not stat.S_ISREG(found.st_mode):
             raise _no_file(path, found.st_mode)
-        content = b""
-        if found.st_size <= limit:
-            with open(handle, "rb", closefd=False) as stream:
-                content = stream.read(limit + 1)
+        content = _read(handle, found.st_size, limit + 1) if found.st_size <= limit else b""
     except ReadError:
         raise
     except OSError as error:
@@ -79,6 +101,16 @@ def read_open(handle: int, path: Path, *, limit: int = MAX_BYTES, pipe: bool = F
         size = f"{found.st_size:,}" if found.st_size > limit else "more"
         raise ReadError(errno.EFBIG, f"it has {size} bytes; the limit is {limit:,} bytes", path, "make it smaller")
     return content
+
+
+def _read(handle: int, expected: int, limit: int) -> bytes:
+    """What is left in an open file, and no more than ``limit`` bytes; fastest if it has the expected size."""
+    parts: list[bytes] = []
+    size = 0
+    while size < limit and (part := os.read(handle, min(limit - size, max(expected + 1 - size, _PART)))):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def read_text(path: Path, *, limit: int = MAX_BYTES, within: Path | None = None, pipe: bool = False) -> str:
@@ -152,16 +184,15 @@ def parse_json(content: bytes | str) -> Any:
     except ValueError as error:
         # Python reads no integer of more than some thousand digits.
         raise ValueError("it has a number that is too long" if "digits" in str(error) else str(error)) from None
-    level = [value] if text.count("[") + text.count("{") > MAX_DEPTH else []
+    level = [value] if text.count("[") + text.count("{") > MAX_DEPTH and isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH + 1):
         if not level:
             break
         level = [
             inner
             for outer in level
-            if isinstance(outer, (dict, list))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, (dict, list))
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) is dict or type(inner) is list
         ]
     if level:
         raise ValueError(too_deep)
@@ -201,8 +232,22 @@ def _finite(text: str) -> float:
 def _is_within(path: Path, folder: Path) -> bool:
     if "\0" in str(path):
         return True  # There can be no such file, and to open it says so.
+    if not _has_links(path, folder):
+        return True
     real, inside = os.path.realpath(path), _real(folder)
     return real == inside or real.startswith(inside.rstrip(os.sep) + os.sep)
+
+
+def _has_links(path: Path, folder: Path) -> bool:
+    """Whether a path leaves a folder, or goes through a link below it. To follow every link takes twice as long."""
+    if path.parts[: len(folder.parts)] != folder.parts or ".." in path.parts:
+        return True
+    at = str(folder)
+    for part in path.parts[len(folder.parts) :]:
+        at = f"{at}{os.sep}{part}"
+        if os.path.islink(at):  # noqa: PTH114 (as text, for speed)
+            return True
+    return False
 
 
 @lru_cache(maxsize=16)
@@ -275,6 +320,12 @@ def write_output(path: Path, text: str, root: Path) -> None:
 def repository_of(root: Path) -> Path:
     """The root of the repository around a project; the project itself where there is none."""
     return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+
+
+def folder_in_repository(root: Path) -> str:
+    """The project's path inside the repository around it, with slashes; empty where the project is its root."""
+    inside = root.relative_to(repository_of(root)).as_posix()
+    return "" if inside == "." else inside
 
 
 def refuse_project_links(path: Path, root: Path) -> None:

@@ -86,7 +86,7 @@ class Failure(Exception):
 
 
 def about(finding: Finding) -> tuple[str, ...]:
-    """What a finding is about, which is what it is recognised by later: neither its line nor its words.
+    """What a finding is about, which is what it is recognized by later: neither its line nor its words.
 
     Lines move with every edit, and the numbers in the words with the platform.
     """

@@ -22,6 +22,8 @@ REPLICAS_LABEL: Final = "nvidia.com/gpu.replicas"
 MACHINE_LABEL: Final = "node.kubernetes.io/instance-type"
 NODE_POOL_LABEL: Final = "karpenter.sh/nodepool"
 """Label with the Karpenter node pool of a node."""
+RAY_NODE_TYPE: Final = "ray.io/node-type"
+"""KubeRay's label for whether a pod is the head or a worker of a Ray cluster."""
 STACK_NOTE: Final = "modelyard.dev/stack"
 """Key for the owning stack: on submitted objects, a label with the stack's name; on applied objects, an annotation with
 the full name, ``project/stack``."""
@@ -30,6 +32,10 @@ LEDGER_NOTE: Final = "modelyard.dev/ledger"
 
 HARDWARE_FILE: Final = "hardware.yaml"
 """File in a project's folder with the GPUs that the project defines."""
+PATCHES_FOLDER: Final = "patches"
+POLICIES_FOLDER: Final = "policies"
+RECORDED: Final = "stacks/recorded"
+"""Folder in a project with the recorded platforms, wherever the stack files are."""
 
 
 def is_slice(resource: str) -> bool:

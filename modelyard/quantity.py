@@ -9,8 +9,10 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
+from modelyard.patterns import regex
+
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
-_FORM = re.compile(rf"({_NUMBER})(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{{1,3}}))?")
+_FORM = regex(rf"({_NUMBER})(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{{1,3}}))?")
 _SCALE: dict[str, Fraction] = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),

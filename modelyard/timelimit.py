@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import ClassVar
 
 AGAIN = 0.25
 """Seconds until ``TimeUp`` is raised again: Python drops exceptions in callbacks such as ``__del__``."""
@@ -13,6 +14,13 @@ AGAIN = 0.25
 
 class TimeUp(BaseException):
     """The code ran out of time. Not an Exception, because the code itself may catch those."""
+
+    raised: ClassVar[bool] = False
+    """Whether any code of this process ran out of time. Its results then depend on the machine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        TimeUp.raised = True
 
 
 class TimeBudget:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from modelyard.patterns import regex
+
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator, ValidationError
 
@@ -36,7 +38,7 @@ _EXPLAINED = 20_000
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 _DATA = ("enum", "const", "default", "examples")
 _UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
-_DEFINITION = re.compile(r"#/(\$defs|definitions)/([A-Za-z0-9._-]+)")
+_DEFINITION = regex(r"#/(\$defs|definitions)/([A-Za-z0-9._-]+)")
 _TO_DEFINITION = "copy what it refers to to $defs and refer to #/$defs/NAME"
 
 

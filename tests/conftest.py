@@ -16,6 +16,20 @@ settings.load_profile("modelyard")
 
 # Repositories that tests make need no examples of hooks.
 os.environ["GIT_TEMPLATE_DIR"] = ""
+# Nor does a preview take its base and links from the CI that runs the tests.
+for name in (
+    "GITHUB_BASE_REF",
+    "GITHUB_REPOSITORY",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+    "CI_PROJECT_URL",
+    "BITBUCKET_PR_DESTINATION_BRANCH",
+    "BITBUCKET_GIT_HTTP_ORIGIN",
+):
+    os.environ.pop(name, None)
+
+# What a run keeps for the next one belongs to the user; tests of it have a folder of their own.
+os.environ["MODELYARD_NO_CACHE"] = "1"
 
 # Who runs the tests in the background of a script, or under nohup, has signals ignored, and every program that a test
 # starts would inherit that. Tests say what happens where a signal counts.

@@ -56,8 +56,16 @@ def preview(folder: Path, *words: str) -> str:
     Raises:
         ValueError: the preview cannot be made.
     """
-    command = [str(Path(sys.executable).with_name("modelyard")), "-C", str(folder), "preview", "--base", "main", *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, encoding="utf-8")
+    command = [
+        str(Path(sys.executable).with_name("modelyard")),
+        "-C",
+        str(folder),
+        "preview",
+        "--base",
+        "main",
+        "--repo-url=",
+    ]
+    done = subprocess.run([*command, *words], check=False, capture_output=True, text=True, encoding="utf-8")
     if not done.stdout:
         raise ValueError(done.stderr)
     return done.stdout

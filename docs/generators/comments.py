@@ -29,8 +29,8 @@ EXAMPLES: Mapping[str, Example] = {
         "A second version of `model-service` changes two of the three stacks in the same way. "
         "The comment shows the change once, with the stacks in which it happens.",
         (
-            Copy("patches/model-service/v1", "patches/model-service/v2"),
-            Edit("patches/model-service/v2/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
+            Copy("patches/model-service/v1", "patches/model-service/v3"),
+            Edit("patches/model-service/v3/patch.yaml.j2", "\nspec:\n", "\nspec:\n  minReadySeconds: 30\n"),
         ),
     ),
     "cannot-be-applied": Example(

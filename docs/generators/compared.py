@@ -28,13 +28,14 @@ _SHORT = 70
 """The most letters of settings, or of a text that is printed, that are shown in a table."""
 INTRO = (
     "Four products show what people want from shared GPUs. Each table follows one vendor's page, from its first "
-    "requirement to its last, in our words. It says how modelyard does the same, and which command or test shows it.",
-    "A command runs on the example stack that it names, with a few settings more. The file above each table has these "
+    "requirement to its last, in our words. Each row shows how modelyard does the same, and which command or test "
+    "proves it.",
+    "A command runs on the example stack that it names, with a few more settings. The file above each table has these "
     "settings, the exit code, the text that the command must print, and where there is a limit, a value beyond it that "
     "must be refused. `make test` runs them all; `python docs/compare.py` prints the results. Tests in `tests/lab` run "
     "the real Pulumi engine and a real Kubernetes API server, many of them with the real Kueue, KubeRay, KEDA and "
     "Prometheus; nodes and their pods are simulated. Cloud parts are tested in a simulated AWS account: no cloud was "
-    "reached. What is not there is marked **Not yet**.",
+    "used. Missing features are marked **Not yet**.",
 )
 
 
@@ -141,7 +142,7 @@ def compared_page() -> str:
         parts += [
             f"## {each.title}",
             f"Settings and expected output: [{file}]({file}).",
-            table(("what they have", "here", "shown by"), rows),
+            table(("vendor feature", "in modelyard", "shown by"), rows),
         ]
     return page("Feature by feature", *parts)
 

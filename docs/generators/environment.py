@@ -21,8 +21,11 @@ PROGRAM = {
     "MODELYARD_BROKER_URL": "Addresses to which modelyard may send user and password, separated by spaces, such as "
     "`https://broker.example.com:15671`.",
     "MODELYARD_BROKER_USER": "User of RabbitMQ's management API. The default is `guest`.",
+    "MODELYARD_CACHE_DIR": "Folder in which `plan`, `check` and `preview` keep results for the next run. The default "
+    "is `modelyard` in `XDG_CACHE_HOME`.",
     "MODELYARD_DEBUG": "Any text: an internal error shows its traceback, which may quote secrets, instead of one line.",
     "MODELYARD_DOCS_URL": "Address of the documentation site. Rules in SARIF then link to their pages.",
+    "MODELYARD_NO_CACHE": "Any text: every result is computed anew and none is kept, as with `--no-cache`.",
     "MODELYARD_NO_DRAIN": "Any text: `apply` and `pulumi up` do not wait for running jobs, as with `--no-drain`.",
     "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, if it needs one.",
     "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with that token.",
@@ -31,10 +34,14 @@ PROGRAM = {
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
     "MODELYARD_RAY_TOKEN_FILE": "File with that token.",
     "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token.",
-    "MODELYARD_STACK": "Stack of every verb, if the command line names none. A project with one stack needs neither.",
+    "MODELYARD_STACK": "Stack of every command that names none. A project with one stack does not need it.",
     "MODELYARD_USER": "Your name, as runs show it and `--mine` compares it. The default is your login name.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
+    "RAY_ADDRESS": "Address of the Ray cluster of `--on ray`, if the command line names none.",
+    "RAY_USAGE_STATS_ENABLED": "`1`: a cluster that `--on ray` starts may send usage statistics to Ray's developers. "
+    "The default is `0`.",
     "TERM": "`dumb`: a terminal without colours.",
+    "XDG_CACHE_HOME": "Folder of modelyard's results and of the lab's tools. The default is `~/.cache`.",
 }
 PULUMI = {
     "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program must apply. `apply --plan` sets it.",
@@ -50,7 +57,6 @@ PULUMI = {
 LAB = {
     "MODELYARD_LAB": "Lab of `modelyard-lab` without `--lab`. The default is `dev`.",
     "MODELYARD_LAB_TOOLS": "Folder with tools that are already built, instead of the cache.",
-    "XDG_CACHE_HOME": "Folder of the cache with the lab's tools. The default is `~/.cache`.",
     "XDG_CONFIG_HOME": "Folder in which Go looks for its settings. The default is `~/.config`.",
 }
 _OURS = re.compile("MODELYARD_[A-Z_]+")

@@ -4,7 +4,6 @@ A page is ``rules/<CODE>.md``, so that its address never changes. ``SOURCES`` li
 new kind of rule, add a function there.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
@@ -14,7 +13,6 @@ from generators.paths import ROOT
 from generators.severities import severities
 
 FOLDER = "rules"
-_HEADS = (re.compile(r"# (?P<family>[A-Z]{3}): (?P<words>.+)"), re.compile(r"# (?P<words>.+) \((?P<family>[A-Z]{3})\)"))
 
 
 class RulePage(NamedTuple):
@@ -74,14 +72,14 @@ def known_rules() -> tuple[RulePage, ...]:
 @cache
 def families() -> Mapping[str, tuple[str, str]]:
     """Title and introduction of each family, sorted by its letters."""
-    found = {}
-    for path in (ROOT / "modelyard" / "explanations").glob("*.md"):
-        text = path.read_text(encoding="utf-8")
-        head, _, rest = text.partition("\n")
-        named = next(filter(None, (form.fullmatch(head) for form in _HEADS)))
-        words = named["words"][0].lower() + named["words"][1:]
-        found[named["family"]] = (words, rest.partition("\n## ")[0].strip())
-    return dict(sorted(found.items()))
+    from modelyard import explanations
+
+    pages = ROOT / "modelyard" / "explanations"
+    texts = {one: (pages / f"{one}.md").read_text(encoding="utf-8") for one in explanations.families()}
+    return {
+        one: (words, texts[one].partition("\n")[2].partition("\n## ")[0].strip())
+        for one, words in explanations.families().items()
+    }
 
 
 def rule_pages() -> dict[str, str]:

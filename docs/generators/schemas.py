@@ -13,6 +13,7 @@ from generators.schema import Schema, keys, own_sections, sections
 
 FOLDER = "reference/schemas"
 _FILES = "Files of a project"
+_FILE_SCHEMAS = frozenset(("assertion", "hardware", "policy", "prices"))
 _DOCUMENTS = "Documents that `--json` prints"
 
 
@@ -32,7 +33,7 @@ def pages() -> dict[str, str]:
     rows: dict[str, list[tuple[str, str]]] = {_FILES: [], _DOCUMENTS: []}
     for name, text in made.items():
         link = f"[{heading(text)}]({name}.md)"
-        rows[_DOCUMENTS if name in printed else _FILES].append((link, published()[name].get("description", "")))
+        rows[_FILES if name in _FILE_SCHEMAS else _DOCUMENTS].append((link, published()[name].get("description", "")))
     rows[_FILES].insert(0, ("[Stack file](../stack-file.md)", published()["stack"]["description"]))
     index = page(
         "Files and JSON documents",

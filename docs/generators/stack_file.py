@@ -1,10 +1,14 @@
 """The page of the stack file, from its JSON Schema."""
 
 import json
+from typing import TYPE_CHECKING
 
 from generators.markdown import anchor, code, listed, page, table
 from generators.paths import ROOT
 from generators.schema import Schema, default, examples, form, keys, resolved
+
+if TYPE_CHECKING:
+    from modelyard.stack.config import Targets
 
 _FORMS = {"whole number": "count", "quantity": "quantity", "duration": "duration", "true or false": "flag"}
 
@@ -26,7 +30,7 @@ def stack_file() -> str:
         overview.append((shown, form(found, schema), default(found, key in required), meaning))
         if "properties" in inner:
             details += [f"## {title}", "", f"{code(key)}: {found.get('description', '')}", ""]
-            details += [*(_targets(inner, Targets()) if title == "targets" else keys(inner, schema)), ""]
+            details += [*(_targets(inner, schema, Targets()) if title == "targets" else keys(inner, schema)), ""]
             details += _below(inner, schema)
     forms = [(name, schema["$defs"][definition]["description"]) for name, definition in _FORMS.items()]
     return page(
@@ -45,11 +49,12 @@ def stack_file() -> str:
     )
 
 
-def _targets(section: Schema, names: tuple[tuple[str, str], ...]) -> list[str]:
+def _targets(section: Schema, root: Schema, targets: "Targets") -> list[str]:
     """The default names of the platform's Deployments and containers."""
+    keys = root["$defs"]["target"]["properties"]
     rows = [
-        (code(key), f"mapping of {listed(('deployment', 'container'))}", code(deployment), code(container))
-        for key, (deployment, container) in zip(section["properties"], names, strict=True)
+        (code(key), f"mapping of {listed(keys)}", code(target.deployment), code(target.container))
+        for key, target in zip(section["properties"], targets, strict=True)
     ]
     return table(("key", "value", "default `deployment`", "default `container`"), rows)
 

@@ -4,15 +4,20 @@ A call into C cannot be interrupted, so a time limit does not stop it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jinja2 import Undefined
+from modelyard.patterns import regex
 
 MAX_TEXT = 1024 * 1024
 """Maximum characters of a text."""
 ITEM = 16
 """Size in characters that counts for an item of a list or mapping, and for a value itself."""
+MAX_MADE = 16 * MAX_TEXT
+"""Maximum characters of everything that one rendering creates, kept or not."""
+FEWER = "let jobs share a resource, split the stack, or render less per item"
+_MANY = 1000
+"""Number of items in a parameter at which even a correct template may become too large."""
 MAKERS = frozenset(
     {
         *("batch", "center", "expandtabs", "format", "format_map", "indent", "join", "ljust", "replace", "rjust"),
@@ -20,7 +25,7 @@ MAKERS = frozenset(
     }
 )
 """Jinja filters and text methods whose result can be larger than their input."""
-_WIDE = re.compile(r"\d{5}|\*|\{[^{}]*\{")
+_WIDE = regex(r"\d{5}|\*|\{[^{}]*\{")
 """A width in a format, such as ``%99999d``, that makes a text of that size, or one that comes from a parameter."""
 _ENDLESS = 1 << 62
 _HOLDERS = (list, tuple, dict)
@@ -60,13 +65,24 @@ def weight(value: Any) -> int:
             if total <= MAX_TEXT:
                 waiting += one
                 waiting += one.values() if isinstance(one, dict) else ()
-        elif isinstance(one, Undefined):
-            str(one)  # raises, with the variable's name
         else:
+            from jinja2 import Undefined  # takes as long as some plans, and parameters are plain
+
+            if isinstance(one, Undefined):
+                str(one)  # raises, with the variable's name
+                continue
             raise NotPlain(one)
         if total > MAX_TEXT:
             raise TooLarge
     return total
+
+
+def longest(params: Mapping[str, Any]) -> str:
+    """Describes the longest parameter, if it is so long that the template may be correct."""
+    count, name = max(
+        ((len(value), name) for name, value in params.items() if isinstance(value, list)), default=(0, "")
+    )
+    return f": its parameter {name} has {count:,} items" if count >= _MANY else ""
 
 
 def room(value: Any) -> int:

@@ -1,20 +1,29 @@
-"""The patches of a project in ``patches/<name>/<version>/``."""
+"""The patches of a project: its own in ``patches/<name>/<version>/``, and the built-in ones of modelyard.
 
-import re
-from collections.abc import Iterator, Mapping
+The project's lock lists the built-in versions in use. Without a lock, all of them are.
+"""
+
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from modelyard.catalog.lock import LOCK_FILE, digest, lock_lines, read_lock
+import modelyard
+from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, lacking
+from modelyard.catalog.lock import LOCK_FILE, digest, has_lock, lock_lines, read_lock
+from modelyard.catalog.precompiled import METAS
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
+from modelyard.names import PATCHES_FOLDER
+from modelyard.patterns import regex
+from modelyard.schemas import surely_valid
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse, parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
 from modelyard.untrusted import BadSchema, Checker, cost_of
 
-PATCHES_FOLDER = "patches"
 Phase = Literal["route", "up", "down", "normal"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 Use = Literal["patched", "managed", "submitted"]
@@ -30,9 +39,9 @@ CLUSTER_KINDS: tuple[ClusterKind, ...] = get_args(ClusterKind)
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 TEMPLATE, BASE, SCHEMA, META = "patch.yaml.j2", "base.yaml.j2", "schema.json", "meta.yaml"
-_VERSION = re.compile(r"v([1-9]\d*)")
-_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-META_KEYS = ("description", "phase", "mode", "cluster", "when", "after", "overrides", "params")
+_VERSION = regex(r"v([1-9]\d*)")
+_NAME = regex(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+META_KEYS = ("description", "phase", "mode", "cluster", "for", "when", "after", "overrides", "items", "params")
 MAX_FILE = 256 * 1024
 """Bytes of the largest patch file that is read."""
 SECONDS = 10.0
@@ -48,10 +57,14 @@ class Meta(NamedTuple):
     phase: Phase = "normal"
     when: Mapping[str, Any] | None = {}
     """Facts that must hold for a stack to get the patch automatically; None: only stacks that list it."""
+    version_for: Mapping[str, Any] = {}
+    """Facts that must hold for a stack to get this version (``for``); with others, it gets the next older one."""
     after: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
     params: Mapping[str, str] = {}
     """Maps a parameter name to the dotted path of the fact that fills it."""
+    items: Mapping[str, str] = {}
+    """Maps the path of a list that the API server takes only as a whole to the field that identifies its items."""
     use: Use = "patched"
     cluster: ClusterKind = "platform"
 
@@ -63,7 +76,7 @@ class PatchVersion:
         self.name = name
         self.version = version
         self.file = file
-        """Folder as shown to the user, relative to the project."""
+        """Folder as shown to the user, relative to the project; of a built-in version below ``BUILT_IN``."""
         self.meta = meta
         self.sha256 = digest(files)
         self.names = tuple(sorted(files))
@@ -72,22 +85,45 @@ class PatchVersion:
         self.template = files[TEMPLATE].decode()
         self.base = files[BASE].decode() if BASE in files else None
         self.schema_text = files[SCHEMA].decode()
-        self.schema: dict[str, Any] = parse_json(self.schema_text)
-        properties = self.schema.get("properties", {})
-        self.defaults: dict[str, Any] = {
-            name: spec["default"]
-            for name, spec in (properties.items() if isinstance(properties, dict) else ())
-            if isinstance(spec, dict) and "default" in spec
-        }
 
     @property
     def id(self) -> str:
         """``name@version``, as in plans and annotations."""
         return f"{self.name}@{self.version}"
 
+    @property
+    def built_in(self) -> bool:
+        """Whether it comes with modelyard, and is not a file of the project."""
+        return self.file.startswith(f"{BUILT_IN}/")
+
     def owns(self, mode: str) -> bool:
         """Whether a stack with this ``platform.mode`` owns the objects of the version's base."""
         return self.base is not None and (self.meta.use == "managed" or mode == "managed")
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its parameters."""
+        schema: dict[str, Any] = parse_json(self.schema_text)
+        return schema
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The parameters that have a default."""
+        properties = self.schema.get("properties", {})
+        return {
+            name: spec["default"]
+            for name, spec in (properties.items() if isinstance(properties, dict) else ())
+            if isinstance(spec, dict) and "default" in spec
+        }
+
+    def accepts(self, params: Mapping[str, Any]) -> bool:
+        """Whether parameters follow the version's schema.
+
+        Raises:
+            BadSchema: the version's schema cannot be used.
+            TooMuch: the check would take too long.
+        """
+        return (self.sha256 in METAS and surely_valid(self.schema, params)) or self.checker.is_valid(params)
 
     @cached_property
     def checker(self) -> Checker:
@@ -103,17 +139,18 @@ class PatchVersion:
 
 
 class Library(NamedTuple):
-    """All patch versions of a project and what is wrong with the folder."""
+    """All patch versions that stacks of a project may use, and what is wrong with them."""
 
     patches: Mapping[str, Mapping[str, PatchVersion]]
     """Versions by patch name, newest first."""
     findings: tuple[Finding, ...]
     released: frozenset[str]
-    """``name/version`` of the locked versions."""
+    """``name/version`` of the locked versions; without a lock, of the built-in ones."""
 
     def latest(self, name: str) -> PatchVersion:
-        """Returns the newest version of a patch, which stacks use unless they pin one."""
-        return next(iter(self.patches[name].values()))
+        """Returns the newest version of a patch that is for every stack; the newest if there is none."""
+        versions = self.patches[name].values()
+        return next((one for one in versions if not one.meta.version_for), next(iter(versions)))
 
     def near(self, name: str) -> str:
         """Returns ``did you mean …?`` for an unknown name, or the known names."""
@@ -123,7 +160,7 @@ class Library(NamedTuple):
 
 
 def load_library(root: Path) -> Library:
-    """Reads every version below ``root/patches`` and compares it with the lock."""
+    """Reads every version below ``root/patches`` and the built-in ones, and compares them with the lock."""
     folder = root / PATCHES_FOLDER
     findings: list[Finding] = []
     patches: dict[str, dict[str, PatchVersion]] = {}
@@ -133,6 +170,7 @@ def load_library(root: Path) -> Library:
     except ReadError as error:
         findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
+    wanted = locked.keys() if has_lock(folder) else None
     findings += first(
         # The other content is not quoted: it may be anything.
         _error(
@@ -149,13 +187,82 @@ def load_library(root: Path) -> Library:
         # Schemas may come from anyone. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
             _load_all(folder, root, patches, findings, at)
+            patches = _with_built_in(folder, patches, wanted, findings)
     except TimeUp:
         summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; later patches are unknown"
         remedy = "remove patches, or use shorter patterns with fewer repetitions in their schemas"
         findings.append(_error("PAT009", at[-1], summary, remedy))
         return Library(patches, tuple(findings), frozenset(locked))
-    _compare_with_lock(patches, locked, lock_name, lines, findings)
-    return Library(patches, tuple(findings), frozenset(locked))
+    _compare_with_lock(patches, locked, folder, lines, findings)
+    _compare_with_built_in(patches, locked, folder, findings)
+    unlocked = (patch for own in patches.values() for patch in own.values() if patch.built_in) if wanted is None else ()
+    return Library(patches, tuple(findings), frozenset(locked) | {f"{one.name}/{one.version}" for one in unlocked})
+
+
+def built_in_versions() -> Mapping[str, PatchVersion]:
+    """The patch versions that come with modelyard, by ``name/version``."""
+    loaded = {name: _built_in(name, []) for name in built_in_names()}
+    return {name: patch for name, patch in loaded.items() if patch is not None}
+
+
+def new_built_in(root: Path, library: Library) -> Mapping[str, PatchVersion]:
+    """The built-in versions that a project does not use yet, by ``name/version``."""
+    names = [name for name in lacking(root / PATCHES_FOLDER, None) if name not in library.released]
+    return {name: patch for name, patch in built_in_versions().items() if name in names} if names else {}
+
+
+def _with_built_in(
+    folder: Path,
+    patches: Mapping[str, Mapping[str, PatchVersion]],
+    wanted: Collection[str] | None,
+    findings: list[Finding],
+) -> dict[str, dict[str, PatchVersion]]:
+    """The versions of a project with the built-in ones that its lock lists, in the order of a folder with both."""
+    every = {name: dict(versions) for name, versions in patches.items()}
+    for name in lacking(folder, wanted):
+        patch = _built_in(name, findings)
+        if patch is not None:
+            every.setdefault(patch.name, {})[patch.version] = patch
+    return {name: _newest_first(every[name]) for name in sorted(every)}
+
+
+def _built_in(name: str, findings: list[Finding]) -> PatchVersion | None:
+    """A built-in version by ``name/version``."""
+    return _load_version(built_in_folder() / name, name.partition("/")[0], BUILT_IN, findings)
+
+
+def _compare_with_built_in(
+    patches: Mapping[str, Mapping[str, PatchVersion]], locked: Collection[str], folder: Path, findings: list[Finding]
+) -> None:
+    """Finds versions of the project, not released yet, that have the name of a built-in one and other content."""
+    for name, versions in patches.items():
+        for version, patch in versions.items():
+            place = built_in_folder() / name
+            if patch.built_in or f"{name}/{version}" in locked or not (place / version).is_dir():
+                continue
+            given = _built_in(f"{name}/{version}", [])
+            if given is None or given.sha256 == patch.sha256:
+                continue
+            newest = max(_number(one.name) for at in (place, folder / name) for one in at.glob("v*"))
+            findings.append(
+                _error(
+                    "PAT003",
+                    f"{patch.file}/{TEMPLATE}",
+                    f"built-in patch {patch.id} has other content than {patch.file}",
+                    f"rename {patch.file} to patches/{name}/v{newest + 1}: a built-in version never changes",
+                    1,
+                )
+            )
+
+
+def _newest_first(versions: Mapping[str, PatchVersion]) -> dict[str, PatchVersion]:
+    return dict(sorted(versions.items(), key=lambda item: -_number(item[0])))
+
+
+def _number(version: str) -> int:
+    """The number of a version; 0 if it is no version's name."""
+    found = _VERSION.fullmatch(version)
+    return int(found[1]) if found else 0
 
 
 def _load_all(
@@ -164,17 +271,21 @@ def _load_all(
     """Adds every version; ``at`` gets the folder of each version before it is read."""
     for place in _listed(folder, root, findings):
         if not place.is_dir() or place.name.startswith((".", "_")):
+            if not place.is_dir() and (built_in_folder() / place.name).is_dir():
+                # Its versions would silently be replaced by the built-in ones.
+                shown = place.relative_to(root).as_posix()
+                findings.append(_error("PAT009", shown, f"{shown} is not a folder", "remove it, or restore the folder"))
             continue
         versions = {}
         for version in _listed(place, root, findings):
             if not version.is_dir() or version.name.startswith((".", "_")):
                 continue
             at.append(version.relative_to(root).as_posix())
-            loaded = _load_version(version, place.name, findings)
+            loaded = _load_version(version, place.name, PATCHES_FOLDER, findings)
             if loaded is not None:
                 versions[version.name] = loaded
         if versions:
-            patches[place.name] = dict(sorted(versions.items(), key=lambda item: -int(item[0][1:])))
+            patches[place.name] = _newest_first(versions)
 
 
 def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
@@ -187,8 +298,8 @@ def _listed(folder: Path, root: Path, findings: list[Finding]) -> list[Path]:
         return []
 
 
-def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVersion | None:
-    shown = f"{PATCHES_FOLDER}/{name}/{folder.name}"
+def _load_version(folder: Path, name: str, place: str, findings: list[Finding]) -> PatchVersion | None:
+    shown = f"{place}/{name}/{folder.name}"
     if not _VERSION.fullmatch(folder.name) or not _NAME.fullmatch(name):
         findings.append(
             _error(
@@ -200,7 +311,8 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
         )
         return None
     files: dict[str, bytes] = {}
-    for wanted in (TEMPLATE, SCHEMA, META, BASE):
+    missing: list[str] = []
+    for wanted in (META, SCHEMA, TEMPLATE, BASE):
         try:
             files[wanted] = read_file(folder / wanted, limit=MAX_FILE, within=folder.parents[2])
         except ReadError as error:
@@ -209,8 +321,10 @@ def _load_version(folder: Path, name: str, findings: list[Finding]) -> PatchVers
                 findings.append(_error("PAT009", f"{shown}/{wanted}", summary, error.remedy))
                 return None
             if wanted != BASE:
-                findings.append(_error("PAT009", shown, f"{shown} has no {wanted}", f"add {shown}/{wanted}"))
-    if not {TEMPLATE, SCHEMA, META} <= files.keys():
+                missing.append(wanted)
+    if missing:
+        remedy = f"add {listed(missing, 'and')}" + ("" if files else ", or remove the folder")
+        findings.append(_error("PAT009", shown, f"{shown} has no {listed(missing)}", remedy))
         return None
     patch, wrong = _version_of(name, folder.name, shown, tuple(files.items()))
     findings += wrong
@@ -223,8 +337,11 @@ def _version_of(
 ) -> tuple[PatchVersion | None, tuple[Finding, ...]]:
     """Returns a version by the content of its files, with what is wrong; read once for both commits of a preview."""
     files = dict(contents)
+    known = METAS.get(digest(files))
+    if known is not None:
+        return PatchVersion(name, version, shown, files, Meta(**known)), ()
     findings: list[Finding] = []
-    meta = _read_meta(files[META], f"{shown}/{META}", findings)
+    meta = read_meta(files[META], f"{shown}/{META}", findings)
     patch: PatchVersion | None = None
     try:
         for wanted in files:
@@ -234,7 +351,7 @@ def _version_of(
             raise ValueError("it is not an object")
         if meta is not None:
             patch = PatchVersion(name, version, shown, files, meta)
-            _check_schema(patch)
+            check_schema(patch)
         return patch, tuple(findings)
     except BadSchema as error:
         assert patch is not None
@@ -243,12 +360,11 @@ def _version_of(
         summary = f"{shown}/{wanted} is not UTF-8 text: {not_utf8(error)}"
         return None, (*findings, _error("PAT009", f"{shown}/{wanted}", summary, "save it as UTF-8"))
     except ValueError as error:
-        what, line = _in_schema(error, files[SCHEMA].decode())
-        summary = f"not a JSON Schema: {what}"
+        summary, line = _in_schema(error, files[SCHEMA].decode())
         return None, (*findings, _error("PAT009", f"{shown}/{SCHEMA}", summary, "correct the schema", line))
 
 
-def _check_schema(patch: PatchVersion) -> None:
+def check_schema(patch: PatchVersion) -> None:
     """Raises an error if a version's schema is invalid.
 
     Raises:
@@ -277,12 +393,14 @@ def _in_schema(error: ValueError, text: str) -> tuple[str, int]:
     from modelyard.catalog.places import line_of
 
     path = tuple(getattr(error, "instance_path", ()))
+    if isinstance(error, json.JSONDecodeError):
+        return f"the text is not JSON: {error.msg[0].lower()}{error.msg[1:]}", error.lineno
     what = str(getattr(error, "message", error)).partition("\n")[0]
     where = ".".join(map(str, path))
-    return f"{where}: {what}" if where else what, getattr(error, "lineno", 0) or line_of(text, path) or 1
+    return f"not a JSON Schema: {f'{where}: ' if where else ''}{what}", line_of(text, path) or 1
 
 
-def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | None:
+def read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | None:
     """Returns the keys of a ``meta.yaml``, or None and adds everything that is wrong with it to the findings."""
     value, problem = parse_plain(content)
     if problem is not None:
@@ -304,9 +422,11 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
         description=value.get("description", ""),
         phase=value.get("phase", "normal"),
         when=None if when == "listed" else when,
+        version_for=value.get("for", {}),
         after=tuple(map(str, value.get("after", ()))),
         overrides=tuple(map(str, value.get("overrides", ()))),
         params={str(name): str(path) for name, path in value.get("params", {}).items()},
+        items={str(path): str(key) for path, key in value.get("items", {}).items()},
         use=value.get("mode", "patched"),
         cluster=value.get("cluster", "platform"),
     )
@@ -314,8 +434,10 @@ def _read_meta(content: bytes, shown: str, findings: list[Finding]) -> Meta | No
 
 _SHAPES = {
     "description": (str, "text"),
+    "for": (dict, "mapping"),
     "after": (list, "list"),
     "overrides": (list, "list"),
+    "items": (dict, "mapping"),
     "params": (dict, "mapping"),
 }
 _CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -348,41 +470,71 @@ def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         )
 
 
+def _missing(name: str, folder: Path, line: int) -> Finding:
+    """The finding about a locked version that neither the project nor modelyard has."""
+    restore, detail = f"restore patches/{name}", ""
+    if not os.path.lexists(folder / name):
+        detail = f"modelyard {modelyard.__version__} has no built-in version of this name"
+        restore += ", or, if it was a built-in version, install the version of modelyard that has it"
+    summary = f"released patch {name} is missing or broken"
+    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
+    return _error("PAT003", lock_name, summary, f"{restore}; a stack may pin it", line, detail=detail)
+
+
 def _compare_with_lock(
     patches: Mapping[str, Mapping[str, PatchVersion]],
     locked: Mapping[str, str],
-    lock_name: str,
+    folder: Path,
     lines: Mapping[str, int],
     findings: list[Finding],
 ) -> None:
+    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
     seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
-    findings += first(
-        _error(
-            "PAT003",
-            lock_name,
-            f"released patch {name} is missing or broken",
-            f"restore patches/{name}; a stack may pin it",
-            lines[name],
-        )
-        for name in sorted(locked.keys() - seen.keys())
-    )
+    findings += first(_missing(name, folder, lines[name]) for name in sorted(locked.keys() - seen.keys()))
     for name, patch in seen.items():
-        if locked.get(name, patch.sha256) != patch.sha256:
-            newest = max(int(version[1:]) for version in patches[patch.name])
-            findings.append(
-                _error(
-                    "PAT003",
-                    # The digest covers all files. Reviewers look at the patch, not at the lock.
-                    f"{patch.file}/{TEMPLATE}",
-                    f"released patch {patch.id} was changed",
-                    f"restore it from the commit that released it (git log -- {lock_name}): "
-                    f"git checkout COMMIT -- {patch.file}; "
-                    f"change it in patches/{patch.name}/v{newest + 1} instead",
-                    1,
-                    detail=f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, "
-                    f"its files {listed(patch.names, 'and')} have {patch.sha256[:12]}…",
-                )
+        if locked.get(name, patch.sha256) == patch.sha256:
+            continue
+        detail = (
+            f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, "
+            f"its files {listed(patch.names, 'and')} have {patch.sha256[:12]}…"
+        )
+        if patch.built_in:
+            summary = f"released patch {patch.id} is not built-in patch {patch.id} of modelyard {modelyard.__version__}"
+            remedy = f"restore patches/{name}, or install the version of modelyard that the lock was written with"
+            findings.append(_error("PAT003", lock_name, summary, remedy, lines[name], 0, detail))
+            continue
+        newest = max(_number(version) for version in patches[patch.name])
+        # The digest covers all files, so only a built-in version is known file by file.
+        changed = _changed(patch, _built_in(name, []), locked[name])
+        if changed:
+            verb = "differs" if len(changed) == 1 else "differ"
+            detail = f"{listed(changed, 'and')} {verb} from the built-in version; {detail}"
+        findings.append(
+            _error(
+                "PAT003",
+                # Reviewers look at the patch, not at the lock.
+                f"{patch.file}/{changed[0] if changed else TEMPLATE}",
+                f"released patch {patch.id} was changed",
+                f"restore it from the commit that released it (git log -- {lock_name}): "
+                f"git checkout COMMIT -- {patch.file}; "
+                f"change it in patches/{patch.name}/v{newest + 1} instead",
+                1,
+                detail=detail,
             )
+        )
+
+
+def _changed(patch: PatchVersion, given: PatchVersion | None, released: str) -> list[str]:
+    """The files in which a changed version differs from the built-in one of its name, if that one was released."""
+    if given is None or given.sha256 != released:
+        return []
+    files = (
+        (META, patch.meta_text, given.meta_text),
+        (TEMPLATE, patch.template, given.template),
+        (SCHEMA, patch.schema_text, given.schema_text),
+        (BASE, patch.base, given.base),
+    )
+    return [name for name, now, before in files if now != before]
 
 
 def _error(

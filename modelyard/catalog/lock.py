@@ -1,6 +1,7 @@
 """``patches.lock``: the SHA-256 of every released patch version, so that a release never changes silently."""
 
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -40,6 +41,11 @@ def read_lock(folder: Path) -> tuple[dict[str, str], tuple[int, ...]]:
         else:
             locked[parts[0]] = parts[1]
     return locked, tuple(bad)
+
+
+def has_lock(folder: Path) -> bool:
+    """Returns whether a folder of patches has a lock, even one that cannot be read."""
+    return os.path.lexists(folder / LOCK_FILE)
 
 
 def lock_lines(folder: Path) -> dict[str, int]:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-_TARGET = re.compile(r"#\s*target:")
-_KEY = re.compile(
+from modelyard.patterns import regex
+
+_TARGET = regex(r"#\s*target:")
+_KEY = regex(
     r"(?P<lead>\s*+(?:-\s++)*+)(?P<quote>[\"']?)(?P<key>[^\s\"'#{}\[\],:][^\"'{}\[\],]{0,500}?)(?P=quote)\s*+:(?:\s|$)"
 )
 

@@ -16,10 +16,8 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.filters import make_attrgetter
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from modelyard.catalog.bounds import MAKERS, MAX_TEXT, TooLarge, room, size_of, weight
+from modelyard.catalog.bounds import MAKERS, MAX_MADE, MAX_TEXT, TooLarge, room, size_of, weight
 
-MAX_MADE = 16 * MAX_TEXT
-"""Maximum characters of everything that one rendering creates, kept or not."""
 _RANDOM = ("random", "lipsum")
 _TAKE_ANYTHING = frozenset(
     {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
-from modelyard.hiding import Confidential, hidden, is_secret
-from modelyard.stack.config import PARTS, PatchChoice, Stack
+from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
+from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.secret import Secret
 from modelyard.stack.words import nearest, plain
@@ -44,11 +44,11 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
     selected = []
     for name in library.patches:
         index, choice = choices.get(name, (-1, PatchChoice(name)))
-        if not choice.enabled:
+        if not choice.enabled or _lacks_workloads(library.latest(name), stack):
             continue
         if not _of_cluster(library.latest(name), stack) or not _in_scope(library.latest(name), stack, index >= 0):
             continue
-        patch = _version(library, choice, index, stack, findings)
+        patch = _version(library, choice, index, stack, known, findings)
         if patch is None or patch.meta.use == "submitted":
             continue
         if index >= 0 or _takes_part(patch, known, findings):
@@ -79,6 +79,14 @@ def _choose(library: Library, stack: Stack, choices: dict[str, tuple[int, PatchC
 def _of_cluster(patch: PatchVersion, stack: Stack) -> bool:
     """Whether the patch is for the planned cluster; all versions of a patch are for one kind of cluster."""
     return (patch.meta.cluster == "remote") == bool(stack.remote)
+
+
+def _lacks_workloads(patch: PatchVersion, stack: Stack) -> bool:
+    """Whether the platform has none of the workloads that the patch changes, or whose facts it reads."""
+    facts = [path.partition(".") for path in (*patch.meta.params.values(), *(patch.meta.when or ()))]
+    read = [(role, fact) for role, _, fact in facts if role in ROLES]
+    roles = {role for role, fact in read if fact == "deployment"} or {role for role, _ in read}
+    return bool(roles) and roles <= {*stack.config.platform.without}
 
 
 def _in_scope(patch: PatchVersion, stack: Stack, listed: bool) -> bool:
@@ -112,7 +120,7 @@ def select_for_job(
     )
     if name not in library.patches:
         return None, (Finding("PAT001", Severity.ERROR, f"unknown patch {name!r}", remedy=library.near(name)),)
-    patch = _version(library, choice, index, stack, findings)
+    patch = _version(library, choice, index, stack, known, findings)
     if patch is None:
         return None, tuple(findings)
     if f"{name}/{patch.version}" not in library.released:
@@ -122,18 +130,19 @@ def select_for_job(
 
 def version_of(library: Library, stack: Stack, name: str) -> PatchVersion | None:
     """Returns the version of a patch that a stack uses; None if it does not exist."""
-    versions = library.patches.get(name, {})
+    if name not in library.patches:
+        return None
     pinned = next((one.version for one in stack.config.patches if one.name == name), None)
-    return next(iter(versions.values()), None) if pinned is None else versions.get(pinned)
+    return library.latest(name) if pinned is None else library.patches[name].get(pinned)
 
 
 def _version(
-    library: Library, choice: PatchChoice, index: int, stack: Stack, findings: list[Finding]
+    library: Library, choice: PatchChoice, index: int, stack: Stack, known: Facts, findings: list[Finding]
 ) -> PatchVersion | None:
-    """Returns the version of a patch that the stack pins, else the newest."""
+    """Returns the version of a patch that the stack pins, else the newest for stacks with these facts."""
     versions = library.patches[choice.name]
     if choice.version is None:
-        return library.latest(choice.name)
+        return _newest(versions.values(), known, findings)
     if choice.version not in versions:
         findings.append(
             stack.finding(
@@ -145,6 +154,11 @@ def _version(
             )
         )
     return versions.get(choice.version)
+
+
+def _newest(versions: Iterable[PatchVersion], known: Facts, findings: list[Finding]) -> PatchVersion | None:
+    """Returns the newest version for stacks with these facts; None if there is none."""
+    return next((one for one in versions if _holds(one, "for", one.meta.version_for, known, findings)), None)
 
 
 def left_out(
@@ -162,10 +176,10 @@ def left_out(
     choices = {choice.name: choice for choice in stack.config.patches}
     for name, versions in library.patches.items():
         choice = choices.get(name, PatchChoice(name))
-        patch = versions.get(choice.version or "") or library.latest(name)
+        patch = versions.get(choice.version or "") or _newest(versions.values(), known, []) or library.latest(name)
         if patch.meta.use == "submitted" or not _of_cluster(patch, stack):
             continue
-        if not _in_scope(patch, stack, name in choices):
+        if _lacks_workloads(patch, stack) or not _in_scope(patch, stack, name in choices):
             continue
         if name not in taken and choice.enabled and (name in choices or _takes_part(patch, known, [])):
             yield patch, _likely(patch, choice, known)
@@ -187,20 +201,23 @@ def _draft(patch: PatchVersion) -> Finding:
         file=f"{patch.file}/{TEMPLATE}",
         line=1,
         detail="patches.lock has no SHA-256 of it, so later changes of its files are not detected",
-        remedy="run modelyard patches --release when it is ready",
+        remedy=f"run modelyard patches {patch.name} --release when it is ready",
     )
 
 
 def _takes_part(patch: PatchVersion, known: Facts, findings: list[Finding]) -> bool:
-    if patch.meta.when is None:
-        return False
-    for path, wanted in patch.meta.when.items():
+    return patch.meta.when is not None and _holds(patch, "when", patch.meta.when, known, findings)
+
+
+def _holds(patch: PatchVersion, key: str, wanted: Mapping[str, Any], known: Facts, findings: list[Finding]) -> bool:
+    """Returns whether the facts under a key of ``meta.yaml`` have the values that it names."""
+    for path, values in wanted.items():
         try:
             value = fact_at(known, path)
         except KeyError:
-            findings.append(_unknown_fact(patch, path, "when"))
+            findings.append(_unknown_fact(patch, path, key))
             return False
-        if value not in (wanted if isinstance(wanted, list) else [wanted]):
+        if value not in (values if isinstance(values, list) else [values]):
             return False
     return True
 
@@ -225,7 +242,7 @@ def _bind(
             return None
     try:
         with in_time():
-            if patch.checker.is_valid(params):
+            if patch.accepts(params):
                 return Selected(patch, Confidential(params), sources)
             errors, whole = patch.checker.errors(params)
     except BadSchema as error:
@@ -330,3 +347,21 @@ def _in_order(selected: list[Selected], findings: list[Finding]) -> tuple[Select
         for name in ready:
             placed[name] = waiting.pop(name)
     return tuple(placed.values())
+
+
+def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
+    """Returns the texts that patches put into secrets."""
+    return secrets_in(
+        [
+            document.body
+            for one in chosen
+            for rendered in (one.render(), one.render_base())
+            for document in rendered.documents
+        ]
+    )
+
+
+def hidden_params(one: Selected) -> dict[str, Any]:
+    """Returns the parameters that a stack gives a patch, without secrets."""
+    texts = secret_texts([one])
+    return {name: HIDDEN if str(value) in texts else value for name, value in hidden(one.params).items()}

@@ -6,17 +6,15 @@ A process renders each distinct (version, parameters) once, for any number of st
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, NamedTuple
 
-import jinja2
-
-from modelyard.catalog.bounds import MAX_TEXT, NotPlain, TooLarge
+from modelyard.catalog.bounds import FEWER, longest, weight
 from modelyard.catalog.library import BASE, PHASES, TEMPLATE, PatchVersion, Phase
 from modelyard.catalog.places import Origins, line_of
-from modelyard.catalog.sandbox import MAX_MADE, environment
+from modelyard.catalog.precompiled import TEMPLATES
 from modelyard.findings import Finding, Severity, first
 from modelyard.hiding import Confidential
+from modelyard.patterns import regex
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse_plain
 from modelyard.timelimit import TimeBudget, TimeUp
@@ -25,46 +23,12 @@ SECONDS = 5.0
 """Maximum processor time for one template, which cannot wait for anything."""
 BUDGET = TimeBudget(total=20.0, refill=0.02, of_cpu=True)
 """Shared limit for all templates of a run, and the schemas of their parameters."""
-_MANY = 1000
-"""Number of items in a parameter at which even a correct template may become too large."""
-_FEWER = "let jobs share a resource, split the stack, or render less per item"
-_HEADER = re.compile(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE)
-_SEPARATOR = re.compile(r"^---[ \t]*$", re.MULTILINE)
-
-_KINDS = {
-    "str": "text",
-    "int": "a number",
-    "float": "a number",
-    "bool": "true or false",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a mapping",
-    "NoneType": "null",
-    "None": "null",
-}
-"""Python's types, as the author of a template calls them."""
-_WORDS = tuple(
-    (re.compile(pattern), words)
-    for pattern, words in (
-        (r"'(\w+)(?: object)?' has no attribute ('.*')", "{0} has no key {1}"),
-        (r"('.*') is undefined", "{0} is not defined"),
-        (r"access to attribute ('.*') of '.*' object is unsafe\.", "{0} is not available in templates"),
-        (r"bad operand type for unary (.): '(\w+)'", "{0} does not work with {1}"),
-        (r"(%\w) format: .* is required, not (\w+)", "{0} cannot format {1}"),
-        (r"(\w+) object has no element (.*)", "{0} has no item {1}"),
-        (
-            r"can only concatenate (\w+) \(not \"(\w+)\"\) to \w+",
-            "+ does not work with {0} and {1}; ~ joins them as text",
-        ),
-        (r"unsupported operand type\(s\) for ([^ :]+).*: '(\w+)' and '(\w+)'", "{0} does not work with {1} and {2}"),
-        (r"'(.+)' not supported between instances of '(\w+)' and '(\w+)'", "{0} cannot compare {1} with {2}"),
-        (r"'(\w+)' object is not iterable", "{0} is used where a list is needed"),
-        (r"'(\w+)' object is not callable", "{0} is called like a function"),
-        (r"maximum recursion depth exceeded.*", "endless recursion of a macro"),
-        (r"object of type '(\w+)' has no len\(\)", "{0} has no length"),
-    )
-)
-"""Messages of Python and Jinja2, and the same in words."""
+_SMALL = 64 * 1024
+"""Characters of parameters and output up to which rendering without Jinja2 cannot exceed a limit of the sandbox."""
+_MARKS = ("{{", "{%", "{#")
+"""What begins every part of a template that Jinja2 evaluates."""
+_HEADER = regex(r"^#[ \t]*+(target|phase):[ \t]*+(\S*+)[ \t\r]*+$", re.MULTILINE)
+_SEPARATOR = regex(r"^---[ \t]*$", re.MULTILINE)
 
 
 class Document(NamedTuple):
@@ -83,11 +47,6 @@ class Rendered(NamedTuple):
 
     documents: tuple[Document, ...]
     findings: tuple[Finding, ...]
-
-
-@cache
-def _compiled(source: str) -> jinja2.Template:
-    return environment().from_string(source)
 
 
 _rendered: dict[tuple[PatchVersion, str, str], Rendered] = {}
@@ -109,6 +68,7 @@ class _Wrong(NamedTuple):
     """Why a document cannot be used."""
 
     what: str
+    remedy: str
     path: tuple[str, ...] = ()
     """The field that is wrong; empty if it is the whole document."""
 
@@ -120,18 +80,19 @@ def _render(patch: PatchVersion, name: str, source: str, params: Mapping[str, An
     key = (patch, name, repr(sorted(params.items())))
     found = _rendered.get(key)
     if found is None:
-        found = _rendered[key] = _documents(patch, f"{patch.file}/{name}", source, params, make)
+        found = _rendered[key] = _documents(patch, name, source, params, make)
     return found
 
 
-def _documents(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
+def _documents(patch: PatchVersion, name: str, source: str, params: Mapping[str, Any], make: _Maker) -> Rendered:
+    file = f"{patch.file}/{name}"
     try:
         with in_time():
-            text = _text(patch, file, source, params)
+            text = _text(patch, file, name, source, params)
             return Rendered((), (text,)) if isinstance(text, Finding) else _read(patch, file, source, text, make)
     except TimeUp:
-        remedy = _FEWER if _long(params) else "look for an endless loop"
-        finding = _error("PAT006", patch, file, f"was still rendering {time_up()}{_long(params)}", 0, remedy)
+        remedy = FEWER if longest(params) else "look for an endless loop"
+        finding = _error("PAT006", patch, file, f"was still rendering {time_up()}{longest(params)}", 0, remedy)
         return Rendered((), (finding,))
 
 
@@ -177,9 +138,13 @@ def _problems(
                 documents.append(made)
             else:
                 at = line + max(line_of(part, made.path) - 1, 0)
-                wrong = made.what, at, "modelyard explain PAT007 shows the form"
+                wrong = made.what, at, made.remedy
         elif value is not None:
-            wrong = "renders to something other than a mapping", line, "write fields"
+            wrong = (
+                "renders to something other than a mapping",
+                line,
+                "write the fields of an object, such as apiVersion and kind",
+            )
         if wrong is not None:
             origins = origins or Origins(source, text)
             yield wrong[0], origins.line(wrong[1]), wrong[2]
@@ -189,17 +154,21 @@ def _problems(
 def _patch_document(patch: PatchVersion, text: str, body: dict[str, Any], _file: str) -> Document | _Wrong:
     headers = dict(_HEADER.findall(text))
     if not headers.get("target"):
-        return _Wrong("has no `# target: NAME` line before its YAML")
+        return _Wrong("has no `# target: NAME` line before its YAML", "add this line, with the name of the object")
     phase = headers.get("phase", patch.meta.phase)
     if phase not in PHASES:
-        return _Wrong(f"has the unknown phase {plain(phase)!r}; the phases are {', '.join(PHASES)}")
+        return _Wrong(
+            f"has the unknown phase {plain(phase)!r}; the phases are {', '.join(PHASES)}",
+            "set one of these in the line `# phase: NAME`, or remove the line",
+        )
     metadata = body.get("metadata")
     name = metadata.get("name", headers["target"]) if isinstance(metadata, dict) else headers["target"]
     if name != headers["target"]:
-        return _Wrong(f"is for target {headers['target']} but names {name}", ("metadata", "name"))
+        what = f"is for target {headers['target']} but names {plain(str(name))}"
+        return _Wrong(what, "remove metadata.name, or write the same name in both places", ("metadata", "name"))
     for key in ("apiVersion", "kind"):
         if not isinstance(body.get(key), str):
-            return _Wrong(f"has no {key}", (key,))
+            return _Wrong(f"has no {key}", f"add the {key} of {headers['target']}", (key,))
     return Document(headers["target"], phase, Confidential(text), Confidential(body))
 
 
@@ -212,81 +181,48 @@ def _base_document(_patch: PatchVersion, text: str, body: dict[str, Any], _file:
         or not isinstance(body.get("kind"), str)
         or not isinstance(body.get("apiVersion"), str)
     ):
-        return _Wrong("has no apiVersion, kind or metadata.name")
+        return _Wrong("has no apiVersion, kind or metadata.name", "add all three")
     if "namespace" in metadata and not (isinstance(namespace, str) and namespace):
         what = "empty" if namespace in (None, "") else "not text"
-        return _Wrong(f"has a metadata.namespace that is {what}", ("metadata", "namespace"))
+        remedy = "remove metadata.namespace, or set it to the name of a namespace"
+        return _Wrong(f"has a metadata.namespace that is {what}", remedy, ("metadata", "namespace"))
     return Document(name, "normal", Confidential(text), Confidential(body))
 
 
-def _text(patch: PatchVersion, file: str, source: str, params: Mapping[str, Any]) -> str | Finding:
+def _text(patch: PatchVersion, file: str, name: str, source: str, params: Mapping[str, Any]) -> str | Finding:
     """Returns the rendered text, or the finding that says why there is none."""
-    pieces: list[str] = []
-    size = 0
+    text = _precompiled(patch, name, params)
+    if text is None:
+        text = _plain(source)
+    if text is not None:
+        return text
+    from modelyard.catalog.rendering import Failed, rendered  # importing Jinja2 takes as long as some plans
+
+    result = rendered(source, params)
+    if isinstance(result, Failed):
+        return _error(result.code, patch, file, result.what, result.line, result.remedy)
+    return result
+
+
+def _precompiled(patch: PatchVersion, name: str, params: Mapping[str, Any]) -> str | None:
+    """Returns the text of a built-in patch's template; None if only Jinja2 can say what it is."""
+    template = TEMPLATES.get((patch.sha256, name))
+    if template is None:
+        return None
     try:
-        environment().left = MAX_MADE
-        for piece in _compiled(source).generate(params):
-            pieces.append(piece)
-            size += len(piece)
-            if size > MAX_MADE:
-                raise TooLarge
-        return "".join(pieces)
-    except NotPlain as error:
-        line = _template_line(error)
-        remedy = "print text, numbers, lists or mappings; a method needs its parentheses"
-        return _error("PAT005", patch, file, f"cannot be rendered: {error}", line, remedy)
-    except OverflowError as error:
-        return _error("PAT006", patch, file, f"exceeds a limit: {error}", _template_line(error), "use a smaller number")
-    except (TooLarge, MemoryError):
-        # If one operation is too large, the template is at fault, however small its input is.
-        given = _long(params) if environment().left < 0 or size > MAX_MADE else ""
-        most = f"produces more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
-        return _error("PAT006", patch, file, most, 0, _FEWER if given else "look for a loop that grows")
-    except jinja2.TemplateSyntaxError as error:
-        return _error(
-            "PAT005", patch, file, f"is not a Jinja2 template: {error.message}", error.lineno, "correct the template"
-        )
-    except jinja2.UndefinedError as error:
-        line = _template_line(error)
-        known = ", ".join(sorted(params)) or "none"
-        return _error(
-            "PAT005",
-            patch,
-            file,
-            f"cannot be rendered: {_in_words(error)}",
-            line,
-            f"correct the name; the parameters in schema.json are {known}",
-        )
-    except Exception as error:
-        # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.
-        line = _template_line(error)
-        return _error("PAT005", patch, file, f"cannot be rendered: {_in_words(error)}", line, "correct the template")
+        if weight(dict(params)) > _SMALL:
+            return None
+        text = template(params)
+    except Exception:
+        return None
+    return text if len(text) <= _SMALL else None
 
 
-def _in_words(error: Exception) -> str:
-    """An error of Python or Jinja2 in the words of a template's author; unchanged if it is none of the usual ones."""
-    said = str(error) or type(error).__name__
-    for pattern, words in _WORDS:
-        if found := pattern.fullmatch(said):
-            return words.format(*(_KINDS.get(part, part) for part in found.groups()))
-    return said
-
-
-def _long(params: Mapping[str, Any]) -> str:
-    """Describes the longest parameter, if it is so long that the template may be correct."""
-    count, name = max(
-        ((len(value), name) for name, value in params.items() if isinstance(value, list)), default=(0, "")
-    )
-    return f": its parameter {name} has {count:,} items" if count >= _MANY else ""
-
-
-def _template_line(error: BaseException) -> int:
-    trace, line = error.__traceback__, 0
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == "<template>":
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
+def _plain(source: str) -> str | None:
+    """Returns the text of a template without expressions, as Jinja2 writes it; None if it has some, or is long."""
+    if len(source) > _SMALL or any(mark in source for mark in _MARKS):
+        return None
+    return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _error(code: str, patch: PatchVersion, file: str, what: str, line: int, remedy: str) -> Finding:

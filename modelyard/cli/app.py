@@ -1,23 +1,28 @@
 """Finds the verb, runs it, and ends with the right exit code."""
 
+import atexit
 import errno
 import gc
 import os
 import re
 import sys
-from argparse import ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
+from argparse import Action, ArgumentParser, HelpFormatter, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO, cast
 
 from modelyard.cli.exit import EXIT_CODES, Exit, Stop
 from modelyard.cli.streams import Heedless, to_nowhere
 from modelyard.names import HARDWARE_FILE
 from modelyard.report.style import LEAST_COLUMNS, MOST_COLUMNS, Style, wrapped
 from modelyard.temporary import watch
+
+if TYPE_CHECKING:
+    from modelyard.hardware.gpu_models import GpuModel
 
 COLOUR = ("--colour", "--color")
 
@@ -45,6 +50,8 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
         "ledger": Verb("ledger", "show what patched fields were before, and what destroy restores"),
         "drift": Verb("drift", "compare what is live with what was applied"),
+        "verify": Verb("verify", "wait until stacks run as their files say, and queries are true"),
+        "waves": Verb("waves", "split stacks into waves, and write the pipeline that rolls them out"),
     },
     "look at the platform": {
         "record": Verb("record", "record the live platform for offline plans"),
@@ -58,8 +65,10 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
     },
     "work on a project": {
+        "init": Verb("init", "write a new project into this folder"),
         "doctor": Verb("doctor", "check programs, versions, login and rights, with remedies"),
         "patches": Verb("patches", "show the patches of this project"),
+        "upgrade-check": Verb("upgrade_check", "show what new built-in patches would change"),
         "fmt": Verb("fmt", "format stack files and patches"),
         "explain": Verb("explain", "explain a finding's code and how to fix it"),
         "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
@@ -76,6 +85,22 @@ class Formatter(HelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns(sys.stdout) - 2)
 
+    def format_help(self) -> str:
+        """The help, with lines broken that argparse leaves long: groups of options, lists of verbs and exit codes."""
+        return "\n".join(part for line in super().format_help().split("\n") for part in _fitted(line))
+
+
+def _fitted(line: str) -> list[str]:
+    """A line of help in several that fit the terminal, the later ones below the second column."""
+    room = columns(sys.stdout)
+    if len(line) <= room:
+        return [line]
+    import textwrap
+
+    second = re.match(r" *\S+  +| *", line)
+    indent = " " * (second.end() if second is not None else 0)
+    return textwrap.wrap(line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
 
 class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
     """Help of limited width that prints the lists of verbs and exit codes unchanged."""
@@ -87,6 +112,10 @@ POINTERS = {
     "validate": "modelyard check validates stacks",
     "lint": "modelyard check shows findings, modelyard fmt formats files",
     "list": "modelyard patches, gpus, job list and environment list show what there is",
+    "ls": "modelyard patches, gpus, job list and environment list show what there is",
+    "submit": "modelyard job submit runs a job, modelyard pipeline submit a pipeline",
+    "logs": "modelyard job logs shows the logs of a run",
+    "cancel": "modelyard job cancel ends a run",
     "status": "modelyard drift compares what is live with what was applied; modelyard job list shows runs",
     "up": "modelyard apply plans, asks and applies",
     "down": "modelyard destroy restores what a stack patched and deletes what it created",
@@ -94,6 +123,8 @@ POINTERS = {
 """The answers to verbs that other tools have."""
 _ALIKE = 0.75
 """How like an option a mistyped one is, from 0 to 1."""
+_MOST = 3
+"""Options that are suggested for their first letters."""
 
 
 class Parser(ArgumentParser):
@@ -105,6 +136,20 @@ class Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints the message in one line and stops with the code for bad usage."""
         raise Stop(Exit.USAGE, message, f"see {self.prog} --help")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        """Stops at a value that is not one of the choices, with the one that was probably meant."""
+        if action.choices is None or value in action.choices:
+            return
+        from modelyard.stack.words import did_you_mean, plain
+
+        choices = tuple(map(str, action.choices))
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        summary = f"argument {name}: invalid choice: {plain(str(value))!r} (choose from {', '.join(choices)})"
+        if isinstance(action, _SubParsersAction):
+            summary = f"unknown verb {plain(f'{self.prog} {value}'.partition(' ')[2])!r}"
+        suggested = did_you_mean(str(value), choices)
+        raise Stop(Exit.USAGE, summary, f"{suggested} see {self.prog} --help".strip())
 
 
 def global_options(parser: ArgumentParser) -> None:
@@ -155,6 +200,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:
         import_module("modelyard.cli.completion").complete()
     watch()
+    # Objects end with the process; looking for cycles among them first takes a tenth of the time of a plan.
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
     if sys.stderr is None:
         # The caller closed standard error: drop what goes there.
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for as long as the process lives
@@ -190,8 +238,10 @@ def _ended(words: list[str]) -> int:
         _drop_output()
         return Exit.FINE
     except KeyboardInterrupt:
+        if _wants_json(words):
+            return _stopped(Stop(Exit.INTERRUPTED, "interrupted"), words)
         sys.stderr.write("\ninterrupted\n")
-        return 130
+        return Exit.INTERRUPTED
     except OSError as error:
         reason = getattr(error, "reason", "") or (error.strerror or str(error)).lower()
         if error.filename is None:
@@ -203,11 +253,15 @@ def _ended(words: list[str]) -> int:
         if os.environ.get("MODELYARD_DEBUG"):
             raise
         # The message may quote data, secrets included: print only where the error happened.
-        sys.stderr.write(
-            f"internal error: {type(error).__name__}{_place(error)}\n"
+        said = (
+            f"internal error: {type(error).__name__}{_place(error)}",
             "This is an error in modelyard; please report it. MODELYARD_DEBUG=1 shows the traceback, which may quote "
-            "secrets.\n"
+            "secrets.",
         )
+        if _wants_json(words):
+            return _stopped(Stop(Exit.INTERNAL, *said), words)
+        room = columns(sys.stderr)
+        sys.stderr.write("".join(f"{line}\n" for text in said for line in wrapped(text, 0, room)))
         return Exit.INTERNAL
 
 
@@ -257,11 +311,13 @@ def _parsed(parser: Parser, words: Sequence[str]) -> Namespace:
     """The arguments of a verb, all of them known."""
     args, unknown = parser.parse_known_args(words)
     if unknown:
-        from modelyard.stack.words import near, plain
+        from modelyard.stack.words import listed, near, plain
 
         word = unknown[0].partition("=")[0]
-        kind, options = ("option", _options(parser)) if word.startswith("-") else ("argument", ())
-        suggested = "".join(f"did you mean {close}? " for close in near(word, options, 1, _ALIKE))
+        kind, options = ("option", tuple(dict.fromkeys(_options(parser)))) if word.startswith("-") else ("argument", ())
+        begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
+        close = begun[:_MOST] or near(word, options, 1, _ALIKE)
+        suggested = f"did you mean {listed(close)}? " if close else ""
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
 
@@ -282,10 +338,17 @@ def _own_gpus(args: Namespace) -> AbstractContextManager[None]:
     if not any(os.path.lexists(folder / HARDWARE_FILE) for folder in (start, *start.parents)):
         return nullcontext()
     # Few projects have any, and a cold start must be short.
-    from modelyard.hardware.own import in_project
+    from modelyard.hardware.gpu_models import using_later
     from modelyard.stack.project import find_project
 
-    return in_project(find_project(start))
+    root = find_project(start)
+    return nullcontext() if root is None else using_later(partial(_gpus_in, root))
+
+
+def _gpus_in(root: Path) -> "tuple[GpuModel, ...]":
+    from modelyard.hardware.own import load_gpus
+
+    return load_gpus(root).gpus
 
 
 def verb_in(words: list[str]) -> str | None:
@@ -308,8 +371,13 @@ def _drop_output() -> None:
     to_nowhere(sys.stdout)
 
 
+def _wants_json(words: Sequence[str]) -> bool:
+    """Whether a command line, which may be wrong, asks for JSON."""
+    return "--json" in words or "--format=json" in words or " --format json " in f" {' '.join(words)} "
+
+
 def _stopped(stop: Stop, words: Sequence[str]) -> int:
-    if "--json" in words or "--format=json" in words or " --format json " in f" {' '.join(words)} ":
+    if _wants_json(words):
         from modelyard.report.json import findings_document, json_text
 
         document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)

@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -10,9 +11,11 @@ from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     drain_is_off,
     json_option,
+    need_context,
     need_engine,
     plan_one,
     project_root,
+    requests_text,
     say,
     stack_argument,
     stack_files,
@@ -58,19 +61,29 @@ def run(args: Namespace) -> Exit:
         plan.stack,
         args,
         lambda report, stopping: apply(root, plan, report, stopping, drain=not args.no_drain),
+        len(plan.changed),
         (body for one in plan.clusters for target in one.targets for body in (target.applied, target.before)),
     )
 
 
 def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     """The plan to apply: shown, without errors, and approved or agreed to."""
+    from modelyard.plan.project import load_stack
+
     approved = _approved(args)
     name = approved.stack if approved is not None else stack_name(root, args.stack)
     (path,) = stack_files(root, [name], False).values()
     need_engine()
+    stack, _ = load_stack(root, path)
+    if stack is not None:
+        need_context(stack)
+    today = date.today()
     with judging(root, args) as by:
-        result = judged(root, plan_one(root, path, live=True, verbose=args.verbose), by)
-    result = result if args.no_drain else with_jobs(result)
+        planned = plan_one(root, path, today, live=True)
+        if args.verbose:
+            sys.stderr.write(requests_text(planned))
+        result = judged(root, planned, by, today)
+    result = result if args.no_drain else with_jobs(result, today)
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)
     plan = result.plan
@@ -89,7 +102,9 @@ def _approved(args: Namespace) -> "Plan | None":
     if args.plan is None:
         return None
     if args.stack is not None:
-        raise Stop(Exit.USAGE, "both a stack and --plan were given", "give one of them: a saved plan is of one stack")
+        raise Stop(
+            Exit.USAGE, "both a stack and --plan were given", "give one of them: a saved plan belongs to one stack"
+        )
     from modelyard.files import read_text
     from modelyard.plan.store import PlanFileError, plan_from_json
 

@@ -2,10 +2,19 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, planned_target, project_root, say, stack_options, the_plan
+from modelyard.cli.common import (
+    json_option,
+    planned_target,
+    project_root,
+    say,
+    stack_options,
+    the_plan,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import Style
 
@@ -31,20 +40,20 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Traces and prints."""
-    from modelyard.kube import merge
     from modelyard.plan.project import chosen_patches
-    from modelyard.plan.trace import Renderings, trace
+    from modelyard.plan.trace import Renderings, kind_of, trace
 
     root = project_root(args)
+    _check_field(args, root)
     result = the_plan(args, root)
     plan, stack = result.plan, result.stack
     assert plan is not None
     assert stack is not None
     name = planned_target(plan, args.target)
     target = min((one for one in plan.everything if one.name == name), key=lambda one: one.key.kind != "Deployment")
-    schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
-    path, fields = _named(args.field, target, schema)
     chosen = chosen_patches(root, stack, target.cluster)
+    schema = kind_of(target, chosen, stack.config.kubernetes_version)
+    path, fields = _named(args.field, target, schema)
     known = Renderings()
     traced = [trace(target, field, schema, stack, chosen, bases=True, renderings=known) for field in fields]
     if args.json:
@@ -56,9 +65,19 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
+def _check_field(args: Namespace, root: Path) -> None:
+    """Ends the run if the two arguments are a stack and a target."""
+    from modelyard.stack import discover
+
+    known = [one.name for one in discover(root)]
+    if args.stack is None and args.target in known:
+        remedy = f"name it after the target, such as: modelyard blame {args.target} {args.field} spec.replicas"
+        raise Stop(Exit.USAGE, f"{args.target} is a stack, and no field was given", remedy)
+
+
 def _document(path: "merge.Path", traced: "list[Trace]") -> dict[str, Any]:
     if len(traced) > 1:
-        from modelyard.report.subtree import subtree_document
+        from modelyard.report.trace import subtree_document
 
         return subtree_document(path, traced)
     from modelyard.report.trace import trace_document
@@ -68,7 +87,7 @@ def _document(path: "merge.Path", traced: "list[Trace]") -> dict[str, Any]:
 
 def _text(path: "merge.Path", traced: "list[Trace]", stack_file: str, style: Style) -> list[str]:
     if len(traced) > 1:
-        from modelyard.report.subtree import subtree_text
+        from modelyard.report.trace import subtree_text
 
         return subtree_text(path, traced, style)
     from modelyard.report.trace import trace_text
@@ -95,18 +114,19 @@ def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merg
         ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
         paths = tuple(dict.fromkeys(merge.Path(part) for part in ends if part[-len(wanted) :] == wanted))
     if not paths:
-        raise Stop(Exit.USAGE, *_no_field(text, target.name, [str(leaf) for leaf in leaves]))
+        alike = dict.fromkeys(str(merge.Path(leaf[-len(wanted) :])) for leaf in leaves)
+        raise Stop(Exit.USAGE, *_no_field(text, target.name, (*alike, *map(str, leaves))))
     if len(paths) > 1:
         raise Stop(
             Exit.USAGE,
             f"{text!r} matches {len(paths)} fields: {few(map(str, paths), 6)}",
-            "give one of them, or a longer end of its path",
+            "give one of these paths, or more of its end",
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)
 
 
-def _no_field(field: str, target: str, fields: list[str]) -> tuple[str, str]:
+def _no_field(field: str, target: str, fields: Sequence[str]) -> tuple[str, str]:
     from modelyard.stack.words import did_you_mean
 
     remedy = did_you_mean(field, fields, 3, 0.5) or "modelyard diff shows the target's fields"

@@ -3,29 +3,31 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.app import style_for
+from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
 from modelyard.cli.common import (
+    chosen_files,
     exit_code,
     json_option,
     plan_one,
     project_root,
     renamed_option,
-    stack_files,
+    requests_text,
     stack_options,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.fleet import executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
-from modelyard.files import repository_of
-from modelyard.findings import Finding, loud, ordered
+from modelyard.files import folder_in_repository
+from modelyard.findings import Finding, Severity, loud, ordered
 from modelyard.report.ci import FORMATS, document
-from modelyard.report.ci.checked import Checked
 from modelyard.report.style import PLAIN, Style
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from modelyard.explanations import Explanation
     from modelyard.plan.project import Planned
     from modelyard.probes.prometheus import Server
+    from modelyard.report.ci.checked import Checked
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -44,7 +47,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--prometheus", metavar="URL", help="also run the autoscaler's queries against this Prometheus server"
     )
+    cache_option(parser)
     format_options(parser)
+    executor_options(parser)
     json_option(parser)
 
 
@@ -56,12 +61,26 @@ def run(args: Namespace) -> Exit:
         from modelyard.cli.own import refuse_own_files
 
         refuse_own_files(root, (path for _, path in wanted.files))
-    files = stack_files(root, args.stacks, args.all)
+    files = chosen_files(root, args)
     server = _server(args.prometheus)
+    if server is not None and not is_local(args):
+        raise Stop(Exit.USAGE, "--prometheus asks the server from this machine", "drop --prometheus or --on")
+    on = executor(args)
     with judging(root, args) as by:
-        rules = _rules(root, by) if by.policies else {}
-        what = What(args.live, by, server, args.verbose)
-        found = list(each(tuple(files.values()), partial(_check, root, what)))
+        cache = _cache(root, args, by)
+        # What is printed depends on the findings of all stacks together.
+        whole = _whole(cache, root, args, wanted, files) if cache is not None else ""
+        if cache is not None and whole and (known := cache.get(whole)) is not None:
+            sys.stdout.write(known["text"])
+            return Exit(known["code"])
+        what = What(root, by, date.today(), server, live=args.live, verbose=args.verbose)
+        work, run_each = partial(_check, what), partial(each, folders=by.folders(root), on=on)
+        loaded = partial(_with_rules, root, by, run_each)
+        found = list(results(cache, tuple(files.values()), loaded, work, _FORM))
+        rules = _rules(root, by) if by.policies and wanted.rules else {}
+    sys.stderr.writelines(one.errors for one in found)
+    from modelyard.report.ci.checked import Checked
+
     checked = Checked(
         findings=ordered(finding for one in found for finding in one.findings),
         stacks={name: path.relative_to(root).as_posix() for name, path in files.items()},
@@ -74,12 +93,44 @@ def run(args: Namespace) -> Exit:
     def text(style: Style) -> list[str]:
         return _text(checked, args.notes, style)
 
-    publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
-    return exit_code(checked.findings, bool(checked.unplanned))
+    printed = publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
+    code = exit_code(checked.findings, bool(checked.unplanned))
+    if cache is not None and whole:
+        cache.put_whole(whole, files.values(), {"text": printed, "code": code})
+    return code
+
+
+def _whole(cache: Cache, root: Path, args: Namespace, wanted: "Wanted", files: "Mapping[str, Path]") -> str:
+    """The key of all that a run prints; empty if it also writes files."""
+    if wanted.files or wanted.screen == "github":
+        return ""
+    documentation = os.environ.get("MODELYARD_DOCS_URL", "")
+    style = style_for(args, sys.stdout)
+    more = [wanted.screen, args.notes, style, folder_in_repository(root), documentation, sorted(files)]
+    return cache.whole(files.values(), more)
+
+
+def _cache(root: Path, args: Namespace, by: Judging) -> Cache | None:
+    if no_cache(args) or args.prometheus is not None:
+        return None
+    return cache_for(root, "check", {"policies": by.policies, "base": args.base, "commit": by.commit})
+
+
+def _with_rules(
+    root: Path,
+    by: Judging,
+    run_each: "Callable[[Sequence[Path], Work], Iterator[Fresh[One]]]",
+    files: Sequence[Path],
+    work: "Work",
+) -> "Iterator[Fresh[One]]":
+    """As ``run_each``. The project's rules are loaded before any fork, so that each process has them."""
+    if by.policies:
+        _rules(root, by)
+    return run_each(files, work)
 
 
 def _rules(root: Path, by: Judging) -> "Mapping[str, Explanation]":
-    """The pages of the project's own rules; loaded before any fork, so that each process has them."""
+    """The pages of the project's own rules."""
     from modelyard.policy.pages import explained
 
     return explained(root, by.base)
@@ -88,9 +139,11 @@ def _rules(root: Path, by: Judging) -> "Mapping[str, Explanation]":
 class What(NamedTuple):
     """What to check in each stack."""
 
-    live: bool
+    root: Path
     by: Judging
+    today: date
     server: "Server | None"
+    live: bool
     verbose: bool
 
 
@@ -99,20 +152,48 @@ class One(NamedTuple):
 
     planned: bool
     findings: tuple[Finding, ...]
+    errors: str = ""
+    """For standard error."""
 
 
-def _check(root: Path, what: What, file: Path) -> One:
+Work = Callable[[Path], Fresh[One]]
+
+
+def _stored(one: One) -> list[Any]:
+    return [one.planned, [(code, severity.value, *rest) for code, severity, *rest in one.findings]]
+
+
+def _restored(value: Any) -> One:
+    planned, findings = value
+    return One(planned, tuple(Finding(code, Severity(severity), *rest) for code, severity, *rest in findings))
+
+
+_FORM: Form[One] = Form(_stored, _restored)
+
+
+def _check(what: What, file: Path) -> Fresh[One]:
+    from modelyard.hardware.own import in_project
+    from modelyard.plan.project import named_files
+
+    with in_project(what.root):
+        planned = plan_one(what.root, file, what.today, live=what.live)
+        found = _findings(what, result := judged(what.root, planned, what.by, what.today))
+    if what.verbose:
+        found = found._replace(errors=requests_text(planned))
+    return Fresh(found, None if result.stack is None else named_files(result.stack))
+
+
+def _findings(what: What, result: "Planned") -> One:
     from modelyard.cluster.recorded import ABSENT
     from modelyard.plan.project import not_checked
 
-    result = judged(root, plan_one(root, file, what.live, what.verbose), what.by)
     if result.partial is not None and result.stack is not None:
         known = (one for one in result.findings if one.code != ABSENT)
-        answers = _answers(result._replace(plan=result.partial), what.server)
-        return One(True, (*known, not_checked(result.stack), *_prices(root, result), *answers))
+        answers = _answers(what, result._replace(plan=result.partial))
+        return One(True, (*known, not_checked(result.stack), *_prices(what.root, result), *answers))
     if result.plan is None or result.stack is None:
         return One(False, result.findings)
-    return One(True, (*result.plan.findings, *_prices(root, result), *_answers(result, what.server)))
+    return One(True, (*result.plan.findings, *_prices(what.root, result), *_answers(what, result)))
 
 
 def _prices(root: Path, result: "Planned") -> tuple[Finding, ...]:
@@ -124,15 +205,15 @@ def _prices(root: Path, result: "Planned") -> tuple[Finding, ...]:
     return prices_of(root, result.stack)[1]
 
 
-def _answers(result: "Planned", server: "Server | None") -> tuple[Finding, ...]:
+def _answers(what: What, result: "Planned") -> tuple[Finding, ...]:
     """Findings from a Prometheus server's answers to the stack's queries."""
-    if server is None or result.stack is None or result.plan is None:
+    if what.server is None or result.stack is None or result.plan is None:
         return ()
     from modelyard.plan.checks.live_queries import answers
     from modelyard.probes.prometheus import ServerError
 
     try:
-        return answers(result.stack, result.plan, server, date.today())
+        return answers(result.stack, result.plan, what.server, what.today)
     except ServerError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
 
@@ -148,7 +229,7 @@ def _server(address: str | None) -> "Server | None":
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
-def _text(checked: Checked, notes: bool, style: Style) -> list[str]:
+def _text(checked: "Checked", notes: bool, style: Style) -> list[str]:
     from modelyard.report.finding import findings_text, tally
     from modelyard.stack.words import plural
 
@@ -176,6 +257,11 @@ class Wanted(NamedTuple):
     """Format of standard output."""
     files: tuple[tuple[str, Path], ...] = ()
     """Formats with the files that they go to."""
+
+    @property
+    def rules(self) -> bool:
+        """Whether a format describes rules."""
+        return any(form in FORMATS and FORMATS[form].rules for form in (self.screen, *(one for one, _ in self.files)))
 
 
 def format_options(parser: ArgumentParser) -> None:
@@ -222,8 +308,8 @@ def wanted_formats(args: Namespace) -> Wanted:
     return Wanted("github" if form == "github" else "text", tuple(files))
 
 
-def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes: bool, root: Path) -> None:
-    """Writes findings in the requested formats.
+def publish(wanted: Wanted, checked: "Checked", text: Text, style: Style, *, notes: bool, root: Path) -> str:
+    """Writes findings in the requested formats, and returns what the screen shows.
 
     Args:
         wanted: see ``wanted_formats``.
@@ -242,7 +328,8 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
 
         write_output(path, _document(form, checked, visible, text, PLAIN), root)
         sys.stderr.write(f"written to {path}\n")
-    sys.stdout.write(_document(wanted.screen, checked, visible, text, style))
+    printed = _document(wanted.screen, checked, visible, text, style)
+    sys.stdout.write(printed)
     # The runner gives each step a file for its summary; the step may have written to it before.
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if wanted.screen == "github" else None
     if summary:
@@ -250,6 +337,7 @@ def publish(wanted: Wanted, checked: Checked, text: Text, style: Style, *, notes
 
         with Path(summary).open("a", encoding="utf-8") as stream:
             stream.writelines(f"{line}\n" for line in summary_markdown(visible))
+    return printed
 
 
 def _shown(findings: Sequence[Finding]) -> tuple[Finding, ...]:
@@ -259,7 +347,7 @@ def _shown(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     return ordered((*loud(findings), *(one for one in findings if one.code == ABSENT)))
 
 
-def _document(form: str, checked: Checked, visible: Checked, text: Text, style: Style) -> str:
+def _document(form: str, checked: "Checked", visible: "Checked", text: Text, style: Style) -> str:
     if form in FORMATS:
         return document(form, visible)
     if form == "json":
@@ -267,9 +355,3 @@ def _document(form: str, checked: Checked, visible: Checked, text: Text, style: 
 
         return json_text(findings_document(checked.findings)) + "\n"
     return "".join(f"{line}\n" for line in text(style))
-
-
-def folder_in_repository(root: Path) -> str:
-    """The project's path inside the repository around it, with slashes; empty where the project is its root."""
-    inside = root.relative_to(repository_of(root)).as_posix()
-    return "" if inside == "." else inside

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,30 @@ def stacks_argument(parser: ArgumentParser) -> None:
     """Adds the arguments that choose one or more stacks."""
     parser.add_argument("stacks", nargs="*", metavar="STACK", help=f"names of stacks, such as dev; {DEFAULT_STACK}")
     parser.add_argument("--all", action="store_true", help="every stack of the project")
+    change_and_label_options(parser)
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="I/N",
+        help="the I-th of N equal parts of these stacks, for N machines that share the work",
+    )
+
+
+def change_and_label_options(parser: ArgumentParser) -> None:
+    """Adds the options that choose among all stacks of a project."""
+    parser.add_argument(
+        "--changed-since",
+        metavar="REF",
+        help="the stacks whose files, recorded platform, patches or policies differ from this branch, tag or commit",
+    )
+    parser.add_argument(
+        "--label",
+        action="append",
+        default=[],
+        type=_label,
+        metavar="KEY=VALUE",
+        help="the stacks with this label in modelyard:labels (repeatable: with all of them)",
+    )
 
 
 def stack_argument(parser: ArgumentParser) -> None:
@@ -65,7 +89,7 @@ def json_option(parser: ArgumentParser) -> None:
 
 def project_root(args: Namespace) -> Path:
     """The nearest folder upward that holds Pulumi.yaml; ends the run if that file is invalid."""
-    from modelyard.stack import check_project, find_project
+    from modelyard.stack import find_project
 
     start = Path(args.directory or ".")
     if not start.is_dir():
@@ -75,12 +99,22 @@ def project_root(args: Namespace) -> Path:
         raise Stop(
             Exit.USAGE,
             f"no Pulumi.yaml in {start.resolve()} or above it",
-            "run inside a project, or name its folder with -C DIR",
+            "run inside a project, or name its folder with -C DIR; modelyard init writes a new one",
         )
-    wrong = check_project(root)
+    wrong = _wrong_project(root, cached=not getattr(args, "no_cache", True))
     if wrong:
         raise Stop(Exit.USAGE, f"the project in {root} cannot be used", "", wrong)
     return root
+
+
+def _wrong_project(root: Path, *, cached: bool) -> tuple[Finding, ...]:
+    if cached:
+        from modelyard.cli.cache import check_project_once
+
+        return check_project_once(root)
+    from modelyard.stack import check_project
+
+    return check_project(root)
 
 
 def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str, Path]:
@@ -100,6 +134,67 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     if missing:
         raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
     return {name: known[name] for name in dict.fromkeys(names)}
+
+
+def every_stack(args: Namespace) -> bool:
+    """Whether the arguments of ``stacks_argument`` choose among all stacks of the project."""
+    return bool(args.all or args.changed_since or args.label or args.shard)
+
+
+def chosen_files(root: Path, args: Namespace) -> dict[str, Path]:
+    """The stack files that the arguments of ``stacks_argument`` choose, by stack name, sorted; perhaps none."""
+    if args.stacks and every_stack(args) and not args.all:
+        raise Stop(
+            Exit.USAGE,
+            "both names of stacks and --changed-since, --label or --shard were given",
+            "give one of them; the options choose among all stacks",
+        )
+    files = matching(root, stack_files(root, args.stacks, every_stack(args)), args.changed_since, args.label)
+    if args.shard:
+        part, parts = args.shard
+        files = dict(list(files.items())[part - 1 :: parts])
+    if not files:
+        sys.stderr.write("no stacks match; there is nothing to do\n")
+    return files
+
+
+def matching(
+    root: Path, files: dict[str, Path], changed_since: str | None, labels: Collection[tuple[str, str]]
+) -> dict[str, Path]:
+    """The stack files among some that changed since a commit, and have all labels; those that cannot be read, too."""
+    if changed_since:
+        from modelyard.preview.project import changed_stacks
+        from modelyard.preview.revisions import RevisionError
+
+        try:
+            changed = changed_stacks(root, changed_since)
+        except RevisionError as error:
+            raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+        files = {name: path for name, path in files.items() if name in changed}
+    if labels:
+        from modelyard.stack import load
+
+        read = {name: load(path, path.name, root)[0] for name, path in files.items()}
+        files = {
+            name: path
+            for name, path in files.items()
+            if (stack := read[name]) is None or set(labels) <= stack.config.labels.items()
+        }
+    return files
+
+
+def _shard(text: str) -> tuple[int, int]:
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise ArgumentTypeError(f"{text!r} is not a part such as 1/4")
+    return int(part), int(parts)
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise ArgumentTypeError(f"{text!r} is not a label such as region=eu")
+    return key, value
 
 
 def stack_name(root: Path, named: str | None) -> str:
@@ -132,11 +227,22 @@ def default_stack(known: Sequence[str]) -> str | None:
     return os.environ.get(STACK) or (known[0] if len(known) == 1 else None)
 
 
-def chosen_stack(root: Path, named: str | None) -> "Stack":
-    """The stack that the command line names, or the default one."""
-    from modelyard.plan.project import load_stack
+def chosen_stack(root: Path, named: str | None, noun: str = "", word: str = "") -> "Stack":
+    """The stack that the command line names, or the default one.
 
-    name = stack_name(root, named)
+    Args:
+        root: the project's folder.
+        named: the stack of the command line.
+        noun: what the argument after the stack names, such as ``run``.
+        word: that argument.
+    """
+    from modelyard.plan.project import load_stack
+    from modelyard.stack import discover
+
+    known = [found.name for found in discover(root)]
+    if named is None and word in known and default_stack(known) is None:
+        raise Stop(Exit.USAGE, f"{word} is a stack, and no {noun} was given", f"name the {noun} after the stack")
+    name = _named(sorted(known), named)
     (path,) = stack_files(root, [name], False).values()
     stack, findings = load_stack(root, path)
     if stack is None:
@@ -153,26 +259,43 @@ def near_stack(name: str, known: Iterable[str]) -> str:
     return f"{close} The {stacks}" if (close := did_you_mean(name, have)) else f"the {stacks}"
 
 
-def plan_one(root: Path, file: Path, live: bool, verbose: bool = False) -> "Planned":
-    """Plans one stack file; ends the run if a cluster is unreachable."""
+def plan_one(root: Path, file: Path, today: date, *, live: bool) -> "Planned":
+    """Plans one stack file; ends the run if a cluster is unreachable.
+
+    The result depends only on the project's files, the date, and for a live plan the clusters.
+    """
     from modelyard.plan.project import plan_live, plan_recorded
 
     if not live:
-        return plan_recorded(root, file, date.today())
+        return plan_recorded(root, file, today)
     from modelyard.cluster.connection import ClusterError
 
     try:
-        planned = plan_live(root, file, date.today())
+        return plan_live(root, file, today)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+
+
+def requests_text(planned: "Planned") -> str:
+    """What reading the clusters took, for standard error; empty for a plan that read none."""
     asked = planned.asked
-    if verbose and asked is not None and planned.stack is not None:
-        words = f"{asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s"
-        sys.stderr.write(f"{planned.stack.name}: {words}\n")
-    return planned
+    if asked is None or planned.stack is None:
+        return ""
+    words = f"{asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s"
+    return f"{planned.stack.name}: {words}\n"
 
 
-def with_jobs(planned: "Planned") -> "Planned":
+def need_context(stack: "Stack") -> None:
+    """Ends the run if the stack does not name the cluster that it would change."""
+    from modelyard.cluster.connection import ClusterError, check_context
+
+    try:
+        check_context(stack)
+    except ClusterError as error:
+        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+
+
+def with_jobs(planned: "Planned", today: date) -> "Planned":
     """Adds what training backends report about jobs that a live plan waits for or leaves running.
 
     Returns the plan unchanged where there are no such jobs.
@@ -186,7 +309,7 @@ def with_jobs(planned: "Planned") -> "Planned":
         return planned
     from modelyard.plan.job_status import with_job_status
 
-    return planned._replace(plan=with_job_status(stack, plan, date.today()))
+    return planned._replace(plan=with_job_status(stack, plan, today))
 
 
 def drain_is_off() -> bool:
@@ -210,7 +333,9 @@ def the_plan(args: Namespace, root: Path) -> "Planned":
     """Plans the one stack that the arguments name, or ends the run with its findings."""
     name = stack_name(root, args.stack)
     (path,) = stack_files(root, [name], False).values()
-    result = plan_one(root, path, args.live, args.verbose)
+    result = plan_one(root, path, date.today(), live=args.live)
+    if args.verbose:
+        sys.stderr.write(requests_text(result))
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(result.findings))
     return result
@@ -284,3 +409,19 @@ def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:
 def say(lines: Iterable[str]) -> None:
     """Prints lines to standard output in one write."""
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+def say_wrapped(lines: Iterable[str]) -> None:
+    """Prints lines to standard output, those that are too wide for it on more than one."""
+    from modelyard.cli.app import columns
+    from modelyard.report.style import hanging
+
+    say(part for line in lines for part in hanging(line, 2, columns(sys.stdout)))
+
+
+def note(text: str) -> None:
+    """Prints a sentence to standard error, on as many lines as its width needs."""
+    from modelyard.cli.app import columns
+    from modelyard.report.style import hanging
+
+    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, columns(sys.stderr))))

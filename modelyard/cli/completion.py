@@ -1,4 +1,4 @@
-"""Print a completion script for a shell: eval it in the shell's start file, or save it where the shell looks for them.
+"""Print a completion script for a shell: eval it in the shell's start file, or save it in its completion folder.
 
 The script asks this program for each word, so stacks, targets, patches, jobs, GPUs and codes are those of the current
 project. Completion reads files only, never a cluster.
@@ -30,6 +30,8 @@ _OF_STACK: dict[str, Callable[["Config"], Iterable[str]]] = {
     "remote": lambda config: [one.name for one in config.resources if one.remote is not None],
 }
 """What a stack's settings have: by metavar or option, and for a verb's own NAME by the verb."""
+_FILES = ("DIR", "FILE", "PATH")
+"""What arguments are called that are files or folders."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -81,7 +83,7 @@ def _add_words(parser: ArgumentParser, verb: str) -> None:
         if isinstance(action, _SubParsersAction):
             for inner in action.choices.values():
                 _add_words(inner, verb)
-        elif words := _words_of(action, verb):
+        elif words := _words_of(action, verb) or _no_files(action):
             action.completer = lambda parsed_args, words=words, **_: words(parsed_args)  # type: ignore[attr-defined]
 
 
@@ -98,6 +100,11 @@ def _words_of(action: Action, verb: str) -> "Callable[[Namespace], Iterable[str]
     keys = (*action.option_strings, shown, verb if shown == "NAME" else "")
     found = next((_OF_STACK[key] for key in keys if key in _OF_STACK), None)
     return None if found is None else lambda args: _of_config(args, found)
+
+
+def _no_files(action: Action) -> "Callable[[Namespace], Iterable[str]] | None":
+    """No words, for an argument that is no file: else the shell would offer files."""
+    return None if action.choices or str(action.metavar or action.dest) in _FILES else lambda _args: ()
 
 
 def _root(args: Namespace) -> Path | None:
@@ -138,7 +145,11 @@ def _targets(args: Namespace) -> list[str]:
 
 def _patches(args: Namespace) -> list[str]:
     root = _root(args)
-    return [path.name for path in (root / "patches").iterdir() if path.is_dir()] if root is not None else []
+    if root is None:
+        return []
+    from modelyard.catalog import load_library
+
+    return list(load_library(root).patches)
 
 
 def _codes(_args: Namespace) -> list[str]:

@@ -6,11 +6,19 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from modelyard.cli.common import json_option, need_engine, project_root, stack_argument, stack_files, stack_name
+from modelyard.cli.common import (
+    json_option,
+    need_context,
+    need_engine,
+    note,
+    project_root,
+    stack_argument,
+    stack_files,
+    stack_name,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
-from modelyard.report.style import hanging, safe
 
 if TYPE_CHECKING:
     from modelyard.engine.applied import AppliedStack
@@ -35,22 +43,36 @@ def run(args: Namespace) -> Exit:
         name = stack_name(root, args.stack)
         (path,) = stack_files(root, [name], False).values()
         need_engine()
+        stack = _readable(root, name, path)
+        need_context(stack)
         if not args.yes and not _agreed(name):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
-        contexts, lost = _look(root, name, path)
+        contexts, lost, total = _look(root, stack)
         if lost and not args.yes and not agreed("Those jobs are lost.\n"):
             raise Stop(Exit.USAGE, "nothing was changed", "wait until the jobs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
-    return run_engine(name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts))
+    return run_engine(name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts), total)
 
 
-def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], bool]:
+def _readable(root: Path, name: str, path: Path) -> "Stack":
+    """The stack as its file says now; ends the run with the findings if it cannot be read."""
+    from modelyard.plan.project import shown
+    from modelyard.stack import load
+
+    stack, findings = load(path, shown(root, path), root)
+    if stack is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    return stack
+
+
+def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]:
     """Ends the run if it would destroy less than was applied: wrong cluster, or a state with gaps.
 
     Returns:
-        The context of each cluster, with the platform's under an empty name; and whether runs of jobs are lost.
+        The context of each cluster, with the platform's under an empty name; whether runs of jobs are lost; and how
+        many objects the stack has.
     """
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.present import present
@@ -58,14 +80,10 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
     from modelyard.engine.applied import applied_stack
     from modelyard.engine.failure import FORGET_REMOTE, EngineError
     from modelyard.engine.home import FORGET
-    from modelyard.plan.project import shown
     from modelyard.plan.undo.ledger import ours
-    from modelyard.stack import load
     from modelyard.workloads.facts.remote import remote_clusters
 
-    stack, findings = load(path, shown(root, path), root)
-    if stack is None:
-        raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
+    name = stack.name
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     left, lost = [], False
     try:
@@ -76,7 +94,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
             far: (contexts[far], one) for far, one in applied.remotes.items() if far in contexts
         }
         for far, (context, one) in clusters.items():
-            forget = f"to forget a cluster that is gone for good: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
+            forget = f"to forget a cluster that no longer exists: {FORGET_REMOTE if far else FORGET.format(stack=name)}"
             try:
                 live, there = present(connect(context), one.forgotten)
             except ClusterError as error:
@@ -86,7 +104,7 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
             if one.cluster not in (None, live):
                 raise Stop(
                     Exit.STALE,
-                    f"{name} was applied to cluster {one.cluster}, and context {context} leads to {live}",
+                    f"{name} was applied to cluster {one.cluster}, and context {context} points to {live}",
                     f"check {f'the context of {far}' if far else 'kubernetes:context'} and KUBECONFIG; {forget}",
                 )
             left += [key.name for key, body in there.items() if ours(body)]
@@ -101,7 +119,8 @@ def _look(root: Path, name: str, path: Path) -> tuple[dict[str, str | None], boo
             f"the engine's state lacks {', '.join(left)}, which {name} created, so a destroy would leave them behind",
             f"run modelyard apply {name}, which adds them again, then destroy",
         )
-    return {far: context for far, (context, _) in clusters.items()}, lost
+    total = sum(len(one.targets) for one in (applied, *applied.remotes.values()))
+    return {far: context for far, (context, _) in clusters.items()}, lost, total
 
 
 def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
@@ -137,27 +156,27 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
             runs = runs_of(run_objects(connect(context), where))
         except ClusterError as error:
             there = f" on {far}" if far else ""
-            what = "keep the queues" if queued else "are lost" if goes else "go on"
-            sys.stderr.write(f"unknown which runs {what}{there}: {safe(error.summary)}\n")
+            what = "keep the queues" if queued else "are lost" if goes else "continue"
+            note(f"runs that {what}{there} are unknown: {error.summary}")
             continue
         for run in runs:
             if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
                 fates[fate].append(f"{run.name} on {far}" if far else run.name)
     if held := fates["holds"]:
-        remote = ", with --remote RESOURCE on a remote cluster" if len(places) > runs_here else ""
+        remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
         text = (
             f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. The engine "
             f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
-            f"modelyard job cancel {stack.name} RUN ends a run{remote}."
+            f"To end a run, use modelyard job cancel {stack.name} RUN{remote}."
         )
-        _report(text)
+        note(text)
     if stays := fates["stays"]:
-        _report(
-            f"Not stopped, because they are in no queue: {few(stays)}. modelyard job cancel {stack.name} RUN "
-            f"ends a run."
+        note(
+            f"Not stopped, because they are in no queue: {few(stays)}. To end a run, use modelyard job cancel "
+            f"{stack.name} RUN."
         )
     if lost := fates["lost"]:
-        _report(f"Deleted with their namespace: {few(lost)}. Their logs, and results not saved elsewhere, are lost.")
+        note(f"Deleted with their namespace: {few(lost)}. Their logs, and results not saved elsewhere, are lost.")
     return bool(lost)
 
 
@@ -200,19 +219,13 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
         text = (
             f"KEDA stops scaling {' and '.join(stay)}. Their pods stay until you change the number with kubectl scale."
         )
-        _report(safe(text))
-
-
-def _report(text: str) -> None:
-    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, 100)))
+        note(text)
 
 
 def _agreed(name: str) -> bool:
     question = (
-        f"Destroying {safe(name)} deletes what it created and restores what it patched: every field returns\n"
-        "to its earlier value and owners, or is removed. Later changes by others stay: see modelyard ledger.\n"
+        f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
+        "value and owners, or is removed. Later changes by others stay: see modelyard ledger."
     )
-    if not sys.stdin.isatty():
-        sys.stderr.write(question)
-        return False
-    return agreed(question)
+    note(question)
+    return sys.stdin.isatty() and agreed()

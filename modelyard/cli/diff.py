@@ -11,6 +11,7 @@ from modelyard.cli.common import (
     project_root,
     say,
     say_errors,
+    say_wrapped,
     stack_options,
     the_plan,
 )
@@ -41,6 +42,6 @@ def run(args: Namespace) -> Exit:
 
         say(diff_text(targets, style_for(args, sys.stdout), args.context))
     elif plan.targets:
-        say([f"{plan.stack}: no changes{f' of {wanted}' if wanted else ''}."])
+        say_wrapped([f"{plan.stack}: no changes{f' of {wanted}' if wanted else ''}."])
     say_errors(plan.findings, args)
     return exit_code(plan.findings, False)

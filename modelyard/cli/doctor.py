@@ -1,18 +1,19 @@
 """Check what modelyard needs on this machine and in the cluster: programs, versions, login and rights.
 
-Reads only. With a stack, or in a project, the clusters are those of its stacks; else it is the current context's.
+Reads only. Checks the clusters of the stacks; outside a project, the cluster of the current context.
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say, stacks_argument
 from modelyard.cli.exit import Exit
+from modelyard.cli.progress import followed
 
 OLDEST = (3, 11)
 """The oldest Python that modelyard runs on."""
@@ -54,11 +55,11 @@ def run(args: Namespace) -> Exit:
 
 def _root(args: Namespace) -> Path | None:
     """The project's folder; None outside of a project."""
-    from modelyard.cli.common import project_root
+    from modelyard.cli.common import every_stack, project_root
     from modelyard.stack import find_project
 
     start = Path(args.directory or ".")
-    outside = start.is_dir() and find_project(start.resolve()) is None and not args.stacks and not args.all
+    outside = start.is_dir() and find_project(start.resolve()) is None and not (args.stacks or every_stack(args))
     return None if outside else project_root(args)
 
 
@@ -105,7 +106,9 @@ def _programs(root: Path | None) -> Iterator[Check]:
         # The engine is not even asked for its version where credentials could reach a stranger.
         yield Check("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
     except EngineError as error:
-        yield Check("Pulumi CLI", "error", f"{error}; only verbs that plan work without it", INSTALL)
+        yield Check("Pulumi CLI", "error", f"{error}; apply, destroy and drift need it", INSTALL)
+    if root is not None:
+        yield from _program(root)
 
 
 def _engine(root: Path | None) -> Iterator[Check]:
@@ -124,6 +127,25 @@ def _engine(root: Path | None) -> Iterator[Check]:
     yield from _plugins(here)
     if root is not None:
         yield _backend(root)
+
+
+def _program(root: Path) -> Iterator[Check]:
+    """Whether modelyard is where Pulumi runs the program. Looks at names of files only, and runs nothing there."""
+    from modelyard import __version__
+    from modelyard.plan.project import shown
+    from modelyard.stack.project import virtual_environment
+
+    folder = virtual_environment(root)
+    if folder is None:
+        return
+    name = f"program in {shown(root, folder)}"
+    places = [str(path) for path in (*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages"))]
+    found = next((one.version for one in distributions(name="modelyard", path=places)), None)
+    if found == __version__:
+        yield Check(name, "ok", f"modelyard {found}")
+    else:
+        remedy = f"install modelyard {__version__} there, because Pulumi runs the program in it"
+        yield Check(name, "error", f"modelyard {found}" if found else "no modelyard", remedy)
 
 
 def _plugins(root: Path) -> Iterator[Check]:
@@ -169,17 +191,19 @@ def _answer(root: Path, kind: type, *words: str) -> tuple[Any, str]:
 def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
     """The login, the version and the rights in each cluster of the stacks."""
     if root is None:
-        yield Check("project", "warning", "no Pulumi.yaml here or above", "run inside a project, or give -C DIR")
+        remedy = "run inside a project, or give -C DIR; modelyard init writes a new one"
+        yield Check("project", "warning", "no Pulumi.yaml here or above", remedy)
         yield from _cluster(None, "default")
         return
-    from modelyard.cli.common import default_stack, stack_files
+    from modelyard.cli.common import chosen_files, default_stack, every_stack
     from modelyard.plan.project import shown
     from modelyard.stack import discover, load
     from modelyard.stack.words import plural
 
-    everything = args.all or not (args.stacks or default_stack([one.name for one in discover(root)]))
+    if not (args.stacks or every_stack(args) or default_stack([one.name for one in discover(root)])):
+        args.all = True
     seen: dict[tuple[str | None, str], None] = {}
-    for name, path in stack_files(root, args.stacks, everything).items():
+    for name, path in chosen_files(root, args).items():
         stack, findings = load(path, shown(root, path), root)
         if stack is None:
             wrong = plural(sum(finding.blocks for finding in findings), "error")
@@ -187,7 +211,8 @@ def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
         else:
             yield Check(f"stack {name}", "ok", stack.file)
             seen[stack.context, stack.config.platform.namespace] = None
-    yield from _once(check for context, namespace in seen for check in _cluster(context, namespace))
+    each = ([*_cluster(context, namespace)] for context, namespace in seen)
+    yield from _once(check for checks in followed(each, len(seen), "cluster") for check in checks)
 
 
 def _once(checks: Iterable[Check]) -> list[Check]:

@@ -3,12 +3,15 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, need_engine, project_root, say, stack_files, stacks_argument
+from modelyard.cli.common import chosen_files, every_stack, json_option, need_engine, project_root, say, stacks_argument
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.fleet import executor, executor_options, is_local
+from modelyard.cli.many import each
 from modelyard.cli.signals import ended_by_signal
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stacks_argument(parser)
+    executor_options(parser)
     json_option(parser)
 
 
@@ -27,9 +31,11 @@ def run(args: Namespace) -> Exit:
     """Compares and prints."""
     with ended_by_signal("drift was stopped"):
         root = project_root(args)
-        stacks = [_read(root, name, path) for name, path in stack_files(root, args.stacks, args.all).items()]
-        need_engine()
-        found = [drift for stack in stacks for drift in _drifts(root, stack)]
+        on = executor(args)
+        stacks = [_read(root, name, path) for name, path in chosen_files(root, args).items()]
+        if is_local(args):
+            need_engine()
+        found = [drift for drifts in each(stacks, partial(_drifts, root), (root,), on) for drift in drifts]
         if args.json:
             from modelyard.report.drift import drift_document
             from modelyard.report.json import json_text
@@ -39,7 +45,7 @@ def run(args: Namespace) -> Exit:
             from modelyard.report.drift import drift_text
 
             say(drift_text(found, style_for(args, sys.stdout)))
-    return _code(found, named=not args.all)
+    return _code(found, named=not every_stack(args))
 
 
 def _read(root: Path, name: str, path: Path) -> "Stack":
@@ -52,8 +58,13 @@ def _read(root: Path, name: str, path: Path) -> "Stack":
     return stack
 
 
-def _drifts(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
+def _drifts(root: Path, stack: "Stack") -> "tuple[StackDrift, ...]":
     """The drift of a stack: on the platform's cluster, and on each remote one."""
+    need_engine()
+    return tuple(_each_drift(root, stack))
+
+
+def _each_drift(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
     from modelyard.engine.applied import applied_stack
     from modelyard.engine.failure import EngineError, NothingAppliedError
     from modelyard.plan.drift import StackDrift
@@ -107,7 +118,7 @@ def _drift(stack: "Stack", applied: "AppliedStack", nothing: "StackDrift") -> "S
         return nothing._replace(
             state="unknown",
             cluster=applied.cluster,
-            reason=f"it was applied to cluster {applied.cluster}, and context {nothing.context} leads to {cluster}",
+            reason=f"it was applied to cluster {applied.cluster}, and context {nothing.context} points to {cluster}",
             remedy=f"check {context} and KUBECONFIG",
         )
     targets = compare(applied.targets, live, MergeSchema.kubernetes(stack.config.kubernetes_version))

@@ -25,7 +25,8 @@ EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
     Exit.FINDINGS: "a finding that is an error, drift, packages without a lock, a rejected run, no logs of a run",
     Exit.USAGE: "bad input or usage",
-    Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached",
+    Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached; "
+    "another run has locked the state",
     Exit.STALE: "the plan is stale: its inputs or starting state have changed",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
     Exit.INTERNAL: "an internal error in modelyard",

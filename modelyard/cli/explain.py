@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("code", nargs="?", metavar="CODE", help="a code such as GPU001 (default: list all codes)")
+    parser.add_argument(
+        "code", nargs="?", metavar="CODE", help="a code such as GPU001, or its letters to list codes (default: all)"
+    )
     base_option(parser)
     json_option(parser)
 
@@ -27,21 +29,23 @@ def run(args: Namespace) -> Exit:
     """Prints one explanation, or the list."""
     from modelyard.explanations import explanations
     from modelyard.report.explanation import explanation_text, list_text
-    from modelyard.stack.words import did_you_mean
 
     known = explanations()
     # Run the project's own Python only for a code that modelyard does not explain itself.
     if args.code is None or args.code.upper() not in known:
         known = dict(sorted({**known, **_rules(args)}.items()))
     style = style_for(args, sys.stdout)
-    if args.code is None:
+    code = (args.code or "").upper()
+    family = {one: text for one, text in known.items() if one[:3] == code} if args.code is not None else known
+    if family:
         if args.json:
-            _print({"formatVersion": 1, "codes": {code: text.title for code, text in known.items()}})
+            _print({"formatVersion": 1, "codes": {one: text.title for one, text in family.items()}})
         else:
-            say(list_text(known, style))
+            say(list_text(family, style))
         return Exit.FINE
-    code = args.code.upper()
     if code not in known:
+        from modelyard.stack.words import did_you_mean
+
         padded = re.sub(r"^([A-Z]{3})[ _-]?([0-9]{1,2})$", lambda found: f"{found[1]}{found[2]:0>3}", code)
         close = f"did you mean {padded}?" if padded in known else did_you_mean(code, known, 3)
         remedy = close or "modelyard explain lists all codes"

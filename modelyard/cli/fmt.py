@@ -10,11 +10,11 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.cli.app import wants_colour
-from modelyard.cli.common import project_root, say
+from modelyard.cli.app import style_for, wants_colour
+from modelyard.cli.common import note, project_root, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding, Severity, ordered
-from modelyard.report.style import safe
+from modelyard.report.style import safe, wrapped
 
 if TYPE_CHECKING:
     from modelyard.stack.yaml.formatting import Formatted
@@ -99,9 +99,9 @@ def _is_link(file: File) -> bool:
 
 
 def _all(root: Path) -> Iterator[File]:
-    from modelyard.catalog import PATCHES_FOLDER
     from modelyard.catalog.lock import LOCK_FILE, read_lock
     from modelyard.files import list_folder
+    from modelyard.names import PATCHES_FOLDER
     from modelyard.stack import discover
 
     for found in discover(root):
@@ -132,14 +132,14 @@ def _below(folder: Path, root: Path) -> Iterator[Path]:
 
 def _formatted(root: Path, file: File) -> Result:
     from modelyard.catalog.formatting import formatted_file
-    from modelyard.files import ReadError, read_file
+    from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
     from modelyard.stack import codes
     from modelyard.stack.yaml.document import parse
     from modelyard.stack.yaml.formatting import Formatted, formatted, stack_order
-    from modelyard.stack.yaml.source import MAX_BYTES, Problem
+    from modelyard.stack.yaml.source import Problem
 
     try:
-        content = read_file(file.path, limit=MAX_BYTES, within=root)
+        content = read_file(file.path, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         code = codes.UNREADABLE if file.stack else "PAT009"
         summary = f"{file.path.name} cannot be read: {error.reason}"
@@ -209,7 +209,8 @@ def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -
     done = "would change" if args.check or args.diff else "changed"
     versions = {file.path.parent for file in files if file.released}
     left = f"; {plural(len(versions), 'released patch version')} skipped" if versions else ""
-    yield f"{plural(len(files) - sum(file.released for file in files), 'file')} checked, {len(changing)} {done}{left}"
+    checked = plural(len(files) - sum(file.released for file in files), "file")
+    yield from wrapped(f"{checked} checked, {len(changing)} {done}{left}", 0, style_for(args, sys.stdout).columns)
 
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
@@ -220,7 +221,7 @@ def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:
             continue
         if problem.harmless:
             where = f"{file.shown}:{problem.line}" if problem.line else file.shown
-            sys.stderr.write(safe(f"{where} is not changed: {problem.message}") + "\n")
+            note(f"{where} is not changed: {problem.message}")
             continue
         finding = Finding(problem.code, Severity.ERROR, problem.message, stack=file.stack, file=file.shown)
         findings.append(finding._replace(line=problem.line, column=problem.column, remedy=problem.remedy))

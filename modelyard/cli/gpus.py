@@ -5,11 +5,11 @@ for a node.
 """
 
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, say
+from modelyard.cli.common import json_option, say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.names import HARDWARE_FILE
 
@@ -40,10 +40,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def minutes(text: str) -> int:
     """A whole number of minutes, at most a week."""
-    number = int(text)
-    if not 1 <= number <= 7 * 24 * 60:
-        raise ValueError
-    return number
+    most = 7 * 24 * 60
+    if not (text.isdecimal() and 1 <= int(text[:9]) <= most):
+        raise ArgumentTypeError(f"{text[:20]!r} is not a whole number of minutes from 1 to {most}")
+    return int(text)
 
 
 def run(args: Namespace) -> Exit:
@@ -82,6 +82,9 @@ def run(args: Namespace) -> Exit:
         rows = tuple(row for row in rows if row.id in wanted)
     if args.supported:
         rows = tuple(row for row in rows if row.supported == "yes")
+        if not rows and not args.json:
+            say_wrapped([f"Not supported: {', '.join(args.gpu)}. To see why, run: modelyard gpus {args.gpu[0]}"])
+            return Exit.FINE
     if args.json:
         from modelyard.report.json import json_text
 

@@ -29,6 +29,15 @@ class Judging(NamedTuple):
     earlier: "Earlier | None" = None
     """The earlier project, to compare the rule settings of its stacks with the current ones."""
 
+    @property
+    def commit(self) -> str:
+        """The full name of the commit whose Python rules judge; empty to use the project's own rules."""
+        return "" if self.earlier is None else self.earlier.commit
+
+    def folders(self, root: Path) -> tuple[Path, ...]:
+        """The folders of the files that plans and policies read."""
+        return (root,) if self.base is None else (root, self.base)
+
 
 def policy_options(parser: ArgumentParser) -> None:
     """Adds the options that choose policies; a verb that also needs a base adds ``--base`` itself."""
@@ -88,7 +97,7 @@ def judging(root: Path, args: Namespace) -> Iterator[Judging]:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
-def judged(root: Path, planned: "Planned", by: Judging) -> "Planned":
+def judged(root: Path, planned: "Planned", by: Judging, today: date) -> "Planned":
     """The plan with the findings of its policies, if there are policies to ask."""
     from modelyard.plan.project import with_partial
 
@@ -103,7 +112,7 @@ def judged(root: Path, planned: "Planned", by: Judging) -> "Planned":
         return planned
     from modelyard.policy.check import check_plan
 
-    findings = check_plan(root, planned.stack, plan, date.today(), by.base)
+    findings = check_plan(root, planned.stack, plan, today, by.base)
     whole = plan._replace(findings=ordered((*findings, *news)) if news else findings)
     return planned._replace(plan=whole) if planned.plan is not None else with_partial(planned, whole)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, project_root, say, stack_files, stack_options
+from modelyard.cli.common import chosen_files, json_option, project_root, say, stack_options
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.progress import followed
 
 if TYPE_CHECKING:
     from modelyard.kube.state import ClusterState, Held, ObjectKey
-    from modelyard.plan.undo.entries import Noted
     from modelyard.stack import Stack
 
 
@@ -27,10 +27,9 @@ def run(args: Namespace) -> Exit:
     from modelyard.plan.undo.entries import noted_in
 
     root = project_root(args)
-    found: list[tuple[str, str, tuple[Noted, ...]]] = []
-    for name, path in stack_files(root, args.stacks, args.all).items():
-        state = _state(root, name, path, args.live)
-        found.append((name, state.source, noted_in(state)))
+    files = chosen_files(root, args)
+    states = followed((_state(root, name, path, args.live) for name, path in files.items()), len(files))
+    found = [(name, state.source, noted_in(state)) for name, state in zip(files, states, strict=True)]
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.ledger import ledger_document

@@ -57,7 +57,7 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
         if folder == stacks or _among_own(root, folder):
             raise Stop(
                 Exit.USAGE,
-                f"{folder} has files of the project; generated files cannot go there",
+                f"{folder} is for files of the project; generated files cannot go there",
                 "name another folder",
             )
 

@@ -1,4 +1,4 @@
-"""Show the patches of this project: names, versions, purpose, and whether they are released."""
+"""Show the patches of this project, built-in ones too: names, versions, purpose, and whether they are released."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, project_root, say
+from modelyard.cli.common import json_option, project_root, say, say_findings, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.findings import Finding
+from modelyard.names import PATCHES_FOLDER
 
 if TYPE_CHECKING:
-    from modelyard.catalog import Library
+    from collections.abc import Mapping
+
+    from modelyard.catalog import Library, PatchVersion
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -20,22 +23,27 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--release",
         action="store_true",
-        help="add the versions that are not in patches.lock yet, with NAME only those of that patch",
+        help="add the versions that patches.lock lacks, including new built-in ones; with NAME, only versions of that "
+        "patch",
     )
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Lists, shows or releases."""
-    from modelyard.catalog import load_library
+    from modelyard.catalog import load_library, new_built_in
     from modelyard.report.patches import patch_text, patches_document, patches_text
 
     root = project_root(args)
     library = load_library(root)
-    if args.name is not None and args.name not in library.patches:
+    new = new_built_in(root, library)
+    known = {*library.patches, *(patch.name for patch in new.values())} if args.release else library.patches
+    if args.name is not None and args.name not in known:
+        if any(finding.file.startswith(f"{PATCHES_FOLDER}/{args.name}/") for finding in library.findings):
+            raise Stop(Exit.USAGE, f"patch {args.name} cannot be read", "correct its errors first", library.findings)
         raise Stop(Exit.USAGE, f"unknown patch {args.name!r}", library.near(args.name), library.findings)
     if args.release:
-        return _release(root, library, args.name)
+        return _release(root, library, new, args.name)
     style = style_for(args, sys.stdout)
     if args.json:
         from modelyard.report.json import json_text
@@ -45,12 +53,25 @@ def run(args: Namespace) -> Exit:
         say(patch_text(library, args.name, style))
     else:
         say(patches_text(library, style))
-    return _report(library.findings)
+    unused = [patch.id for patch in new.values() if args.name in (None, patch.name)]
+    if unused and not args.json:
+        say_wrapped(_unused(unused))
+    return _report(library.findings, args)
 
 
-def _release(root: Path, library: "Library", only: str | None) -> Exit:
+def _unused(ids: list[str]) -> list[str]:
+    """The built-in versions that the project does not use, and what to do."""
+    from modelyard.stack.words import listed
+
+    return [
+        "",
+        f"Not used, because patches.lock does not list them: built-in {listed(ids, 'and')}.",
+        "To see what they would change, run: modelyard upgrade-check",
+    ]
+
+
+def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", only: str | None) -> Exit:
     """Adds the versions of one patch, or of all, to the lock."""
-    from modelyard.catalog import PATCHES_FOLDER
     from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
     from modelyard.files import write_atomically
 
@@ -58,11 +79,12 @@ def _release(root: Path, library: "Library", only: str | None) -> Exit:
         raise Stop(Exit.USAGE, "nothing was released", "", library.findings)
     folder = root / PATCHES_FOLDER
     locked, _ = read_lock(folder)
+    every = (patch for versions in library.patches.values() for patch in versions.values())
     fresh = {
-        f"{name}/{version}": patch.sha256
-        for name, versions in library.patches.items()
-        for version, patch in versions.items()
-        if only in (None, name) and f"{name}/{version}" not in locked
+        name: patch.sha256
+        for patch in (*every, *new.values())
+        for name in (f"{patch.name}/{patch.version}",)
+        if only in (None, patch.name) and name not in locked
     }
     if fresh:
         write_atomically(folder / LOCK_FILE, lock_text(locked | fresh), within=root)
@@ -71,10 +93,6 @@ def _release(root: Path, library: "Library", only: str | None) -> Exit:
     return Exit.FINE
 
 
-def _report(findings: tuple[Finding, ...]) -> Exit:
-    if not findings:
-        return Exit.FINE
-    from modelyard.report.finding import findings_text
-
-    sys.stderr.write("\n".join(findings_text(findings)) + "\n")
-    return Exit.FINDINGS
+def _report(findings: tuple[Finding, ...], args: Namespace) -> Exit:
+    say_findings(findings, args)
+    return Exit.FINDINGS if findings else Exit.FINE

@@ -1,7 +1,8 @@
 """Progress while a verb waits for a Job: why the Job does not start, each reason once."""
 
-import sys
 from typing import TYPE_CHECKING
+
+from modelyard.cli.common import note
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -36,12 +37,11 @@ class Patience:
         """
         from modelyard.cluster.lists import pods_of_job
         from modelyard.cluster.pods import not_started
-        from modelyard.report.style import safe
 
         if suspended:
             why = f"{self._name} is in its queue{self._more}"
         else:
             why = not_started(pods_of_job(self._client, self._namespace, self._name))
         if why and why not in self._reported:
-            sys.stderr.write(f"it waits: {safe(why)}\n")
+            note(f"it waits: {why}")
             self._reported.add(why)

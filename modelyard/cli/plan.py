@@ -1,23 +1,29 @@
 """Show what would change in one or more stacks, in which order, what it means, and what is wrong."""
 
+import os
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
+from collections.abc import Mapping
+from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.app import stop_text, style_for
+from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
 from modelyard.cli.common import (
+    chosen_files,
     chosen_target,
     json_option,
     plan_one,
     project_root,
+    requests_text,
     say,
-    stack_files,
     stack_options,
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.fleet import Executor, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
 from modelyard.findings import loud
@@ -27,10 +33,24 @@ if TYPE_CHECKING:
     from modelyard.plan.project import Planned
     from modelyard.plan.values import Plan
     from modelyard.preview.matrix import Column
+    from modelyard.report.style import Style
 
 
 MANY = 50
 """Number of stacks from which a plan shows costs only on request."""
+
+
+class What(NamedTuple):
+    """What to show of each stack."""
+
+    root: Path
+    by: Judging
+    today: date
+    args: Namespace
+    several: bool
+    output: "Style"
+    """Of standard output."""
+    errors: "Style"
 
 
 class Shown(NamedTuple):
@@ -72,6 +92,8 @@ def configure(parser: ArgumentParser) -> None:
         "--detailed-exitcode", action="store_true", help="exit code 5 if changes are pending and no finding is an error"
     )
     base_option(parser)
+    cache_option(parser)
+    executor_options(parser)
     json_option(parser)
 
 
@@ -87,17 +109,25 @@ def run(args: Namespace) -> Exit:
 
 
 def _run(root: Path, args: Namespace, by: Judging) -> Exit:
-    files = stack_files(root, args.stacks, args.all)
-    several = len(files) > 1
+    files = chosen_files(root, args)
+    several = len(files) != 1
     if args.cost is None:
         args.cost = len(files) < MANY
+    on = executor(args)
     if args.matrix:
-        return _matrix(root, args, tuple(files.values()))
+        return _matrix(root, args, tuple(files.values()), on)
     if args.out and (several or args.target):
         raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
+    if args.out and not is_local(args):
+        raise Stop(Exit.USAGE, "--out saves a plan of this machine", "drop --out or --on")
     planned = changed = blocked = 0
     failed = Exit.USAGE
-    for number, shown in enumerate(each(tuple(files.values()), partial(_one, root, args, by, several))):
+    what = What(
+        root, by, date.today(), args, several, output=style_for(args, sys.stdout), errors=style_for(args, sys.stderr)
+    )
+    run_each = partial(each, folders=by.folders(root), on=on)
+    shown_of = partial(_one, what)
+    for number, shown in enumerate(results(_cache(what), tuple(files.values()), run_each, shown_of, _FORM)):
         if args.json and several:
             sys.stdout.write('{"formatVersion": 1, "plans": [\n' if not number else ",\n")
         elif number:
@@ -109,7 +139,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
         blocked += shown.planned and shown.blocked
         failed = max(failed, shown.failed)
     if several and args.json:
-        sys.stdout.write("\n]}\n")
+        sys.stdout.write("\n]}\n" if files else '{"formatVersion": 1, "plans": []}\n')
     elif several:
         from modelyard.report.summary import overall_text
 
@@ -121,7 +151,37 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     return Exit.CHANGES if changed and args.detailed_exitcode else Exit.FINE
 
 
-def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
+def _cache(what: What) -> Cache | None:
+    if no_cache(what.args) or what.args.out:
+        return None
+    unused = (
+        "directory",
+        "stacks",
+        "all",
+        "changed_since",
+        "label",
+        "shard",
+        "colour",
+        "no_cache",
+        "on",
+        "ray_address",
+        "detailed_exitcode",
+    )
+    options = {name: value for name, value in vars(what.args).items() if name not in unused}
+    styles = what.output, what.errors
+    return cache_for(
+        what.root, "plan", {**options, "commit": what.by.commit, "styles": styles, "several": what.several}
+    )
+
+
+def _shown(value: Mapping[str, Any]) -> Shown:
+    return Shown(**{**value, "failed": Exit(value["failed"])})
+
+
+_FORM: Form[Shown] = Form(Shown._asdict, _shown)
+
+
+def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) -> Exit:
     """Prints where the plans of several stacks set different values."""
     from modelyard.preview.matrix import rows
 
@@ -130,7 +190,10 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
     columns: list[Column] = []
     failed: list[str] = []
     reasons: list[Finding] = []
-    for file, (column, findings) in zip(files, each(files, partial(_column, root, args)), strict=True):
+    work = partial(_column, root, date.today(), args.live, os.urandom(32))
+    for file, (column, findings, requests) in zip(files, each(files, work, (root,), on), strict=True):
+        if args.verbose:
+            sys.stderr.write(requests)
         if column is None:
             failed.append(file.name)
             reasons += loud(findings)
@@ -153,93 +216,107 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...]) -> Exit:
     return Exit.FINE
 
 
-def _column(root: Path, args: Namespace, file: Path) -> "tuple[Column | None, tuple[Finding, ...]]":
-    """The values that a stack sets, or the findings that explain why it has no plan."""
+def _column(
+    root: Path, today: date, live: bool, key: bytes, file: Path
+) -> "tuple[Column | None, tuple[Finding, ...], str]":
+    """The values that a stack sets, or the findings that explain why it has no plan; what reading its clusters took."""
     from modelyard.preview.matrix import column
 
-    result = plan_one(root, file, args.live, args.verbose)
+    result = plan_one(root, file, today, live=live)
     if result.plan is None or result.stack is None:
-        return None, result.findings
-    return column(result.plan, result.stack.config.kubernetes_version), ()
+        return None, result.findings, requests_text(result)
+    return column(result.plan, result.stack.config.kubernetes_version, key), (), requests_text(result)
 
 
-def _one(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:
+def _one(what: What, file: Path) -> Fresh[Shown]:
     """One stack's part; one unreadable stack among several does not hide the others."""
+    from modelyard.hardware.own import in_project
+    from modelyard.plan.project import named_files
+
     try:
-        return _json(root, args, by, several, file) if args.json else _text(root, args, by, file)
+        with in_project(what.root):
+            result, requests = _planned(what, file)
+            shown = _json(what, result, requests) if what.args.json else _text(what, file, result, requests)
+        return Fresh(shown, named_files(result.stack) if result.stack is not None else None)
     except Stop as stop:
-        if not several:
+        if not what.several:
             raise
-        if args.json:
+        if what.args.json:
             from modelyard.report.json import findings_document, json_text
 
             document = findings_document(stop.findings, error=stop.summary, remedy=stop.remedy)
-            return Shown(
+            part = Shown(
                 text=json_text(document), errors="", planned=False, changed=False, blocked=True, failed=stop.code
             )
+            return Fresh(part, None)
         stop.summary = f"{file.name}: {stop.summary}"
-        lines = stop_text(stop, style_for(args, sys.stderr))
-        return Shown(
+        lines = stop_text(stop, what.errors)
+        part = Shown(
             text="", errors="\n".join(lines) + "\n", planned=False, changed=False, blocked=True, failed=stop.code
         )
+        return Fresh(part, None)
 
 
-def _planned(root: Path, args: Namespace, by: Judging, file: Path) -> "Planned":
-    result = with_jobs(judged(root, plan_one(root, file, args.live, args.verbose), by))
-    if not args.cost:
-        return result
+def _planned(what: What, file: Path) -> tuple["Planned", str]:
+    """The stack's plan, and what reading its clusters took if the run reports that."""
+    planned = plan_one(what.root, file, what.today, live=what.args.live)
+    requests = requests_text(planned) if what.args.verbose else ""
+    result = with_jobs(judged(what.root, planned, what.by, what.today), what.today)
+    if not what.args.cost:
+        return result, requests
     from modelyard.plan.cost.project import priced
 
-    return priced(root, result)
+    return priced(what.root, result), requests
 
 
-def _text(root: Path, args: Namespace, by: Judging, file: Path) -> Shown:
+def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
     from modelyard.report.finding import findings_text
     from modelyard.report.terminal import plan_text
-    from modelyard.stack.loader import stack_of
+    from modelyard.stack.project import stack_of
 
-    result = _planned(root, args, by, file)
+    args = what.args
     plan = result.plan
     if plan is None:
         shown = result.findings if args.notes else loud(result.findings)
         name = stack_of(file.name)
         return Shown(
             text="",
-            errors="\n".join(
-                (*findings_text(shown, style_for(args, sys.stderr)), f"error: {name} cannot be planned", "")
-            ),
+            errors=requests + "\n".join((*findings_text(shown, what.errors), f"error: {name} cannot be planned", "")),
             planned=False,
             changed=False,
             blocked=True,
         )
     only = _only(plan, args.target)
-    _save(root, plan, args)
-    lines = plan_text(plan, style_for(args, sys.stdout), advice=args.notes, only=only, saved=args.out or "")
+    _save(what.root, plan, args)
+    lines = plan_text(plan, what.output, advice=args.notes, only=only, saved=args.out or "")
     return Shown(
-        text="\n".join(lines) + "\n", errors="", planned=True, changed=_changes(plan, only), blocked=plan.blocked
+        text="\n".join(lines) + "\n", errors=requests, planned=True, changed=_changes(plan, only), blocked=plan.blocked
     )
 
 
-def _json(root: Path, args: Namespace, by: Judging, several: bool, file: Path) -> Shown:
+def _json(what: What, result: "Planned", requests: str) -> Shown:
     from modelyard.plan.store import plan_to_json
     from modelyard.report.json import findings_document, json_text
     from modelyard.report.part import part_of
 
-    result = _planned(root, args, by, file)
-    plan, end = result.plan, "" if several else "\n"
+    plan, end = result.plan, "" if what.several else "\n"
     if plan is None:
         return Shown(
             text=json_text(findings_document(result.findings)) + end,
-            errors="",
+            errors=requests,
             planned=False,
             changed=False,
             blocked=True,
         )
-    only = _only(plan, args.target)
-    _save(root, plan, args)
+    only = _only(plan, what.args.target)
+    _save(what.root, plan, what.args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
     return Shown(
-        text=json_text(document) + end, errors="", planned=True, changed=_changes(plan, only), blocked=plan.blocked
+        text=json_text(document) + end,
+        errors=requests,
+        planned=True,
+        changed=_changes(plan, only),
+        blocked=plan.blocked,
     )
 
 

@@ -1,20 +1,30 @@
 """Show what a branch changes in every stack: two commits are planned and compared; identical changes are shown once."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import project_root, renamed_option
+from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
+from modelyard.cli.common import note, project_root, renamed_option
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.fleet import Executor, executor, executor_options
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
-from modelyard.report.style import safe
+from modelyard.files import folder_in_repository
+from modelyard.hiding import hidden_text
 
 if TYPE_CHECKING:
-    from modelyard.preview.values import Preview
+    from collections.abc import Callable, Iterator, Sequence
+
+    from modelyard.preview.revisions import Range
+    from modelyard.preview.stacks import Job
+    from modelyard.preview.values import Policing, Preview, StackDiff
+    from modelyard.report.code_host import CodeHost, Links
 
 
 FORMATS = ("text", "markdown", "html", "json")
@@ -24,9 +34,18 @@ _BY_ENDING = {".txt": "text", ".md": "markdown", ".markdown": "markdown", ".html
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument(
-        "--base", required=True, metavar="REF", help="branch, tag or commit to compare with, such as origin/main"
+        "--base",
+        metavar="REF",
+        help="branch, tag or commit to compare with (default: in CI the pull request's target branch, else the default "
+        "branch, such as origin/main)",
     )
     parser.add_argument("--head", metavar="REF", help="the commit with the changes (default: the working tree)")
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="start from the clusters as they are now, not from the recorded platforms; only reads. The base says "
+        "which contexts are read. A stack whose cluster cannot be read starts from its recorded platform",
+    )
     policy_options(parser)
     parser.add_argument(
         "--format",
@@ -44,7 +63,15 @@ def configure(parser: ArgumentParser) -> None:
         help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format unless "
         "--format does; replaces an existing file; repeat to write the same preview in several formats",
     )
+    cache_option(parser)
+    executor_options(parser)
     parser.add_argument("--report-url", default="", metavar="URL", help="URL of the full report, for markdown")
+    parser.add_argument(
+        "--repo-url",
+        metavar="URL",
+        help="URL of the repository on GitHub, GitLab or Bitbucket: in markdown and html, files and lines link to it "
+        "(default: in CI the URL of the repository; an empty URL: no links)",
+    )
     parser.add_argument(
         "--limit",
         type=int,
@@ -66,15 +93,15 @@ def run(args: Namespace) -> Exit:
 
         refuse_own_files(root, (path for _, path in wanted if path is not None))
     _check_comment(args)
+    host = _code_host(root, args)
     # The other commit is checked out on disk; remove it however the run ends.
     with ended_by_signal("preview was stopped; its temporary files were removed"):
-        found = _previewed(root, args)
-    if found.left_out:
+        shown = _shown(root, args, wanted, host)
+    if shown.left_out:
         # No format has them: only a working tree can leave files out, and a pull request is compared by its commits.
-        names = safe(", ".join(found.left_out))
-        sys.stderr.write(f"not compared: {names} (left out by the sparse checkout; --head HEAD compares commits)\n")
-    for form, path in wanted:
-        text = _text(found, form, args, to_screen=path is None)
+        names = ", ".join(shown.left_out)
+        note(f"not compared: {names} (left out by the sparse checkout; --head HEAD compares commits)")
+    for (_, path), text in zip(wanted, shown.texts, strict=True):
         if path is None:
             sys.stdout.write(text)
         else:
@@ -82,18 +109,87 @@ def run(args: Namespace) -> Exit:
 
             write_output(path, text, root)
             sys.stderr.write(f"written to {path}\n")
-    return _ending(found, args)
+    return Exit(shown.code)
 
 
-def _previewed(root: Path, args: Namespace) -> "Preview":
-    from modelyard.cli.many import each
-    from modelyard.preview.project import preview
+class Shown(NamedTuple):
+    """What a run prints and writes."""
+
+    texts: list[str]
+    """In each of the wanted formats."""
+    left_out: list[str]
+    """Stacks that are not compared."""
+    code: int
+
+
+def _shown(root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None") -> Shown:
+    """What a run shows: from the cache, or else computed and stored."""
+    from modelyard.preview.base import default_base
+    from modelyard.preview.project import files_named, range_of
+    from modelyard.preview.project_files import stack_files
     from modelyard.preview.revisions import RevisionError
 
     try:
-        return preview(root, args.base, args.head, date.today(), each, args.policies or "base")
+        span = range_of(root, args.base or default_base(root, os.environ), args.head, args.policies or "base")
+        compute = partial(_computed, root, args, wanted, host, executor(args), span)
+        cache = None if no_cache(args) else _cache(root, args, wanted, host)
+        if cache is None:
+            return compute()[0]
+        compared = [span.base, span.head, span.prefix, sorted(span.paths), sorted(span.absent), span.through]
+
+        def key_in(cache: Cache) -> str:
+            return cache.of_project(sorted(stack_files(root).values()), span.paths, compared)
+
+        key = key_in(cache)
+        if (known := cache.get(key)) is not None:
+            return Shown(*known)
+        shown, again = compute()
+        if again:
+            cache.put_alone(key, key_in, files_named(root), shown)
+        return shown
     except RevisionError as error:
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+
+
+def _cache(
+    root: Path, args: Namespace, wanted: "Sequence[tuple[str, Path | None]]", host: "CodeHost | None"
+) -> Cache | None:
+    forms = [(form, path is None) for form, path in wanted]
+    options = [args.policies, args.report_url, args.limit, args.detailed_exitcode, forms, host]
+    return cache_for(root, "preview", {"options": options, "style": style_for(args, sys.stdout)})
+
+
+def _computed(
+    root: Path,
+    args: Namespace,
+    wanted: "Sequence[tuple[str, Path | None]]",
+    host: "CodeHost | None",
+    on: Executor,
+    span: "Range",
+) -> tuple[Shown, bool]:
+    """What a run shows, and whether another run would show and print the same."""
+    from modelyard.cli.many import each
+    from modelyard.preview.project import preview
+
+    again: list[bool] = []
+
+    def run_each(
+        jobs: "Sequence[Job]", work: "Callable[[Job], StackDiff | None]", folders: tuple[Path, ...]
+    ) -> "Iterator[StackDiff | None]":
+        for found, same in each(jobs, partial(_noted, work), folders, on):
+            again.append(same)
+            yield found
+
+    policies: Policing = args.policies or "base"
+    found = preview(root, span.base.name, args.head, date.today(), run_each, policies, live=args.live, span=span)
+    texts = [_text(found, form, args, host, to_screen=path is None) for form, path in wanted]
+    code = _ending(found, args)
+    # A stack without a plan is planned again.
+    return Shown(texts, list(found.left_out), code), all(again) and repeatable() and code != Exit.USAGE
+
+
+def _noted(work: "Callable[[Job], StackDiff | None]", job: "Job") -> "tuple[StackDiff | None, bool]":
+    return work(job), repeatable()
 
 
 def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
@@ -138,12 +234,42 @@ def _check_comment(args: Namespace) -> None:
         raise Stop(Exit.USAGE, f"{given} is too small: the summary may need {smallest} characters", remedy)
 
 
-def _text(preview: "Preview", form: str, args: Namespace, *, to_screen: bool) -> str:
+def _code_host(root: Path, args: Namespace) -> "CodeHost | None":
+    """The repository that places link to; None without one."""
+    from modelyard.report.code_host import code_host, repository_url
+
+    url = repository_url(os.environ) if args.repo_url is None else args.repo_url
+    if not url:
+        return None
+    try:
+        return code_host(url, folder_in_repository(root), os.environ)
+    except ValueError:
+        if args.repo_url is None:
+            return None
+        words = f"--repo-url {hidden_text(url)!r} is not a web address"
+        raise Stop(Exit.USAGE, words, "begin it with https:// or http://") from None
+
+
+def _links(preview: "Preview", host: "CodeHost | None") -> "Links | None":
+    if host is None:
+        return None
+    from modelyard.report.code_host import Links
+
+    gone = frozenset(stack.file for stack in preview.stacks if stack.status == "removed")
+    return Links(host, preview.base.commit, preview.head.commit, gone)
+
+
+def _text(preview: "Preview", form: str, args: Namespace, host: "CodeHost | None", *, to_screen: bool) -> str:
     match form:
         case "markdown":
             from modelyard.report.preview.markdown import LIMIT, preview_markdown
 
-            return preview_markdown(preview, limit=LIMIT if args.limit is None else args.limit, report=args.report_url)
+            return preview_markdown(
+                preview,
+                limit=LIMIT if args.limit is None else args.limit,
+                report=args.report_url,
+                links=_links(preview, host),
+            )
         case "json" | "html":
             from modelyard.report.preview.json import preview_document
 
@@ -154,7 +280,8 @@ def _text(preview: "Preview", form: str, args: Namespace, *, to_screen: bool) ->
                 return json_text(document) + "\n"
             from modelyard.report.html import html_page
 
-            return html_page(document, title=f"modelyard preview: {preview.head.name} against {preview.base.name}")
+            title = f"modelyard preview: {preview.head.name} against {preview.base.name}"
+            return html_page(document, title=title, links=_links(preview, host))
         case _:
             from modelyard.report.preview.text import preview_text
             from modelyard.report.style import PLAIN

@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Compares, shows the edit, and writes it where asked to."""
-    from modelyard.catalog.hidden import secret_texts
+    from modelyard.catalog.select import secret_texts
     from modelyard.files import read_text
     from modelyard.plan.project import shown
     from modelyard.preview.promote import Promotion, promoted, promotion
@@ -69,8 +69,8 @@ def run(args: Namespace) -> Exit:
         from modelyard.files import write_atomically
 
         write_atomically(file, after, within=root)
-    taken, kept = ([one.without(secrets) for one in some] for some in found)
-    _print(args, Promotion(tuple(taken), tuple(kept)), before, after, secrets, (source, target))
+    taken, kept = (tuple(one.without(secrets) for one in some) for some in (found.taken, found.kept))
+    _print(args, Promotion(taken, kept, found.ignored), before, after, secrets, (source, target))
     return Exit.FINE
 
 
@@ -87,7 +87,7 @@ def _versions(chosen: "Iterable[Selected]") -> dict[str, str]:
 
 
 def _known(names: list[str]) -> None:
-    from modelyard.preview.promote import DECISIONS, settings
+    from modelyard.preview.promote import DECISIONS, own_section, settings
     from modelyard.stack.words import did_you_mean
 
     known = settings()
@@ -95,6 +95,9 @@ def _known(names: list[str]) -> None:
         if name.partition(".")[0] in DECISIONS:
             remedy = "decide again for this stack, and edit its stack file by hand"
             raise Stop(Exit.USAGE, f"{name!r} is a decision about one stack, so a promotion never copies it", remedy)
+        if section := own_section(name):
+            remedy = "copy the entry in the stack files by hand"
+            raise Stop(Exit.USAGE, f"each stack has its own {section}, so a promotion never copies them", remedy)
         if name not in known:
             remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"
             raise Stop(Exit.USAGE, f"unknown setting {name!r}", remedy)

@@ -4,9 +4,12 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Sequence
+
+from modelyard.cli.common import note
 
 
-def agreed(question: str) -> bool:
+def agreed(question: str = "") -> bool:
     """Whether the answer is yes; any other answer, or none, is no.
 
     A signal ends the wait at any time. A plain read would notice a signal that arrives between question and read only
@@ -18,6 +21,27 @@ def agreed(question: str) -> bool:
         return False  # nobody can agree to a question they cannot read
     _wait()
     return sys.stdin.readline().strip() == "yes"
+
+
+def choice(question: str, options: Sequence[str]) -> int | None:
+    """The index of the chosen option, the first one for an empty answer; None if there is no answer.
+
+    Asks again until the answer is a number of the list.
+    """
+    for line in (question, *(f"  {number}. {option}" for number, option in enumerate(options, 1))):
+        note(line)
+    while True:
+        sys.stderr.write(f"Type a number from 1 to {len(options)} (Enter: 1): ")
+        sys.stderr.flush()
+        if not getattr(sys.stderr, "heard", True):
+            return None
+        _wait()
+        line = sys.stdin.readline()
+        answer = line.strip() or "1"
+        if not line:
+            return None
+        if answer.isdecimal() and 1 <= int(answer) <= len(options):
+            return int(answer) - 1
 
 
 def _wait() -> None:

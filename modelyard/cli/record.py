@@ -3,14 +3,14 @@
 Replaces an earlier recorded platform, including edits by hand.
 """
 
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import project_root, say, stack_files, stacks_argument
+from modelyard.cli.common import chosen_files, project_root, say, stacks_argument
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.progress import beside, followed
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
 
@@ -32,8 +32,10 @@ def run(args: Namespace) -> Exit:
     """Reads the cluster and writes stacks/recorded/<stack>/."""
     with ended_by_signal("record was stopped; every recorded platform is complete, either old or new"):
         root = project_root(args)
-        for name, path in stack_files(root, args.stacks, args.all).items():
-            say(_record(root, name, path, args.context))
+        files = chosen_files(root, args)
+        each = (_record(root, name, path, args.context) for name, path in files.items())
+        for lines in followed(each, len(files)):
+            say(lines)
     return Exit.FINE
 
 
@@ -53,13 +55,13 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
     try:
         for remote, client, wanted in _clusters(root, stack, context):
             shown_as = recorded_name(name, remote) if remote else name
-            sys.stderr.write(f"recording {safe(shown_as)} …\n")
+            beside(f"recording {safe(shown_as)} …")
             taken = snapshot(client, (*wanted, *_held(root, name, remote)))
             waiting = read_waiting(client, stack.config) if not remote and growing(stack.config) else None
-            said.append(_write(root, stack, shown_as, taken, waiting))
+            said.append(write_platform(root, stack, shown_as, taken, waiting))
             if taken.unread:
                 lists = " or ".join(taken.unread)
-                sys.stderr.write(f"these credentials may not list {safe(lists)}, so the recorded platform has none\n")
+                beside(f"these credentials may not list {safe(lists)}, so the recorded platform has none")
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     return said + list(_forgotten(root, stack))
@@ -97,7 +99,9 @@ def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tupl
         yield remote.name, remote_client(stack, remote), wanted_there(stack, library_of(root), remote)
 
 
-def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot", waiting: "tuple[Waiting, ...] | None") -> str:
+def write_platform(
+    root: Path, stack: "Stack", name: str, taken: "Snapshot", waiting: "tuple[Waiting, ...] | None" = None
+) -> str:
     """Writes the objects read from one cluster and describes them."""
     from modelyard.cluster.folder import unfinished
     from modelyard.cluster.recorded import recorded_files, recorded_folder, write_recorded
@@ -119,14 +123,14 @@ def _write(root: Path, stack: "Stack", name: str, taken: "Snapshot", waiting: "t
         waiting=waiting,
     )
     if foreign := [path.name for path in recorded_files(recorded_folder(root, name)) if path not in written]:
-        sys.stderr.write(
+        beside(
             f"not recorded by modelyard, and left in {safe(shown(root, recorded_folder(root, name)))}: "
-            f"{safe(', '.join(foreign))}; move them away, for plans read every .json file there\n"
+            f"{safe(', '.join(foreign))}; move them away, for plans read every .json file there"
         )
     for path in unfinished(recorded_folder(root, name)):
-        sys.stderr.write(
+        beside(
             f"{safe(shown(root, path))} is not known to be modelyard's, and was left alone; "
-            "if an earlier record was stopped there, delete it\n"
+            "if an earlier record was stopped there, delete it"
         )
     return safe(
         f"{name}: {plural(taken.object_count, 'object')} and {plural(taken.node_count, 'node')} of Kubernetes "

@@ -19,7 +19,7 @@ from modelyard.cli.common import (
     stack_argument,
 )
 from modelyard.cli.exit import Exit, Stop
-from modelyard.report.style import safe
+from modelyard.report.style import safe, wrapped
 
 if TYPE_CHECKING:
     from modelyard.stack import Stack
@@ -80,7 +80,8 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(remote_document(stack.name, stack.file, made))])
     elif not made:
-        say([f"{stack.name} has no remote resources; set remote in a resource of modelyard:resources"])
+        words = f"{stack.name} has no remote resources; set remote in a resource of modelyard:resources"
+        say(wrapped(words, 0, style_for(args, sys.stdout).columns))
     else:
         say(remote_text(stack.name, made, style_for(args, sys.stdout)))
     say_errors(wrong, args)

@@ -3,13 +3,24 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, plan_one, project_root, renamed_option, say, stack_files, stack_options
+from modelyard.cli.common import (
+    chosen_files,
+    json_option,
+    note,
+    plan_one,
+    project_root,
+    renamed_option,
+    requests_text,
+    say,
+    stack_options,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import Judging, base_option, judged, judging
 from modelyard.cli.many import each
@@ -75,7 +86,7 @@ def run(args: Namespace) -> Exit:
 
 
 def _run(root: Path, args: Namespace, by: Judging) -> Exit:
-    files = stack_files(root, args.stacks, args.all)
+    files = chosen_files(root, args)
     rendered = _all_or_none(each(tuple(files.items()), partial(_render, root, args, by)), len(files))
     shown: list[Rendered] = []
 
@@ -128,9 +139,9 @@ def _report_left(shown: Sequence[Rendered]) -> None:
     if left := sum(one.left for one in shown):
         from modelyard.stack.words import plural
 
-        sys.stderr.write(
+        note(
             f"{plural(left, 'object')} of the plan {'is' if left == 1 else 'are'} created, not patched, and not in "
-            "these files; --format kustomize includes them\n"
+            "these files; --format kustomize includes them"
         )
 
 
@@ -140,9 +151,9 @@ def _report_kept(files: Sequence[str]) -> None:
         from modelyard.stack.words import plural
 
         names = ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
-        sys.stderr.write(
+        note(
             f"{plural(len(files), 'file')} no longer generated but not deleted, because the manifest does not prove "
-            f"that modelyard wrote what is in there: {safe(names)}\n"
+            f"that modelyard wrote what is in there: {names}"
         )
 
 
@@ -158,7 +169,11 @@ def _render(root: Path, args: Namespace, by: Judging, stack: tuple[str, Path]) -
     from modelyard.plan.missing import MISSING
 
     name, file = stack
-    result = judged(root, plan_one(root, file, args.live, args.verbose), by)
+    today = date.today()
+    planned = plan_one(root, file, today, live=args.live)
+    if args.verbose:
+        sys.stderr.write(requests_text(planned))
+    result = judged(root, planned, by, today)
     if result.plan is None or result.stack is None:
         return Rendered(stack=name, files={}, findings=loud(result.findings), failed=Exit.USAGE)
     errors = tuple(finding for finding in result.plan.findings if finding.blocks)

@@ -1,17 +1,18 @@
 """Runs the engine for a verb: progress with the time, errors as exit codes, the outcome as text or JSON."""
 
-import sys
 import time
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from modelyard.cli.common import say
+from modelyard.cli.common import say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.progress import counted
 from modelyard.cli.signals import on_signal, signal_stop
 from modelyard.engine.automation import Outcome
 from modelyard.engine.failure import EngineError, StaleError, StoppedError
+from modelyard.engine.progress import DONE
 from modelyard.engine.stopping import Stopping
 from modelyard.hiding import words_without
 from modelyard.report.style import safe
@@ -22,7 +23,7 @@ Report = Callable[[str], None]
 
 
 def run_engine(
-    stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome], objects: Iterable[Any] = ()
+    stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome], total: int, objects: Iterable[Any] = ()
 ) -> Exit:
     """Runs the engine and reports the outcome.
 
@@ -30,21 +31,23 @@ def run_engine(
         stack: the stack's name.
         args: the verb's arguments; reads ``json``.
         run: receives the progress callback and the stop check.
+        total: how many objects the run changes.
         objects: the applied objects: API server messages may quote them, secrets included.
     """
     hiding = words_without(objects)
     started = time.monotonic()
 
-    def report(line: str) -> None:
-        # Names and messages come from the cluster and may contain anything.
-        sys.stderr.write(f"  {time.monotonic() - started:5.1f} s  {safe(hiding(line))}\n")
-        sys.stderr.flush()
-
     # A killed engine's events break off; users need not see the library's warning about that.
     warnings.filterwarnings("ignore", module=r"pulumi\.automation")
     stopping = Stopping()
     try:
-        with on_signal(stopping.ask):
+        with on_signal(stopping.ask), counted(total, "object") as write:
+
+            def report(line: str) -> None:
+                # Names and messages come from the cluster and may contain anything.
+                text = f"  {time.monotonic() - started:5.1f} s  {safe(hiding(line))}"
+                write(text, line.startswith(DONE))
+
             outcome = run(report, stopping)
     except StaleError as error:
         raise Stop(Exit.STALE, hiding(error.summary), error.remedy) from error
@@ -62,5 +65,5 @@ def run_engine(
         say([json_text(document)])
     else:
         words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
-        say([safe(f"{stack}: {outcome.result} in {seconds:.0f} s ({words or 'no changes'})")])
+        say_wrapped([f"{stack}: {outcome.result} in {seconds:.0f} s ({words or 'no changes'})"])
     return Exit.FINE

@@ -40,12 +40,14 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the schema."""
-    text = _text(args.name)
-    if f'"$ref": "{_ELSEWHERE}' in text:
-        # A validator gets this schema alone and cannot find the others.
-        text = json.dumps(bundled(args.name), indent=2, ensure_ascii=False) + "\n"
-    sys.stdout.write(text)
+    sys.stdout.write(printed(args.name))
     return Exit.FINE
+
+
+def printed(name: str) -> str:
+    """The text of a schema that refers to no other one: a validator gets it alone and cannot find the others."""
+    text = _text(name)
+    return json.dumps(bundled(name), indent=2, ensure_ascii=False) + "\n" if f'"$ref": "{_ELSEWHERE}' in text else text
 
 
 def bundled(name: str) -> dict[str, Any]:

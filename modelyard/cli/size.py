@@ -17,9 +17,14 @@ from modelyard.cli.common import (
     stack_argument,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.report.style import wrapped
 
 if TYPE_CHECKING:
     from modelyard.workloads.sizing import Sized
+
+
+_ADD = "add them under modelyard:jobs and modelyard:resources"
+"""What to do in a stack without jobs and resources."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -49,7 +54,8 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(size_document(stack.name, stack.file, resources))])
     elif not resources:
-        say([f"{stack.name} has no jobs and no resources; add them under modelyard:jobs and modelyard:resources"])
+        words = f"{stack.name} has no jobs and no resources; {_ADD}"
+        say(wrapped(words, 0, style_for(args, sys.stdout).columns))
     else:
         say(size_text(stack.name, resources, style_for(args, sys.stdout)))
     say_errors(wrong, args)
@@ -64,6 +70,7 @@ def _named(resources: "Sequence[Sized]", name: str) -> "tuple[Sized, ...]":
     found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
     if not found:
         known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
-        remedy = did_you_mean(name, known) or f"known names: {', '.join(dict.fromkeys(known)) or 'none'}"
+        have = f"known names: {', '.join(dict.fromkeys(known))}" if known else _ADD
+        remedy = did_you_mean(name, known) or have
         raise Stop(Exit.USAGE, f"{name!r} is neither a resource nor a sized job", remedy)
     return tuple(found)

@@ -1,9 +1,9 @@
 """Reads runs that Kueue sent to worker clusters, through the contexts that the stack names for them."""
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
 
@@ -38,7 +38,7 @@ def looked_at(run: "Run", config: "Config") -> "dict[str, FarObjects]":
             pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
             workloads, unread = workloads_in(client, {run.namespace})
         except ClusterError as error:
-            sys.stderr.write(f"worker cluster {name} was not read: {safe(error.summary)}\n")
+            note(f"worker cluster {name} was not read: {error.summary}")
             continue
         found[name] = FarObjects(None if unread else Confidential(tuple(workloads)), Confidential(tuple(pods)))
     return found

@@ -1,4 +1,4 @@
-"""The API server's answers to the question what a change would do, as values without a client."""
+"""The API server's answers about what a change would do, as values without a client."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -7,16 +7,15 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 
 Why = Literal["rights", "admission", "quota", "invalid", "missing"]
-"""Why a change is refused: missing rights, rejection by a webhook or policy, an exhausted quota, an invalid object,
-or something that it needs is missing.
-"""
+"""Why a change is rejected: missing rights, rejection by a webhook or policy, an exhausted quota, an invalid object, or
+a missing object that the change needs."""
 
 
 class Claim(NamedTuple):
     """A field that an apply without force may not set, and its owner."""
 
     field: str
-    """In the API server's notation: ``.spec.containers[name="worker"].image``."""
+    """The field's path in the API server's notation: ``.spec.containers[name="worker"].image``."""
     manager: str
     operation: str
     """``Apply`` or ``Update``."""
@@ -29,7 +28,7 @@ class Claim(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A change that the API server refuses."""
+    """A change that the API server rejects."""
 
     why: Why
     message: str
@@ -37,30 +36,30 @@ class Refusal(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """The delete of one object, and never of a new object with its name."""
+    """The delete of one object, never of a new object with the same name."""
 
     key: ObjectKey
     uid: str
 
 
 class Created(NamedTuple):
-    """A new object as the API server made it, or would make it."""
+    """A new object as the API server created it, or would create it."""
 
     key: ObjectKey
     uid: str
     labels: Mapping[str, str]
     suspended: bool
-    """Whether it waits: ``spec.suspend``."""
+    """Whether the object is suspended (``spec.suspend``)."""
 
 
 class Answer(NamedTuple):
     """What a change would do."""
 
     object: Confidential[dict[str, Any] | None]
-    """The object after a forced apply, with everything that admission and defaults add; None after a refusal or a
+    """The object after a forced apply, with everything that admission and defaults add; None for a rejected change or a
     delete."""
     claims: tuple[Claim, ...]
-    """What a forced apply takes from other owners: the conflicts of this apply without force, sorted."""
+    """What a forced apply takes from other owners: the conflicts of the same apply without force, sorted."""
     refusal: Refusal | None = None
 
 

@@ -1,7 +1,7 @@
-"""Where Pulumi keeps the state, judged before Pulumi runs.
+"""Checks, before Pulumi runs, where it keeps the state.
 
-Pulumi.yaml may name any address, and Pulumi sends the operator's token and cloud credentials there. So an address that
-could read them must be one that the operator named outside the project.
+Pulumi.yaml may name any address, and Pulumi sends the operator's token and cloud credentials there. So the operator
+must have set, outside the project, every address that could read these.
 """
 
 import errno
@@ -11,31 +11,30 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from modelyard.files import ReadError, parse_json, read_file
+from modelyard.files import MAX_YAML_BYTES, ReadError, parse_json, read_file
 from modelyard.hiding import Confidential, hidden_words
 from modelyard.stack.key_service import address_of
 from modelyard.stack.project import PROJECT_FILES
 from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import parse
-from modelyard.stack.yaml.source import MAX_BYTES
 
 BACKEND: Final = "PULUMI_BACKEND_URL"
 SERVICE: Final = "https://api.pulumi.com"
-"""Pulumi's own service, its default."""
+"""Pulumi's own service, which is Pulumi's default."""
 _BUCKETS: Final = {
     "s3": ("region", "awssdk", "profile", "dualstack", "fips", "accelerate", "use_path_style", "s3ForcePathStyle"),
     "gs": (),
     "azblob": ("storage_account",),
 }
-"""Buckets of clouds, and the parameters that lead to no other server than the cloud's."""
+"""The schemes of clouds' buckets, each with the parameters that lead to no other server than the cloud's."""
 _BUCKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _WORD: Final = re.compile(r"[A-Za-z0-9_-]*")
 
 
 class BackendError(OSError):
-    """Pulumi is not run with this address.
+    """An address with which modelyard does not run Pulumi.
 
-    ``filename`` says who names the address, with the line in Pulumi.yaml; ``reason`` continues "FILE cannot be used:".
+    ``filename`` is what names the address, with the line in Pulumi.yaml; ``reason`` continues "FILE cannot be used:".
     """
 
     def __init__(self, place: str, reason: str, remedy: str) -> None:
@@ -45,10 +44,10 @@ class BackendError(OSError):
 
 
 def backend_variables(root: Path) -> Confidential[dict[str, str]]:
-    """The environment variable that makes Pulumi keep to the address that was judged.
+    """The environment variable that makes Pulumi use exactly the address that was checked.
 
     Pulumi takes the address from ``PULUMI_BACKEND_URL``, from Pulumi.yaml, or from the last ``pulumi login``, in that
-    order. The variable repeats the result, so Pulumi cannot read Pulumi.yaml otherwise than modelyard does.
+    order. The variable repeats the result, so Pulumi cannot read Pulumi.yaml differently from modelyard.
 
     Args:
         root: the project's folder.
@@ -88,7 +87,7 @@ def _of_project(root: Path) -> tuple[str, str]:
     """File and line of ``backend.url``, and its value; empty if there is none."""
     for name in PROJECT_FILES:
         try:
-            document, _ = parse(read_file(root / name, limit=MAX_BYTES, within=root))
+            document, _ = parse(read_file(root / name, limit=MAX_YAML_BYTES, within=root))
         except ReadError:
             continue
         backend = document.value.get("backend") if document and isinstance(document.value, dict) else None
@@ -101,7 +100,7 @@ def _of_project(root: Path) -> tuple[str, str]:
 
 
 def _logins() -> tuple[str | None, tuple[str, ...]]:
-    """The address of the last ``pulumi login`` and those of all; None and nothing if they are encrypted or damaged."""
+    """The address of the last ``pulumi login``, and those of all logins; None and empty if the file cannot be read."""
     home = os.environ.get("PULUMI_CREDENTIALS_PATH") or os.environ.get("PULUMI_HOME") or "~/.pulumi"
     try:
         found = parse_json(read_file(Path(os.path.expanduser(home)) / "credentials.json"))  # noqa: PTH111 (no home)
@@ -125,7 +124,7 @@ def _is_named(url: str, logins: tuple[str, ...]) -> bool:
 
 
 def _is_safe(url: str) -> bool:
-    """Whether no address of the project's choice can read a credential: a folder, or a bucket at the cloud itself."""
+    """Whether no server of the project's choice gets credentials: a folder, or a bucket at the cloud itself."""
     if (found := address_of(url)) is None:
         return False
     parts, given = found

@@ -1,4 +1,4 @@
-"""A connection to a cluster's API server: its address, its credentials, and an error for each way to get no answer.
+"""A connection to a cluster's API server: its address, its credentials, and an error for each reason to get no answer.
 
 Uses only the client's credentials and HTTP, not its typed answers: the client creates a type when the first answer of
 that type arrives, without a lock, so two first answers at once can end the process.
@@ -7,12 +7,13 @@ that type arrives, without a lock, so two first answers at once can end the proc
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from threading import Lock
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -27,24 +28,31 @@ from modelyard.files import ReadError, parse_json, read_file
 from modelyard.findings import Failure
 from modelyard.hiding import hidden_text
 from modelyard.servers import Unusable, permit
+from modelyard.stack import Stack
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
 _PLUGIN_ENDED = re.compile(r"Exec (.+?) returned (-?\d+):")
 _FILES = ("certificate_auth", "client_cert", "client_key", "token_file")
-"""The client's names for the files that a cluster or a user of a kubeconfig names."""
+"""The client's names for the settings of a kubeconfig's cluster or user that name a file."""
 AT_ONCE = 8
-"""The number of requests under way at a time when many objects or lists are read."""
+"""The most requests at a time when many objects or lists are read."""
 TIMEOUT = 10.0
 """Seconds to wait for one answer of the API server."""
+CONTEXT_KEY = "kubernetes:context in the stack file"
+"""What sets the context of a stack's cluster."""
 T = TypeVar("T")
+_READING: Final = Lock()
+"""Held while a kubeconfig is read: the client creates its types on the first read, without a lock of its own, and two
+threads that do so at once can end the process. Pulumi reads several resources of a program at once.
+"""
 
 
 class ClusterError(Failure):
     """The cluster cannot be reached or used: why, and what to do about it."""
 
 
-def connect(context: str | None, named: str = "kubernetes:context") -> Client:
+def connect(context: str | None, named: str = CONTEXT_KEY) -> Client:
     """A client for a context of the kubeconfig, or for its current context.
 
     ``KUBECONFIG`` may list several files, as for kubectl; the first file that has the context counts. Proxies and
@@ -52,21 +60,29 @@ def connect(context: str | None, named: str = "kubernetes:context") -> Client:
 
     Args:
         context: name of the context.
-        named: the key of the stack file that sets it.
+        named: what sets the context: a key and its file, or an option.
 
     Raises:
         ClusterError: there is no kubeconfig, it cannot be used, or it lacks the context.
     """
-    configs = _kubeconfigs()
-    wanted = context or next((config.current_context for config in configs if config.current_context), None)
+    return connected(kubeconfigs(), context, named)
+
+
+def connected(configs: Sequence[KubeConfig], context: str | None, named: str = CONTEXT_KEY) -> Client:
+    """A client for a context of kubeconfigs that were read before, as ``connect``.
+
+    Raises:
+        ClusterError: the kubeconfigs lack the context, or it cannot be used.
+    """
+    wanted = context or _current(configs)
     if wanted is None:
-        raise ClusterError("the kubeconfig has no current context", f"set {named} in the stack file")
+        raise ClusterError("the kubeconfig has no current context", f"set {named}")
     found = next((config for config in configs if wanted in config.contexts), None)
     if found is None:
         have = ", ".join(sorted(str(name) for config in configs for name in config.contexts)) or "none"
         raise ClusterError(
             f"the kubeconfig has no context {wanted!r}; it has {have}",
-            f"set {named} in the stack file, or point KUBECONFIG at the right file",
+            f"set {named}, or point KUBECONFIG at the right file",
         )
     try:
         return _client(found, wanted)
@@ -76,6 +92,34 @@ def connect(context: str | None, named: str = "kubernetes:context") -> Client:
         ) from error
     except (OSError, ValueError, ConfigError, AssertionError, httpx2.InvalidURL) as error:
         raise _no_credentials(error) from error
+
+
+def check_context(stack: Stack) -> None:
+    """Refuses a stack whose cluster only the kubeconfig's current context names, before anything is changed there.
+
+    Without a kubeconfig, the service account of the pod leads to one cluster, so no name is needed.
+
+    Raises:
+        ClusterError: the stack names no context, and there is a kubeconfig.
+    """
+    if stack.context is None and any(path.exists() for path in kubeconfig_paths()):
+        raise ClusterError(
+            f"{stack.name} does not name its cluster: kubernetes:context is not set; nothing was changed",
+            f"set it in {stack.file}: the current context of the kubeconfig may lead to another cluster",
+        )
+
+
+def current_context() -> str | None:
+    """The context that ``connect`` uses if it is given none.
+
+    Raises:
+        ClusterError: there is no kubeconfig, or it cannot be used.
+    """
+    return _current(kubeconfigs())
+
+
+def _current(configs: Iterable[KubeConfig]) -> str | None:
+    return next((config.current_context for config in configs if config.current_context), None)
 
 
 def _client(config: KubeConfig, context: str) -> Client:
@@ -112,7 +156,7 @@ def _has_secret(config: SingleConfig) -> bool:
 
 
 def _with_files(config: SingleConfig | None) -> SingleConfig | None:
-    """The config, with the files that it names checked to be readable: the client would wait for a pipe.
+    """The config, after a check that the files that it names can be read: the client would wait for a pipe.
 
     Makes paths absolute from the kubeconfig's folder, because the client does not do so for all of them.
 
@@ -149,8 +193,9 @@ def _check_proxy(url: str) -> None:
 def with_plugin_info(config: SingleConfig | None) -> SingleConfig | None:
     """The config, with the environment variable that its credential plugin needs.
 
-    Plugins of ``client.authentication.k8s.io/v1`` read from ``KUBERNETES_EXEC_INFO`` which form to answer in. The
-    client does not set it and accepts only plugins of earlier versions; the token is in the same place of the answer.
+    Plugins of ``client.authentication.k8s.io/v1`` read the form of their answer from ``KUBERNETES_EXEC_INFO``. The
+    client does not set this variable and accepts only plugins of earlier versions; both forms have the token in the
+    same place.
     """
     user = config.user if config is not None else None
     plugin = user.exec if user is not None else None
@@ -193,18 +238,25 @@ def _why(error: Exception) -> str:
     return f"they are not what a kubeconfig holds ({type(error).__name__})"
 
 
-def _kubeconfigs() -> list[KubeConfig]:
-    """The existing kubeconfig files, or else the service account of the pod that this process runs in."""
+def kubeconfigs() -> list[KubeConfig]:
+    """The kubeconfig files that exist, or else the service account of the pod in which this process runs.
+
+    Raises:
+        ClusterError: there is none, or one cannot be read.
+    """
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
     found = []
     try:
         for path in kubeconfig_paths():
             try:
-                found.append(KubeConfig.from_dict(read_kubeconfig(path).reveal(), path))
+                content = read_kubeconfig(path).reveal()
+                with _READING:
+                    found.append(KubeConfig.from_dict(content, path))
             except ReadError as error:
                 if not error.missing:
                     raise
-        return found or [KubeConfig.from_env()]
+        with _READING:
+            return found or [KubeConfig.from_env()]
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         raise ClusterError(
@@ -214,13 +266,13 @@ def _kubeconfigs() -> list[KubeConfig]:
 
 
 def transport(client: Client) -> httpx2.Client:
-    """The client's HTTP. Paths are relative to the API server's root."""
+    """The client's HTTP transport. Paths are relative to the API server's root."""
     found: httpx2.Client = client._client._client
     return found
 
 
 def sent(send: Callable[[], httpx2.Response]) -> httpx2.Response:
-    """Sends a request, again if the connection fails: of many handshakes at once, one may fail by chance."""
+    """Sends a request, and again if the connection fails: among many handshakes at once, one may fail by chance."""
     try:
         return send()
     except httpx2.ConnectError:
@@ -228,7 +280,7 @@ def sent(send: Callable[[], httpx2.Response]) -> httpx2.Response:
 
 
 def ask_server(question: Callable[[], T], what: str) -> T:
-    """The answer to a question about ``what``; every way to get none becomes a ClusterError."""
+    """The API server's answer to a request about ``what``; if there is none, a ClusterError shows why."""
     try:
         return question()
     except httpx2.HTTPStatusError as error:
@@ -249,14 +301,14 @@ def ask_server(question: Callable[[], T], what: str) -> T:
 
 
 def _transport_words(error: Exception) -> str:
-    """The client's message, unless it quotes what it cannot send, such as a token with a line break."""
+    """The client's message, unless it quotes a text that cannot be sent, such as a token with a line break."""
     if isinstance(error, httpx2.LocalProtocolError | httpx2.InvalidURL):
         return "the address or the credentials contain characters that cannot be sent"
     return hidden_text(str(error))
 
 
 def _place(error: Exception) -> str:
-    """The address of the request, without the credentials in it; empty if no request was made."""
+    """The address of a request without credentials; empty if no request was sent."""
     try:
         url = error.request.url  # type: ignore[attr-defined]
     except (AttributeError, RuntimeError):
@@ -271,13 +323,13 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
         return ClusterError(summary, "log in to the cluster again")
     if code == 403 and said:
         summary = f"these credentials may not read {what}: {said}"
-        return ClusterError(summary, "ask for the right to get and list them")
+        return ClusterError(summary, "ask for the right to get and list them; modelyard doctor shows missing rights")
     words = f"did not return {what}: {said}" if said else f"answered {code} for {what}"
     return ClusterError(f"the API server {words}", "check the API server")
 
 
 def message(answer: httpx2.Response) -> str:
-    """The API server's message; empty if something else answered."""
+    """The API server's message; empty if another server answered."""
     try:
         found = parse_json(answer.content)
     except ValueError:

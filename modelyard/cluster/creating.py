@@ -18,15 +18,15 @@ from modelyard.kube.state import key_of
 
 
 def create(client: Client, wanted: Confidential[Mapping[str, Any]], manager: str, *, dry: bool) -> Created | Refusal:
-    """Creates an object, or says why the API server does not.
+    """Creates an object, or returns why the API server does not.
 
-    Sends a real create once: after a lost answer, a second create would find the object of the first.
+    Sends a real create only once: after a lost answer, a second create would find the object of the first.
 
     Args:
         client: connection to the cluster.
         wanted: the object, with a name that is not taken.
-        manager: owner of its fields.
-        dry: only ask; everything else about the request (admission, quotas, validation) is real.
+        manager: owner of the object's fields.
+        dry: whether to send only a dry run, for which admission, quotas and validation are real.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -62,9 +62,8 @@ def create_all(
 ) -> tuple[Created, ...] | Refusal:
     """Creates all objects or none; the first owns the others, which are deleted with it.
 
-    With ``apart`` no object owns another: one that has ended is deleted, and the others run on.
-    A dry run of all objects comes before the first create. If a create is refused even so, the objects made are
-    deleted.
+    With ``apart``, no object owns another: if one has ended and is deleted, the others continue. A dry run of all
+    objects comes before the first create. If a create is rejected after that, the created objects are deleted.
 
     Raises:
         ClusterError: the API server does not answer or denies access.

@@ -1,7 +1,7 @@
 """Asks the API server what an apply or a delete would do: the request with ``dryRun=All``, which changes nothing.
 
 The request takes every step except the last, writing: conflicts, admission (webhooks and policies), quotas, defaulting
-and validation are real. Loaded only by verbs that read a cluster.
+and validation are real. Loaded only by commands that read a cluster.
 """
 
 import json
@@ -23,7 +23,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, key_of
 
 AT_ONCE = 16
-"""The number of requests under way at a time."""
+"""The most requests at a time."""
 
 _HOLDER = re.compile(
     r'conflict with (?P<manager>"(?:[^"\\]|\\.)*")(?: with subresource (?P<subresource>"(?:[^"\\]|\\.)*"))?'
@@ -32,7 +32,7 @@ _HOLDER = re.compile(
 
 
 def dry_run(client: Client, questions: Sequence[Question], manager: str) -> tuple[Answer, ...]:
-    """What each apply would do and take from other owners, and what each delete would do; asks all questions at once.
+    """What each apply would do and take from other owners, and what each delete would do; sends all questions at once.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -72,9 +72,9 @@ def _deleted(client: Client, deletion: Deletion) -> Answer:
 
 
 def claims_of(client: Client, body: Mapping[str, Any], manager: str) -> tuple[Claim, ...] | Refusal:
-    """The conflicts of an apply without force, sorted, or why it is refused.
+    """The conflicts of an apply without force, sorted, or why the API server rejects it.
 
-    Conflicts come before admission: an answer with a conflict says nothing about the later checks.
+    The API server checks conflicts before admission, so an answer with a conflict shows nothing about later checks.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -144,7 +144,7 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
 
 
 def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | Refusal:
-    """The object that the API server returns for a change, or why it refuses the change."""
+    """The object that the API server returns for a change, or why it rejects the change."""
     if unknown_kind(answer, key_of(body, "")):
         kind = f"{body['kind']} in {body['apiVersion']}"
         return Refusal("missing", f"the cluster has no {kind}: its operator or the operator's CRDs are not installed")
@@ -152,7 +152,7 @@ def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | 
 
 
 def refusal(answer: httpx2.Response) -> Refusal:
-    """Why a change is refused, in the API server's words."""
+    """Why a change is rejected, in the API server's words."""
     message = str(status(answer).get("message") or f"the API server answered {answer.status_code}")
     return Refusal(_why(answer.status_code, message), message)
 

@@ -1,7 +1,7 @@
-"""What the engine's state contains of a stack, read with the engine's command line.
+"""Reads what the engine's state contains of a stack, from its file or with the engine's command line.
 
-A plan also starts from it: an apply restores or deletes what the state contains and the stack no longer asks for.
-Imports nothing of the engine, so a live plan stays as fast as its API server.
+A plan also starts from this state: an apply restores or deletes objects that the state has and the stack no longer asks
+for. Imports nothing of the engine, so a live plan stays as fast as its API server.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from modelyard.cluster.backend import backend_variables
+from modelyard.cluster.state_file import resources_in_file
 from modelyard.files import parse_json, wrong_form
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey, key_of
@@ -21,10 +22,11 @@ RECORD = "modelyard:index:Applied"
 LEDGER = "modelyard:Ledger"
 """Type of ``engine.ledger.Ledger`` within the provider for Python resources."""
 REMOTE = "modelyard:index:RemoteCluster"
-"""Type of ``components.remote_cluster.RemoteCluster``, which has the cluster's name and is the parent of all in it."""
+"""Type of ``components.remote_cluster.RemoteCluster``, which has the cluster's name and is the parent of its
+objects."""
 
 COMPONENT = "modelyard:index:"
-"""Begins the types of modelyard's components."""
+"""The beginning of the types of modelyard's components."""
 PLATFORM = f"{COMPONENT}Platform"
 SELF_PLANNED = frozenset(
     f"{COMPONENT}{name}"
@@ -65,7 +67,7 @@ def held_by_cluster(root: Path, stack: str, components: Collection[str] = ("",))
     Args:
         root: the project's folder.
         stack: name of the stack.
-        components: as ``component_of`` names them; those of a ``Platform`` and none else by an empty name.
+        components: names as ``component_of`` returns them; an empty name stands for the components of a ``Platform``.
 
     Raises:
         StateError: there is no engine, or the state cannot be found or read.
@@ -100,6 +102,8 @@ def _reading() -> Iterator[None]:
 
 def _exported(root: Path, stack: str) -> list[Mapping[str, Any]]:
     """The resources of a stack in the engine's state; none if nothing was ever applied."""
+    if (known := resources_in_file(root, stack)) is not None:
+        return known
     try:
         done = ask_engine(root, "stack", "export", "--non-interactive", "--stack", stack)
     except EngineError as error:
@@ -136,7 +140,7 @@ def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[Ob
     """The objects of one cluster among the resources of an exported state.
 
     Raises:
-        KeyError, TypeError, ValueError, AttributeError: the resources are not what modelyard's program leaves.
+        KeyError, TypeError, ValueError, AttributeError: modelyard's program did not write the resources.
     """
     found: dict[ObjectKey, Held] = {}
     roles: dict[ObjectKey, str] = {}
@@ -163,17 +167,17 @@ TIMEOUT = 60
 """Seconds that an answer may take."""
 NO_ENGINE = "the Pulumi engine (pulumi) is not on PATH"
 INSTALL = "install the Pulumi CLI (https://www.pulumi.com/docs/install)"
-"""What to do about it."""
+"""The remedy if Pulumi is missing."""
 
 
 class EngineError(Exception):
-    """The engine does not run or does not end, and why."""
+    """An engine that does not run or does not end, and why."""
 
 
 def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """The output and exit code of ``pulumi``; the caller judges the exit code.
 
-    Without a passphrase it uses the empty one, which fits a state without secrets.
+    If no passphrase is set, uses the empty one, which fits a state without secrets.
 
     Args:
         root: the project's folder.
@@ -204,5 +208,5 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
 
 
 def error_of(done: "subprocess.CompletedProcess[bytes]") -> str:
-    """What the engine wrote to its error stream, in one line; empty if nothing."""
+    """What the engine wrote to its error stream, in one line; empty if it wrote nothing."""
     return " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")

@@ -15,21 +15,22 @@ from modelyard.temporary import token, undone
 
 _STAGE = re.compile(r"[0-9a-f]{16}\.replacing")
 _MANIFEST = "manifest.json"
-"""Digests of the files that a stage folder may hold: those that the run replaces, and those that it writes."""
+"""Name of the file with the digests of all files that a stage folder may contain: those that a run replaces, and those
+that it writes."""
 
 
 def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path], bool]) -> None:
     """Replaces a folder's own files with new ones (text by name); every other file stays.
 
-    All of that happens or nothing. The new folder is built beside the old one and moved into place when it is complete.
-    A run that is killed leaves the old folder or the new one. Between two renames there is briefly no folder, which
-    every reader notices; the next run then moves the new one into place. It leaves alone what ``unfinished`` finds and
-    a manifest does not prove to be of such a run.
+    Replaces all files or none. The new folder, the stage, is built next to the old one and moved into place when it is
+    complete. A run that is killed leaves the old folder or the new one. Between two renames, there is briefly no
+    folder, which every reader notices; the next run then moves the new one into place. A run keeps a folder that
+    ``unfinished`` finds unless a manifest proves that an earlier run created it.
 
     Args:
         folder: the folder to replace.
         texts: its new files.
-        is_own: whether an earlier run wrote a file, so it may be deleted.
+        is_own: returns whether an earlier run wrote a file, so that it may be deleted.
 
     Raises:
         OSError: something cannot be written; the earlier content is still there.
@@ -55,14 +56,14 @@ def replace_json(folder: Path, texts: Mapping[str, str], is_own: Callable[[Path]
 
 
 def _put_back(stage: Path, place: Path) -> None:
-    """Ends a replacement, complete or not."""
+    """Ends a replacement, whether it is complete or not."""
     if (stage / "old").exists() and not place.exists():
         (stage / "old").rename(place)
     shutil.rmtree(stage, ignore_errors=True)
 
 
 def unfinished(folder: Path) -> list[Path]:
-    """The folders beside a folder that have the name of an unfinished replacement of it, sorted."""
+    """The folders next to a folder that have the name of an unfinished replacement of that folder, sorted."""
     place = folder.resolve()
     before = f".{place.name}."
     return sorted(
@@ -73,7 +74,7 @@ def unfinished(folder: Path) -> list[Path]:
 
 
 def _take_up(place: Path) -> None:
-    """Finishes what a killed run began: moves a complete folder into place if none is there, and deletes the rest."""
+    """Finishes what a killed run began: moves a complete folder into place if there is none, and deletes the rest."""
     for stage in unfinished(place):
         if not _is_own_stage(stage):
             continue
@@ -83,7 +84,7 @@ def _take_up(place: Path) -> None:
 
 
 def _is_own_stage(stage: Path) -> bool:
-    """Whether every file in a folder is one that a run noted before it began; an empty folder loses nothing."""
+    """Whether a run noted every file in a folder before it began; true for an empty folder."""
     try:
         names = {path.name for path in stage.iterdir()}
         known = parse_json(read_file(stage / _MANIFEST)) if names else []
@@ -94,7 +95,7 @@ def _is_own_stage(stage: Path) -> bool:
 
 
 def _digests(folder: Path) -> Iterator[str]:
-    """The digests of all files below a folder, and of where its links lead."""
+    """The digests of all files below a folder, and of the targets of links."""
     for base, folders, files in os.walk(folder, onerror=_raise):
         for path in (Path(base, name) for name in (*folders, *files)):
             if path.is_symlink():
@@ -107,7 +108,7 @@ def _digests(folder: Path) -> Iterator[str]:
 
 
 def _raise(error: OSError) -> None:
-    """Keeps a folder that cannot be listed from counting as empty; no folder is empty."""
+    """Raises the error of a folder that cannot be listed and must not count as empty, unless the folder is missing."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

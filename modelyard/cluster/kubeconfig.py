@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from yaml import YAMLError, safe_load
+import yaml
+from yaml import CSafeLoader, YAMLError
+from yaml.events import CollectionEndEvent, CollectionStartEvent
 
-from modelyard.files import read_text
+from modelyard.files import MAX_DEPTH, read_text
 from modelyard.hiding import Confidential
 from modelyard.temporary import write_private
 
@@ -26,17 +28,17 @@ if TYPE_CHECKING:
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 """Keys of a cluster or a user that name a file, relative to the kubeconfig's folder."""
 MAX_BYTES = 4 * 1024 * 1024
-"""Limit for a kubeconfig, and for each file that it names. A kubeconfig of 100 clusters has about 500,000."""
+"""The most bytes of a kubeconfig, and of each file that it names. A kubeconfig of 100 clusters has about 500,000."""
 
 
 def known_contexts() -> frozenset[str] | None:
-    """Names of the kubeconfig's contexts; None without a kubeconfig, as in a pod with a service account."""
+    """Names of the contexts in the kubeconfig; None without a kubeconfig, as in a pod with a service account."""
     found = [set(named(document, "contexts")) for _, document in _documents()]
     return frozenset().union(*found) if found else None
 
 
 def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
-    """Writes context aliases into a private kubeconfig that goes in front of the existing ones.
+    """Writes context aliases into a private kubeconfig that precedes the existing files.
 
     Args:
         names: the context of each alias; None: the current one. Unknown contexts are left out.
@@ -63,7 +65,7 @@ def with_aliases(names: Mapping[str, str | None], folder: Path) -> str:
 
 
 def _parts(name: str | None) -> tuple[dict[str, Any], dict[str, Any], Confidential[dict[str, Any]]] | None:
-    """Context, cluster and user of a context, with absolute paths; None if the context does not exist."""
+    """The entries of a context, its cluster and its user, with absolute paths; None if the context does not exist."""
     documents = tuple(_documents())
     wanted = name or next((str(one["current-context"]) for _, one in documents if one.get("current-context")), "")
     for folder, document in documents:
@@ -99,21 +101,25 @@ def named(document: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
 
 
 def read_kubeconfig(path: Path) -> Confidential[Any]:
-    """The content of a kubeconfig, in whatever form.
+    """The content of a kubeconfig, which may have any form.
 
     Raises:
         ReadError: the file cannot be read.
         ValueError: it is nested too deeply.
         YAMLError: it is not YAML.
     """
-    try:
-        return Confidential(safe_load(read_text(path, limit=MAX_BYTES)))
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    text = read_text(path, limit=MAX_BYTES)
+    depth = 0
+    # The loader builds values recursively in C, so a deep document would end the process.
+    for event in yaml.parse(text, CSafeLoader):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deeply")
+    return Confidential(yaml.load(text, CSafeLoader))
 
 
 def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The existing kubeconfig files, each with its folder. The connection reports what is wrong with a file."""
+    """The kubeconfig files that exist, each with its folder. Skips damaged files, which ``connect`` reports."""
     for path in kubeconfig_paths():
         try:
             document = read_kubeconfig(path).reveal()
@@ -124,7 +130,7 @@ def _documents() -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def kubeconfig_paths() -> list[Path]:
-    """The kubeconfig files that count, existing or not."""
+    """The paths of the kubeconfig files, whether they exist or not."""
     named = os.environ.get("KUBECONFIG") or "~/.kube/config"
     return [Path(name).expanduser() for name in named.split(os.pathsep) if name]
 
@@ -137,16 +143,16 @@ class Route(NamedTuple):
     """How requests reach an API server."""
 
     proxy: Confidential[str] | None = None
-    """URL of the proxy that they go through; may have a password."""
+    """URL of the proxy for the requests; may contain a password."""
     server_name: str | None = None
-    """The name that the server's certificate is checked against, if it differs from the one in its address."""
+    """The name in the server's certificate, if it differs from the one in the server's address."""
 
 
 def route(config: "KubeConfig", context: str, environment: Mapping[str, str]) -> Route:
     """The route to the cluster of a context.
 
     Args:
-        config: has the context; reads its file again for what the client does not keep.
+        config: the kubeconfig with the context; its file is read again for settings that the client does not keep.
         context: name of the cluster's context.
         environment: environment variables.
 
@@ -163,7 +169,7 @@ def route(config: "KubeConfig", context: str, environment: Mapping[str, str]) ->
 
 
 def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
-    """The file's entry for a cluster; empty if it has nothing beyond what the client reads."""
+    """The kubeconfig's entry for a cluster; empty if the client reads all of its settings."""
     text = read_text(config.fname, limit=MAX_BYTES) if config.fname is not None else ""
     if config.fname is None or (_PROXY_URL not in text and _SERVER_NAME not in text):
         return {}
@@ -171,7 +177,7 @@ def _said(config: "KubeConfig", name: str) -> Mapping[str, Any]:
 
 
 def _proxy_for(server: str, environment: Mapping[str, str]) -> str | None:
-    """The environment's proxy for a server; None for this machine itself."""
+    """The proxy that the environment sets for a server; None for this machine itself."""
     parts = urlsplit(server)
     name = f"{parts.scheme}_proxy"
     proxy = environment.get(name.upper()) or environment.get(name)

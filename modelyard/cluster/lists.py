@@ -1,4 +1,4 @@
-"""Lists of a live cluster, page by page, so a pool of thousands of nodes comes in answers of moderate size."""
+"""Reads lists of a live cluster page by page, so that a pool of thousands of nodes needs no huge answer."""
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ PAGE: Final = 500
 """Objects per answer, as in kubectl."""
 _KUEUE: Final = f"/apis/{KUEUE}"
 _LIVING: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""Field selector of the pods that hold or await what they request."""
+"""Field selector of the pods that have not ended: they hold or wait for what they request."""
 
 
 def pool_objects(client: Client, namespaces: Collection[str] = (), *, dispatched: bool = False) -> PoolObjects:
@@ -73,11 +73,11 @@ def nodes_with(client: Client, labels: Mapping[str, Collection[str]]) -> tuple[N
 
 
 def queued_objects(client: Client, namespaces: Collection[str]) -> PoolObjects:
-    """Reads only what has an order in Kueue: its workloads and local queues.
+    """Reads only the objects that determine the order of Kueue's queues: workloads and local queues.
 
     Args:
         client: connection to the cluster.
-        namespaces: where to read them if reading them for the whole cluster is not allowed.
+        namespaces: where to read the objects if reading them in the whole cluster is not allowed.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -106,11 +106,11 @@ def workloads_in(client: Client, namespaces: Collection[str]) -> tuple[list[dict
 
 
 def run_objects(client: Client, namespaces: Collection[str]) -> RunObjects:
-    """Reads every object that a submission made, for the whole cluster or, if that is not allowed, by namespace.
+    """Reads every object that a submission created, in the whole cluster or, if that is not allowed, by namespace.
 
     Args:
         client: connection to the cluster.
-        namespaces: where the stack's runs are made.
+        namespaces: where the stack's runs are created.
 
     Raises:
         ClusterError: the API server does not answer, or allows listing Jobs in none of the namespaces.
@@ -143,8 +143,8 @@ def pods_of_run(client: Client, namespace: str, run: str, names: Iterable[str]) 
         client: connection to the cluster.
         namespace: the run's namespace.
         run: name of the run, which its pods have as a label.
-        names: its Jobs, RayJobs and SparkApplications; finds pods by the label of a Job too, because some lack the
-            label of the run.
+        names: the run's Jobs, RayJobs and SparkApplications; pods are also found by the label of their Job, because
+            some lack the label of the run.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -188,7 +188,7 @@ def _pages(client: Client, path: str, query: Mapping[str, str]) -> list[dict[str
 def _in_parts(
     client: Client, plural: str, namespaces: Collection[str]
 ) -> list[dict[str, Any]] | Literal["unread"] | None:
-    """Kueue's objects of a kind: of the whole cluster, or of the namespaces that these credentials may read."""
+    """Kueue's objects of a kind: in the whole cluster, or in the namespaces that these credentials may read."""
     everywhere = _allowed(client, f"{_KUEUE}/{plural}")
     if everywhere != "unread":
         return everywhere
@@ -230,8 +230,8 @@ def _wherever(
 ) -> tuple[list[dict[str, Any]] | None, tuple[str, ...]]:
     """The objects of a kind, and which lists could not be read; None if no list could be read.
 
-    Both are empty if the cluster lacks the kind, even without the right to read it: the API server denies access before
-    it looks for the kind.
+    Both results are empty if the cluster lacks the kind, even without the right to read it: the API server denies
+    access before it looks for the kind.
     """
 
     def get(path: str) -> list[dict[str, Any]] | None:
@@ -261,5 +261,5 @@ def _wherever(
 
 
 def _is_missing(client: Client, group: str) -> bool:
-    """Whether the API server lacks a group and version; every user may ask that."""
+    """Whether the API server lacks a group and version, which every user may read."""
     return ask_server(lambda: patiently(lambda: transport(client).get(group), busy), group).status_code == 404

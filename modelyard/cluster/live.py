@@ -1,9 +1,9 @@
 """Reads a live cluster through its API server.
 
-Loaded only by verbs that read a cluster: importing the client costs more than a whole offline plan.
+Loaded only by commands that read a cluster: importing the client takes longer than a whole offline plan.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
@@ -11,7 +11,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
-from modelyard.cluster.pods import holds_resources, pod_of, request_of
+from modelyard.cluster.pods import holds_resources, pod_of, ray_services, request_of
 from modelyard.cluster.retries import busy, patiently
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
@@ -48,6 +48,13 @@ class Snapshot(NamedTuple):
     unread: tuple[str, ...] = ()
     """Quotas and autoscalers that these credentials may not list, as ``resourcequotas of ml-platform``."""
 
+    def part(self, wanted: Collection[ObjectKey]) -> "Snapshot":
+        """The snapshot without other objects than the wanted ones, and without unread lists of other namespaces."""
+        kept = (body for body in self.objects.reveal() if key_of(body, "") in wanted)
+        namespaces = {key.namespace for key in wanted}
+        unread = (name for name in self.unread if name.rpartition(" ")[2] in namespaces)
+        return self._replace(objects=Confidential(tuple(kept)), unread=tuple(unread))
+
     @property
     def object_count(self) -> int:
         """The number of objects."""
@@ -60,7 +67,7 @@ class Snapshot(NamedTuple):
 
 
 def identity(client: Client) -> str:
-    """The UID of the namespace kube-system, which stays the same for the life of a cluster.
+    """The identity of a cluster: the UID of the namespace kube-system, which never changes.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -69,7 +76,8 @@ def identity(client: Client) -> str:
 
 
 def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
-    """Reads the wanted objects, their namespaces' quotas and autoscalers, the nodes and what pods request, in parallel.
+    """Reads the wanted objects, the quotas and autoscalers of their namespaces, the nodes and what pods request, in
+    parallel.
 
     Leaves out objects that do not exist. Lists in ``unread`` the quotas and autoscalers that these credentials may not
     list.
@@ -87,16 +95,18 @@ def snapshot(client: Client, wanted: Iterable[ObjectKey]) -> Snapshot:
         namespaces = sorted({key.namespace for key in keys if key.namespace})
         paths = [("", f"/api/v1/namespaces/{each}/resourcequotas") for each in namespaces]
         paths += [one for namespace in namespaces for one in lists(namespace)]
-        asked = [(kind, path, pool.submit(_may_be, client, path)) for kind, path in paths]
+        asked = [(kind, path, pool.submit(listed_if_allowed, client, path)) for kind, path in paths]
         # First: if the server does not answer at all, the error names this question.
         cluster = uid.result()
         extra = [(kind, path, job.result()) for kind, path, job in asked]
+        bodies = tuple(found for found in (job.result() for job in objects) if found is not None)
+        services = ray_services(bodies)
         return Snapshot(
             identity=cluster,
             version=version.result(),
             nodes=Confidential(tuple({"apiVersion": "v1", **node} for node in nodes.result())),
-            pods=Confidential(tuple(request_of(pod) for pod in pods.result() if holds_resources(pod))),
-            objects=Confidential(tuple(found for found in (job.result() for job in objects) if found is not None)),
+            pods=Confidential(tuple(request_of(pod, services) for pod in pods.result() if holds_resources(pod))),
+            objects=Confidential(bodies),
             quotas=Confidential(tuple(quota for kind, _, found in extra for quota in found or () if not kind)),
             scalers=Confidential(
                 tuple(reference(kind, body) for kind, _, found in extra for body in found or () if kind)
@@ -154,7 +164,7 @@ def objects_of(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
 
 
 def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dict[str, Any]]:
-    """The objects with the kinds and namespaces of ``keys``: candidates for a mistyped name.
+    """The objects with the kinds and namespaces of ``keys``, to suggest instead of a mistyped name.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
@@ -164,6 +174,20 @@ def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
         for body in listed(client, api_version, kind, namespace):
             found[key_of(body, namespace)] = body
     return found
+
+
+def elsewhere(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
+    """The objects in other namespaces with the kinds and names of ``keys``, as far as these credentials may list them.
+
+    Raises:
+        ClusterError: the API server does not answer.
+    """
+    found = set()
+    for key in keys:
+        path = path_of(key._replace(namespace="", name="")).rstrip("/")
+        for body in listed_if_allowed(client, f"{path}?fieldSelector=metadata.name%3D{key.name}") or ():
+            found.add(key._replace(namespace=body["metadata"]["namespace"]))
+    return frozenset(found)
 
 
 def state_of(taken: Snapshot) -> ClusterState:
@@ -200,9 +224,7 @@ def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
 
 
 def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
-    """Whether an answer says that the cluster lacks a kind that an operator brings. For a path that it does not serve,
-    the API server answers in plain text, not with a Status.
-    """
+    """Whether an answer shows that the cluster lacks an operator's kind: it is then plain text instead of a Status."""
     group, _, version = key.api_version.partition("/")
     # One operator has a group that is named like the groups of Kubernetes itself.
     own = group.endswith(".k8s.io") and key.api_version != SPARK
@@ -211,7 +233,7 @@ def unknown_kind(answer: httpx2.Response, key: ObjectKey) -> bool:
 
 
 def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[dict[str, Any]]:
-    """The objects of a kind in a namespace; none if the operator that brings the kind is not installed.
+    """The objects of a kind in a namespace; none if the operator that installs the kind is missing.
 
     Raises:
         ClusterError: as for :func:`read`.
@@ -231,7 +253,7 @@ def listed(client: Client, api_version: str, kind: str, namespace: str) -> list[
     return [{**body, "apiVersion": api_version, "kind": kind} for body in found]
 
 
-def _may_be(client: Client, path: str) -> list[dict[str, Any]] | None:
+def listed_if_allowed(client: Client, path: str) -> list[dict[str, Any]] | None:
     """The objects of a list; none if the cluster lacks the kind; None if these credentials may not list it."""
 
     def get() -> list[dict[str, Any]] | None:
@@ -249,13 +271,13 @@ def _may_be(client: Client, path: str) -> list[dict[str, Any]] | None:
     found = ask_server(get, path.rpartition("/")[2])
     if found is None and path.startswith("/apis/"):
         # The API server denies access before it looks for the kind. Every user may ask which kinds it has.
-        group = path.removeprefix("/apis/").partition("/namespaces/")[0]
-        return None if serves(client, group) else []
+        group, version = path.split("/")[2:4]
+        return None if serves(client, f"{group}/{version}") else []
     return found
 
 
 def path_of(key: ObjectKey) -> str:
-    """The path of an object on the API server.
+    """The path of an object on the API server; without a namespace, the path of a list has those of all namespaces.
 
     Raises:
         ClusterError: modelyard does not read objects of this kind.
@@ -265,7 +287,7 @@ def path_of(key: ObjectKey) -> str:
         kinds = ", ".join(kind for _, kind in KINDS)
         raise ClusterError(f"modelyard does not read {key.kind} {key.api_version}", f"it reads {kinds}")
     root = "apis" if "/" in key.api_version else "api"
-    place = f"/namespaces/{key.namespace}" if known.namespaced else ""
+    place = f"/namespaces/{key.namespace}" if known.namespaced and key.namespace else ""
     return f"/{root}/{key.api_version}{place}/{known.plural}/{key.name}"
 
 
@@ -283,14 +305,12 @@ _LISTS = (
 
 
 def lists(namespace: str) -> tuple[tuple[str, str], ...]:
-    """The kinds, and the path of the list of each in a namespace."""
+    """The kinds of autoscalers, each with the path of its list in a namespace."""
     return tuple((kind, f"/apis/{version}/namespaces/{namespace}/{plural}") for version, kind, plural in _LISTS)
 
 
 def reference(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """An object of a list, in its own form, reduced to what it scales, whether it is paused, and the KEDA object that
-    it was made for.
-    """
+    """An autoscaler, reduced to what it scales, whether it is paused, and the KEDA object that it was created for."""
     metadata = body["metadata"]
     kept = {"name": metadata["name"], "namespace": metadata["namespace"]}
     paused = {name: value for name, value in annotations_of(body).items() if name in (PAUSED, PAUSED_REPLICAS)}

@@ -28,7 +28,7 @@ class LogRequest(NamedTuple):
 
 
 class NoLogError(Exception):
-    """There is no log to show; has the API server's message."""
+    """A container without a log, with the API server's message."""
 
 
 def log_lines(client: Client, wanted: LogRequest) -> Iterator[str]:

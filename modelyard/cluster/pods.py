@@ -1,4 +1,4 @@
-"""What running pods hold of their nodes."""
+"""Reads pods: what they hold of their nodes, and why they do not start."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ def holds_resources(pod: Mapping[str, Any]) -> bool:
 
 
 def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
-    """Why the first pod that cannot start does not, from the scheduler or the kubelet; empty if all can start."""
+    """Why the first pod that cannot start does not start, from the scheduler or the kubelet; empty if all can start."""
     for pod in pods:
         status = pod.get("status") or {}
         if status.get("phase") != "Pending":
@@ -39,8 +39,22 @@ def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
             yield str(waiting["reason"]), waiting.get("message")
 
 
-def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """``{node, namespace, owner, requests}`` of a pod, with the sum of its containers' quantities."""
+def ray_services(objects: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """The names of RayServices, by namespace and name of their RayClusters; an upgrade has two."""
+    return {
+        (body["metadata"].get("namespace", ""), str(name)): str(body["metadata"]["name"])
+        for body in objects
+        if body["kind"] == "RayService"
+        for part in ("activeServiceStatus", "pendingServiceStatus")
+        if (name := ((body.get("status") or {}).get(part) or {}).get("rayClusterName"))
+    }
+
+
+def request_of(pod: Mapping[str, Any], services: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """``{node, namespace, owner, requests}`` of a pod, with the sum of its containers' quantities.
+
+    Pods of a RayCluster in ``services`` belong to its RayService.
+    """
     total: dict[str, Any] = {}
     for container in pod["spec"]["containers"]:
         for name, value in (container.get("resources", {}).get("requests") or {}).items():
@@ -48,7 +62,7 @@ def request_of(pod: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "node": pod["spec"]["nodeName"],
         "namespace": pod["metadata"].get("namespace", ""),
-        "owner": _owner(pod),
+        "owner": services.get((pod["metadata"].get("namespace", ""), _owner(pod)), _owner(pod)),
         "requests": dict(sorted(total.items())),
     }
 

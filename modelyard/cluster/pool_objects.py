@@ -7,9 +7,9 @@ from modelyard.hiding import Confidential
 from modelyard.names import STACK_NOTE
 
 STACK: Final = STACK_NOTE
-"""Label of what a stack submits: the stack's name."""
+"""Label of the objects that a stack submits: the stack's name."""
 JOB: Final = "modelyard.dev/job"
-"""Label of what a stack submits: the name of the job."""
+"""Label of the objects that a stack submits: the name of the job."""
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
 """Label that names the LocalQueue of a job."""
 USER: Final = "modelyard.dev/user"
@@ -25,13 +25,13 @@ PIPELINE: Final = "modelyard.dev/pipeline"
 PIPELINE_RUN: Final = "modelyard.dev/pipeline-run"
 """Label of the objects of a pipeline run: the name of the run."""
 STAGE: Final = "modelyard.dev/stage"
-"""Label of a stage's objects: the name of the stage; the object that starts the stages lacks it."""
+"""Label of a stage's objects: the name of the stage; the object that starts the stages has no such label."""
 RELEASED: Final = "modelyard.dev/released"
 """Annotation of a stage that may start."""
 LATER: Final = "modelyard.dev/queue"
 """Annotation of a stage: the queue that it enters at its turn."""
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
-"""Label of a Job's pods: its name."""
+"""Label of a Job's pods: the Job's name."""
 HELD: Final = "modelyard-held"
 """The queue of stages that wait. No LocalQueue has this name; without a name, Kueue might use its default queue."""
 Objects = tuple[Mapping[str, Any], ...]
@@ -59,7 +59,7 @@ class PoolObjects(NamedTuple):
 
 
 class FarObjects(NamedTuple):
-    """The objects of a run on the worker cluster that Kueue sent it to, as its API server returned them."""
+    """The objects of a run in a worker cluster, as the API server of that cluster returned them."""
 
     workloads: Confidential[Objects] | None
     """Workloads in the run's namespace; None: these credentials may not read them."""
@@ -68,7 +68,7 @@ class FarObjects(NamedTuple):
 
 
 class RunObjects(NamedTuple):
-    """The objects that submissions made, of all stacks."""
+    """The objects that submissions created, of all stacks."""
 
     jobs: Objects
     ray_jobs: Objects

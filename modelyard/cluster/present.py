@@ -31,9 +31,9 @@ NAMED_BY_PODS: Final = {
     "Secret": "secrets",
     "ServiceAccount": "serviceaccounts",
 }
-"""Kinds of ``v1``, each with its name in a path."""
+"""Kinds of ``v1`` that pods refer to, each with its name in a path."""
 _METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
-"""Keeps the content of a Secret out of the answer."""
+"""A media type with which the answer does not contain the content of a Secret."""
 
 
 def absent(client: Client, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:

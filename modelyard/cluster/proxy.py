@@ -5,23 +5,32 @@ from typing import TYPE_CHECKING
 
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import listed, read
+from modelyard.kube.scheduling.pods import RAY_CLUSTERS
 from modelyard.kube.state import ObjectKey
 
 if TYPE_CHECKING:
     from lightkube import Client
 
 
-def service_of(client: "Client", namespace: str, deployment: str, port: int) -> str | None:
-    """The Service that leads to a port of a Deployment's pods, the first by name; None if there is none.
+def service_of(client: "Client", key: ObjectKey, port: int) -> str | None:
+    """The Service that leads to a port of an object's pods, the first by name; None if there is none.
 
     Raises:
         ClusterError: the API server does not answer or denies access.
     """
-    body = read(client, ObjectKey("apps/v1", "Deployment", namespace, deployment))
+    body = read(client, key)
+    if key.kind == "RayService":
+        # The Service that has its name leads to the new RayCluster during an upgrade; jobs run in the active one.
+        active = ((body or {}).get("status") or {}).get("activeServiceStatus") or {}
+        name = active.get("rayClusterName")
+        body = read(client, key._replace(kind="RayCluster", name=name)) if name else None
     if body is None:
         return None
+    if key.kind in RAY_CLUSTERS:
+        # KubeRay names the Service of the head; its ports are those of the head's container.
+        return ((body.get("status") or {}).get("head") or {}).get("serviceName") or None
     labels = body["spec"]["template"]["metadata"].get("labels") or {}
-    found = listed(client, "v1", "Service", namespace)
+    found = listed(client, "v1", "Service", key.namespace)
     return min(
         (
             str(one["metadata"]["name"])

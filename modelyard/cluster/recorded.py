@@ -1,7 +1,8 @@
 """The recorded platform of a stack: ``stacks/recorded/<env>/``.
 
 ``cluster.json`` has the version, the identity, the nodes and quotas as the API server returned them, and what pods
-request; beside it is one ``<kind>.<namespace>.<name>.json`` per object. ``modelyard record`` writes the folder.
+request. Next to it, there is one ``<kind>.<namespace>.<name>.json`` for each object. ``modelyard record`` writes the
+folder.
 """
 
 import json
@@ -18,18 +19,17 @@ from modelyard.kube.merge.fieldset import is_set
 from modelyard.kube.scheduling.capacity import label_keys
 from modelyard.kube.scheduling.pods import pods_of
 from modelyard.kube.state import ClusterState, ObjectKey, Waiting, key_of, node_of, quotas_of, scalers_of
+from modelyard.names import RECORDED
 from modelyard.stack.words import plain
 
 FORMAT_VERSION = 1
-RECORDED = "stacks/recorded"
-"""The folder of all recorded platforms, independent of the folder of the stack files."""
 CLUSTER_FILE = "cluster.json"
 ABSENT = "CFG101"
-"""Code of the finding about a cluster of which nothing is recorded."""
+"""Code of the finding that a cluster is not recorded."""
 NOT_RECORDED: Final = ClusterState(
     source="recorded", identity="", version="", objects=Confidential({}), nodes=(), pods=()
 )
-"""The state of a cluster of which nothing is recorded."""
+"""The state of a cluster that is not recorded."""
 _NONE: Final[Confidential[Iterable[Mapping[str, Any]]]] = Confidential(())
 _OWNER = ("manager", "operation", "subresource", "apiVersion")
 
@@ -40,12 +40,12 @@ def recorded_folder(root: Path, stack: str) -> Path:
 
 
 def recorded_name(stack: str, remote: str) -> str:
-    """The name under which a stack's remote cluster is recorded; no stack can have this name."""
+    """The name under which a stack's remote cluster is recorded, which no stack can have."""
     return f"{stack}@{remote}"
 
 
 def recorded_remote_names(root: Path, stack: str) -> set[str]:
-    """The recorded remote clusters of a stack, including those that the stack no longer has."""
+    """The recorded remote clusters of a stack, including those that the stack has dropped."""
     folder = recorded_folder(root, "")
     try:
         changed = folder.stat().st_mtime_ns
@@ -57,7 +57,7 @@ def recorded_remote_names(root: Path, stack: str) -> set[str]:
 
 @lru_cache(maxsize=4)
 def _remotes_by_stack(folder: Path, _changed: int) -> dict[str, list[str]]:
-    """The names of the remote clusters that have a folder here, by stack.
+    """The names of the recorded remote clusters, by stack.
 
     The folder's modification time is part of the cache key, so the folder is listed once until it changes; listing it
     for each stack would grow with the square of the number of stacks.
@@ -71,7 +71,7 @@ def _remotes_by_stack(folder: Path, _changed: int) -> dict[str, list[str]]:
 
 
 def forget_recorded(root: Path, name: str) -> None:
-    """Removes what ``write_recorded`` wrote, as far as that is certain; other files in the folder stay.
+    """Removes the files that ``write_recorded`` certainly wrote; other files in the folder stay.
 
     Raises:
         OSError: a file cannot be removed, or a link is in the way.
@@ -86,7 +86,7 @@ def forget_recorded(root: Path, name: str) -> None:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether ``write_recorded`` writes this file: the cluster's, or an object's under the name that it would get."""
+    """Whether ``write_recorded`` writes such a file: the cluster's, or an object's under the name that it would get."""
     if path.name == CLUSTER_FILE:
         return True
     try:
@@ -101,9 +101,7 @@ def stack_of_recorded(name: str) -> str:
 
 
 def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
-    """The cluster recorded under a name (a stack's own or ``recorded_name``), or the findings that say why there is
-    none.
-    """
+    """The cluster recorded under a name (a stack's or ``recorded_name``), or findings that show why there is none."""
     folder, stack = recorded_folder(root, name), stack_of_recorded(name)
     shown = f"{RECORDED}/{name}"
     remedy = again(stack)
@@ -164,7 +162,7 @@ def read_object(path: Path, root: Path) -> dict[str, Any]:
 
     Raises:
         ReadError: the file cannot be read.
-        ValueError: the file holds something else.
+        ValueError: the file contains something else.
     """
     body = parse_json(read_file(path, within=root))
     if not isinstance(body, dict):
@@ -206,7 +204,7 @@ def _typed(body: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def _state(cluster: Mapping[str, Any], objects: Mapping[ObjectKey, dict[str, Any]]) -> ClusterState:
-    """The state from a cluster's file and the objects beside it.
+    """The starting state from a cluster's file and the files of its objects.
 
     Raises:
         KeyError: the file lacks something.
@@ -245,7 +243,7 @@ def _waiting(pod: Mapping[str, Any]) -> Waiting:
     """A pod that waits for whole GPUs.
 
     Raises:
-        KeyError: it lacks something.
+        KeyError: the entry lacks something.
         AttributeError, TypeError, ValueError: something has a wrong type.
     """
     names = (pod["name"], pod["namespace"], pod["owner"])
@@ -325,7 +323,7 @@ def again(stack: str) -> str:
 
 
 def not_recorded(stack: str, file: str, words: str, remedy: str) -> Finding:
-    """The finding about a file that is not what ``record`` writes, and why."""
+    """The finding about a file that ``record`` would not write, and why."""
     return _error("CFG102", stack, file, f"the recorded platform is invalid: {words}", remedy)
 
 

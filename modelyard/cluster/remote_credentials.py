@@ -27,9 +27,10 @@ from modelyard.temporary import temporary_folder, write_private
 from modelyard.workloads.facts.remote import RemoteCluster, own_context, remote_clusters
 
 _PLAIN = ("token", "client-certificate-data", "client-key-data")
-"""What is taken from a user. Programs and paths would let the author of a Secret choose what runs here."""
+"""The keys that are read from a kubeconfig's user. Programs and paths would let the author of a Secret choose what runs
+here."""
 _REACHED = ("certificate-authority-data", "tls-server-name", "proxy-url")
-"""What is taken from a cluster. Its address comes from the stack file."""
+"""The keys that are read from a kubeconfig's cluster. The address comes from the stack file."""
 _Login = tuple[str, dict[str, str], Confidential[dict[str, str]]]
 """The server's address, how it is reached, and the user's credentials."""
 _handed: set[tuple[str, str]] = set()
@@ -102,8 +103,9 @@ def _config(root: Path, stack: Stack, remote: RemoteCluster) -> Confidential[str
 def _belongs(remote: RemoteCluster, server: str, authority: Mapping[str, str]) -> None:
     """Allows credentials to go to the address in the stack file.
 
-    The author of the stack file may write any address there. So the address must be the one in the kubeconfig that
-    holds the credentials, or its server must prove itself by the certificate authority that comes with them.
+    The author of the stack file may write any address. So the address must be the one in the kubeconfig that contains
+    the credentials, or the certificate authority that comes with the credentials must have signed the server's
+    certificate.
 
     Raises:
         ClusterError: the credentials are not known to belong to the address.
@@ -145,7 +147,7 @@ def _secret(stack: Stack, name: str) -> Confidential[dict[str, str]]:
 def _of_secret(secret: Confidential[dict[str, str]]) -> _Login:
     """Server, cluster and user from a Secret.
 
-    Its keys are ``kubeconfig``, or ``token`` and ``ca.crt`` of a service account, which name no server.
+    The Secret's keys are ``kubeconfig``, or ``token`` and ``ca.crt`` of a service account, which name no server.
     """
     data = secret.reveal()
     if "kubeconfig" in data:

@@ -1,4 +1,4 @@
-"""How many requests a client sends, and how many at once."""
+"""Counts the requests that a client sends, and the most at a time."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ class Asked(NamedTuple):
 
     requests: int
     at_once: int
-    """The most requests under way together."""
+    """The most requests at a time."""
     seconds: float
     """From the first request to the last answer."""
 
@@ -24,7 +24,11 @@ class Counter:
         self._lock = threading.Lock()
         self._requests = self._open = self._most = 0
         self._first = self._last = 0.0
-        http.event_hooks = {"request": [self._sent], "response": [self._answered]}
+        hooks = http.event_hooks
+        http.event_hooks = {
+            "request": [*hooks["request"], self._sent],
+            "response": [*hooks["response"], self._answered],
+        }
 
     def total(self) -> Asked:
         """The counts so far."""

@@ -17,7 +17,7 @@ _BUSY = (429, 500, 502, 503, 504)
 
 
 def patiently(send: Callable[[], httpx2.Response], again: Callable[[httpx2.Response], bool]) -> httpx2.Response:
-    """The answer to a request that may be sent several times: the first that ``again`` does not reject, or the last."""
+    """The answer to a request that may be repeated: the first answer that ``again`` does not reject, or the last."""
     answer = sent(send)
     for pause in PAUSES:
         wait = _wait(answer, pause) if again(answer) else None
@@ -29,7 +29,7 @@ def patiently(send: Callable[[], httpx2.Response], again: Callable[[httpx2.Respo
 
 
 def busy(answer: httpx2.Response) -> bool:
-    """Whether the API server could not answer now: it starts, sheds load, or has briefly lost its storage."""
+    """Whether the API server cannot answer at the moment: it starts, sheds load, or has briefly lost its storage."""
     # A required webhook that does not answer is no reason to wait: asking again ends the same way.
     return answer.status_code in _BUSY and "failed calling webhook" not in str(status(answer).get("message", ""))
 

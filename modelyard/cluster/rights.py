@@ -1,4 +1,4 @@
-"""What these credentials may do in a cluster, as its API server says. Changes nothing."""
+"""Asks an API server what these credentials may do. Changes nothing."""
 
 import json
 from typing import Any, NamedTuple
@@ -16,15 +16,20 @@ class Right(NamedTuple):
     verb: str
     group: str
     resource: str
-    """In the plural, as in a Role."""
+    """The plural name of the kind, as in a Role."""
     everywhere: bool = False
-    """In all namespaces, or of an object that has none."""
+    """Whether the right is needed in all namespaces, or for an object that has no namespace."""
+
+    name: str = ""
+    """The one object that is needed; empty for all of the kind."""
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}"
+        return f"{self.verb} {self.resource}{f'.{self.group}' if self.group else ''}{self.name and f' {self.name}'}"
 
 
 READ = (
+    # Its UID identifies the cluster.
+    Right("get", "", "namespaces", everywhere=True, name="kube-system"),
     Right("get", "apps", "deployments"),
     Right("list", "", "nodes", everywhere=True),
     Right("list", "", "pods", everywhere=True),
@@ -41,7 +46,8 @@ APPLY = (
     Right("list", "", "persistentvolumeclaims"),
 )
 USES = {"read": READ, "plan live": (*READ, *PLAN), "apply": (*READ, *PLAN, *APPLY)}
-"""The rights that every stack needs, by use; ``examples/rbac`` has all, with those of teams and of mode managed."""
+"""The rights that every stack needs, by use; ``examples/rbac`` has all rights, including those for teams and mode
+managed."""
 
 
 def missing_rights(client: Client, rights: tuple[Right, ...], namespace: str) -> tuple[Right, ...]:
@@ -50,16 +56,22 @@ def missing_rights(client: Client, rights: tuple[Right, ...], namespace: str) ->
     Args:
         client: connection to the cluster.
         rights: the rights to ask about.
-        namespace: where those that are not ``everywhere`` are needed.
+        namespace: where the rights that are not ``everywhere`` are needed.
 
     Raises:
-        ClusterError: the API server does not answer, or knows no such login.
+        ClusterError: the API server does not answer, or rejects the login.
     """
     return tuple(right for right in rights if not _allowed(client, right, "" if right.everywhere else namespace))
 
 
 def _allowed(client: Client, right: Right, namespace: str) -> bool:
-    attributes = {"verb": right.verb, "group": right.group, "resource": right.resource, "namespace": namespace}
+    attributes = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": right.resource,
+        "namespace": namespace,
+        "name": right.name,
+    }
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",

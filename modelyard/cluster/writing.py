@@ -1,7 +1,7 @@
-"""The writes that undo an apply: an apply, a change of owners only, and a delete of an object that was made.
+"""The writes that undo an apply: an apply, a change of owners only, and the delete of an object that an apply created.
 
-The first two name the version of the object that they change, so no write in between is lost. They need the right to
-``patch``, as applying does, and no other.
+The first two include the version of the object that they change, so no write in between is lost. They need only the
+right to ``patch``, like an apply.
 """
 
 import json
@@ -21,11 +21,11 @@ _BUSY = (429, 500, 502, 503, 504)
 
 
 class OvertakenError(Exception):
-    """The object changed since it was read, or the API server was busy: read it and try again."""
+    """An object changed since it was read, or the API server was busy: read the object and try again."""
 
 
 class RefusedError(Exception):
-    """The API server refuses a write; has its message."""
+    """A write that the API server rejects, with its message."""
 
 
 def read(client: Client, key: ObjectKey) -> dict[str, Any] | None:
@@ -50,12 +50,12 @@ def apply(client: Client, body: Mapping[str, Any], manager: str) -> dict[str, An
 
 
 def delete(client: Client, what: Deletion, *, waits: bool = False) -> None:
-    """Deletes exactly this object, not a new one with its name; the objects that it owns are deleted after it.
+    """Deletes one object, but not a new one with the same name; objects that it owns are deleted after it.
 
     Args:
         client: connection to the cluster.
         what: the object.
-        waits: it stays, marked as deleted, until the objects that it owns are gone.
+        waits: whether the object stays, marked as deleted, until the objects that it owns are gone.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
@@ -67,7 +67,7 @@ def delete(client: Client, what: Deletion, *, waits: bool = False) -> None:
 
 
 def delete_options(uid: str) -> dict[str, Any]:
-    """The body of a delete for one object and no other of its name."""
+    """The body of a delete of one object, but not of a new one with the same name."""
     return {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -79,8 +79,8 @@ def delete_options(uid: str) -> dict[str, Any]:
 def hand_over(
     client: Client, before: Mapping[str, Any], after: Mapping[str, Any], manager: str
 ) -> dict[str, Any] | None:
-    """The object with the owners of ``after``, and without the annotations that ``after`` lacks; None if the object
-    does not exist. Changes nothing else of it.
+    """Changes an object's owners to those of ``after``, removes annotations that ``after`` lacks, and changes fields
+    outside of its metadata; None if there is no object.
 
     Raises:
         ClusterError, OvertakenError, RefusedError: as for :func:`read`.
@@ -91,8 +91,22 @@ def hand_over(
         "managedFields": after["metadata"].get("managedFields") or [{}],
         "annotations": {name: None for name in annotations_of(before) if name not in kept},
     }
-    query = {"fieldManager": manager}
-    return _sent(client, key_of(before, ""), "PATCH", query, {"metadata": metadata}, "application/merge-patch+json")
+    fields = _changes(before, {**after, "metadata": before["metadata"]})
+    body = {**fields, "metadata": metadata}
+    return _sent(client, key_of(before, ""), "PATCH", {"fieldManager": manager}, body, "application/merge-patch+json")
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON merge patch between two objects."""
+    changes: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        earlier = before.get(name)
+        if isinstance(value, dict) and isinstance(earlier, dict):
+            if inner := _changes(earlier, value):
+                changes[name] = inner
+        elif value != earlier:
+            changes[name] = value
+    return changes
 
 
 def _sent(

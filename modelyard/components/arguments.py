@@ -19,6 +19,14 @@ class TargetSection(TypedDict, total=False):
 
     deployment: str
     """The vendor's name by default, such as ``deployment-model-service``."""
+    stateful_set: str
+    """Name of the StatefulSet, if the workload is one."""
+    ray_cluster: str
+    """Name of KubeRay's RayCluster, if the Ray head or workers are in one."""
+    ray_service: str
+    """Name of KubeRay's RayService, if the Ray head or workers are in one."""
+    group: str
+    """Name of the worker group in the RayCluster or RayService that has the Ray workers."""
     container: str
 
 
@@ -180,6 +188,8 @@ class PlatformSection(TypedDict, total=False):
     """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
     installers: Sequence[str]
     """Field managers that do not write by themselves."""
+    without: Sequence[str]
+    """Workloads that the platform does not have, such as ``celery``."""
 
 
 class Surroundings(TypedDict, total=False):
@@ -239,7 +249,7 @@ class RemoteClusterArgs(TypedDict, total=False):
     create_namespace: bool
     """Whether the component creates and deletes that namespace; true by default."""
     quota: RemoteQuotaSection
-    """Left out, jobs start at once."""
+    """If unset, jobs start at once."""
     read_secret: str
     """Secret there with the credentials that read the jobs' data."""
     write_secret: str

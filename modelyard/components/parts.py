@@ -24,10 +24,9 @@ from modelyard.components.part import Part
 from modelyard.components.planning import Settings
 from modelyard.plan import Plan
 from modelyard.plan.keda import bounds
-from modelyard.workloads.pods import ROLES
+from modelyard.stack.config import ROLES, WORKERS
 
 Backend = Literal["ray", "celery"]
-_WORKERS: Mapping[str, str] = {"ray": "rayWorker", "celery": "celery"}
 
 
 class ModelService(Part):
@@ -169,7 +168,7 @@ class Autoscaling(Part):
             args: as in the section ``autoscaling`` of a stack file, and ``Surroundings``.
         """
         own, around = _divided(args)
-        settings = Settings({"autoscaling": {"mode": "annotations", **own}}, frozenset({_WORKERS[training]}), training)
+        settings = Settings({"autoscaling": {"mode": "annotations", **own}}, frozenset({WORKERS[training]}), training)
         super().__init__(name, plan, settings, around, opts)
 
     def outputs(self) -> dict[str, object]:

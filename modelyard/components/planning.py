@@ -16,8 +16,6 @@ from weakref import WeakKeyDictionary
 import pulumi
 from pulumi.runtime.settings import get_monitor
 
-import modelyard
-from modelyard.catalog import PATCHES_FOLDER
 from modelyard.cluster.engine_state import component_of_each
 from modelyard.components.arguments import Surroundings
 from modelyard.engine.program.plan import checked_plan
@@ -35,7 +33,7 @@ RELEASE = "23.10"
 """Of the platform, unless the program names another: the first one with everything that components do."""
 _UNUSED = {"model": "A10"}
 """A stack needs a GPU. No patch of a component without one reads it."""
-_TARGET = ("deployment", "container")
+_TARGET = ("deployment", "stateful_set", "ray_cluster", "ray_service", "group", "container")
 
 _claimed: WeakKeyDictionary[Any, dict[tuple[str, ObjectKey], str]] = WeakKeyDictionary()
 """By program: who changes each object, by the identity of its cluster and its key."""
@@ -85,7 +83,7 @@ def plan_of_arguments(
         "" if together else f"{kind}::{name}",
         frozenset(settings.sections),
         settings.roles,
-        _patches(root, surroundings.get("project")),
+        root / (surroundings.get("project") or ""),
         former,
     )
     file, line = _caller(root)
@@ -168,17 +166,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, pulumi.Output):
         raise TypeError("an argument is an output, which is unknown when the plan is made; pass a plain value")
     raise TypeError(f"an argument has the type {type(value).__name__}; pass text, numbers, lists and mappings")
-
-
-def _patches(root: Path, project: Path | str | None) -> Path:
-    """The folder whose patches are used."""
-    if project is not None:
-        return root / project
-    if (root / PATCHES_FOLDER).is_dir():
-        return root
-    package = Path(modelyard.__file__).parent
-    # An installed package has them beside its code, a checkout at its root.
-    return package / "scaffold" if (package / "scaffold" / PATCHES_FOLDER).is_dir() else package.parent
 
 
 def _former(opts: pulumi.ResourceOptions | None) -> Iterable[str]:

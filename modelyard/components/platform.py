@@ -31,6 +31,7 @@ from modelyard.components.parts import (
 from modelyard.components.planning import Settings, plan_of_arguments
 from modelyard.components.remote_cluster import RemoteCluster
 from modelyard.engine.home import Cluster
+from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.state import SCALED_OBJECT
 from modelyard.plan import Plan, TargetPlan
 
@@ -151,7 +152,7 @@ def _settings(
 
 def outputs(plan: Plan) -> dict[str, object]:
     """The outputs of a stack; they describe its state, so a run that changes nothing does not change them."""
-    workloads = [target for target in plan.asked if target.key.kind == "Deployment"]
+    workloads = [target for target in plan.asked if target.key.kind in WORKLOAD_KINDS]
     far = {one.remote: one.cluster for one in plan.remotes}
     return {
         **({"remoteClusters": far} if far else {}),

@@ -17,15 +17,16 @@ CLUSTER = "modelyard:Cluster"
 
 
 class AppliedStack(NamedTuple):
-    """What the last applies of a stack left."""
+    """What the last applies of a stack left in the engine's state."""
 
     cluster: str | None
     """Identity of the cluster; None if no apply ever finished."""
     targets: tuple[Applied, ...]
     forgotten: tuple[ObjectKey, ...] = ()
-    """Whole objects that a refresh did not find and removed from the state: no destroy would delete them."""
+    """Objects that the stack owns as a whole, and that a refresh did not find and removed from the state: no destroy
+    would delete them."""
     remotes: Mapping[str, "AppliedStack"] = {}
-    """By name, what was applied to each remote cluster."""
+    """What was applied to each remote cluster, by the cluster's name."""
 
 
 def applied_stack(root: Path, stack: str) -> AppliedStack:
@@ -85,7 +86,7 @@ def cluster_of(resources: Iterable[Mapping[str, Any]], remote: str = "") -> str 
 
 
 def _requests(resources: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The recorded request of each object; none if no apply of it finished."""
+    """The recorded requests of the objects for which an apply has finished."""
     for resource in resources:
         outputs = resource.get("outputs") or {}
         if resource["type"] == RECORD and "request" in outputs:

@@ -32,14 +32,14 @@ class Outcome(NamedTuple):
 def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = None, *, drain: bool = True) -> Outcome:
     """Runs ``up`` of a plan's stack.
 
-    The program plans again, and changes nothing unless it gets the same plan.
+    The program plans again, and changes nothing unless the new plan equals ``plan``.
 
     Args:
         root: the project's folder.
         plan: what to apply.
         report: receives the lines of progress.
-        stopping: says when the run must end early.
-        drain: whether to wait for running jobs before their pods are stopped.
+        stopping: the requests to end the run early.
+        drain: whether to wait for running jobs before a change stops their pods.
 
     Raises:
         StaleError: inputs or starting state changed since the plan was made.
@@ -90,7 +90,7 @@ def destroy(
         root: the project's folder.
         stack: the stack's name.
         report: receives the lines of progress.
-        stopping: says when the run must end early.
+        stopping: the requests to end the run early.
         contexts: the context of each cluster of the stack file, known to lead to the cluster of the state; the home
             cluster has an empty name. None: the engine uses the contexts of the last apply.
 
@@ -119,7 +119,7 @@ def contexts_of(resources: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, s
     """The contexts in the engine's state, each with the name of its remote cluster, empty for the home cluster.
 
     Args:
-        resources: resources of the exported state. One without a context used the kubeconfig's current one.
+        resources: resources of the exported state. A resource without a context used the kubeconfig's current context.
     """
     for one in resources:
         if one["type"] == _PROVIDER:
@@ -146,7 +146,7 @@ def redirected_contexts(
         folder: a folder that only this run uses, deleted with it.
 
     Raises:
-        EngineError: no context leads to a remote cluster that the stack no longer has.
+        EngineError: no context points to a remote cluster that the stack no longer has.
     """
     found = tuple(contexts_of(resources))
     # A name that works today keeps its meaning.
@@ -162,8 +162,8 @@ def redirected_contexts(
             raise EngineError(
                 f"nothing was changed: the stack file no longer has remote cluster {cluster}, whose objects are still "
                 f"to be deleted, and the kubeconfig has no context {context}, with which they were applied",
-                f"give the kubeconfig a context {context} that leads there, and run again; if the cluster is gone "
-                f"for good: {FORGET_REMOTE}",
+                f"give the kubeconfig a context {context} that points there, and run again; if the cluster no longer "
+                f"exists: {FORGET_REMOTE}",
             )
     kubeconfig = with_aliases(names, folder)
     return {"KUBECONFIG": kubeconfig} if kubeconfig else {}

@@ -19,11 +19,13 @@ _WRAPPING = re.compile(
     r"Exception calling application: "
 )
 _LISTED = re.compile(r"\n\s*\* ")
-_ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context leads to [^:\s]+): ([^\n]+)")
+_ELSEWHERE = re.compile(r"(\S+ was applied to cluster \S+, and its context points to [^:\s]+): ([^\n]+)")
 _RAISED = re.compile(r"([\w.]*(?:Error|Exception|Interrupt): .*\S)")
 """How Python reports an exception, at the end of a traceback."""
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
+_HOLDER = re.compile(r"created by (.+ \(pid \d+\)) at (\S+)")
+"""How the engine names the process that holds a lock, except in Pulumi Cloud."""
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
 _TORN = re.compile(r"failed to load checkpoint: (unexpected )?EOF")
 """The engine's message about a state whose file of attributes was never written completely."""
@@ -35,7 +37,7 @@ FORGET_REMOTE = "modelyard explain REM014"
 """Explains how to forget a single remote cluster."""
 
 Lock = Literal["free", "freed", "unknown"]
-"""What became of the lock of the state: released by the engine, taken from a killed engine, or unknown."""
+"""What happened to the lock of the state: released by the engine, taken from a killed engine, or unknown."""
 _LOCKS: dict[Lock, str] = {
     "free": "",
     "freed": "the engine was killed; its lock on the state is freed. ",
@@ -52,7 +54,7 @@ class NothingAppliedError(EngineError):
 
 
 class StaleError(EngineError):
-    """Something moved between approval and run; the run changed nothing."""
+    """Inputs or objects changed between approval and run; the run changed nothing."""
 
 
 class StoppedError(EngineError):
@@ -64,14 +66,14 @@ class StoppedError(EngineError):
 
 
 def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) -> StoppedError:
-    """The error after a signal, with what the run left behind.
+    """The error after a signal, with the steps that the run did and did not finish.
 
     Args:
         number: the signal.
         verb: ``apply`` or ``destroy``.
         stack: the stack's name.
         progress: what the engine reported about its steps.
-        lock: what became of the state's lock.
+        lock: what happened to the state's lock.
     """
     far = (("done", progress.done), ("not finished", progress.unfinished))
     steps = "; ".join(f"{words}: {', '.join(names)}" for words, names in far if names)
@@ -81,7 +83,7 @@ def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) 
 
 
 def killed(verb: str, stack: str, lock: Lock) -> EngineError:
-    """The error after another process ended the engine, for example the kernel when it ran out of memory."""
+    """The error after something else ended the engine, such as the kernel when memory ran out."""
     return EngineError(f"the engine was killed while it ran {verb} {stack}", _goes_on(verb, stack, lock))
 
 
@@ -94,7 +96,7 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
 
     Args:
         messages: the engine's error messages, in order.
-        output: everything that the engine printed; used only if no message says anything.
+        output: everything that the engine printed; used only if no message has content.
     """
     output = without_forgetting(output)
     reasons = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
@@ -106,9 +108,10 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
     if other := _ELSEWHERE.search(text):
         return StaleError(other[1], other[2])
     if any(words in lowered for words in _LOCKED):
+        holders = [f"{who} since {time}" for who, time in dict.fromkeys(_HOLDER.findall(f"{text}\n{output}"))]
         return EngineError(
-            "another run has locked the state of this stack",
-            "wait until it ends; if it was killed, pulumi cancel removes the lock",
+            ": ".join(("another run has locked the state of this stack", *holders)),
+            "wait until it ends; if it was killed, pulumi cancel --stack STACK removes the lock",
         )
     if "passphrase" in lowered:
         return EngineError(
@@ -142,7 +145,7 @@ def _remedy(text: str) -> str:
     if is_unreached(text) or any(words in text for words in _UNREACHABLE):
         return (
             "check the context, the network and the cluster, and run again: the state still has all objects there. To "
-            f"forget a remote cluster that is gone for good: {FORGET_REMOTE}"
+            f"forget a remote cluster that no longer exists: {FORGET_REMOTE}"
         )
     if _STILL_THERE in text:
         return (
@@ -150,8 +153,8 @@ def _remedy(text: str) -> str:
             "have ended. "
             "List them with modelyard job list STACK, end one with modelyard job cancel, then run again"
         )
-    if "timed out" in text or "timeout" in text:
-        return "kubectl describe shows what the pods wait for; correct that, then run again"
+    if any(words in text for words in ("timed out", "timeout", "not rolled out")):
+        return "kubectl describe pods shows what the pods wait for; correct that, then run again"
     return "correct it and run again: finished steps are kept"
 
 
@@ -163,5 +166,5 @@ def _meaningful(messages: Iterable[str]) -> list[str]:
 
 
 def _errors(output: str) -> list[str]:
-    """What follows ``error:`` in the engine's output, or else its last lines."""
+    """The text after ``error:`` in the engine's output, or else the last lines of the output."""
     return re.findall(r"(?:^|\s)error: (.+)", output) or output.strip().splitlines()[-3:]

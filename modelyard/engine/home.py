@@ -17,24 +17,24 @@ class OtherClusterError(Exception):
 
 
 class ClusterProvider(ResourceProvider):
-    """Keeps the cluster's identity and rejects another one."""
+    """Keeps the cluster's identity, and rejects a run against another cluster."""
 
     serialize_as_secret_always = False
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """Checks the cluster before the engine looks for the stack's objects: in another cluster it would find none of
-        them.
+        """Checks the cluster before the engine looks for the stack's objects: in another cluster, the engine would find
+        none.
 
         Raises:
-            OtherClusterError: the context leads to another cluster, or nowhere.
+            OtherClusterError: the context points to another cluster, or nowhere.
         """
-        from modelyard.cluster.connection import ClusterError, connect
+        from modelyard.cluster.connection import CONTEXT_KEY, ClusterError, connect
         from modelyard.cluster.kubeconfig import known_contexts
         from modelyard.cluster.live import identity
 
         remote, context = props.get("remote"), props["context"]
         try:
-            found = identity(connect(context or None, "its context" if remote else "kubernetes:context"))
+            found = identity(connect(context or None, "its context in the stack file" if remote else CONTEXT_KEY))
         except ClusterError as error:
             where = f"remote cluster {remote}: " if remote else ""
             # modelyard makes the engine use the stack file's context; without modelyard, it uses the last apply's.
@@ -49,23 +49,23 @@ class ClusterProvider(ResourceProvider):
         """Accepts a change of the context only.
 
         Raises:
-            OtherClusterError: the run is about another cluster.
+            OtherClusterError: the run is against another cluster.
         """
         if _olds["cluster"] != _news["cluster"]:
             raise OtherClusterError(_text(elsewhere(_news["stack"], _olds["cluster"], _news["cluster"])))
         return DiffResult(changes=_olds != _news)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Takes the cluster's new context."""
+        """Records the cluster's new context."""
         return UpdateResult(_news)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Takes the cluster at the first apply."""
+        """Records the cluster at the first apply."""
         return CreateResult(props["cluster"], props)
 
 
 class Cluster(Resource, module="modelyard", name="Cluster"):
-    """The cluster of a stack; every target depends on it. ``component`` plans by itself, and has its own record."""
+    """The cluster of a stack, on which every target depends; a ``component`` that plans by itself has its own."""
 
     def __init__(self, plan: Plan, opts: pulumi.ResourceOptions, component: str = "") -> None:
         above = component or plan.remote
@@ -74,10 +74,10 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
 
 
 def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:
-    """The error of a run against another cluster than the stack was applied to, and what to do."""
+    """The error about a run against another cluster than the one that the stack was applied to, with what to do."""
     return StaleError(
-        f"{stack} was applied to cluster {applied_to}, and its context leads to {found}",
-        "check kubernetes:context and KUBECONFIG. To forget a cluster that is gone for good: "
+        f"{stack} was applied to cluster {applied_to}, and its context points to {found}",
+        "check kubernetes:context and KUBECONFIG. To forget a cluster that no longer exists: "
         + FORGET.format(stack=stack),
     )
 

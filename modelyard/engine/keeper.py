@@ -1,13 +1,14 @@
-"""Runs a command in a session of its own, and lets nothing of that session outlive the command or its owner.
+"""Runs a command in its own session, and lets no process of that session outlive the command or its owner.
 
-Run by its path as a program of its own, with nothing but the standard library, as the leader of a new session::
+This file is a separate program that uses only the standard library. It is started by its path, as the leader of a new
+session::
 
     python -I -S keeper.py COMMAND [ARGUMENT ...]
 
-Standard input is the line to the owner. ``i`` interrupts the command (SIGINT), ``k`` kills the whole session. A line
-that breaks means that the owner is gone, killed perhaps: then the command is interrupted, and the session killed when
-it has not ended ``GRACE`` seconds later. It ends with the command's exit code, or with 128 and the number of the signal
-that ended the command; 127 where the command cannot be started.
+Standard input is a line to the owner. ``i`` interrupts the command (SIGINT), ``k`` kills the whole session. If the line
+breaks, the owner is gone, perhaps killed: the keeper then interrupts the command, and kills the session if it has not
+ended ``GRACE`` seconds later. The keeper exits with the command's exit code, with 128 plus the number of the signal
+that ended the command, or with 127 if the command cannot be started.
 """
 
 import os
@@ -22,7 +23,7 @@ from types import FrameType
 GRACE = 60.0
 """Seconds that an interrupted command may take to end by itself."""
 HELD = 10.0
-"""Seconds that a killed process may take to be gone."""
+"""Seconds that a killed process may take to end."""
 
 INTERRUPT = b"i"
 KILL = b"k"
@@ -31,7 +32,7 @@ OWNER = 0
 
 
 def keep(command: list[str]) -> int:
-    """Runs the command to its end and returns the exit code to end with."""
+    """Runs the command to its end and returns the exit code of the keeper."""
     heard, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -70,10 +71,10 @@ def keep(command: list[str]) -> int:
 
 
 def end_session(leader: int) -> None:
-    """Kills every process of a session but its leader; returns once none of them runs.
+    """Kills every process of a session except the leader; returns once none of them runs.
 
-    A process that the kernel holds back, in a read of a disk that does not answer, dies later: nobody waits more than
-    ``HELD`` seconds for it.
+    A process that the kernel holds, for example in a read from a disk that does not answer, ends later: the wait for
+    such a process takes at most ``HELD`` seconds.
     """
     latest = time.monotonic() + HELD
     while found := [pid for pid in _pids() if pid != leader and _session(pid) == leader and not _ended(pid)]:
@@ -125,7 +126,7 @@ def _pids() -> list[int]:
 
 
 def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """A signal only wakes the loop."""
+    """Handles a signal by doing nothing: the signal only wakes the loop."""
 
 
 if __name__ == "__main__":

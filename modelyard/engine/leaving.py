@@ -1,8 +1,10 @@
-"""Restores or deletes an object that the stack no longer asks for, in its turn: after its wait, before its successor.
+"""Restores or deletes an object that the stack no longer asks for, in the plan's order: after its drain, before the
+next target.
 
-The engine deletes what the program no longer declares at the very end of a run, without a hook of the program. So for
-that one run, the program declares in its place a resource that does the work when it is created. The engine's deletion
-at the end finds the work done. If the wait before it fails, the program fails, and the engine deletes nothing.
+The engine deletes resources that the program no longer declares at the very end of a run, without a hook of the
+program. So for one run, the program declares in place of such a resource another one that does the work when it is
+created. The engine's deletion at the end then finds the work done. If the drain before it fails, the program fails, and
+the engine deletes nothing.
 """
 
 from typing import Any
@@ -19,7 +21,7 @@ class _LeavingProvider(ResourceProvider):
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Always a change: the program declares the resource only if there is work to do, even a second time."""
+        """Reports a change in every run: the program declares the resource only if there is work to do."""
         return DiffResult(changes=True)
 
     def create(self, props: dict[str, Any]) -> CreateResult:

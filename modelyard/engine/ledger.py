@@ -1,11 +1,11 @@
 """The ledger in the engine's state: two resources per patched target, which undo the patch without any program.
 
-``Ledger`` comes before the patch and does nothing until it is deleted; then it restores the object. The patch itself is
-only dropped from the state. ``Handover`` comes after the patch and hands the fields that the patch restored to their
+``Ledger`` comes before the patch. It does nothing until it is deleted, and then restores the object. The patch itself
+is only dropped from the state. ``Handover`` comes after the patch and hands the fields that the patch restored to their
 earlier owners.
 
-Their code runs in the engine's provider for Python resources, which finds it by import: the state names these classes
-and holds none of their code. So a later modelyard can undo what an earlier one did.
+The code of both runs in the engine's provider for Python resources, which imports it: the state contains the names of
+these classes, not their code. So a later version of modelyard can undo what an earlier one did.
 """
 
 import json
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = 1
 LEFT: Final = "left as others set them since: "
-"""Begins, after the object, the part of an undo's message about fields that it does not touch."""
+"""The words of an undo's message, after the object, that begin the part about fields that the undo does not change."""
 
 
 class LedgerFailure(Exception):
-    """An object could not be restored: why, and what to do."""
+    """An object that could not be restored: why, and what to do."""
 
 
 class Record(NamedTuple):
@@ -70,11 +70,11 @@ class LedgerProvider(ResourceProvider):
         return DiffResult(changes=old != _remembering(new, old), replaces=_replaces(old, new))
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        """Only keeps the record."""
+        """Keeps the record; changes no object."""
         return CreateResult(_id(props), {"record": props["record"]})
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        """Only keeps the record, with what the old record has and the new one lacks."""
+        """Keeps the new record, with entries that only the old record has; changes no object."""
         old, new = _records(_olds, _news)
         return UpdateResult({"record": _remembering(new, old).to_text()})
 
@@ -88,15 +88,15 @@ class LedgerProvider(ResourceProvider):
 class HandoverProvider(ResourceProvider):
     """Hands the returning fields of a record to their earlier owners.
 
-    There is work if fields wait on the live object; ``due`` is the version of the object at which they did. The state
-    alone does not decide: a run that ended between the patch and this resource changed the object and not the state,
-    and the same record may come back.
+    There is work to do if fields of the live object wait for their owners; ``due`` is the object's version when they
+    did. The state alone does not decide: a run that ended between the patch and this resource changed the object but
+    not the state, and the same record may come back.
     """
 
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        """Whether fields wait that were not handed over yet. If none wait any more, that is no difference."""
+        """Reports a change if fields wait to be handed over; that fields no longer wait is no change."""
         replaces = _replaces(*_records(_olds, _news))
         waits = _news["due"] not in ("", _olds.get("due", ""))
         return DiffResult(changes=waits or bool(replaces), replaces=replaces)
@@ -120,21 +120,21 @@ class Ledger(Resource, module="modelyard", name="Ledger"):
 
 
 class Handover(Resource, module="modelyard", name="Handover"):
-    """Fields of a target that go to their earlier owners once their values are restored."""
+    """Fields of a target that are handed to their earlier owners once their values are restored."""
 
     def __init__(self, plan: "Plan", target: "TargetPlan", opts: pulumi.ResourceOptions) -> None:
         super().__init__(HandoverProvider(), target.note, handover_props(plan, target), opts)
 
 
 def ledger_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
-    """The ledger's properties of a target in the state."""
+    """The properties of a target's ``Ledger`` in the state."""
     return {"record": _record(plan, target).to_text()}
 
 
 def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
-    """What to hand over once a target's request is done, and the version of the object that it waits on.
+    """The properties of a target's ``Handover``: the fields to hand over after the request, and the object's version.
 
-    modelyard already owns these fields then: the request only restores their values.
+    After the request, modelyard still owns these fields: the request only restores their values.
     """
     record, before = _record(plan, target), target.before.reveal()
     if before is None or not fieldset.intersection(ledger_of(target.applied.reveal()).returning, ours(before)):
@@ -155,7 +155,7 @@ def _records(olds: Mapping[str, Any], news: Mapping[str, Any]) -> tuple[Record, 
 
 
 def _remembering(new: Record, old: Record) -> Record:
-    """The new record, with what only the old one has."""
+    """The new record, with entries that only the old record has."""
     ledger, older = read_or_none(new.ledger), read_or_none(old.ledger)
     if ledger is None or older is None:
         return new
@@ -185,7 +185,7 @@ def on_cluster(props: Mapping[str, Any], work: Any) -> None:
         if found != record.cluster:
             raise LedgerFailure(
                 f"{record.key.name} is in cluster {record.cluster}, and {_context(record)} "
-                f"leads to {found}; check kubernetes:context and KUBECONFIG"
+                f"points to {found}; check kubernetes:context and KUBECONFIG"
             )
         done = work(client, record.key, record.ledger)
     except ClusterError as error:

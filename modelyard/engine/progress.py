@@ -1,4 +1,4 @@
-"""The engine's events as lines that a person follows, and the errors among them."""
+"""Converts the engine's events to lines of progress for the user, and collects their errors."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,14 +28,16 @@ _LEAVING_VERBS = {
     "/modelyard:Restore": {"create": "restoring", "update": "restoring"},
     "/modelyard:Removal": {"create": "deleting", "update": "deleting"},
 }
-"""Verbs for what a run restores or deletes in its turn, by the end of the type."""
+"""Verbs for the objects that a run restores or deletes in the plan's order, by the end of the resource type."""
 _CAPITALS = {kind.lower(): kind for _, kind in KINDS}
-"""The kinds by their lowercase form in the state's records of objects; other kinds stay lowercase."""
+"""Kinds by their lowercase form, which the state's records of objects have; other kinds stay lowercase."""
 _HIDDEN = "[secret]"
 _STACK = "pulumi:pulumi:Stack"
 _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
-"""The member by which the engine marks an object as a secret's."""
+"""The member by which the engine marks an object as a secret value."""
 
+DONE = "done "
+"""Begins the line about an object whose step has ended well."""
 ROLLING = ": Waiting for its rollout"
 """Follows an object whose pods a run waits for."""
 
@@ -43,7 +45,7 @@ ROLLING = ": Waiting for its rollout"
 class Progress:
     """Follows one run: reports the steps on Kubernetes objects and what each waits for.
 
-    Keeps the number of objects per operation, how far their steps came, and the errors.
+    Keeps the number of objects per operation, the progress of their steps, and the errors.
     """
 
     def __init__(self, report: Report) -> None:
@@ -54,9 +56,9 @@ class Progress:
         self.unfinished: list[str] = []
         """The objects whose change began and failed or has not ended yet."""
         self.begun = False
-        """Whether the engine has reported anything: from then on it holds the state."""
+        """Whether the engine has reported anything: from then on, it holds the lock of the state."""
         self.over = False
-        """Whether the engine has done its steps and only cleans up."""
+        """Whether the engine has finished its steps and only cleans up."""
         self.outputs: dict[str, Any] = {}
         """The stack's outputs as the program set them, without secret ones."""
         self._report = report
@@ -76,7 +78,7 @@ class Progress:
             if step.type == _STACK and step.new is not None:
                 shown = {name: _shown(value) for name, value in sorted((step.new.outputs or {}).items())}
                 self.outputs = {name: value for name, value in shown.items() if value != _HIDDEN}
-            self._step(step, "done ", self._finished)
+            self._step(step, DONE, self._finished)
         elif event.res_op_failed_event is not None:
             self._step(event.res_op_failed_event.metadata, "FAILED ", lambda _target: None)
         elif event.diagnostic_event is not None:

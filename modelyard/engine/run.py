@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 class Run:
-    """A run of one verb, a context manager.
+    """A run of one engine operation, as a context manager.
 
     Without ``stopping`` from the caller, only an exception ends the run early.
     """
@@ -66,7 +66,7 @@ class Run:
     def select(
         self, root: Path, stack: str, *, create: bool, variables: Mapping[str, str] | None = None
     ) -> automation.Stack:
-        """The stack in the engine's state, made there if ``create`` is set.
+        """The stack in the engine's state, which is created there if ``create`` is set.
 
         Raises:
             EngineError: there is no engine or no such stack, or the state cannot be found.
@@ -80,7 +80,11 @@ class Run:
         try:
             command = Command(self._stopping, self._report)
             workspace = Workspace(str(root), given, command)
-            selected = Stack(stack, workspace, mode)
+            try:
+                selected = Stack(stack, workspace, mode)
+            except automation.StackAlreadyExistsError:
+                # Another first apply has created it since this one looked.
+                selected = Stack(stack, workspace, StackInitMode.SELECT)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(
                 f"this state has no stack {stack}",
@@ -102,7 +106,7 @@ class Run:
         return selected
 
     def add(self, stack: automation.Stack, variables: Mapping[str, str]) -> None:
-        """Gives the engine more environment variables from here on."""
+        """Gives the engine more environment variables from now on."""
         stack.workspace.env_vars = {**stack.workspace.env_vars, **variables}
 
     def follow(self, stack: automation.Stack, run: Callable[[OnEvent], Result]) -> Result:
@@ -138,13 +142,13 @@ class Run:
         self._stopping.listens(not self._progress.over)
 
     def _ended(self, stack: str, lock: Lock, wrong: EngineError) -> EngineError:
-        """The error to end with: the signal's if there was one, else the failure's."""
+        """The error that ends the run: about the signal if there was one, or else about the failure."""
         if self._stopping.signal is not None:
             return stopped(self._stopping.signal, self._verb, stack, self._progress, lock)
         return wrong if lock == "free" else killed(self._verb, stack, lock)
 
     def _lock(self, stack: automation.Stack) -> Lock:
-        """What became of the lock; frees the lock of a killed engine if this run held it."""
+        """What happened to the state's lock; releases the lock of a killed engine if this run held it."""
         command = stack.workspace.pulumi_command
         if not (isinstance(command, Command) and command.killed):
             return "free"
@@ -181,11 +185,11 @@ def _environment() -> dict[str, str]:
 
 # Runs the Pulumi CLI so that none of its processes stay behind, however this process ends.
 class Command(PulumiCommand):
-    """The CLI, each run of it under a keeper, which ends with everything that the CLI started when this process ends.
+    """Pulumi's command line, each run under a keeper: when this process ends, so does everything that the command
+    started.
 
-    The keeper has another session than the terminal: Ctrl-C and the end of a job reach this process alone, and the
-        engine
-    is interrupted only when ``stopping`` says so.
+    The keeper has another session than the terminal: Ctrl-C and the end of a shell's job reach only this process, which
+    interrupts the engine only if ``stopping`` asks for it.
     """
 
     def __init__(self, stopping: Stopping, report: Callable[[str], None]) -> None:
@@ -203,7 +207,7 @@ class Command(PulumiCommand):
         on_output: OnOutput | None = None,
         on_error: OnOutput | None = None,
     ) -> CommandResult:
-        """Runs one command to its end; the callbacks get their lines then.
+        """Runs one command to its end; the callbacks then get the lines of its output.
 
         Raises:
             pulumi.automation.CommandError: the command ended with another code than 0.
@@ -246,7 +250,7 @@ class Command(PulumiCommand):
         return child.returncode
 
     def _follow(self, line: socket.socket) -> None:
-        """Passes on what is due, until the keeper has ended and closed its end of the line."""
+        """Sends the keeper what is due, until the keeper has ended and closed its end of the line."""
         while True:
             # A stop may have been requested before this command began, so this comes first.
             words, messages = self._stopping.due()
@@ -270,8 +274,8 @@ def _read(stream: IO[bytes], callback: OnOutput | None) -> str:
 
 # The project's folder as the engine sees it, with no more requests than a run needs.
 class Workspace(automation.LocalWorkspace):
-    """Reads states with their secrets hidden: to show them, the engine would derive the key of the passphrase again for
-    each command, which takes it a second, and nothing here may see them anyway.
+    """Reads states with their secrets hidden. To decrypt them, the engine would derive a key from the passphrase for
+    each command, which takes a second, and nothing here may read secrets.
 
     Selects no stack: your own ``pulumi`` commands keep the stack that you selected.
     """
@@ -300,10 +304,10 @@ class Workspace(automation.LocalWorkspace):
 
 
 class Stack(automation.Stack):
-    """A stack whose run is one command of the CLI: a run's outputs and its end are known from the engine's events.
+    """A stack whose run is one command of Pulumi: the engine's events show the outputs and the end of the run.
 
-    The library asks for them by two more commands, each of which takes as long as a small run. Of what
-    ``info`` returns, only the result is read.
+    Pulumi's library would run two more commands for these, each of which takes as long as a small run. Of the value of
+    ``info``, only the result is read.
     """
 
     def outputs(self) -> automation.OutputMap:
@@ -311,5 +315,5 @@ class Stack(automation.Stack):
         return {}
 
     def info(self, _show_secrets: bool = True) -> automation.UpdateSummary:
-        """A summary with only the result: the library raises for a run that failed, so this one has succeeded."""
+        """A summary with only the result: the library raises an error for a failed run, so this run has succeeded."""
         return automation.UpdateSummary("", datetime.now(UTC), "", {}, {}, "succeeded")

@@ -10,7 +10,7 @@ from modelyard.engine.keeper import GRACE, INTERRUPT, KILL
 from modelyard.temporary import ECHO
 
 PATIENCE = 10.0
-"""Seconds that the engine may take to end after it was asked to drop the running step."""
+"""Seconds that the engine may take to end after it was asked to stop the running step."""
 
 GENTLY = "stopping after the running step; interrupt again to stop at once"
 AT_ONCE = "stopping at once"
@@ -22,9 +22,9 @@ _Stage = Literal["running", "ending", "dropping", "killed"]
 class Stopping:
     """The requests to stop a run, and what to do about them now.
 
-    One thread runs the engine's commands and calls ``due``. Signal handlers call ``ask``, which only notes the time
-    and wakes that thread. The thread that receives the engine's events says when the engine listens: before and after
-    that, an interrupt would end it at once and leave the state locked, so the interrupt waits.
+    One thread runs the engine's commands and calls ``due``. Signal handlers call ``ask``, which only notes the time and
+    wakes that thread. The thread that receives the engine's events calls ``listens``: at other times, an interrupt
+    would end the engine at once and leave the state locked, so the interrupt waits.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,12 +43,12 @@ class Stopping:
             end.setblocking(False)
 
     def close(self) -> None:
-        """Releases its line. It reports no later request; calling ``ask`` does no harm."""
+        """Closes the line that wakes the thread. Later requests are not reported; calling ``ask`` is still safe."""
         self._heard.close()
         self._wake.close()
 
     def ask(self, number: int) -> None:
-        """Notes a signal. Signal handlers may call it."""
+        """Notes a signal. Signal handlers may call this method."""
         now = self._clock()
         if not self._asked or now - self._asked[0] >= ECHO:
             self.signal = self.signal or number
@@ -62,7 +62,7 @@ class Stopping:
             self._call()
 
     def begin(self, *, afresh: bool = False) -> None:
-        """Starts on the next command. ``afresh`` forgets earlier requests: for a command that cleans up."""
+        """Begins the next command. ``afresh`` forgets earlier requests, for a command that cleans up."""
         self._enter("running")
         self._listening = self._interrupted = False
         if afresh:

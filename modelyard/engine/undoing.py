@@ -1,7 +1,7 @@
 """Undoes changes on a live cluster: the writes that restore a target, and that hand single fields over.
 
-Every step is a write with the version of the object that it was computed from; after another client's write, the whole
-is computed again. So it may be interrupted anywhere and run again.
+Every write contains the version of the object that it was computed from; after another client's write, everything is
+computed again. So an undo may be interrupted anywhere and run again.
 """
 
 import time
@@ -21,21 +21,21 @@ from modelyard.plan.undo.ledger import known_ledger
 from modelyard.plan.undo.restore import finished, foreign, handed_over, undo
 
 ATTEMPTS = 12
-"""How often a target is tried that other clients write at the same time, or whose API server is busy."""
+"""The number of attempts for a target that other clients write at the same time, or whose API server is busy."""
 PAUSE = 0.05
 """Seconds before the second attempt; each further pause is twice as long, up to ``LONGEST``."""
 LONGEST = 2.0
 
 
 class Undone(NamedTuple):
-    """What became of one object."""
+    """The result of an undo for one object."""
 
     there: bool
     """Whether the object exists."""
     back: tuple[Path, ...] = ()
-    """Fields with their earlier values and owners restored."""
+    """Fields whose earlier values and owners were restored."""
     left: Mapping[Path, tuple[Owner, ...]] = {}
-    """Fields that another owner set after us: they keep their values."""
+    """Fields that another owner set after modelyard; they keep their values."""
 
 
 def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
@@ -44,10 +44,10 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
     Args:
         client: connection to the object's cluster.
         key: the object.
-        noted: the ledger for fields for which the object carries no readable one.
+        noted: the ledger to use for fields that the object's own ledger lacks, or if that ledger cannot be read.
 
     Raises:
-        ClusterError: the cluster is out of reach or refuses, or other clients write the object all the time.
+        ClusterError: the cluster is unreachable or rejects a request, or other clients write the object all the time.
     """
 
     def once(live: dict[str, Any]) -> Undone:
@@ -97,7 +97,7 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
 
 
 def _patiently(client: Client, key: ObjectKey, once: Callable[[dict[str, Any]], Undone]) -> Undone:
-    """Changes an object as it is at that time, again after another client's write; does nothing without an object."""
+    """Changes the current version of an object, again after another client's write; does nothing without an object."""
     pause = PAUSE
     for attempt in range(ATTEMPTS):
         try:

@@ -1,7 +1,8 @@
 """Explains to the user that the engine does not reach a cluster.
 
-The engine's own message suggests a variable with which it drops from its state whatever it does not reach. Objects that
-still exist would then belong to no stack, even if the cluster is only briefly away. So that advice is not shown.
+The engine's own message suggests a variable with which the engine drops from its state whatever it does not reach.
+Objects that still exist would then belong to no stack, even if the cluster is unreachable only briefly. modelyard
+therefore does not show this advice.
 """
 
 import re
@@ -26,7 +27,7 @@ def without_forgetting(message: str) -> str:
 def unreached(message: str, urn: str = "") -> str | None:
     """The cluster that the engine does not reach, and why.
 
-    All objects of one cluster that are not reached for one reason give the same text.
+    The text is the same for all objects of one cluster that are unreachable for the same reason.
 
     Args:
         message: an error of the engine about an object.
@@ -44,5 +45,5 @@ def unreached(message: str, urn: str = "") -> str | None:
 
 
 def is_unreached(text: str) -> bool:
-    """Whether a text says that a cluster does not answer."""
+    """Whether a text reports that a cluster does not answer."""
     return _NO_ANSWER in text

@@ -14,15 +14,16 @@ A project may define more GPUs (``hardware.own``). Every lookup finds them insid
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from modelyard.hardware.limits import LISTED
 from modelyard.names import HARDWARE_FILE
+from modelyard.patterns import regex
 
 Version = tuple[int, int]
 
@@ -126,13 +127,18 @@ def version(text: str) -> Version:
         raise ValueError(f"{text!r} is not a version") from None
 
 
-_OWN: ContextVar[tuple[GpuModel, ...]] = ContextVar("own_gpus", default=())
+_OWN: ContextVar[Callable[[], tuple[GpuModel, ...]]] = ContextVar("own_gpus", default=tuple)
+
+
+def using(gpus: tuple[GpuModel, ...]) -> AbstractContextManager[None]:
+    """Looks GPUs up among a project's own too, instead of those of the context around this one."""
+    return using_later(lambda: gpus)
 
 
 @contextmanager
-def using(gpus: tuple[GpuModel, ...]) -> Iterator[None]:
-    """Looks GPUs up among a project's own too, instead of those of the context around this one."""
-    token = _OWN.set(gpus)
+def using_later(gpus: Callable[[], tuple[GpuModel, ...]]) -> Iterator[None]:
+    """As ``using``, with GPUs that are read at the first lookup: many runs look none up."""
+    token = _OWN.set(cache(gpus))
     try:
         yield
     finally:
@@ -141,7 +147,7 @@ def using(gpus: tuple[GpuModel, ...]) -> Iterator[None]:
 
 def own_gpus() -> tuple[GpuModel, ...]:
     """Returns the GPUs that the project defines."""
-    return _OWN.get()
+    return _OWN.get()()
 
 
 @lru_cache(maxsize=1)
@@ -227,7 +233,7 @@ def _ids(name: str) -> tuple[str, ...] | None:
     return next((names[form] for form in _forms(name.strip()) if form in names), None)
 
 
-_OTHER_MAKERS = re.compile(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|inferentia|inf\d|trn?\d|trainium)", re.I)
+_OTHER_MAKERS = regex(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|inferentia|inf\d|trn?\d|trainium)", re.I)
 """Beginnings of the names of accelerators from other vendors than NVIDIA."""
 
 

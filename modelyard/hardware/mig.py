@@ -4,15 +4,15 @@ A GPU instance covers memory slices exclusively, and can start only at some of t
 on a GPU with seven compute slices, and two ``3g`` leave no room although a compute slice is left.
 """
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from modelyard.hardware.gpu_models import GpuModel, rows
 from modelyard.names import MIG_PREFIX
+from modelyard.patterns import regex
 
-_PROFILE: Final = re.compile(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
+_PROFILE: Final = regex(r"(\d+)g\.(\d+)gb([+-][a-z.]+)?")
 
 
 class Profile(NamedTuple):

@@ -20,24 +20,29 @@ def near_names(wanted: str, names: Collection[str]) -> list[str]:
     near = [name for name in get_close_matches(wanted, names, n=16, cutoff=0.6) if _alike(wanted, name)]
     number = _number(wanted)
     if len(number) >= _DISTINCT:
-        near.sort(key=lambda name: _number(name) != number)
+        near = [name for name in near if _number(name) == number] or near
     return list(dict.fromkeys((*_blackwell(wanted, names), *near)))
 
 
 def described(wanted: str, gpus: Mapping[str, int]) -> list[str]:
     """Returns the ids of the GPUs that a name describes by model, form and memory, such as ``h100-sxm``.
 
+    If no GPU of the model has that memory, the model decides: ``a10-48gb`` describes the A10.
+
     Args:
         wanted: the name in lower case, without a brand, with dashes between its words.
         gpus: memory in GB by id.
     """
     model, *words = re.split(r"[-_]+", re.sub(r"(\d)-?(g|gb|gib)$", r"\1gb", wanted))
-    return [
-        gpu
-        for gpu, memory in gpus.items()
-        if gpu.split("-")[0] == model
-        and all(word == f"{memory}gb" or any(part.startswith(word) for part in gpu.split("-")[1:]) for word in words)
-    ]
+    of_model = [gpu for gpu in gpus if gpu.split("-")[0] == model]
+    found = [gpu for gpu in of_model if all(_has(gpu, word, gpus[gpu]) for word in words)]
+    if found or not words or re.fullmatch(r"\d+gb", words[-1]) is None:
+        return found
+    return [gpu for gpu in of_model if all(_has(gpu, word, gpus[gpu]) for word in words[:-1])]
+
+
+def _has(gpu: str, word: str, memory: int) -> bool:
+    return word == f"{memory}gb" or any(part.startswith(word) for part in gpu.split("-")[1:])
 
 
 def _number(name: str) -> str:

@@ -280,6 +280,8 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
 
 
 def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
+    if "modelService" in stack.config.platform.without:
+        return []
     wanted = parse(stack.config.model_service.volume)
     disks = {
         node.name: node.allocatable["ephemeral-storage"] for node in nodes if "ephemeral-storage" in node.allocatable
@@ -296,7 +298,7 @@ def _disk_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]:
             f"{name} has the most with {float(disks[name]) / GB:.1f} GB",
             detail="The volume is a request for ephemeral storage: a pod that no node can hold stays Pending.",
             remedy="give nodes larger disks, or request less (50 GB at least)",
-            target=stack.config.targets.model_service.deployment,
+            target=stack.config.targets.model_service.name,
         )
     ]
 

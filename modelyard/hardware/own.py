@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-from modelyard.files import ReadError, read_file
+from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, own_forms, own_id, taken, using, version
 from modelyard.names import HARDWARE_FILE
@@ -22,7 +22,7 @@ from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import gate
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import MAX_BYTES, Problem
+from modelyard.stack.yaml.source import Problem
 
 _SCHEMA: Final = Path(__file__).with_name("hardware.schema.json")
 _P = ParamSpec("_P")
@@ -64,7 +64,7 @@ def of_project(work: Callable[Concatenate[Path, _P], _R]) -> Callable[Concatenat
 def load_gpus(root: Path) -> OwnGpus:
     """Returns the GPUs that a project defines. A file that cannot be read is a finding too; nothing is raised."""
     try:
-        content = read_file(root / HARDWARE_FILE, limit=MAX_BYTES, within=root)
+        content = read_file(root / HARDWARE_FILE, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         if error.missing and not (root / HARDWARE_FILE).is_symlink():
             return OwnGpus()

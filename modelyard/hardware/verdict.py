@@ -167,16 +167,16 @@ def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
     why = _sentence(f"{_unlisted(gpu)} as supported, so it must be at least as fast as the A10")
     if gpu.tflops is None:
-        summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is the A10 with {FLOOR_TFLOPS} TFLOPS"
+        summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is {FLOOR_TFLOPS} TFLOPS (the A10)"
         return [Problem("GPU004", severity, summary, accept, brief="throughput unknown", detail=why, unknown=True)]
     if gpu.tflops >= FLOOR_TFLOPS:
         return []
     has = f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)}" if gpu.tflops else f"no tensor cores{_marked(gpu)}"
     brief = f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores"
     if use.trains:
-        summary = f"{gpu.short} is not supported: {has}, the minimum is the A10 with {FLOOR_TFLOPS}"
+        summary = f"{gpu.short} is not supported: {has}; the minimum is {FLOOR_TFLOPS} (the A10)"
         return [Problem("GPU001", severity, summary, choose, brief=brief, detail=why)]
-    summary = f"{gpu.short} is not supported for training: {has}, the minimum is the A10 with {FLOOR_TFLOPS}"
+    summary = f"{gpu.short} is not supported for training: {has}; the minimum is {FLOOR_TFLOPS} (the A10)"
     remedy = f"keep it if its jobs are fast enough, or {choose}"
     return [Problem("GPU001", severity, summary, remedy, brief=brief, detail=why)]
 
@@ -193,9 +193,9 @@ def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> st
     if code.mode == "compatible":
         return f"runs the {code.sm} code of CUDA {cuda} ({compute})"
     if code.mode == "dropped":
-        return f"CUDA {cuda} no longer has code for {compute}; the last version that has is {_dotted(gpu.cuda_last)}"
-    how = "compiled from the images' PTX" if embeds_ptx else "PTX only"
-    return f"no code for {compute} before CUDA {_dotted(gpu.cuda_first)}, {how} on {cuda}"
+        return f"CUDA {cuda} no longer has code for {compute}; the last version with it is {_dotted(gpu.cuda_last)}"
+    how = "the driver compiles the images' PTX" if embeds_ptx else "images run only if they contain PTX"
+    return f"CUDA {cuda} has no code for {compute}; CUDA {_dotted(gpu.cuda_first)} is the first version with it; {how}"
 
 
 def _old_driver(gpu: GpuModel, cuda: str) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_plain, is_secret
 from modelyard.hiding.programs import GROUPED, JOINED, PROGRAMS, hidden_credential
+from modelyard.patterns import regex
 
 _WORDS_BEFORE: Final = {
     "set": ("aws", "configure", "config", "git", "gcloud", "pulumi", "npm", "pip", "az", "wandb"),
@@ -13,24 +14,22 @@ _WORDS_BEFORE: Final = {
 """Words of a command line that precede a name and a value, or a token; and the words that lead there."""
 _USER_AND_PASSWORD: Final = ("add_user", "change_password", "authenticate_user")
 """Commands of rabbitmqctl that take a user and a password."""
-_FLAG = re.compile(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
-_PAIR = re.compile(r"(?P<lead>(?:--?[A-Za-z][\w-]*=)?(?P<name>[A-Za-z_][\w.-]*)=(?!=))(?P<value>.*)", re.DOTALL)
+_FLAG = regex(r"(--?[\w.-]+)([=:]?)(.*)", re.DOTALL)
+_PAIR = regex(r"(?P<lead>(?:--?[A-Za-z][\w-]*=)?(?P<name>[A-Za-z_][\w.-]*)=(?!=))(?P<value>.*)", re.DOTALL)
 """A variable or a parameter, which may be the value of an option: ``DB_PASSWORD=x``, ``--env=DB_PASSWORD=x``."""
-_HEADER = re.compile(
-    r"(?P<lead>(?P<option>-H|--[a-z-]*headers?=)?(?P<name>[A-Za-z][\w-]*):[ \t]*)(?P<value>.*)", re.DOTALL
-)
-_HEADER_OPTION = re.compile(r"-H|--[a-z-]*headers?")
+_HEADER = regex(r"(?P<lead>(?P<option>-H|--[a-z-]*headers?=)?(?P<name>[A-Za-z][\w-]*):[ \t]*)(?P<value>.*)", re.DOTALL)
+_HEADER_OPTION = regex(r"-H|--[a-z-]*headers?")
 """An option whose value is a header."""
 _LITERAL: Final = "--from-literal"
 _ORACLE: Final = frozenset({"sqlplus", "sqlldr", "sqlcl", "rman", "expdp", "impdp", "exp", "imp"})
 """Programs that take ``USER/PASSWORD@DATABASE``."""
-_LOGON = re.compile(r"(?P<lead>(?:userid=)?[\w.#$-]+/)(?P<value>[^/@\s][^@\s]*)(?=@)")
-_SCRIPT = re.compile(r"-[a-z]{0,5}c[a-z]{0,3}|-Command|--(?:command|eval|execute)|eval")
+_LOGON = regex(r"(?P<lead>(?:userid=)?[\w.#$-]+/)(?P<value>[^/@\s][^@\s]*)(?=@)")
+_SCRIPT = regex(r"-[a-z]{0,5}c[a-z]{0,3}|-Command|--(?:command|eval|execute)|eval")
 """An argument before a script, in which a secret ends with its word."""
-_SHOWN = re.compile(r"\(hidden(?:, changed)?\)")
-_NEXT = re.compile(r"[\s;&,]+[A-Za-z_][\w.-]*=")
+_SHOWN = regex(r"\(hidden(?:, changed)?\)")
+_NEXT = regex(r"[\s;&,]+[A-Za-z_][\w.-]*=")
 """The next parameter in an argument that has several: ``password=x host=h``."""
-_GUESSED = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/.:=,-]{8,}")
+_GUESSED = regex(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[^\s/.:=,-]{8,}")
 """A possible password behind ``-p`` of an unknown program: letters and digits, no path, port or name."""
 
 

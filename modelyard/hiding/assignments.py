@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from modelyard.hiding.names import HIDDEN, is_plain, is_secret
+from modelyard.patterns import regex
 
 _MORE = r"(?:\n[ \t]*[^\s\"':]+(?=[ \t]*[\n\"']))*\n?[ \t]*"
 """Further lines of a quoted value: one word each, so that a missing quote does not include other lines."""
@@ -30,12 +31,12 @@ _TO_THE_QUOTE = {
     for quote in ("'", '"')
 }
 """The value behind ``=`` in an argument within quotes, up to its end or the next parameter."""
-_OPENED = re.compile(
+_OPENED = regex(
     r"(?P<before>(?:\b(?:env|export|declare|local|readonly)|(?<![\w-])--?[A-Za-z][\w-]*)[ \t=]+)?"
     r"(?P<mark>[\"'])(?P<option>--?[A-Za-z][\w-]*=)?\Z"
 )
 """What opens an argument right before the name in it."""
-_SCRIPT = re.compile(r"-[a-z]{0,5}c[a-z]{0,3}[ \t]+\Z|-Command|-(?:command|eval|execute)")
+_SCRIPT = regex(r"-[a-z]{0,5}c[a-z]{0,3}[ \t]+\Z|-Command|-(?:command|eval|execute)")
 _NEAR_OPTION: Final = 60
 _CLOSERS: Final = {")": "(", "]": "[", "}": "{"}
 _NEAR: Final = 400

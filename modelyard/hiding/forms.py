@@ -5,6 +5,7 @@ The patterns are compiled when a text first needs them: most runs need none.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -12,13 +13,14 @@ from modelyard.hiding.assignments import VALUE, hidden_values, shown_value
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_secret
 from modelyard.hiding.programs import BY_OPTION, command_pattern, hidden_command
 from modelyard.hiding.settings import setting_places
+from modelyard.patterns import regex
 
 _BEGINNINGS: Final = (
     r"-----B|LS0t|gh[opusr]_|_pat_|gl[a-z]+-|AKIA|ASIA|AIza|eyJ|xox|xapp-|hf_|sk-|k_live|k_test|whsec_|ya29|GOCSPX|SG\."
     r"|hv[sbr]\.|AGE-|dapi|npm_|pypi-|nvapi-|dop_|pul-|PuTTY|tskey|shp|glsa_|gsk_|r8_|\$(?:apr1|2|[156y]\$)|\{S"
 )
 """How the forms of secrets begin."""
-SIGNS: Final = re.compile(
+SIGNS: Final = regex(
     # Each begins with a different letter, to search for all of them at once.
     r"=|\?|&|\{|\[|:[ \t]|://|\":|':|:[${]|:[^\s:@]+@|:(?:\d{4,5}|\*):|:(?<=[A-Za-z]:)[^\s/:]|--|-[apPuUbwkK]"
     r"|-(?<![\w-]-)[A-Za-z]{2}|bearer |Bearer |BEARER |</|/>|%(?:3[aAdD]|2[025]|40)|[ \t](?:BY|by)\s|PASSWORD[\s(]"
@@ -124,9 +126,9 @@ _HEADER = (
     r"(?P<value>(?![\s:/$\"'])[^\s\"'`,;]+)"
 )
 """A header without a space, as no image and no volume is written."""
-_ENCODED = re.compile(r"[^\s\"'<>&?#;]+")
+_ENCODED = regex(r"[^\s\"'<>&?#;]+")
 """A part of an address that may be percent-encoded."""
-_UNIT = re.compile(r"%[0-9A-Fa-f]{2}|.", re.DOTALL)
+_UNIT = regex(r"%[0-9A-Fa-f]{2}|.", re.DOTALL)
 _LEVELS: Final = 3
 """How often one text is percent-encoded at most, to be looked into."""
 _TAG = r"(?P<lead><(?:\w+:)?(?P<name>[A-Za-z][\w.-]*)[^<>]*>\s*)(?P<value>[^<>\s][^<>]*)(?=</)"
@@ -137,6 +139,8 @@ _NETRC = (
 )
 _PGPASS = r"(?m:^(?P<lead>[^\s:#]+:(?:\d+|\*):[^\s:]+:[^\s:]+:)(?P<value>\S+)$)"
 _PARTS_OF_PGPASS: Final = 4
+_SHORT_TEXT: Final = 1000
+"""Length of the longest text that is searched once for all findings: they share most of their words."""
 _LITERAL = (
     r"(?P<lead>--from-literal[= ](?P<open>[\"'])?[^\s=\"']+=)"
     r"(?P<value>(?(open)[^\"'\n]+|(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"']+)))"
@@ -154,7 +158,14 @@ def hidden_text(text: str) -> str:
     These are users and passwords in URLs, secret parameters of queries, headers that log in, private keys, and tokens
     with a known prefix.
     """
+    return _remembered(text) if len(text) <= _SHORT_TEXT else _without_forms(text)
+
+
+def _without_forms(text: str) -> str:
     return _formed(text, _LEVELS) if SIGNS.search(text) else text
+
+
+_remembered = lru_cache(maxsize=4096)(_without_forms)
 
 
 def _formed(text: str, levels: int) -> str:

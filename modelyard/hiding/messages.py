@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final
 
 from modelyard.files import parse_json
@@ -117,9 +118,10 @@ def hidden_words(text: str, *documents: Any) -> str:
 
 
 def words_without(documents: Iterable[Any]) -> Callable[[str], str]:
-    """Returns the function of ``hidden_words`` for many messages about the same documents."""
-    pattern = _any_of(documents)
-    return lambda text: hidden_text(text if pattern is None else pattern.sub(HIDDEN, text))
+    """Returns the function of ``hidden_words`` for many messages about documents; the first call reads them."""
+    objects = tuple(documents)
+    pattern = cache(lambda: _any_of(objects))
+    return lambda text: hidden_text(text if (found := pattern()) is None else found.sub(HIDDEN, text))
 
 
 def _any_of(documents: Iterable[Any], texts: Iterable[str] = ()) -> re.Pattern[str] | None:

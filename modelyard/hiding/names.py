@@ -5,6 +5,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from modelyard.patterns import regex
+
 HIDDEN = "(hidden)"
 """Replaces a value that looks like a secret."""
 CHANGED = "(hidden, changed)"
@@ -56,7 +58,7 @@ _HELD = frozenset({"value", "header"})
 """Last words for what a secret is in: ``BASIC_AUTH_HEADER``."""
 _WHEN = frozenset({"old", "new", "previous", "next", "prod", "production", "staging", "dev", "test", "backup"})
 """Last words that say which of several secrets it is, or until when: ``GITHUB_PAT_OLD``."""
-_PASS = re.compile(r"(?<!by)(?<!com)(?<!sur)(?<!tres)(?<!under)(?<!over)pass")
+_PASS = regex(r"(?<!by)(?<!com)(?<!sur)(?<!tres)(?<!under)(?<!over)pass")
 """The last word of ``DB_PASS`` and ``PGPASS``; no other English word ends like that."""
 _KEYS = frozenset(
     {
@@ -133,26 +135,24 @@ _BESIDE = frozenset(
 )
 """Last words of names next to a secret in the same mapping."""
 _HARMLESS = frozenset({"", "true", "false", "yes", "no", "none", "null", HIDDEN, CHANGED})
-_WORDS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_REFERENCE = re.compile(
+_WORDS = regex(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_REFERENCE = regex(
     r"\$(?:\([^)]*\)|\w+|\{\w+(?::?[?+].*|:?-)?\}?|\{\{.*)|\$\(.*|`.*|\{\{.*|\{%.*|%\w+%|<[^<>]*>|\[[A-Z_]+\]",
     re.DOTALL,
 )
 """A placeholder for a value: a variable, a command's output, a template's expression, a place to fill in."""
-_PLACE = re.compile(
-    r"(?:file://)?~?/(?:var|etc|run|home|mnt|opt|root|secrets?|tmp|usr|data|app|workspace)(?:/[\w.@-]+)+"
-)
+_PLACE = regex(r"(?:file://)?~?/(?:var|etc|run|home|mnt|opt|root|secrets?|tmp|usr|data|app|workspace)(?:/[\w.@-]+)+")
 """A container path: where a secret is, not what it is."""
-_FILE = re.compile(r"[\w.-]+\.(?:key|pem|crt|cer|p12|pfx|jks|json|ya?ml|txt)")
+_FILE = regex(r"[\w.-]+\.(?:key|pem|crt|cer|p12|pfx|jks|json|ya?ml|txt)")
 """A file name, or the name of a Secret's key that looks like one."""
-_ALGORITHM = re.compile(r"(?:hmac[-_]?)?(?:sha|md)[-_]?\d[\w-]{0,8}")
+_ALGORITHM = regex(r"(?:hmac[-_]?)?(?:sha|md)[-_]?\d[\w-]{0,8}")
 _LONGEST_COUNT = 7
 """Length from which a number is a login token, not a number of a model's tokens."""
-_NUMBER = re.compile(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
+_NUMBER = regex(r"[\d._,]+(?:e\d+|[kKmMbBgGtT]i?)?")
 
 
 _EVERY = {*_SECRET, *_ENDING, *_LAST, *_JOINED_LAST, *_SHORT, *(last for _, last in _PAIRS), "pass", "key"}
-_SIGNS = re.compile("|".join(sorted(one for one in _EVERY if not any(other in one for other in _EVERY - {one}))))
+_SIGNS = regex("|".join(sorted(one for one in _EVERY if not any(other in one for other in _EVERY - {one}))))
 """The letters of a name without any of these are no secret's."""
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from modelyard.hiding.assignments import VALUE
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain
+from modelyard.patterns import regex
 
 LDAP: Final = ("ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami")
 PROGRAMS: Final = {
@@ -26,8 +27,8 @@ GROUPED: Final = {"curl": r"-[fgikLnNqsSvV#\d]*[uU]"}
 BY_OPTION: Final = {
     options: [name for name, own in PROGRAMS.items() if own == options] for options in PROGRAMS.values()
 }
-_PORTS = re.compile(r"[\d.]*:?\d+:\d+(?:/\w+)?")
-_PORT = re.compile(r"\d{2,5}(?:/\w+)?")
+_PORTS = regex(r"[\d.]*:?\d+:\d+(?:/\w+)?")
+_PORT = regex(r"\d{2,5}(?:/\w+)?")
 """The argument of ``docker run -p``."""
 
 

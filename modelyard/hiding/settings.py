@@ -5,47 +5,46 @@ from collections.abc import Iterator
 from typing import Final
 
 from modelyard.hiding.names import is_hidden_or_plain, is_secret
+from modelyard.patterns import regex
 
 Span = tuple[int, int]
 _DOTTED: Final = r"[A-Za-z_][\w-]*(?:\.[\w-]+)+"
 """A name that no variable of a shell can have."""
 _WORD: Final = r"(?P<quote>[\"']?)(?P<value>[^\s\"'=:(){}\[\]<>][^\s\"']*)(?P=quote)[ \t]*;?[ \t]*$"
-_DIRECTIVE = re.compile(
+_DIRECTIVE = regex(
     rf"(?m)^[ \t]*(?:requirepass|masterauth|rootpw|bindpw|auth[-_]pass|sentinel[ \t]+auth-pass[ \t]+\S+)[ \t]+{_WORD}"
 )
 """Directives that no other text begins with: of Redis, of its sentinel, of OpenLDAP, of keepalived."""
-_LINE = re.compile(rf"(?m)^[ \t]*(?P<name>{_DOTTED}|password|secret)[ \t]+{_WORD}")
+_LINE = regex(rf"(?m)^[ \t]*(?P<name>{_DOTTED}|password|secret)[ \t]+{_WORD}")
 """A name and a value in a line of their own, which spaces separate."""
-_USER = re.compile(r"(?m)^[ \t]*user[ \t]+[^>\n]*[ \t]>(?P<value>\S+)")
+_USER = regex(r"(?m)^[ \t]*user[ \t]+[^>\n]*[ \t]>(?P<value>\S+)")
 """A user of Redis."""
-_PROPERTY = re.compile(
-    rf"(?m)^[ \t]*(?P<name>{_DOTTED})[ \t]*[=:][ \t]*(?![\s\"'=:\[{{$(`<|>])(?P<value>[^\n]*[^\s\\])"
-)
+_PROPERTY = regex(rf"(?m)^[ \t]*(?P<name>{_DOTTED})[ \t]*[=:][ \t]*(?![\s\"'=:\[{{$(`<|>])(?P<value>[^\n]*[^\s\\])")
 """A property, whose value ends with the line."""
-_NEXT = re.compile(r"[ \t;&,]+[A-Za-z_][\w.-]*=")
-_CONTINUED = re.compile(
+_NEXT = regex(r"[ \t;&,]+[A-Za-z_][\w.-]*=")
+_CONTINUED = regex(
     rf"(?m)^[ \t]*(?:(?P<name>{_DOTTED})(?:[ \t]*[=:][ \t]*|[ \t]+)|(?P<spaced>[A-Za-z_][\w-]*)[ \t]+=[ \t]*)"
     r"(?![\"'])(?P<value>(?:[^\n]*\\\n)+[^\n]*)"
 )
 """A property, whose value goes on behind a backslash at the end of a line."""
-_JOINED = re.compile(r"(?m)(?<![\w$.-])(?P<name>[A-Za-z_]\w*)=(?P<value>(?:[^\s\"'\\;&|]+\\\n[ \t]*)+[^\s\"'\\;&|]+)")
+_JOINED = regex(r"(?m)(?<![\w$.-])(?P<name>[A-Za-z_]\w*)=(?P<value>(?:[^\s\"'\\;&|]+\\\n[ \t]*)+[^\s\"'\\;&|]+)")
 """The same in a shell, where no space may come between."""
-_TRIPLE = re.compile(
+_TRIPLE = regex(
     r"(?ms)^[ \t]*[\"']?(?P<name>[\w.-]+)[\"']?[ \t]*(?::[ \t]*\w+[ \t]*)?[=:][ \t]*"
     r"(?P<quote>\"\"\"|''')\n?(?P<value>.*?)(?P=quote)"
 )
 """A text of several lines in TOML or Python."""
-_LIST = re.compile(
+_LIST = regex(
     r"(?m)(?<![\w.-])(?P<name>[A-Za-z_][\w.-]*)[\"']?[ \t]*[=:][ \t]*\["
     r"(?P<value>(?:[\s,]|\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*|[^\s\"'\[\](){},:=#])*+)\]"
 )
-_ITEM = re.compile(r"\"(?P<double>[^\"\n]*)\"|'(?P<single>[^'\n]*)'|#[^\n]*|(?P<bare>[^\s\"',#]+)")
-_TAG = re.compile(r"<[A-Za-z][^<>]{1,1000}>")
-_ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-_BODY = re.compile(r"\s*(?:<value>\s*)?(?P<value>[^<>\s][^<>]*?)\s*</")
+_ITEM = regex(r"\"(?P<double>[^\"\n]*)\"|'(?P<single>[^'\n]*)'|#[^\n]*|(?P<bare>[^\s\"',#]+)")
+_TAG = regex(r"<[A-Za-z][^<>]{1,1000}>")
+_ATTRIBUTE = regex(r"([\w:.-]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_BODY = regex(r"\s*(?:<value>\s*)?(?P<value>[^<>\s][^<>]*?)\s*</")
 _NAMING: Final = frozenset({"name", "key", "property", "id"})
 _NAMED: Final = frozenset({"value", "default", "content"})
-_SQL = re.compile(
+_SQL = regex(
     r"(?:(?:IDENTIFIED|(?i:\b(?:create|alter)\s{1,9}user\s{1,9}\S{1,200}\s{1,9}identified))\s{1,9}(?i:with\s{1,9}\S{1,99}\s{1,9})?"
     r"(?i:by)\s{1,9}(?i:(?:password|values)\s{1,9})?|(?:\bPASSWORD"
     r"|(?i:\b(?:with|encrypted|unencrypted|login|role\s{1,9}\S{1,200}|user\s{1,9}\S{1,200})\s{1,9}password))\s{0,9}\(?\s{0,9}(?=\\?')"

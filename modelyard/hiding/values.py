@@ -1,7 +1,6 @@
 """Hides the secrets of a value from a document: by its kind, by names and by forms; texts that are documents too."""
 
 import json
-import re
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from modelyard.hiding.confidential import Confidential
 from modelyard.hiding.forms import SIGNS, hidden_assignments, hidden_settings
 from modelyard.hiding.names import CHANGED, HIDDEN, is_beside, is_hidden_or_plain, is_plain, is_secret
 from modelyard.names import LEDGER_NOTE
+from modelyard.patterns import regex
 
 DATA: Final = ("data", "stringData", "binaryData")
 """Fields of a Secret whose values are secret, regardless of their names."""
@@ -24,7 +24,7 @@ _REMEMBERED: Final = 128 * 1024
 _APPLIED: Final = ("last-applied-configuration", "/last-applied", "cattle.io/applied")
 """Suffixes of annotation names whose value is a copy of the whole object."""
 _NOTHING: Final[Mapping[str, Any]] = {}
-_STEP = re.compile(
+_STEP = regex(
     r"""(?P<name>[^.\[\]]+)|\["(?P<quoted>[^"]*)"\]|\[(?P<key>\w+)="?(?P<item>[^\]"]*)"?[^\]]*\]|\[[^\]]*\]"""
 )
 """A step of a path's text."""
@@ -45,11 +45,11 @@ _TLS: Final = frozenset({"tls", "ssl", "mtls", "pki", "x509"})
 _SCRIPTS: Final = frozenset({"script", "before_script", "after_script", "commands", "run", "steps"})
 """Fields whose lists are lines of shell; so may be the only item of ``args``."""
 _ROUTING: Final = ("routingkey", "routing_key", "routing-key")
-_INTEGRATION = re.compile(r"[0-9a-zA-Z]{32}")
+_INTEGRATION = regex(r"[0-9a-zA-Z]{32}")
 """A key of PagerDuty; a routing key of a broker is the name of a queue."""
 _REFERS: Final = frozenset({"name", "secretName", "secretRef", "secret", "existingSecret", "operator"})
 """Fields next to which a value is that of a label, or the name of a key elsewhere."""
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4}){3,}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{2}(?:==)?)")
+_BASE64 = regex(r"(?:[A-Za-z0-9+/]{4}){3,}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{2}(?:==)?)")
 _MANY: Final = ("password", "token", "secret", "credential", "key", "cred")
 """Words whose mappings hold secrets under arbitrary names: ``tokens: {ada: …}``."""
 _SCHEMA: Final = frozenset(
@@ -66,9 +66,15 @@ _SCHEMA_PARTS: Final = frozenset(
 """Schema keys that describe the field further."""
 _KINDS: Final = ("secret", "credential", "password", "token", "apikey", "privatekey")
 """Suffixes of kinds whose data is secret."""
-_ARGUMENT = re.compile(r"\A(?:-|set|login|rabbitmqctl)|[=/]")
+_ARGUMENT = regex(r"\A(?:-|set|login|rabbitmqctl)|[=/]")
 """An item of a list that may be a command line."""
 _COMMAND: Final = ".command"
+_OWNED: Final = "fieldsV1"
+"""The fields that a manager owns, in ``metadata.managedFields``: half of an object."""
+_SPECIAL: Final = frozenset({*DATA, _OWNED, "literal", "args", LEDGER_NOTE})
+"""Other names of fields with a meaning of their own."""
+_NEVER_SECRET: Final = frozenset({int, float, bool, type(None)})
+"""Types of values that are secrets only under a secret's name."""
 _ENCODED: Final = 16
 """Length of the shortest text that is checked for base64."""
 
@@ -82,9 +88,12 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
         value: a value from a document, which may be confidential.
         inside: whether it is part of an object of a kind whose data is secret.
     """
+    form = type(value)
+    if form in _NEVER_SECRET:
+        return value
     if isinstance(value, str):
         return _once(_text, value)
-    if isinstance(value, Mapping):
+    if form is dict or isinstance(value, Mapping):
         named = not _NAMED.isdisjoint(value) and _is_named(value)
         kind = value.get("kind")
         # A schema has a mapping there.
@@ -92,18 +101,24 @@ def hidden(value: Any, *, inside: bool = False) -> Any:
         own = kind == "Secret"
         if isinstance(kind, str) and is_secret_kind(kind):
             value = _with_hidden_value(value)
-        parts = {key: _part(str(key), inner, named and key in _NAMED, inside, own) for key, inner in value.items()}
+        other = {}
+        for key, inner in value.items():
+            name, secret = str(key), named and key in _NAMED
+            ordinary = not secret and _is_ordinary(name)
+            shown = hidden(inner, inside=inside) if ordinary else _part(name, inner, secret, inside, own)
+            if shown is not inner:
+                other[key] = shown
         if "command" in value and "args" in value:
-            parts |= _command_line(value, parts)
-        return parts if any(parts[key] is not inner for key, inner in value.items()) else value
-    if isinstance(value, list) or type(value) is tuple:
+            other |= _command_line(value, other.get("command", value["command"]))
+        return {**value, **other} if other and any(one is not value[key] for key, one in other.items()) else value
+    if form is list or form is tuple or isinstance(value, list):
         return _items(value, [hidden(item, inside=inside) for item in value])
     return hidden(value.reveal(), inside=inside) if isinstance(value, Confidential) else value
 
 
-def _command_line(value: Mapping[Any, Any], parts: Mapping[Any, Any]) -> dict[str, Any]:
+def _command_line(value: Mapping[Any, Any], command: Any) -> dict[str, Any]:
     """Hides in a container's arguments what its command makes a secret."""
-    command, args = parts["command"], value["args"]
+    args = value["args"]
     if not isinstance(command, list | tuple) or not isinstance(args, list | tuple):
         return {}
     shown = _items(type(args)((*command, *args)), [*command, *map(hidden, args)])[len(command) :]
@@ -125,14 +140,30 @@ def _is_named(value: Mapping[Any, Any]) -> bool:
     return "operator" not in value and any(map(is_secret, names))
 
 
+@lru_cache(maxsize=4096)
+def _is_ordinary(name: str) -> bool:
+    """Whether the name of a field does not matter: only the field's value can make it a secret."""
+    lower = name.lower()
+    special = name in _SPECIAL or name in _TLS or name in _SCRIPTS
+    return not (special or name.endswith(_APPLIED) or lower.endswith(_ROUTING) or is_secret(name))
+
+
 def _part(name: str, value: Any, secret: bool, inside: bool, own: bool) -> Any:
     # Other kinds than Secret have lists of references under that name.
     if name == "stringData" or (inside and name in DATA and (own or isinstance(value, Mapping))):
         return _hidden_data(value)
+    if name == _OWNED and _names_only(value):
+        return value
     # Text of a template that becomes data of a Secret.
     if inside and name == "literal" and not is_plain(name, value):
         return _hidden_data(value)
     return hidden_at(name, value, secret, inside=inside)
+
+
+def _names_only(value: Any) -> bool:
+    """Whether a mapping consists of mappings and holds no value."""
+    # Most of the mappings are empty.
+    return type(value) is dict and all(inner == {} or _names_only(inner) for inner in value.values())
 
 
 def _items(value: Any, items: list[Any]) -> Any:

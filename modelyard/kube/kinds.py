@@ -51,6 +51,7 @@ KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     (KUEUE, "WorkloadPriorityClass"): Kind("workloadpriorityclasses", namespaced=False),
     (RAY, "RayCluster"): Kind("rayclusters"),
     (RAY, "RayJob"): Kind("rayjobs"),
+    (RAY, "RayService"): Kind("rayservices"),
     (SPARK, "SparkApplication"): Kind("sparkapplications"),
     (KEDA, "ScaledObject"): Kind("scaledobjects"),
     (KEDA, "TriggerAuthentication"): Kind("triggerauthentications"),
@@ -58,6 +59,14 @@ KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     ("karpenter.k8s.aws/v1", "EC2NodeClass"): Kind("ec2nodeclasses", namespaced=False),
 }
 """By API version and kind."""
+
+WORKLOAD_KINDS: Final[Mapping[str, str]] = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "RayCluster": RAY,
+    "RayService": RAY,
+}
+"""The kinds of the platform's workloads, with their API versions: their controllers keep a number of pods running."""
 
 
 def is_namespaced(api_version: str, kind: str) -> bool:

@@ -117,6 +117,8 @@ class ClusterState(NamedTuple):
     """What the engine's state has of the stack; None if it was not read, as for a recorded platform."""
     waiting: tuple[Waiting, ...] | None = None
     """The pods that wait for whole GPUs; None if they were not read, as for stacks without resources that grow."""
+    elsewhere: frozenset[ObjectKey] = frozenset()
+    """Objects in other namespaces with the names of the stack's targets, if its own namespace has none of these."""
     held_error: str = ""
     """Why the engine's state could not be read; empty if it was read or is not asked for."""
 

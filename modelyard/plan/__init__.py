@@ -1,9 +1,8 @@
 """The plan: one frozen value that the terminal, the comment, the policies and the components all read.
 
 Owns composing a target's patches into one request, predicting the object after it, ordering the changes by free GPUs,
-findings (``checks``: one module for each kind of error), undo (``undo``) and cost (``cost``). It computes
-everything once; nothing downstream computes it again. It never prints, never writes to a cluster and never imports
-Pulumi.
+findings (``checks``: one module for each kind of error), undo (``undo``) and cost (``cost``). Computes everything once;
+nothing downstream computes anything again. Never prints, never writes to a cluster and never imports Pulumi.
 """
 
 from modelyard.plan.ownership import FIELD_MANAGER

@@ -16,7 +16,7 @@ from modelyard.workloads.sizing import sized
 
 
 def admitted(stack: Stack, made: Submission, names: Collection[str], today: date) -> Submission:
-    """The submission, or the reasons against it where no quota can ever hold it. Other clusters have their own quotas.
+    """The submission, or findings in its place if no quota can ever hold its run. Checks the home cluster only.
 
     For the other arguments, see :func:`never_admitted`.
     """
@@ -25,7 +25,7 @@ def admitted(stack: Stack, made: Submission, names: Collection[str], today: date
 
 
 def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[Finding, ...]:
-    """The quota errors that keep runs of jobs waiting forever. Nodes are not considered.
+    """The errors about runs of jobs that would wait for quota forever. Does not check nodes.
 
     Args:
         stack: the stack of the jobs.
@@ -43,7 +43,7 @@ def never_admitted(stack: Stack, names: Collection[str], today: date) -> tuple[F
 
 
 def never_placed(stack: Stack, names: Collection[str], nodes: Iterable[Node], today: date) -> tuple[Finding, ...]:
-    """The warnings about nodes that could never hold runs of jobs; without known nodes there are none.
+    """The warnings about runs of jobs that no nodes could ever hold; none without known nodes.
 
     Args:
         stack: the stack of the jobs.

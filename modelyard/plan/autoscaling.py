@@ -29,7 +29,7 @@ WIDEST_INTERVAL = 300
 
 
 def most_replicas(body: Mapping[str, Any]) -> int | None:
-    """The most replicas that an autoscaler may set on an object; None where the object does not specify it."""
+    """The most replicas that an autoscaler may set on an object; None if the object sets no limit."""
     text = str(annotations_of(body).get(MAX_REPLICAS, ""))
     return int(text) if text.isascii() and text.isdigit() else None
 
@@ -70,8 +70,8 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
 def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document]) -> Iterator[Finding]:
     """Documents whose empty ``replicas:`` would start or stop pods when a tool merges them.
 
-    modelyard never sends an empty field: it holds the number until the autoscaler has set it. A strategic merge treats
-    it as a deletion, and the API server then sets 1.
+    modelyard never sends an empty field: it holds the number until the autoscaler has set one. A strategic merge treats
+    an empty field as a deletion, and the API server then sets 1.
     """
     now = {target.name: replicas_of(target.before.reveal()) for target in targets}
     for document in documents:
@@ -129,7 +129,7 @@ def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, .
 
 
 def _longest_window(config: Config, role: str) -> int:
-    """Seconds for which a workload may stay awake after its last work: as long as its backend's longest job."""
+    """Seconds that a workload's pods may run after its last work: as long as its training backend's longest job."""
     backend = backend_of(role)
     return JOB_SECONDS if backend is None else backend.longest_job(config)
 
@@ -161,7 +161,7 @@ def _questions(config: Config, targets: tuple[TargetPlan, ...]) -> Iterator[Find
 
 
 def _is_settled(config: Config) -> bool:
-    """Whether the built-in queries need no finding, or AUT001 reports them."""
+    """Whether the built-in queries need no further finding: they are correct, or AUT001 reports them."""
     scaling = config.autoscaling
     if scaling.queries == "vendor" and scaling.mode != "keda":
         return scaling.mode != "none"
@@ -169,7 +169,7 @@ def _is_settled(config: Config) -> bool:
 
 
 def _built_in(config: Config) -> frozenset[str]:
-    """The queries that apply when the stack names none."""
+    """The queries that apply if the stack sets none."""
     scaling = config.autoscaling
     return frozenset(
         asked.keda if scaling.mode == "keda" else asked.vendor if scaling.queries == "vendor" else asked.valid
@@ -198,7 +198,7 @@ def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
 
 # Autoscalers of the cluster that write, or will write, the replicas of a plan's targets.
 def scalers_of(target: TargetPlan, scalers: Iterable[Scaler]) -> tuple[Scaler, ...]:
-    """The autoscalers of a target; their API version does not matter."""
+    """The autoscalers of a target, in any API version."""
     key = target.key
     group = key.api_version.partition("/")[0]
     return tuple(
@@ -207,7 +207,7 @@ def scalers_of(target: TargetPlan, scalers: Iterable[Scaler]) -> tuple[Scaler, .
 
 
 def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> Iterator[Finding]:
-    """Targets whose replicas both a plan and an autoscaler set, including an autoscaler that has not written yet."""
+    """Findings about replicas that both a plan and an autoscaler set, even if the autoscaler has not written yet."""
     scalers = tuple(scalers)
     for target in targets:
         if target.replicas[1] is None or "replicas" not in (target.applied.reveal().get("spec") or {}):

@@ -17,10 +17,9 @@ from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import HARDWARE_FILE
 from modelyard.plan.autoscaling import check_autoscaling, check_scalers
-from modelyard.plan.checks.dispatch import check_clusters
 from modelyard.plan.checks.needed import Absent, check_needed
 from modelyard.plan.checks.placement import check_placement
-from modelyard.plan.checks.queues import check_deleted, check_fixed, check_queues
+from modelyard.plan.checks.queues import check_clusters, check_deleted, check_fixed, check_queues
 from modelyard.plan.checks.quotas import check_quotas
 from modelyard.plan.checks.sizes import check_sizes
 from modelyard.plan.checks.versions import check_version
@@ -38,12 +37,12 @@ from modelyard.plan.unsettled import unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import Workload
+from modelyard.workloads import Workload, by_object
 from modelyard.workloads.facts.jobs import places_of_deployments
 from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.notebooks import places_of_servers
 from modelyard.workloads.rules import check
-from modelyard.workloads.training import WORKER_ROLES, active
+from modelyard.workloads.training import WORKER_ROLES, active, training_words
 
 if TYPE_CHECKING:
     from modelyard.workloads.sizing import Sized
@@ -60,10 +59,10 @@ def make_plan(
 ) -> Plan:
     """The plan of one stack against a starting state.
 
-    Its findings hold every error; a target that cannot be planned is left out, with a finding. With
-    ``ask``, the API server predicts the targets; all requests are sent together. Without it no API server
-    is asked. ``remotes`` are the remote clusters to plan too. ``absent`` reports which of the objects that new pods
-    name do not exist.
+    The plan's findings include every error; a target that cannot be planned is left out, with a finding. With ``ask``,
+    the API server predicts the targets; all requests are sent together. Without ``ask``, no API server is asked.
+    ``remotes`` are the remote clusters to plan as well. ``absent`` returns which of the objects that new pods name do
+    not exist.
     """
     config = stack.config
     part = home_part(stack)
@@ -72,8 +71,8 @@ def make_plan(
     chosen, problems = part.chosen(library)
     findings.extend(problems)
 
-    by_deployment = {workload.deployment: workload for workload in sized}
-    found = planned_objects(stack, library, state, part.known, chosen, by_deployment, findings, ask)
+    by_name = by_object(sized)
+    found = planned_objects(stack, library, state, part.known, chosen, by_name, findings, ask)
     everything = [*found.asked, *found.let_go]
     room = room_of(state)
     waits = drains(stack, everything, state.scalers)
@@ -81,14 +80,14 @@ def make_plan(
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))
-    findings.extend(doubtful.without(object_findings(stack, found, state, room, by_deployment, chosen, findings)))
+    findings.extend(doubtful.without(object_findings(stack, found, state, room, by_name, chosen, findings)))
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
     # Users who read a finding may not be allowed to read its object.
     targets = (*found.asked, *(target for other in others for target in other.targets))
     if stack.scope is not None:
-        roles = {name: one.role for name, one in by_deployment.items()}
+        roles = {name: first.role for name, (first, *_) in by_name.items()}
         findings = [finding for finding in findings if stack.scope.concerns(finding, roles)]
     reported = findings_without(findings, (body for one in targets for body in (one.applied, one.before)))
     return Plan(
@@ -117,7 +116,7 @@ def make_plan(
 def _placed(
     findings: Iterable[Finding], stack: Stack, library: Library, targets: Sequence[TargetPlan]
 ) -> Iterator[Finding]:
-    """The findings with the lines of the stack file and the patches that they concern."""
+    """The findings with the lines of the stack file and of the patches that they concern."""
     places = places_in_stack(stack.config)
     for finding in findings:
         yield place_field(place_in_patch(place_in_stack(finding, stack, places), library, targets), stack)
@@ -128,10 +127,10 @@ _UNFIT = ("GPU001", "GPU002", "GPU003", "GPU004", "GPU005", "GPU006")
 
 
 def _without_echoes(findings: tuple[Finding, ...], *, complete: bool) -> tuple[Finding, ...]:
-    """The findings without those that repeat what another finding says better.
+    """The findings, without those that repeat what another finding reports better.
 
-    "No node has a GPU" adds nothing where the GPU cannot train, nor "no GPU is divided" where it cannot be
-    divided; an unused waiver means nothing where some objects were not checked.
+    "No node has a GPU" adds nothing if the GPU cannot train, and "no GPU is divided" adds nothing if the GPU cannot be
+    divided. An unused waiver means nothing if some objects were not checked.
     """
     if not complete:
         findings = tuple(finding for finding in findings if finding.code != codes.WAIVER_UNUSED)
@@ -148,7 +147,7 @@ def _headline(config: Config) -> str:
     backend = active(config)
     held = backend.gpus(config)
     gpus = f"{held} × {gpu.model}" if held > 1 else gpu.model
-    return f"{backend.title} training on {gpus} · release {config.platform.release} · mode {config.platform.mode}"
+    return f"{training_words(config)} on {gpus} · release {config.platform.release} · mode {config.platform.mode}"
 
 
 def _inputs(stack: Stack, chosen: Iterable[Selected]) -> dict[str, str]:
@@ -166,9 +165,9 @@ _META, _TEMPLATE, _BASE = "/meta.yaml", "/patch.yaml.j2", "/base.yaml.j2"
 
 
 def place_in_stack(finding: Finding, stack: Stack, places: Mapping[str, tuple[str | int, ...]]) -> Finding:
-    """The finding with the line of the stack file that defines its target, where a single line does.
+    """The finding with the line of the stack file that defines its target, if a single line does.
 
-    Users wrote the target there; all targets share the patch. Notes keep their place.
+    Users wrote the target on that line, whereas all targets share the patch. Notes keep their place.
     """
     if finding.file or finding.severity is Severity.ADVICE or finding.target not in places:
         return finding
@@ -181,9 +180,10 @@ def places_in_stack(config: Config) -> Mapping[str, tuple[str | int, ...]]:
 
 
 def place_in_patch(finding: Finding, library: Library, targets: Iterable[TargetPlan]) -> Finding:
-    """The finding with its line in the patch's file, where it names one or a patch sets its field.
+    """The finding with a line of a patch's file, if the finding names such a file or a patch sets its field.
 
-    A finding that has a line keeps it. Notes stay with their stack: they are many and need no action.
+    A finding that has a line keeps that line. Notes keep the place in their stack file: they are many and need no
+    action.
     """
     if finding.line or finding.severity is Severity.ADVICE or not (finding.file or finding.target):
         return finding
@@ -254,19 +254,19 @@ def object_findings(
     found: Objects,
     state: ClusterState,
     room: Room,
-    by_deployment: Mapping[str, Workload],
+    by_name: Mapping[str, tuple[Workload, ...]],
     chosen: tuple[Selected, ...],
     reported: Sequence[Finding],
 ) -> Iterator[Finding]:
-    """The findings about the objects that the stack asks for, and about those that it no longer asks for.
+    """The findings about the objects that the stack asks for, and about the objects that it no longer asks for.
 
     ``reported`` are the findings about the stack itself.
     """
     config = stack.config
     targets, everything = found.asked, [*found.asked, *found.let_go]
-    yield from check_sizes(stack, targets, by_deployment, chosen, reported)
+    yield from check_sizes(stack, targets, by_name, chosen, reported)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
-        yield from check_placement(everything, by_deployment, room, _growth(config), most_gpus(config))
+        yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)
     yield from check_deleted(stack, found.let_go)
@@ -284,7 +284,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
         yield from check_partitions(stack, state)
     if stack.config.jobs or stack.config.resources or stack.config.pipelines:
         # Most stacks have none, and the formulas need a separate import.
-        from modelyard.plan.checks.jobs import check_job_room
+        from modelyard.plan.checks.jobs import check_endless, check_job_room
         from modelyard.plan.checks.partitions import check_slice_quotas
         from modelyard.runs.jobs import check_dispatch, check_growth, check_images, check_spark
         from modelyard.runs.pipelines import check_pipelines
@@ -292,6 +292,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
 
         yield from check_jobs(stack, everything)
         yield from check_job_room(stack, everything, state.nodes, _growth(stack.config))
+        yield from check_endless(stack, everything)
         yield from check_slice_quotas(stack, everything)
         yield from check_spark(stack, everything)
         yield from check_dispatch(stack, everything)
@@ -313,7 +314,7 @@ def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]")
 
 
 def _of_templates(stack: Stack, library: Library) -> Iterator[Finding]:
-    """The findings about jobs with the stack's versions of their templates."""
+    """The findings about jobs that depend on the versions of their templates that the stack uses."""
     if any(job.grows for job in stack.config.jobs):
         from modelyard.runs.jobs import check_template  # as above
 

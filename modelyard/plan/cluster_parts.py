@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
-from modelyard.workloads import Facts, sized_resources, stack_facts, workloads
+from modelyard.workloads import Facts, every_workload, sized_resources, stack_facts, workloads
 from modelyard.workloads.facts.fact import tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
 
@@ -22,7 +22,8 @@ class ClusterPart(NamedTuple):
     """The input for what a stack asks for in one cluster, apart from the project's patches."""
 
     stack: Stack
-    """The stack with the cluster's context and namespace; ``stack.remote`` is its name, empty for the home cluster."""
+    """The stack with the cluster's context and namespace; ``stack.remote`` is the cluster's name, empty for the home
+    cluster."""
     known: Facts
     """The facts that patches and rules may ask for."""
     path: Path
@@ -47,7 +48,7 @@ class ClusterPart(NamedTuple):
         return one._replace(sources={name: self._written(where) for name, where in one.sources.items()})
 
     def _written(self, where: Path) -> Path:
-        """The place of a fact in the stack file: those of a remote cluster are below its path."""
+        """The place of a fact in the stack file: the facts of a remote cluster are below the cluster's path."""
         return (*self.path, *where[1:]) if where[:1] == ("remote",) else where
 
 
@@ -58,8 +59,8 @@ def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
 
 def home_part(stack: Stack) -> ClusterPart:
     """The part in the home cluster."""
-    sizes, sized = sized_resources(stack.config), workloads(stack.config)
-    return ClusterPart(stack, stack_facts(stack, sized, sizes), ("platform",), sizes, sized)
+    sizes, known = sized_resources(stack.config), every_workload(stack.config)
+    return ClusterPart(stack, stack_facts(stack, known, sizes), ("platform",), sizes, workloads(stack.config))
 
 
 def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:
@@ -88,7 +89,7 @@ def on_cluster(finding: Finding, cluster: str) -> Finding:
 
 
 def of_cluster(findings: Iterable[Finding], cluster: str) -> Iterator[Finding]:
-    """The findings that may concern a cluster, under the names that objects have in that cluster."""
+    """The findings that may concern a cluster, with the names that objects have in that cluster."""
     for finding in findings:
         if not cluster or not finding.target:
             yield finding

@@ -1,11 +1,12 @@
-"""All patches of one target as one partial object, with the patch that set each field."""
+"""Combines all patches of one target into one partial object, with the patch that set each field."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
-from modelyard.catalog.library import TEMPLATE, PatchVersion, Phase
+from modelyard import quantity
+from modelyard.catalog.library import META, TEMPLATE, PatchVersion, Phase
 from modelyard.catalog.templates import Document
 from modelyard.findings import MOST_COUNTED, Finding, Severity
 from modelyard.hiding import words_without
@@ -13,14 +14,16 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.path import ROOT
 from modelyard.kube.state import ObjectKey
+from modelyard.patterns import regex
 from modelyard.plan.secrets import hidden_change
+from modelyard.stack.words import plural
 
 _PHASE_RANK: dict[Phase, int] = {"route": 0, "up": 1, "down": 2, "normal": 3}
 _PODS = ("maxSurge", "maxUnavailable", "minAvailable")
-"""Fields of several kinds that are a number of pods or a share of them."""
+"""Fields, in several kinds of objects, whose value is a number of pods or a percentage of them."""
 MISFIT = "PAT008"
 """Code of the finding about a request that no API server takes."""
-PERCENTAGE = re.compile(r"[0-9]{1,5}%")
+PERCENTAGE = regex(r"[0-9]{1,5}%")
 
 
 class Composed(NamedTuple):
@@ -28,13 +31,17 @@ class Composed(NamedTuple):
 
     body: dict[str, Any]
     origins: Mapping[Path, str]
-    """Leaf field to the ``name@version`` that set it."""
+    """The ``name@version`` that set each leaf field, by the field."""
     unowned: frozenset[Path]
-    """Fields that a patch left empty: they belong to somebody else."""
+    """Fields that a patch left empty, because another owner sets them."""
     patches: tuple[str, ...]
     phase: Phase
     fits: bool
     """Whether an API server would take every patch."""
+    schema: merge.Type
+    """The type of the target; lists in ``items`` merge by item in it."""
+    items: Mapping[Path, str]
+    """Lists that are sent as a whole but of which patches change items, with the field that identifies an item."""
 
 
 def compose(
@@ -43,15 +50,17 @@ def compose(
     """Merges a target's documents in order.
 
     Two patches that give one field different values are a finding, unless the later one names the earlier in its
-    ``overrides``. Directives and nulls are what server-side apply cannot send: a null means that the field is left to
-    its other owner, a directive is a finding.
+    ``overrides``. Patches may name items of a list that is sent as a whole (``items`` of their ``meta.yaml``); the
+    request then has these items only, until :func:`completed` adds the others. Directives and nulls are what
+    server-side apply cannot send: a null means that the field is left to its other owner, a directive is a finding.
     """
     body: dict[str, Any] = {}
     asked: dict[Path, tuple[str, Any]] = {}
     patches: list[str] = []
     phase: Phase = "normal"
     fits = True
-    findings: list[Finding] = []
+    parts = tuple(parts)
+    schema, items, findings = _with_items(parts, schema, target)
     for patch, document in parts:
         given = document.body.reveal()
         found = tuple(_directives(given, ""))
@@ -86,7 +95,7 @@ def compose(
                     # Only with its null does the merge take out what the earlier patch gave.
                     given = whole
         try:
-            body = merge.strategic(body, given, schema) if body else given
+            body = _merged(body, given, schema, whole is given and bool(items)) if body else given
         except merge.MergeError as error:
             findings += unfit(patch, TEMPLATE, whole, error.errors, target)
             fits = False
@@ -102,19 +111,162 @@ def compose(
         patches=tuple(dict.fromkeys(patches)),
         phase=phase,
         fits=fits,
+        schema=schema,
+        items=items,
     )
     return composed, tuple(findings)
 
 
+def _with_items(
+    parts: Iterable[tuple[PatchVersion, Document]], schema: merge.Type, target: str
+) -> tuple[merge.Type, dict[Path, str], list[Finding]]:
+    """The type in which the lists that patches name in ``items`` merge by item, those lists, and wrong entries."""
+    items: dict[Path, str] = {}
+    findings = []
+    for patch, document in dict(parts).items():
+        several = patch.template.count("# target:") > 1 or len(patch.meta.items) > 1
+        for text, key in patch.meta.items.items():
+            try:
+                path = Path.parse(text)
+                if several and merge.value_at(schema, document.body.reveal(), path) == merge.ABSENT:
+                    continue  # Another document of the patch has the list, or this one for another kind.
+                if path not in items:
+                    schema = merge.keyed(schema, path, key)
+                    items[path] = key
+            except (LookupError, ValueError) as error:
+                findings.append(
+                    Finding(
+                        MISFIT,
+                        Severity.ERROR,
+                        f"items of patch {patch.id}: {error.args[0]}",
+                        target=target,
+                        field="items",
+                        file=f"{patch.file}/{META}",
+                        remedy="name a list of objects that has no list type in the schema of its kind, and a field "
+                        "that identifies an item",
+                    )
+                )
+    return schema, items, findings
+
+
+def _merged(body: dict[str, Any], given: dict[str, Any], schema: merge.Type, by_item: bool) -> dict[str, Any]:
+    """Two partial objects as one. Below items, lists merge as the API server merges them."""
+    return merge.overlaid(body, given, schema) if by_item else merge.strategic(body, given, schema)
+
+
+def as_spelled(composed: Composed, live: Mapping[str, Any]) -> Composed:
+    """The request with amounts spelled as in the object where both mean the same.
+
+    The API server has one spelling for the kinds that it knows; in a custom resource, ``1`` and ``"1"`` differ.
+    """
+    body, schema = composed.body, composed.schema
+    for path in composed.origins if not schema.native else ():
+        if len(path) < 2 or path[-2] not in ("limits", "requests"):
+            continue
+        was, wanted = (merge.value_at(schema, one, path) for one in (live, body))
+        if was != wanted and _amount(was) is not None and _amount(was) == _amount(wanted):
+            body = _replaced(body, path, was)
+    return composed._replace(body=body)
+
+
+def _amount(value: Any) -> Fraction | None:
+    try:
+        return quantity.parse(value) if isinstance(value, int | str) else None
+    except ValueError:
+        return None
+
+
+def completed(composed: Composed, live: Mapping[str, Any]) -> Composed:
+    """The request with the items that an object has besides those that the patches change.
+
+    Raises:
+        MergeError: an item lacks the field that identifies it.
+    """
+    body = composed.body
+    for path, key in composed.items.items():
+        have, items = (_items(one, path, composed.schema) for one in (live, body))
+        if not have or not items:
+            continue
+        order = {item.get(key): at for at, item in enumerate(have)}
+        # The items of the object keep their order, whatever the order of the patches.
+        items = sorted(items, key=lambda item: order.get(item.get(key), len(order)))
+        wanted = _replaced(body, path, items)
+        every = merge.overlaid(_replaced(body, path, have), wanted, composed.schema)
+        body = _replaced(body, path, _items(every, path, composed.schema))
+    return composed._replace(body=body)
+
+
+def missing_items(composed: Composed, live: Mapping[str, Any], target: str) -> Iterator[Finding]:
+    """The findings about items that patches change and the object does not have."""
+    for path, key in composed.items.items():
+        have = [one.get(key) for one in _items(live, path, composed.schema)]
+        for item in _items(composed.body, path, composed.schema):
+            # An item with everything that its type requires is a new one.
+            at = path / merge.Key(((key, item.get(key)),))
+            whole = _item_type(composed.schema, path).required <= item.keys()
+            if item.get(key) in have or whole:
+                continue
+            yield Finding(
+                "PAT014",
+                Severity.ERROR,
+                f"{target} has no {at}",
+                target=target,
+                field=str(path),
+                detail="an apply would add a second, incomplete item",
+                remedy=f"it has {', '.join(map(str, have)) or 'none'}; correct the template, or its parameter",
+            )
+
+
+def whole_lists(composed: Composed, live: Mapping[str, Any], target: str) -> Iterator[Finding]:
+    """The notes about lists that a request sends as a whole, although patches change only some of their items."""
+    for path in composed.items:
+        have, sent = (_items(body, path, composed.schema) for body in (live, composed.body))
+        if not have or not sent or have == sent:
+            continue
+        same = sum(item in have for item in sent)
+        yield Finding(
+            "OWN018",
+            Severity.ADVICE,
+            f"{path} of {target} is sent as a whole: {same} of {plural(len(sent), 'item')} "
+            f"{'is' if same == 1 else 'are'} unchanged",
+            target=target,
+            field=str(path),
+            detail="the API server has one owner for the whole list",
+            remedy="no action needed; other changes of the list, such as by an autoscaler, conflict with an apply",
+        )
+
+
+def _items(body: Mapping[str, Any], path: Path, schema: merge.Type) -> list[Any]:
+    found = merge.value_at(schema, body, path)
+    return found if isinstance(found, list) else []
+
+
+def _item_type(schema: merge.Type, path: Path) -> merge.Type:
+    for name in map(str, path):
+        schema = schema.child[name] or schema
+    return schema.item
+
+
+def _replaced(body: Any, path: Path, value: Any) -> Any:
+    """The object with another value of the field at a path."""
+    if not path:
+        return value
+    step, rest = path[0], Path(path[1:])
+    if isinstance(step, merge.Key):
+        known = dict(step.fields).items()
+        return [_replaced(one, rest, value) if known <= one.items() else one for one in body]
+    return {**body, step: _replaced(body.get(step), rest, value)}
+
+
 def misfits(patch: PatchVersion, file: str, body: dict[str, Any], schema: merge.Type, target: str) -> list[Finding]:
-    """What of that which a file of a patch rendered to the API server would refuse."""
+    """The findings about what the API server would reject in the output of a patch's file."""
     return unfit(patch, file, body, (*merge.validate(body, schema), *_percentages(body, ROOT)), target)
 
 
 def unfit(
     patch: PatchVersion, file: str, body: dict[str, Any], errors: Iterable[merge.SchemaError], target: str
 ) -> list[Finding]:
-    """The findings about what is wrong with that which a file of a patch rendered to."""
+    """The findings about errors in the output of a patch's file."""
     shown = words_without((body,))
     found = (
         Finding(
@@ -132,7 +284,7 @@ def unfit(
 
 
 def _percentages(value: Any, path: Path) -> Iterator[merge.SchemaError]:
-    """What no API server takes where its type alone takes any text: a number of pods that is none."""
+    """Errors that the schema's type does not show: texts that are neither a number of pods nor a percentage."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield from _percentages(item, path / index)
@@ -147,7 +299,7 @@ def _percentages(value: Any, path: Path) -> Iterator[merge.SchemaError]:
 
 
 def first_phase(phases: Iterable[Phase]) -> Phase:
-    """The phase of several that has its turn first."""
+    """The earliest of several phases, in the order of an apply."""
     return min(phases, key=_PHASE_RANK.__getitem__)
 
 

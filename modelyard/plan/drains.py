@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from modelyard.findings import Finding, Severity
-from modelyard.kube.scheduling.pods import grace_of
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.scheduling.pods import RAY_CLUSTERS, grace_of, pod_places, replicas_of, rolls
 from modelyard.kube.state import Scaler
 from modelyard.plan.autoscaling import most_replicas, scalers_of, wakes
 from modelyard.plan.keda import Scaling, scalings
@@ -16,7 +17,8 @@ from modelyard.workloads.training.backend import HeadService, NoJobSource, Sourc
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
-    """The drains of a plan: one per backend, for all of its targets whose change stops a pod that a job may need.
+    """The drains of a plan: one for each training backend, for all targets of the backend whose change stops a pod that
+    a job may need.
 
     ``scalers`` are the cluster's autoscalers.
     """
@@ -47,15 +49,21 @@ def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler
 
 
 def _source_of(target: TargetPlan, targets: Iterable[TargetPlan], source: Source) -> Source:
-    """The source for a target's jobs: for a target that the stack no longer asks for, its former head."""
+    """The source of a target's jobs: for a target that the stack no longer asks for, its former Ray head."""
     if not (target.leaves and isinstance(source, HeadService)):
         return source
+    if target.key.kind in RAY_CLUSTERS:
+        return source._replace(namespace=target.key.namespace, deployment=target.key.name, kind=target.key.kind)
     heads = [
-        one.key.name
+        (one.key.name, one.key.kind)
         for one in targets
-        if one.leaves and is_head(one.role) and one.key[:3] == ("apps/v1", "Deployment", target.key.namespace)
+        if one.leaves
+        and is_head(one.role)
+        and one.key.kind in WORKLOAD_KINDS
+        and one.key.namespace == target.key.namespace
     ]
-    return source._replace(namespace=target.key.namespace, deployment=(*heads, source.deployment)[0])
+    name, kind = (*heads, (source.deployment, source.kind))[0]
+    return source._replace(namespace=target.key.namespace, deployment=name, kind=kind)
 
 
 def moves_route(targets: Iterable[TargetPlan]) -> bool:
@@ -67,17 +75,18 @@ def moves_route(targets: Iterable[TargetPlan]) -> bool:
 
 
 def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[str], trained: bool) -> bool:
-    """Whether a change stops pods that a job may need by then.
+    """Whether a change stops pods that a job may need when the change is applied.
 
-    The change may come minutes or hours later, and an autoscaler wakes a backend in seconds.
+    An apply may change the target minutes or hours after the plan, and an autoscaler starts a backend's pods in
+    seconds.
 
     Args:
         target: the target that changes.
         targets: all targets of the plan.
-        awake: names of the targets that have pods by then.
-        trained: whether its backend has received the requests so far.
+        awake: names of the targets that have pods at that time.
+        trained: whether the target's backend has received the training requests so far.
     """
-    if target.key.kind != "Deployment" or target.action in ("none", "create"):
+    if target.key.kind not in WORKLOAD_KINDS or target.action in ("none", "create"):
         return False
     if target.action == "delete":
         return target.name in awake
@@ -88,15 +97,20 @@ def _stops(target: TargetPlan, targets: Iterable[TargetPlan], awake: Collection[
         return bool(target.replaces_pods) and (
             trained or not workers or any(worker.name in awake for worker in workers)
         )
+    before, after = target.before.reveal(), target.after.reveal()
+    replaces = rolls(before, after, (change.path for change in target.changes))
     if target.name not in awake:
-        return False
-    before, after = target.replicas
-    fewer = target.phase == "down" if after is None else (before or 0) > after
-    return fewer or any(change.path[:2] == ("spec", "template") for change in target.changes)
+        # The head of a Ray cluster keeps its jobs even while it has no workers.
+        return replaces and trained and target.key.kind in RAY_CLUSTERS
+    counts = ((replicas_of(before, one), replicas_of(after, one)) for one in pod_places(after))
+    fewer = (
+        target.phase == "down" if target.replicas[1] is None else any((old or 0) > (new or 0) for old, new in counts)
+    )
+    return fewer or replaces
 
 
 def _stops_by_keda(scaling: Scaling | None, awake: Collection[str]) -> bool:
-    """Whether a change of KEDA's object stops pods that a job may need by then."""
+    """Whether a change of KEDA's object stops pods that a job may need when the change is applied."""
     return scaling is not None and scaling.scaled is not None and scaling.pauses and scaling.scaled.name in awake
 
 
@@ -112,7 +126,7 @@ def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
     """Seconds without a job: from the stack file, or as long as the pods that send requests may take to stop."""
     if config.drain.quiet is not None:
         return config.drain.quiet
-    route = config.targets.api_server.deployment
+    route = config.targets.api_server.name
     return max((target.grace_period for target in targets if target.name == route), default=grace_of(None))
 
 
@@ -148,9 +162,9 @@ def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
 
 
 def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:
-    """The backends that new requests leave with this plan and that have no pods for requests left in their queue.
+    """The backends that get no new requests after this plan, and have no pods for requests left in their queue.
 
-    This happens when a switch is reverted before it ends. Nothing waits for these requests, so a finding reports them.
+    This happens if a switch is reverted before it ends. No drain waits for these requests, so a finding reports them.
     """
     config = stack.config
     if not config.drain.enabled or not any(step.phase == "route" for step in plan.steps):

@@ -1,8 +1,8 @@
 """Drift: compares what was applied with what is live.
 
-Offline and pure. A field has drifted if it was applied, is no longer ours, and has another value or is gone. The API
-server takes a field from us when another manager changes it, so on a field that is still ours, any difference is
-spelling or defaults from the API server itself.
+Offline and pure. A field has drifted if it was applied, modelyard no longer owns it, and it has another value or is
+gone. The API server ends modelyard's ownership of a field when another manager changes it. So if modelyard still owns a
+field, any difference comes from the API server itself: another spelling, or defaults.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,9 +31,9 @@ class Applied(NamedTuple):
 
     key: ObjectKey
     request: Confidential[dict[str, Any] | None]
-    """The fields that became ours; None where no apply of the object ever finished."""
+    """The fields that modelyard took ownership of; None if no apply of the object ever finished."""
     finished: bool
-    """False where the state says that a step on the object began but did not end."""
+    """False if, by the engine's state, a step on the object began but did not end."""
 
 
 class FieldDrift(NamedTuple):
@@ -42,9 +42,9 @@ class FieldDrift(NamedTuple):
     path: Path
     """The path of the field, or of a missing parent: a container, a map of limits."""
     applied: Any
-    """Hidden if it is a secret, as ``live`` is."""
+    """The applied value; hidden if it is a secret, like ``live``."""
     live: Any
-    """``merge.ABSENT`` if it is gone."""
+    """The live value; ``merge.ABSENT`` if the field is gone."""
     owners: tuple[Owner, ...]
     """The current owners. A missing field has none: the API server does not record who removes a field."""
 
@@ -82,9 +82,9 @@ class StackDrift(NamedTuple):
 
 
 def kept(target: TargetPlan) -> dict[str, Any]:
-    """The fields that an apply of a target makes ours permanently.
+    """The fields that modelyard owns permanently after an apply of a target.
 
-    That is the request, without replicas that are only held until an autoscaler has set them.
+    These are the fields of the request, without replicas that are only held until an autoscaler has set them.
     """
     request = target.applied.reveal()
     if target.replicas[1] is not None or "replicas" not in (request.get("spec") or {}):

@@ -16,9 +16,10 @@ from modelyard.workloads.training.backend import NoJobSource
 
 
 def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
-    """The plan with findings from the backends that it waits for, or leaves; all are asked together.
+    """The plan with findings from the training backends that it drains, or that new requests leave; asks all of them
+    together.
 
-    A backend that it waits for and that does not answer is a warning: it may answer by the time of the apply.
+    If a backend to drain does not answer, the finding is a warning: the backend may answer by the time of the apply.
     """
     waits, left = (
         [drain for drain in drains if not isinstance(drain.source, NoJobSource)]

@@ -13,9 +13,9 @@ from modelyard.stack.durations import text
 from modelyard.workloads.training import backend_of
 
 MOST_BY_DEFAULT = 100
-"""Pods that KEDA may run where its object sets no maximum."""
+"""Pods that KEDA may run if its object sets no maximum."""
 _ANSWER = 6
-"""Seconds that KEDA waits for an answer at most: 3 (``KEDA_HTTP_DEFAULT_TIMEOUT``), and once more."""
+"""The most seconds that KEDA waits for an answer: 3 (``KEDA_HTTP_DEFAULT_TIMEOUT``), twice."""
 
 
 class Scaling(NamedTuple):
@@ -38,7 +38,7 @@ class Scaling(NamedTuple):
 
 
 def scalings(targets: Iterable[TargetPlan]) -> dict[ObjectKey, Scaling]:
-    """KEDA's objects among a plan's targets, by key: a Deployment may have the same name."""
+    """KEDA's objects among a plan's targets, by key, because a Deployment may have the same name."""
     targets = tuple(targets)
     deployments = {target.key: target for target in targets}
     found = {}
@@ -47,7 +47,8 @@ def scalings(targets: Iterable[TargetPlan]) -> dict[ObjectKey, Scaling]:
             continue
         before, after = target.before.reveal(), target.after.reveal() or None
         reference = ((after or before or {}).get("spec") or {}).get("scaleTargetRef") or {}
-        key = target.key._replace(api_version="apps/v1", kind="Deployment", name=str(reference.get("name", "")))
+        kind, name = str(reference.get("kind") or "Deployment"), str(reference.get("name", ""))
+        key = target.key._replace(api_version="apps/v1", kind=kind, name=name)
         found[target.key] = Scaling(target, deployments.get(key), (_most(before), _most(after)))
     return found
 
@@ -133,7 +134,7 @@ def check_keda(config: Config, targets: Iterable[TargetPlan], scalers: Iterable[
 
 
 def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -> Iterator[Finding]:
-    """Autoscalers of the same Deployment that do not belong to the stack."""
+    """Findings about autoscalers of the same Deployment that do not belong to the stack."""
     names = sorted(
         f"{one.kind} {one.name}"
         for one in scalers_of(scaled, scalers)
@@ -192,7 +193,7 @@ def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[
         yield Finding(
             "AUT007",
             Severity.WARNING,
-            f"{text(cooldown)} after the last sign of work KEDA stops {scaled.name}, "
+            f"KEDA stops {scaled.name} {text(cooldown)} after the last sign of work, "
             f"and a job then has {text(grace_period)} to finish",
             target=scaler.name,
             field="autoscaling.cooldownPeriod",

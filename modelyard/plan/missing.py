@@ -1,11 +1,13 @@
-"""What a stack asks for but cannot have: missing objects and containers, values that are not set."""
+"""Findings about what a stack needs and lacks: objects, containers, and values of parameters."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from modelyard.catalog import Document, PatchVersion, Selected
 from modelyard.findings import Finding, Severity
-from modelyard.kube.scheduling.pods import pod_spec
+from modelyard.kube.merge import Path
+from modelyard.kube.scheduling.pods import pod_places, pod_spec
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.stack.words import did_you_mean, few, nearest, plain
 from modelyard.workloads import Workload
@@ -15,31 +17,94 @@ MISSING = "PAT013"
 
 
 def missing_target(
-    key: ObjectKey, workload: Workload | None, parts: list[tuple[PatchVersion, Document]], state: ClusterState
+    key: ObjectKey, workloads: tuple[Workload, ...], parts: list[tuple[PatchVersion, Document]], state: ClusterState
 ) -> Finding:
     """The finding for an object that patches need and the cluster does not have, with the nearest name."""
+    workload = workloads[0] if workloads else None
     others = [one for one in state.objects.reveal() if (one.kind, one.namespace) == (key.kind, key.namespace)]
+    if workload is not None and workload.kind != key.kind:
+        return _of_other_kind(key, workload, parts)
     names = sorted(one.name for one in others)
     # Deployments of one platform have similar prefixes; a typo changes less than that.
     close = nearest(key.name, names, 0.8)
     have = f"namespace {key.namespace} has {few(names, 8) if names else f'no {key.kind}'}"
     first = "name it under modelyard:targets" if workload else "correct the target of the patch"
     first = f"did you mean {close}? {first[0].upper()}{first[1:]}" if close else f"{have}; {first}"
+    or_else = "or install the platform first"
+    if workload and not close:
+        or_else = f"or leave it out with platform.without: [{workload.role}]"
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
         MISSING,
         Severity.ERROR,
         f"{key.kind} {key.namespace}/{key.name} is not in the cluster",
         target=key.name,
-        field=f"targets.{workload.role}.deployment" if workload else "",
+        field=f"targets.{workload.role}.{workload.kind[0].lower()}{workload.kind[1:]}" if workload else "",
         file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",
         detail=f"used by {wanted_by}; a patch changes only existing objects",
-        remedy=f"{first}, or install the platform first",
+        remedy=f"{first}, {or_else}",
     )
 
 
+def _of_other_kind(key: ObjectKey, workload: Workload, parts: list[tuple[PatchVersion, Document]]) -> Finding:
+    """The finding about patches for another kind of object than the workload is."""
+    patches = list(dict.fromkeys(patch.id for patch, _ in parts))
+    verb = "changes" if len(patches) == 1 else "change"
+    return Finding(
+        MISSING,
+        Severity.ERROR,
+        f"{' and '.join(patches)} {verb} a {key.kind}, but {key.name} is a {workload.kind}",
+        target=key.name,
+        field=f"targets.{workload.role}",
+        file=f"{parts[0][0].file}/patch.yaml.j2",
+        remedy="drop the version that modelyard:patches pins, or make a version for this kind (kind: {{ kind }})",
+    )
+
+
+def in_namespace(
+    namespace: str, findings: list[Finding], targets: Set[ObjectKey], state: ClusterState
+) -> list[Finding]:
+    """The findings; if the namespace has none of several targets, those about missing targets concern the namespace.
+
+    Args:
+        namespace: the platform's namespace.
+        findings: those about the objects.
+        targets: the workloads' objects that patches change.
+        state: the starting state.
+    """
+    have = state.objects.reveal()
+    if len(targets) < 2 or any(key in have for key in targets):
+        return findings
+    wanted = {(key.kind, key.name) for key in targets}
+    elsewhere = {one for one in (*have, *state.elsewhere) if one[1::2] in wanted and one.namespace != namespace}
+    kinds = sorted({key.kind for key in targets})
+    names = sorted(one.name for one in have if one.namespace == namespace and one.kind in kinds)
+    if elsewhere:
+        places = Counter(one.namespace for one in elsewhere).most_common(2)
+        remedy = "set platform.namespace to " + " or ".join(f"{name}, which has {number}" for name, number in places)
+    elif names:
+        remedy = (
+            f"namespace {namespace} has {few(names, 8)}; name the targets under modelyard:targets, correct "
+            "platform.namespace, or leave out what the platform lacks with platform.without"
+        )
+    else:
+        remedy = f"namespace {namespace} has no {' or '.join(kinds)}; correct it, or install the platform first"
+    missing = {key.name for key in targets}
+    return [
+        one._replace(
+            summary=f"namespace {namespace} has none of the targets: {one.target}",
+            field="platform.namespace",
+            detail="a patch changes only existing objects",
+            remedy=remedy,
+        )
+        if one.code == MISSING and one.target in missing
+        else one
+        for one in findings
+    ]
+
+
 def not_planned(missing: Finding) -> Finding:
-    """The finding about a target in place of the one that it is missing, where no platform is recorded."""
+    """The finding about a missing object for a stack without a recorded platform: the target is not planned."""
     return Finding(
         MISSING,
         Severity.WARNING,
@@ -57,40 +122,42 @@ def not_planned(missing: Finding) -> Finding:
 
 def missing_containers(
     key: ObjectKey,
-    workload: Workload | None,
+    workloads: tuple[Workload, ...],
     parts: list[tuple[PatchVersion, Document]],
     live: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """One finding for each container or init container that patches change and the object does not have."""
-    for kind in ("containers", "initContainers"):
-        yield from _missing(kind, key, workload, parts, live)
+    for place in pod_places(live):
+        for kind in ("containers", "initContainers"):
+            yield from _missing(kind, place, key, workloads, parts, live)
 
 
 def _missing(
     kind: str,
+    place: Path,
     key: ObjectKey,
-    workload: Workload | None,
+    workloads: tuple[Workload, ...],
     parts: list[tuple[PatchVersion, Document]],
     live: Mapping[str, Any],
 ) -> Iterator[Finding]:
-    have = _containers(live, kind)
+    have = _containers(live, place, kind)
     wanted: dict[str, PatchVersion] = {}
     for patch, document in parts:
-        for name, container in _containers(document.body.reveal(), kind).items():
+        for name, container in _containers(document.body.reveal(), place, kind).items():
             # A container with an image is a new one, such as a sidecar.
             if name not in have and "image" not in container:
                 wanted.setdefault(name, patch)
     if not wanted:
         return
     for name, patch in wanted.items():
-        ours = workload is not None and name == workload.container
+        ours = next((one for one in workloads if (one.place, one.container) == (place, name)), None)
         what = "init container" if kind == "initContainers" else "container"
         yield Finding(
             "PAT014",
             Severity.ERROR,
             f"{key.name} has no {what} {plain(name)!r}",
             target=key.name,
-            field=f"targets.{workload.role}.container" if ours and workload else f"spec.template.spec.{kind}",
+            field=f"targets.{ours.role}.container" if ours else f"{place}.template.spec.{kind}",
             file="" if ours else f"{patch.file}/patch.yaml.j2",
             detail="server-side apply would add a second, incomplete container",
             remedy=(did_you_mean(name, have) or f"it has {', '.join(have) or f'no {what}s'}.")
@@ -98,8 +165,8 @@ def _missing(
         )
 
 
-def _containers(body: Mapping[str, Any], kind: str) -> dict[str, Mapping[str, Any]]:
-    return {str(container.get("name", "")): container for container in pod_spec(body).get(kind) or ()}
+def _containers(body: Mapping[str, Any], place: Path, kind: str) -> dict[str, Mapping[str, Any]]:
+    return {str(container.get("name", "")): container for container in pod_spec(body, place).get(kind) or ()}
 
 
 def unset(one: Selected, name: str) -> Finding:

@@ -29,13 +29,13 @@ _PASSING: Final = "node.kubernetes.io/"
 def notebook_job(
     library: Library, stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str], today: date
 ) -> Submission:
-    """The Job to create, or the findings that say why there is none; a warning may come with a Job.
+    """The Job to create, or the findings that show why there is none. There may be warnings next to a Job.
 
     Args:
         library: the project's patches.
         stack: the stack with the flavors, sizes and image.
         name: the name of the Job.
-        place: the place of the notebook and its result.
+        place: the paths of the notebook and its result.
         chosen: the chosen nodes, GPUs and queue.
         parameters: values for the notebook's cell ``parameters``.
         today: the day for which waivers are checked.
@@ -53,9 +53,9 @@ def check_notebook_room(
 ) -> tuple[Finding, ...]:
     """The errors about a notebook whose job would wait forever because no quota or node can ever hold it.
 
-    A warning for a job is an error here if nodes of its kind exist and none is large enough, because a user
-    waits for the notebook. If none exist, an autoscaler may have removed them. A cordoned node, or a node without free
-    GPUs, is temporary.
+    If nodes of the right kind exist and none is large enough, the finding is a warning for a job, but an error here,
+    because a user waits for the notebook. If none exist, an autoscaler may have removed them. A cordoned node, or a
+    node without free GPUs, is temporary.
 
     Args:
         stack: the stack with the quotas and node pools.

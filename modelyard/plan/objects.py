@@ -9,14 +9,15 @@ from modelyard.findings import Finding, Severity, first_of_each
 from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, ObjectKey, key_of
 from modelyard.plan.keda import freed
-from modelyard.plan.missing import unset
+from modelyard.plan.missing import in_namespace, unset
 from modelyard.plan.ownership import mode_switch
 from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, prepare
 from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.unsettled import patch_errors, unsettled
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Config, Stack
-from modelyard.workloads import Facts, Workload
+from modelyard.stack.words import nearest
+from modelyard.workloads import Facts, Workload, every_workload
 
 
 class Objects(NamedTuple):
@@ -25,7 +26,7 @@ class Objects(NamedTuple):
     asked: list[TargetPlan]
     """Objects that the stack asks for."""
     let_go: list[TargetPlan]
-    """Objects that it asked for earlier."""
+    """Objects that the stack asked for earlier."""
     deleted: list[dict[str, Any]]
     """The objects to delete, as they are now."""
 
@@ -36,7 +37,7 @@ def planned_objects(
     state: ClusterState,
     known: Facts,
     chosen: tuple[Selected, ...],
-    by_deployment: Mapping[str, Workload],
+    by_name: Mapping[str, tuple[Workload, ...]],
     findings: list[Finding],
     ask: Callable[[Sequence[Question]], Sequence[Answer | None]] | None = None,
     foreign: Foreign = mode_switch,
@@ -49,18 +50,22 @@ def planned_objects(
         state: the starting state.
         known: the stack's facts.
         chosen: the patches that the stack uses.
-        by_deployment: the platform's workloads by name of their Deployment.
+        by_name: the platform's workloads by name of their object, training workers first.
         findings: those about the patches, to which those about the objects are added.
         ask: asks the API server for predictions of all objects together; None: no API server is asked.
         foreign: the finding about an object that is there and not the stack's to take.
     """
     config = stack.config
     parts, bases = _documents(chosen, config, findings)
+    without = {one.deployment for one in every_workload(config) if one.role in config.platform.without}
+    lacking = without - by_name.keys()
+    # A patch for several workloads may have a document for one that the platform does not have.
+    parts = {key: documents for key, documents in parts.items() if key.name not in lacking}
     if stack.scope is not None:
         own = {
             key
-            for key, one in _workloads(chosen, parts, bases, by_deployment)
-            if one is None or one.role in stack.scope.roles
+            for key, those in _workloads(chosen, parts, bases, by_name)
+            if not those or any(one.role in stack.scope.roles for one in those)
         }
         parts = {key: documents for key, documents in parts.items() if key in own}
         bases = {key: base for key, base in bases.items() if key in own}
@@ -71,22 +76,26 @@ def planned_objects(
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     prepared = []
     wrong: list[Finding] = []
-    for wish in _wishes(chosen, parts, bases, by_deployment):
+    wishes = tuple(_wishes(chosen, parts, bases, by_name))
+    for wish in wishes:
         try:
             schema = schemas.of(wish.key.api_version, wish.key.kind)
         except LookupError:
-            wrong.append(_unknown_kind(wish, config.kubernetes_version))
+            wrong.append(_unknown_kind(wish, schemas, config.kubernetes_version))
             continue
         request, problems = prepare(wish, schema, state, stack.full_name, foreign)
         wrong.extend(problems)
         if request is not None:
             prepared.append(request)
+    if state.identity:  # Otherwise no platform is recorded, and nothing is known about its namespace.
+        patched = {one.key for one in wishes if one.workloads and one.base is None}
+        wrong = in_namespace(config.platform.namespace, wrong, patched, state)
     findings += first_of_each(wrong, "the patch")
     gone: list[Leaving] = []
     if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
         wanted = {*parts, *bases}
-        gone = list(leaving(wanted, state, schemas, library, by_deployment, config.platform.namespace))
+        gone = list(leaving(wanted, state, schemas, library, by_name, config.platform.namespace))
         findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
     questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))
@@ -112,24 +121,24 @@ def _wishes(
     chosen: Iterable[Selected],
     parts: Mapping[ObjectKey, list[tuple[PatchVersion, Document]]],
     bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
-    by_deployment: Mapping[str, Workload],
+    by_name: Mapping[str, tuple[Workload, ...]],
 ) -> Iterator[ObjectRequest]:
     """The request for each object, by key."""
-    for key, workload in _workloads(chosen, parts, bases, by_deployment):
-        yield ObjectRequest(key, parts.get(key, []), bases.get(key), workload)
+    for key, workloads in _workloads(chosen, parts, bases, by_name):
+        yield ObjectRequest(key, parts.get(key, []), bases.get(key), workloads)
 
 
 def _workloads(
     chosen: Iterable[Selected],
     parts: Iterable[ObjectKey],
     bases: Mapping[ObjectKey, tuple[PatchVersion, dict[str, Any]]],
-    by_deployment: Mapping[str, Workload],
-) -> Iterator[tuple[ObjectKey, Workload | None]]:
-    """The workload of each object, None for an object that belongs to none; sorted by key."""
-    owners = {one.patch.id: by_deployment.get(one.params.reveal().get("deployment", "")) for one in chosen}
+    by_name: Mapping[str, tuple[Workload, ...]],
+) -> Iterator[tuple[ObjectKey, tuple[Workload, ...]]]:
+    """The workloads of each object, none for an object without pods of the platform; sorted by key."""
+    owners = {one.patch.id: by_name.get(one.params.reveal().get("deployment", ""), ()) for one in chosen}
     for key in sorted({*parts, *bases}):
         base = bases.get(key)
-        yield key, owners[base[0].id] if base is not None else by_deployment.get(key.name)
+        yield key, owners[base[0].id] if base is not None else by_name.get(key.name, ())
 
 
 def _documents(
@@ -167,12 +176,16 @@ def _key(document: Document, namespace: str) -> ObjectKey:
     return ObjectKey(body["apiVersion"], body["kind"], namespace, document.target)
 
 
-def _unknown_kind(wish: ObjectRequest, version: str) -> Finding:
+def _unknown_kind(wish: ObjectRequest, schemas: merge.MergeSchema, version: str) -> Finding:
+    close = nearest(f"{wish.key.api_version} {wish.key.kind}", sorted(map(" ".join, schemas.every_kind)))
+    api_version, _, kind = (close or "").partition(" ")
     return Finding(
         "PAT008",
         Severity.ERROR,
         f"Kubernetes {version} has no {wish.key.kind} in {wish.key.api_version}",
         target=wish.key.name,
         file=f"{wish.parts[0][0].file}/patch.yaml.j2" if wish.parts else "",
-        remedy="correct apiVersion and kind in the template",
+        remedy=f"set apiVersion: {api_version} and kind: {kind} in the template"
+        if close
+        else "correct apiVersion and kind in the template",
     )

@@ -1,20 +1,23 @@
-"""Orders the changes of targets by free GPUs, so that no pod waits for a GPU that its rival still holds."""
+"""Orders the changes of targets by free GPUs, so that no pod waits for a GPU that the other backend still holds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from modelyard.catalog.library import Phase
 from modelyard.findings import Finding, Severity
+from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import pods_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.autoscaling import most_replicas
+from modelyard.plan.checks.placement import second_cluster
 from modelyard.plan.checks.quotas import pods_within
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.probes import Drain, described
 from modelyard.stack.config import Config
+from modelyard.stack.durations import in_words
 from modelyard.stack.words import plural
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
@@ -22,7 +25,7 @@ from modelyard.workloads.training.backend import NoJobSource
 
 
 class Order(NamedTuple):
-    """Targets in the order of their changes, the steps between them, and what they would interrupt."""
+    """Targets in the order of their changes, the steps, and the pods that the changes would interrupt."""
 
     targets: tuple[TargetPlan, ...]
     steps: tuple[Step, ...]
@@ -39,7 +42,7 @@ class Switch(NamedTuple):
     wait: int
     """Seconds that running jobs on the old backend get to finish; 0 where nothing runs there."""
     drained: bool
-    """Whether it scales down only when it is idle."""
+    """Whether the old backend scales down only once it is idle."""
 
 
 def order(
@@ -49,11 +52,11 @@ def order(
     room: Room,
     drains: Sequence[Drain] = (),
 ) -> Order:
-    """The vendor's order is route, up, down. Without a spare GPU it is route, down, up.
+    """The order of a plan's changes: route, up, down, as the vendor recommends; without a spare GPU: route, down, up.
 
-    The route moves before both; otherwise the old backend would never become idle. A backend's head changes before a
-    route that will lead to it. The wait for an idle backend comes right before the first target whose change stops pods
-    that a job may need. KEDA starts scaling pods once they are as they should be, and stops before another writer sets
+    The route changes before both backends; otherwise the old backend would never become idle. A backend's head changes
+    before a route that will lead to it. The drain of a backend comes right before the first target whose change stops
+    pods that a job may need. KEDA starts to scale pods after they have changed, and stops before another writer sets
     their number.
     """
     every = tuple(targets)
@@ -62,12 +65,14 @@ def order(
     others = [target for target in every if not (target.action == "delete" and target.key in scaled)]
     # Changed targets come first. A Deployment comes before objects that may share its name, such as its disruption
     # budget, because it has the pods.
-    ranked = sorted(others, key=lambda target: (target.action != "none", target.key.kind == "Deployment"))
+    ranked = sorted(others, key=lambda target: (target.action != "none", target.key.kind in WORKLOAD_KINDS))
     by_name = {target.name: target for target in ranked}
     backends = {workload.deployment: workload for workload in workloads if workload.role in WORKER_ROLES}
     heads = [name for drain in drains for name in drain.targets if is_head(by_name[name].role)]
     # Jobs need the Service of a head, and the budget of their pods, until both are gone.
-    last = sorted(name for name, one in by_name.items() if one.action == "delete" and one.key.kind != "Deployment")
+    last = sorted(
+        name for name, one in by_name.items() if one.action == "delete" and one.key.kind not in WORKLOAD_KINDS
+    )
     ups = sorted(
         (name for name in by_name.keys() - heads if _phase(by_name[name]) == "up"),
         key=lambda name: (by_name[name].key in scaled, name),
@@ -88,8 +93,8 @@ def order(
             wanted = _new_pods(by_name[name])
             up = by_name[name]
             free = min(
-                room.holds(pods_of(up.after.reveal()), upto=wanted),
-                pods_within(up.after.reveal(), up.key.namespace, room.quotas),
+                room.holds(pods_of(up.after.reveal(), up.place), upto=wanted),
+                pods_within(up.after.reveal(), up.place, up.key.namespace, room.quotas),
             )
             if free < wanted:
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
@@ -111,7 +116,7 @@ def order(
 
 
 def _down_rank(scaling: Scaling | None) -> int:
-    """KEDA's object before its Deployment, whose pods it stops; after a Deployment that does not exist yet."""
+    """Sorts KEDA's object before its Deployment, whose pods KEDA stops; after a Deployment that does not exist yet."""
     if scaling is None:
         return 1
     return 2 if scaling.scaled is not None and scaling.scaled.action == "create" else 0
@@ -177,6 +182,8 @@ def _steps(
             yield Step(target.name, "drain", _why_drain(drain))
         scaling = scaled.get(target.key)
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
+        if target.upgrades:
+            why = f"{why}; meanwhile a second RayCluster runs beside the old one: {second_cluster(target)} more"
         yield Step(target.name, _phase(target), f"{why}; before it receives requests" if target.name in ahead else why)
 
 
@@ -184,12 +191,12 @@ def _why_drain(drain: Drain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"waits {idle}; no source is configured that shows this, so the apply stops here"
-    limit = f"after {_span(drain.limit)} the apply fails: {drain.name} is unchanged, earlier steps stay applied"
+    limit = f"after {in_words(drain.limit)} the apply fails: {drain.name} is unchanged, earlier steps stay applied"
     return f"waits {idle} (checks {described(drain.source)}); {limit}"
 
 
 def _phase(target: TargetPlan) -> Phase:
-    """The phase; up and down follow the actual number of pods where it is known."""
+    """The phase of a target; ``up`` and ``down`` follow the actual number of pods if it is known."""
     before, after = target.replicas
     if target.phase in ("up", "down") and before is not None and after is not None:
         return "up" if after > before else "down" if after < before else target.phase
@@ -198,7 +205,7 @@ def _phase(target: TargetPlan) -> Phase:
 
 def _new_pods(target: TargetPlan) -> int:
     before, after = target.replicas
-    return max((after or 0) - (before or 0), 1 if after is None else 0)
+    return max((after or 0) - (0 if target.upgrades else before or 0), 1 if after is None else 0)
 
 
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
@@ -225,7 +232,7 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
         return f"replaces the pods that an autoscaler may have started, once {drain.name} is idle"
     if target.replaces_pods:
         whose = "its" if target.replaces_pods == 1 else "their"
-        jobs = f"; {whose} jobs get {_span(target.grace_period)} to finish" if target.gpus[0] else ""
+        jobs = f"; {whose} jobs get {in_words(target.grace_period)} to finish" if target.gpus[0] else ""
         return f"replaces {plural(target.replaces_pods, 'running pod')}{jobs}"
     # An object that the stack owns and that belongs to no workload has no pods.
     return "" if target.managed and not target.role else "no running pod is replaced"
@@ -240,7 +247,7 @@ def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
         return f"KEDA {_to(after)} of {name}, which is idle by then"
     if scaling.pauses:
         now = scaling.scaled
-        jobs = f"; jobs that still run get {_span(now.grace_period)} to finish" if now and now.replicas[0] else ""
+        jobs = f"; jobs that still run get {in_words(now.grace_period)} to finish" if now and now.replicas[0] else ""
         return f"KEDA {_to(after)} of {name}{jobs}"
     if not after:
         return f"KEDA keeps {name} at 0 pods"
@@ -257,7 +264,7 @@ def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
     if drain is not None:
         return f"is deleted once {drain.name} is idle"
     if target.gpus[0]:
-        return f"is deleted; jobs that still run get {_span(target.grace_period)} to finish"
+        return f"is deleted; jobs that still run get {in_words(target.grace_period)} to finish"
     return "is deleted"
 
 
@@ -266,7 +273,9 @@ def _why_route(switch: Switch) -> str:
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
     limit = "the limit of the drain" if switch.drained else "the time that running jobs get"
-    return f"{moved} and wait in its queue until the old backend's GPUs are free: at most {_span(switch.wait)}, {limit}"
+    return (
+        f"{moved} and wait in its queue until the old backend's GPUs are free: at most {in_words(switch.wait)}, {limit}"
+    )
 
 
 def _why_up(target: TargetPlan, switch: Switch) -> str:
@@ -289,7 +298,7 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
         jobs = "it is idle by then"
     elif target.replicas[0]:
         jobs = (
-            f"jobs that still run get {_span(target.grace_period)} to finish, "
+            f"jobs that still run get {in_words(target.grace_period)} to finish, "
             "queued jobs stay in its queue until training switches back"
         )
     if target.replicas[1] is None:
@@ -298,19 +307,17 @@ def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     return f"scales down; {jobs}" if switch.spare else f"scales down first ({switch.why}); {jobs}"
 
 
-def _span(seconds: int) -> str:
-    hours, minutes = seconds // 3600, seconds % 3600 // 60
-    if not hours:
-        return f"{minutes} min" if minutes and not seconds % 60 else f"{seconds} s"
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
 def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[str, Workload]) -> Iterator[Finding]:
     """Running GPU pods that this change stops before the longest job of their backend could end."""
     for target in targets:
         backend = backend_of(target.role)
         trains = target.role in WORKER_ROLES and (target.leaves or target.name in workloads)
-        if backend is None or not trains or target.key.kind != "Deployment" or target.action in ("none", "create"):
+        if (
+            backend is None
+            or not trains
+            or target.key.kind not in WORKLOAD_KINDS
+            or target.action in ("none", "create")
+        ):
             continue
         before, after = target.replicas
         stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
@@ -320,9 +327,9 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[st
                 "RES102",
                 Severity.WARNING,
                 f"{plural(stopped, 'running pod')} of {target.name} will be stopped; "
-                f"a job in it has {_span(target.grace_period)} to finish",
+                f"a job in it has {in_words(target.grace_period)} to finish",
                 target=target.name,
                 field=f"{target.role}.gracePeriod",
-                detail=f"jobs may take up to {_span(longest)}; running pods keep their current grace period",
+                detail=f"jobs may take up to {in_words(longest)}; running pods keep their current grace period",
                 remedy="apply while no training job runs on this backend",
             )

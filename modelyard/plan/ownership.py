@@ -1,7 +1,8 @@
 """The owner of a field, and whether a takeover is safe.
 
-An installer writes a field once, and again only when a person runs it; a controller writes it all the time
-and would overwrite yours. Managers are distinguished by the names that Kubernetes and its ecosystem use.
+An installer writes a field once, and again only when a person runs the installer. A controller writes a field all the
+time, and would overwrite a value that a stack sets. Managers are distinguished by the names that Kubernetes and its
+ecosystem use.
 """
 
 import json
@@ -18,13 +19,14 @@ from modelyard.names import STACK_NOTE
 from modelyard.plan.values import FieldChange
 
 FIELD_MANAGER = "modelyard"
-"""The field manager name under which the API server records our fields."""
+"""The field manager name under which the API server records modelyard's fields."""
 
 PATCHES_ANNOTATION = "modelyard.dev/patches"
 MODE_ANNOTATION = "modelyard.dev/mode"
 ENGINE_ANNOTATIONS = {"pulumi.com/patchFieldManager": FIELD_MANAGER, "pulumi.com/patchForce": "true"}
-"""The annotations that Pulumi's provider reads on an object: our name, and permission to take fields over. It sends
-them as part of the request. Force applies to the whole request; findings report every field that it takes."""
+"""The annotations that Pulumi's provider reads on an object: modelyard's field manager name, and permission to take
+fields over. The provider sends them as part of the request. Force applies to the whole request; findings report every
+field that the request takes."""
 
 Nature = Literal["installer", "controller", "program"]
 """``program``: the default name of a library, used by a controller or by a script that a person runs."""
@@ -34,7 +36,7 @@ CONTROLLERS = ("keda", "vpa-", "karpenter", "kueue", "kuberay", "prometheus-adap
 WORDS = ("controller", "operator", "autoscaler")
 """Words in the names of other managers that write by themselves."""
 MANAGER = "manager"
-"""The default program name from operator kits, and so an operator's field manager unless it sets another."""
+"""The default program name of operator frameworks: the field manager of an operator that sets no other."""
 PROGRAMS = (
     "openapi-generator",
     "swagger-codegen",
@@ -61,7 +63,7 @@ GITOPS = (
     "fleetagent",
     "configsync",
 )
-"""Installers that run again by themselves: a takeover lasts until their next run."""
+"""Prefixes of installers that run again by themselves: a takeover lasts until their next run."""
 INSTALLERS = ("kubectl", "helm", "pulumi", "terraform", *GITOPS)
 """Prefixes of installers; kubectl also scales when a person runs it."""
 
@@ -70,7 +72,7 @@ _NATURES: tuple[Nature, ...] = ("controller", "program")
 
 
 def nature(owner: Owner, installers: Collection[str] = ()) -> Nature:
-    """Whether an owner writes by itself; ``installers`` are names of managers that do not, despite their names.
+    """Whether an owner writes by itself; ``installers`` are managers that do not, although their names suggest it.
 
     A manager that uses the scale subresource and is not in ``installers`` is an autoscaler.
     """
@@ -94,7 +96,7 @@ def take_over(target: str, change: FieldChange, installers: Collection[str] = ()
         yield Finding(
             "OWN007",
             Severity.WARNING,
-            f"{change.path} is a single value for the API server: what {names} set in it is lost",
+            f"{change.path} is a single value for the API server: the values from {names} are lost",
             target=target,
             field=str(change.path),
             detail=f"lost: {lost}",
@@ -120,7 +122,7 @@ def taken_unchanged(
 
 
 def _lost(change: FieldChange) -> str:
-    """What an atomic list or map held and loses; empty where nothing is lost."""
+    """What an atomic list or map loses when it is taken over; empty if nothing is lost."""
     before, after = change.before, change.after
     # Findings end up in files and comments. Values are hidden first: the argument before shows which is a secret.
     shown = hidden(before)
@@ -177,12 +179,12 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
         f"takes ownership of {field} from {names}",
         target=target,
         field=field,
-        remedy=f"no action needed; applying again with {names} conflicts or resets the value",
+        remedy=f"no action needed; a later apply by {names} conflicts or resets the value",
     )
 
 
 def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | None:
-    """The finding where another stack than ``stack`` has applied the object."""
+    """The finding if another stack than ``stack`` has applied the object."""
     holder = annotations_of(live).get(STACK_NOTE)
     # A copy of an object has the annotation too, but none of our fields.
     if holder in (None, stack) or not any(owner.owner.manager == FIELD_MANAGER for owner in ownership(live)):
@@ -198,21 +200,19 @@ def other_stack(target: str, live: Mapping[str, Any], stack: str) -> Finding | N
 
 
 def other_mode(live: Mapping[str, Any], managed: bool) -> bool:
-    """Whether an object is applied in the other mode, or belongs to others and would be taken whole."""
+    """Whether an object was applied in the other mode, or has other owners and would be taken over as a whole."""
     mode = annotations_of(live).get(MODE_ANNOTATION)
     return mode != "managed" if managed else mode not in (None, "existing")
 
 
 def mode_switch(target: str, live: Mapping[str, Any], managed: bool) -> Finding:
-    """The finding about an object of :func:`other_mode` in the home cluster."""
+    """The finding about an object in the home cluster for which :func:`other_mode` is true."""
     mode = annotations_of(live).get(MODE_ANNOTATION)
     if managed and mode is None:
-        summary = (
-            f"{target} already exists and was not created by modelyard; mode managed would take over the whole object"
-        )
+        summary = f"mode managed would take over every field of {target}, which modelyard did not create"
     else:
         wanted = "managed" if managed else "existing"
-        summary = f"{target} was applied in mode {mode}; mode {wanted} would replace what runs"
+        summary = f"mode {wanted} would replace what runs as {target}, applied in mode {mode}"
     return Finding(
         "OWN004",
         Severity.ERROR,

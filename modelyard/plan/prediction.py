@@ -12,9 +12,9 @@ from modelyard.kube.merge.managed import entries, identity
 from modelyard.stack.words import cut, few, plural
 
 SHOWN = 4
-"""A finding names this many fields and counts the rest."""
+"""The number of fields that a finding names; it counts the rest."""
 _WIDE = 60
-"""Characters of a value that a finding shows."""
+"""The most characters of a value that a finding shows."""
 
 
 class Prediction(NamedTuple):
@@ -32,7 +32,7 @@ def predict(
     offline: merge.ServerSide,
     answer: Answer | None,
 ) -> tuple[Prediction, tuple[Finding, ...]]:
-    """The object after ``applied``, and findings where the API server differs from the offline prediction."""
+    """The object after the request ``applied``, and findings if the API server differs from the offline prediction."""
     predicted = Prediction(offline.object, _claims(offline))
     if answer is None:
         return predicted, ()
@@ -93,12 +93,12 @@ def _without_secrets(refusal: Refusal, applied: dict[str, Any]) -> Refusal:
 
 
 def refused(name: str, refusal: Refusal) -> Finding:
-    """The finding where the API server would refuse an apply."""
+    """The finding that the API server would reject an apply."""
     return _refused(name, refusal, *_REFUSED[refusal.why])
 
 
 def undeletable(name: str, refusal: Refusal) -> Finding:
-    """The finding where the API server would refuse a delete."""
+    """The finding that the API server would reject a delete."""
     return _refused(name, refusal, *_UNDELETABLE.get(refusal.why, _UNDELETABLE["invalid"]))
 
 
@@ -164,7 +164,7 @@ def _differences(schema: merge.Type, offline: dict[str, Any], after: dict[str, A
 def _unforeseen(
     name: str, schema: merge.Type, new: bool, applied: dict[str, Any], different: Iterable[merge.Change]
 ) -> Iterator[Finding]:
-    """Findings where admission, webhooks or defaults change a request beyond the offline rules."""
+    """The findings about changes by admission, webhooks or defaults that the offline rules do not predict."""
     others = []
     for change in different:
         asked = merge.value_at(schema, applied, change.path)
@@ -194,7 +194,7 @@ def _unforeseen(
 
 
 def said(value: Any) -> str:
-    """A value as short JSON, text without quotes."""
+    """A value as short JSON; a text has no quotes."""
     if value is merge.ABSENT:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)

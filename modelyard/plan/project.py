@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Planned(NamedTuple):
-    """A plan, or the findings that say why there is none."""
+    """A plan, or the findings that show why there is none."""
 
     stack: Stack | None
     plan: Plan | None
@@ -52,13 +52,12 @@ class Planned(NamedTuple):
     state: ClusterState | None = None
     """The starting state of the plan."""
     asked: "Asked | None" = None
-    """The requests that were sent to the API server; None where none was asked."""
+    """The requests that were sent to the API server; None for an offline plan."""
     remotes: Mapping[str, ClusterState] = {}
-    """The starting states of its remote clusters by name."""
+    """The starting states of the stack's remote clusters, by name."""
     partial: Plan | None = None
-    """Where no platform is recorded and the stack patches an existing one: the plan without it. Only its findings
-    count.
-    """
+    """If the stack patches an existing platform and none is recorded: the plan without a platform. Only the findings of
+    this plan count."""
 
     @property
     def clusters(self) -> tuple[tuple[Plan, ClusterState], ...]:
@@ -76,7 +75,7 @@ def library_of(root: Path) -> Library:
 
 
 def _library(root: Path, stack: Stack) -> Library:
-    """The patches of a stack: its project's, unless its component names other ones."""
+    """The patches of a stack: those of the project, unless the stack's component sets others."""
     return library_of(root if stack.scope is None else stack.scope.patches)
 
 
@@ -114,14 +113,14 @@ def plan_recorded(root: Path, file: Path, today: date, platform: Path | None = N
 
 
 def with_partial(planned: Planned, partial: Plan) -> Planned:
-    """A stack without a recorded platform, with the findings of its plan without one."""
+    """The result for a stack without a recorded platform, with the findings of its plan without a platform."""
     reason = (one for one in planned.findings if one.code == ABSENT)
     known = (one for one in partial.findings if not _of_platform(one))
     return planned._replace(findings=ordered((*reason, *known)), partial=partial)
 
 
 def _of_platform(finding: Finding) -> bool:
-    """Whether a finding says that the platform lacks an object, which is unknown where no platform is recorded."""
+    """Whether a finding reports that the platform lacks an object, which is unknown if no platform is recorded."""
     # Targets of remote clusters have a slash in their names; those clusters start empty.
     return finding.code == MISSING and "/" not in finding.target
 
@@ -141,13 +140,14 @@ def not_checked(stack: Stack) -> Finding:
 
 
 UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What is raised where an object does not fit its kind. Every object is checked only then, which takes long."""
+"""Exceptions that are raised if an object does not fit its kind. Only then is every object checked, because that takes
+long."""
 
 
 def recorded_damage(root: Path, stack: Stack, remotes: Iterable[str]) -> tuple[Finding, ...]:
-    """Why a stack cannot be planned: errors in its recorded objects, also of its remote clusters."""
-    from modelyard.cluster.recording_checks import damaged
+    """Why a stack cannot be planned: errors in its recorded objects, including those of its remote clusters."""
     from modelyard.kube.merge import MergeSchema
+    from modelyard.plan.recording import damaged
 
     schema = MergeSchema.kubernetes(stack.config.kubernetes_version)
     names = (stack.name, *(recorded_name(stack.name, remote) for remote in remotes))
@@ -155,7 +155,7 @@ def recorded_damage(root: Path, stack: Stack, remotes: Iterable[str]) -> tuple[F
 
 
 def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
-    """The stack's recorded objects in remote clusters that it no longer names, and findings where unreadable."""
+    """The stack's recorded objects in remote clusters that it dropped, and findings about those that cannot be read."""
     from modelyard.kube.state import Held, annotations_of
 
     found: dict[str, dict[ObjectKey, Held]] = {}
@@ -176,7 +176,7 @@ def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, 
 
 
 def recorded_remotes(root: Path, stack: Stack) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
-    """The starting states of a stack's remote clusters for an offline plan: as recorded, else empty."""
+    """The starting states of a stack's remote clusters for an offline plan: as recorded, or else empty."""
     starts: list[RemoteStart] = []
     findings: list[Finding] = []
     for remote in remote_clusters(stack.config):
@@ -196,7 +196,7 @@ def _states(starts: Iterable[RemoteStart]) -> dict[str, ClusterState]:
 
 @of_project
 def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan | None:
-    """The plan of the same stack after an earlier plan of it was applied; None where it has none."""
+    """The plan of a stack after its earlier plan was applied; None if the stack cannot be planned."""
     if planned.stack is None or planned.state is None:
         return None
     before = {one.remote: one for one in earlier.remotes}
@@ -218,9 +218,9 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
 
 
 def load_stack(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:
-    """A stack with what it reads of its project, and all findings; no stack if one of them is an error.
+    """A stack with what it uses of its project, and all findings; no stack if a finding is an error.
 
-    It reads the project's name and GPUs, and the project's files for its Python environments.
+    A stack uses the project's name and GPUs, and the project's files for Python environments.
     """
     stack, findings = load(file, shown(root, file), root)
     wrong = load_gpus(root).findings
@@ -229,6 +229,21 @@ def load_stack(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...
         findings = ordered((*findings, *(finding._replace(stack=about) for finding in wrong)))
     broken = any(finding.severity is Severity.ERROR for finding in wrong)
     return None if stack is None or broken else _with_project(root, stack), findings
+
+
+def named_files(stack: Stack) -> tuple[str, ...]:
+    """The files of the project that a stack names, and its plan or its cost reads: prices, and those of environments.
+
+    The paths are relative to the project.
+    """
+    config = stack.config
+    prices = () if config.prices is None else (config.prices,)
+    if not config.environments:
+        return prices
+    from modelyard.workloads.environments.locks import lock_file
+
+    lists = (one.requirements for one in config.environments if one.requirements is not None)
+    return (*prices, *lists, *(lock_file(one.name) for one in config.environments))
 
 
 def _with_project(root: Path, stack: Stack) -> Stack:
@@ -253,7 +268,7 @@ def plan_live(root: Path, file: Path, today: date) -> Planned:
 
 @of_project
 def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
-    """Plans a stack against the cluster of its context; ``findings`` are those of its file.
+    """Plans a stack against the cluster of its context; ``findings`` are those of the stack file.
 
     Raises:
         cluster.connection.ClusterError: the cluster is unreachable.
@@ -295,7 +310,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
 
 
 def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iterator[Finding]:
-    """Findings where the recorded platform differs from the live one."""
+    """The findings about differences between the recorded platform and the live one."""
     recorded, _ = load_recorded(root, stack.name)
     if recorded is None:
         return
@@ -308,7 +323,7 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
         Finding(
             "OWN005",
             Severity.ERROR,
-            f"context {stack.context} leads to a different cluster than the recorded one in "
+            f"context {stack.context} points to a different cluster than the recorded one in "
             f"stacks/recorded/{stack.name}",
             detail=f"recorded {recorded.identity}, live {state.identity}",
             remedy=f"check kubernetes:context and KUBECONFIG; for a rebuilt cluster: modelyard record {stack.name}",
@@ -351,7 +366,7 @@ def read_live(
         cluster.connection.ClusterError: the cluster is unreachable.
     """
     from modelyard.cluster.engine_state import StateError
-    from modelyard.cluster.live import neighbours, objects_of, snapshot, state_of
+    from modelyard.cluster.live import elsewhere, neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
     taken = snapshot(client, wanted)
@@ -359,6 +374,9 @@ def read_live(
     missing = [key for key in wanted if key not in state.objects.reveal()]
     near = neighbours(client, missing) if missing else {}
     state = state._replace(objects=Confidential({**near, **state.objects.reveal()}))
+    platform = _platform_objects(stack)
+    if stack.config.platform.mode == "existing" and platform.issubset(missing):
+        state = state._replace(elsewhere=elsewhere(client, sorted(platform)))
     try:
         known = held()
     except StateError as error:
@@ -370,14 +388,19 @@ def read_live(
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:
     """Every object that a stack's patches and bases change or create, and the platform's known Deployments."""
-    namespace = stack.config.platform.namespace
     if stack.scope is not None:
         # Another component may have changed the other objects that its patches name.
         others = {one.deployment for one in workloads(stack.config) if one.role not in stack.scope.roles}
         found = objects_about(chosen_patches(root, stack), stack.config.platform)
         return tuple(sorted({key for key in found if key.name not in others}))
-    keys = {ObjectKey("apps/v1", "Deployment", namespace, target.deployment) for target in stack.config.targets}
-    return tuple(sorted({*keys, *objects_about(chosen_patches(root, stack), stack.config.platform)}))
+    found = objects_about(chosen_patches(root, stack), stack.config.platform)
+    return tuple(sorted({*_platform_objects(stack), *found}))
+
+
+def _platform_objects(stack: Stack) -> frozenset[ObjectKey]:
+    """The objects of the platform's workloads."""
+    namespace = stack.config.platform.namespace
+    return frozenset(one.key(namespace) for one in workloads(stack.config))
 
 
 @of_project
@@ -392,7 +415,7 @@ def chosen_patches(root: Path, stack: Stack, cluster: str = "") -> tuple[Selecte
 
 
 def shown(root: Path, file: Path) -> str:
-    """A file's path as users see it: relative to the project if it lies inside."""
+    """A file's path as users see it: relative to the project if the file is in the project."""
     try:
         return file.relative_to(root).as_posix()
     except ValueError:
@@ -402,7 +425,8 @@ def shown(root: Path, file: Path) -> str:
 def _with(findings: Iterable[Finding], plan: Plan, stack: Stack, today: date) -> Plan:
     """The plan with findings about its starting state.
 
-    Waivers cover those that are not errors: with such an error, the result of an apply is unknown.
+    Waivers cover only findings that are not errors: with an error about the starting state, the result of an apply is
+    unknown.
     """
     extra = tuple(findings)
     if not extra:

@@ -1,8 +1,8 @@
 """Orders Kueue's objects so that Kueue reaches the worker clusters for as long as jobs run there.
 
-A ClusterQueue names its AdmissionCheck, which names a MultiKueueConfig, which names MultiKueueClusters. When a run ends
+A ClusterQueue refers to an AdmissionCheck, that to a MultiKueueConfig, and that to MultiKueueClusters. When a run ends
 or is cancelled, Kueue deletes its copy in the worker cluster only while all four exist (Kueue 0.19.2,
-pkg/controller/admissionchecks/multikueue); without them the copy keeps running unnoticed by the home cluster.
+pkg/controller/admissionchecks/multikueue). Without them, the copy continues, and the home cluster does not show it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from modelyard.stack.words import plural
 
 _CLUSTER: Final = "MultiKueueCluster"
 _KINDS: Final = (_CLUSTER, "MultiKueueConfig", "AdmissionCheck", "ClusterQueue")
-"""Each kind is named by objects of the next."""
+"""The kinds in order: objects of each kind are named by objects of the next."""
 
 
 def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, ...]]]:
-    """Targets in the order in which they are made and deleted, each with the names of those that it waits for.
+    """Targets in the order in which they are created and deleted, each with the names of the targets that it waits for.
 
-    An object that stays waits for those that it names. An object that goes waits until no object names it. All others
-    come first, in their previous order, and wait for none.
+    An object that stays waits for the objects that it names. An object to delete waits until no object names it. All
+    other objects come first, in their previous order, and wait for none.
     """
     ordered = sorted(targets, key=_turn)
     there = {(one.key.kind, one.key.name): one.name for one in ordered if _turn(one) and not one.leaves}
@@ -43,7 +43,7 @@ def in_turn(targets: Iterable[TargetPlan]) -> list[tuple[TargetPlan, tuple[str, 
 def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding]:
     """The findings about worker clusters that an apply drops while jobs may run there; only a live plan knows of jobs.
 
-    A queue that is deleted too goes first, and exists until its jobs have ended.
+    A queue that the same plan deletes is deleted first, and exists until its jobs have ended.
 
     Args:
         stack: the stack of the plan.
@@ -72,7 +72,7 @@ def check_reach(stack: Stack, targets: Sequence[TargetPlan]) -> Iterator[Finding
 
 
 def _turn(target: TargetPlan) -> int:
-    """The place among these kinds; 0: none of them."""
+    """The place of an object's kind in ``_KINDS``, from 1; 0 for other kinds."""
     if target.key.kind not in _KINDS:
         return 0
     place = 1 + _KINDS.index(target.key.kind)

@@ -1,11 +1,22 @@
-"""Where the recorded platform differs from the running one, in what a plan reads."""
+"""Checks a recorded platform: its files, and differences from the live platform in the parts that a plan reads."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from modelyard.cluster.recorded import (
+    CLUSTER_FILE,
+    again,
+    not_recorded,
+    read_object,
+    recorded_files,
+    recorded_folder,
+    stack_of_recorded,
+)
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
+from modelyard.kube.merge import MergeSchema, validate
 from modelyard.kube.state import ClusterState, Node
 from modelyard.plan.prediction import SHOWN, said
 from modelyard.plan.trace import place_field
@@ -17,7 +28,7 @@ from modelyard.stack.words import few, plural
 def outdated(
     stack: Stack, recorded: ClusterState, live: ClusterState, targets: Iterable[TargetPlan]
 ) -> Iterator[Finding]:
-    """One finding for each target, and one for the nodes, where an offline plan reads other values than a live plan.
+    """One finding for each target, and one for the nodes, if an offline plan reads other values than a live plan.
 
     A plan reads the spec of its targets, the labels and annotations that it sets, and the owners of those fields.
     """
@@ -82,3 +93,32 @@ def _finding(stack: Stack, summary: str, target: str, different: list[str] | Non
         remedy=f"run: modelyard record {stack.name}; until then plans without --live may differ",
     )
     return place_field(finding, stack)
+
+
+def damaged(root: Path, name: str, schema: MergeSchema) -> Iterator[Finding]:
+    """The findings about readable files of a recorded cluster whose objects do not fit their kinds.
+
+    Args:
+        root: the project's folder.
+        name: name of the recorded cluster.
+        schema: the schema of its Kubernetes version.
+    """
+    stack = stack_of_recorded(name)
+    for path in recorded_files(recorded_folder(root, name)):
+        try:
+            body = read_object(path, root)
+        except (OSError, ValueError):
+            continue
+        bodies = body["nodes"] if path.name == CLUSTER_FILE else [body]
+        if wrong := next((words for one in bodies for words in _wrong(one, schema)), ""):
+            yield not_recorded(stack, f"stacks/recorded/{name}/{path.name}", wrong, again(stack))
+
+
+def _wrong(body: Mapping[str, Any], schema: MergeSchema) -> Iterator[str]:
+    """What does not fit the kind of an object, in words."""
+    kind = body.get("kind", "Node")
+    try:
+        fitting = schema.of(body.get("apiVersion", "v1"), kind)
+    except KeyError:
+        return  # There is no schema of its kind.
+    yield from (f"{kind} {error}" for error in validate(body, fitting))

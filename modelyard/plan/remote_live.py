@@ -35,7 +35,7 @@ def live_remotes(
         stack: the stack of the remote clusters.
         library: the project's patches.
         own: the starting state of the home cluster; a remote cluster must be another one.
-        known: what the engine's state has in each cluster; None where it cannot be read.
+        known: what the engine's state has in each cluster; None if it cannot be read.
 
     Raises:
         ClusterError: a remote cluster is unreachable.
@@ -69,7 +69,7 @@ def remote_client(stack: Stack, remote: RemoteCluster) -> "Client":
         ClusterError: the kubeconfig has no such context, or it cannot be used.
     """
     try:
-        return connect(remote.context, dotted((*remote.path, "context")))
+        return connect(remote.context, f"{dotted((*remote.path, 'context'))} in the stack file")
     except ClusterError as error:
         raise _unreached(stack, remote, error) from error
 
@@ -84,25 +84,25 @@ def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> Clus
 
 
 def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
-    """What is wrong where a context leads to another API server than ``controller``; empty where it does not."""
+    """What is wrong if a context points to another API server than ``controller``; empty if it does not."""
     server = str(client.config.cluster.server)
     context, controller = remote.context, remote.cluster.controller
     with suppress(ValueError):
         if controller_url(server) == controller:
             return ""
-    return f"context {context} leads to {server}, but controller of {remote.name} is {controller}"
+    return f"context {context} points to {server}, but controller of {remote.name} is {controller}"
 
 
 def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) -> tuple[str, str]:
-    """Why nothing can be planned on a context's cluster, and what to do; empty where it can.
+    """Why a context's cluster cannot be planned, and what to do; empty if it can.
 
     Raises:
-        ClusterError: the API server does not answer, or rejects us.
+        ClusterError: the API server does not answer, or denies access.
     """
     if what := leads_elsewhere(remote, client):
         return what, "correct context or controller"
     if identity(client) == own.identity:
-        what = f"context {remote.context} of {remote.name} leads to the platform's own cluster"
+        what = f"context {remote.context} of {remote.name} points to the platform's own cluster"
         return what, "name the context of the remote cluster, or drop remote to run the jobs in this cluster"
     if any(queue_of(one) for one in remote.resources) and not serves(client, KUEUE):
         return (

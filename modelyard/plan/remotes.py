@@ -29,7 +29,7 @@ class RemoteStart(NamedTuple):
     remote: RemoteCluster
     state: ClusterState
     ask: Ask | None = None
-    """Asks its API server; None: no API server is asked."""
+    """Asks the API server of the remote cluster; None: no API server is asked."""
 
 
 def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: list[Finding]) -> Plan:
@@ -63,7 +63,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
 
 
 def _turn(target: TargetPlan) -> tuple[bool, bool, str, str]:
-    """Sorts namespaces first when made, and last when deleted."""
+    """Sorts namespaces first if they are created, and last if they are deleted."""
     space = target.key[:2] == NAMESPACE
     gone = target.action == "delete"
     return (gone, space if gone else not space, target.key.kind, target.name)
@@ -113,7 +113,7 @@ def _has_place(question: Question, state: ClusterState) -> bool:
 
 
 def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -> Finding:
-    """The finding about a context that leads to another cluster than the stack file says."""
+    """The finding about a context that points to another cluster than that in the stack file."""
     return stack.finding("REM013", Severity.ERROR, (*remote.path, "context"), what, remedy)
 
 

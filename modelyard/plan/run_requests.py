@@ -7,8 +7,7 @@ from typing import NamedTuple
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
-from modelyard.workloads.facts.heads import Head, head_of
-from modelyard.workloads.facts.jobs import products_for
+from modelyard.workloads.facts.jobs import Head, head_of, products_for
 from modelyard.workloads.sizing import Sized
 
 Requests = tuple[tuple[str, Fraction], ...]
@@ -22,18 +21,18 @@ class Ask(NamedTuple):
     requests: Requests
     """The requests of one worker."""
     products: tuple[str, ...]
-    """Allowed values of the nodes' product label for its GPUs; empty: any."""
+    """Allowed values of the nodes' product label for the run's GPUs; empty: any."""
     workers: int
     """The number of workers, which start together or not at all."""
     together: str | None
     """The node label whose value all workers' nodes must share."""
     head: Head | None
     resource: str = GPU_RESOURCE
-    """The resource name of its GPUs."""
+    """The resource name of the run's GPUs."""
     selector: tuple[tuple[str, str], ...] = ()
-    """Labels of nodes with its slices."""
+    """Labels of the nodes that have the run's slices."""
     most: int | None = None
-    """The number of workers that Ray may let it grow to; None: it keeps the number that it starts with."""
+    """The number of workers to which the run may grow on Ray; None: it keeps the number that it starts with."""
     fewer: tuple[str, ...] = ()
     """What the stack can change so that the run starts with fewer workers, each in the words of a remedy."""
 

@@ -1,7 +1,8 @@
 """Objects' fields without secrets, as plans show and save them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from modelyard.findings import Finding
 from modelyard.hiding import hidden_below, hidden_pair, marked, words_without
@@ -10,6 +11,11 @@ from modelyard.kube.state import ObjectKey, essence
 from modelyard.plan.undo.ledger import without_ledger
 from modelyard.plan.undo.restore import at
 from modelyard.plan.values import TargetPlan
+
+_REMEMBERED: Final = frozenset({str, int, float, bool, type(None)})
+"""Types of values that are remembered with what is shown of them."""
+_LONGEST: Final = 1024
+"""Length of the longest such text."""
 
 
 def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any, body: Any = None) -> Any:
@@ -23,12 +29,22 @@ def hidden_field(key: ObjectKey | None, path: merge.Path, value: Any, body: Any 
     """
     if value is merge.ABSENT:
         return value
-    steps: list[str | Mapping[str, Any]] = [
-        one if isinstance(one, str) else dict(one.fields) if isinstance(one, merge.Key) else {} for one in path
-    ]
     kind = key.kind if key is not None else ""
-    command = _command(body, path) if steps and steps[-1] == "args" else None
-    return hidden_below(steps, value, kind, {} if command is None else {"command": command})
+    if type(value) in _REMEMBERED and (type(value) is not str or len(value) <= _LONGEST):
+        shown = _hidden_scalar(kind, path, value)
+        return value if shown == value else shown
+    command = _command(body, path) if path and path[-1] == "args" else None
+    return hidden_below(_steps(path), value, kind, {} if command is None else {"command": command})
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _hidden_scalar(kind: str, path: merge.Path, value: Any) -> Any:
+    """A field's text or number without secrets: stacks have many fields in common."""
+    return hidden_below(_steps(path), value, kind)
+
+
+def _steps(path: merge.Path) -> list[str | Mapping[str, Any]]:
+    return [one if isinstance(one, str) else dict(one.fields) if isinstance(one, merge.Key) else {} for one in path]
 
 
 def _command(body: Any, path: merge.Path) -> Any:
@@ -40,7 +56,7 @@ def _command(body: Any, path: merge.Path) -> Any:
 def hidden_change(
     key: ObjectKey | None, path: merge.Path, before: Any, after: Any, bodies: tuple[Any, Any] = (None, None)
 ) -> tuple[Any, Any]:
-    """Both values of a field, hidden; the later value shows whether it hides another value than the earlier.
+    """Both values of a field, hidden; the later one shows whether it differs from the earlier one.
 
     Args:
         key: the object's key; None for what is no object yet.
@@ -55,9 +71,9 @@ def hidden_change(
 
 
 def hidden_objects(target: TargetPlan) -> tuple[Any, Any]:
-    """A target's object before and after, hidden, empty where there is none.
+    """A target's object before and after, with secrets hidden; empty if there is no object.
 
-    Without what changes by itself (status, versions, times), and without its ledger, which has a separate verb.
+    Leaves out what changes by itself (status, versions, times), and the ledger, which has its own command.
     """
     bodies = target.before.reveal(), target.after.reveal()
     before, after = (without_ledger(essence(body)) if body else {} for body in bodies)
@@ -65,7 +81,7 @@ def hidden_objects(target: TargetPlan) -> tuple[Any, Any]:
 
 
 def findings_without(findings: Iterable[Finding], objects: Iterable[Any]) -> list[Finding]:
-    """The findings without quoted secrets of their objects."""
+    """The findings, without the secrets of the objects that they quote."""
     found = list(findings)
     without = words_without(objects) if found else str
     return [

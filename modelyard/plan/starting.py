@@ -1,8 +1,9 @@
-"""The starting point of a plan: the part of each object that it reads, later changes, and what files omit."""
+"""The starting point of a plan: the part of each object that the plan reads, and how that part changes later."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from modelyard.cluster import Claim
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
@@ -18,9 +19,9 @@ _NOTES = ("labels", "annotations")
 def relevant(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | None:
     """The part of a target's object, now or later, that its plan depends on; None if the object does not exist.
 
-    That is everything except the status and the metadata; of the metadata, only the labels and annotations that the
-    plan sets count. Replicas count where the plan sets them, even if only to hold them; otherwise other writers may
-    change them. Secrets do not count.
+    A plan depends on everything except the status and the metadata; of the metadata, only the labels and annotations
+    that the plan sets count. Replicas count if the plan sets them, even if only to hold them; otherwise other writers
+    may change them. Secrets do not count.
     """
     kept = _read(target, body)
     return None if kept is None else dict(hidden(kept))
@@ -44,7 +45,7 @@ def _read(target: TargetPlan, body: dict[str, Any] | None) -> dict[str, Any] | N
 
 
 def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
-    """The objects that changed since a plan was approved, with the fields that moved."""
+    """The objects that have changed since a plan was approved, with the changed fields."""
     was, is_now = ({target.key: target for target in plan.targets} for plan in (approved, now))
     for key in sorted(was.keys() | is_now.keys()):
         name = "/".join(key[1:])
@@ -57,9 +58,9 @@ def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
 
 
 def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | None:
-    """The finding where an object, right before its step, differs from the one that its plan was made from.
+    """The finding if an object, right before its step, differs from the one that the plan started from.
 
-    Secrets count, because both states have them.
+    Secrets count here, because both states contain them.
     """
     if live is None and target.managed:
         # An engine that replaces an object has already deleted it.
@@ -79,7 +80,7 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
 
 
 def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] | None) -> str:
-    """How an object has moved, in words without secrets; empty where no relevant part has moved."""
+    """How an object has changed, in words without secrets; empty if no relevant part has changed."""
     if before is None or after is None:
         return "" if before is after else "is new" if before is None else "is gone"
     if before == after:
@@ -96,7 +97,37 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
 
 
 def moved_order(approved: Plan, now: Plan) -> Iterator[str]:
-    """The order of changes where it differs, because other GPUs are free now."""
+    """The change of the plan's order, in words: other GPUs are free now. Empty if the order is the same."""
     was, is_now = ([step.target for step in plan.steps] for plan in (approved, now))
     if was != is_now and sorted(was) == sorted(is_now):
         yield f"the order of changes was {', '.join(was)} and is {', '.join(is_now)}: other GPUs are free"
+
+
+def unapproved(target: TargetPlan, now: Collection[Claim]) -> Finding | None:
+    """The finding if an apply without force now has other conflicts than the plan lists."""
+    more, fewer = sorted(set(now) - set(target.conflicts)), sorted(set(target.conflicts) - set(now))
+    if not more and not fewer:
+        return None
+    words = [f"an apply would take {_listed(more)}"] if more else []
+    words += [f"{_listed(fewer)} has no owner now"] if fewer else []
+    return Finding(
+        "OWN011",
+        Severity.ERROR,
+        f"{target.name} was not changed, {' and '.join(words)}",
+        target=target.name,
+        detail="force applies to the whole request, so modelyard sends nothing if the owners differ from the plan",
+        remedy="plan again",
+    )
+
+
+def other_owners(approved: Plan, now: Plan) -> Iterator[str]:
+    """Fields taken from other owners now but not approved, or approved but not taken now, in words."""
+    was, is_now = ({target.key: set(target.conflicts) for target in plan.targets} for plan in (approved, now))
+    for key in sorted(was.keys() & is_now.keys()):
+        for words, claims in (("now", is_now[key] - was[key]), ("no longer", was[key] - is_now[key])):
+            if claims:
+                yield f"{key.name} {words} takes {_listed(sorted(claims))}"
+
+
+def _listed(claims: Collection[Claim]) -> str:
+    return ", ".join(map(str, claims))

@@ -13,8 +13,7 @@ from modelyard.findings import Failure, Finding, Severity
 from modelyard.hiding import Confidential, hidden, hidden_text, without_credentials
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.claims import other_owners
-from modelyard.plan.starting import moved_objects, moved_order, relevant
+from modelyard.plan.starting import moved_objects, moved_order, other_owners, relevant
 from modelyard.plan.values import FORMAT_VERSION, FieldChange, Plan, Step, TargetPlan
 from modelyard.probes import Drain
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
@@ -27,7 +26,7 @@ STALE = "the plan is stale"
 
 
 class PlanFileError(Failure):
-    """A plan file cannot be used: why, and what to do."""
+    """A plan file that cannot be used: why, and what to do."""
 
 
 def canonical(value: Any) -> str:
@@ -86,7 +85,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def seal(document: Mapping[str, Any]) -> str:
-    """SHA-256 of a plan document without its own seal."""
+    """SHA-256 of a plan document without its key ``seal``."""
     return hashlib.sha256(
         canonical({key: value for key, value in document.items() if key != "sha256"}).encode()
     ).hexdigest()
@@ -194,9 +193,7 @@ def _misplaced(document: Mapping[str, Any]) -> str | None:
 
 
 def _upgraded(document: Mapping[str, Any], findings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The document with the keys that earlier versions of modelyard did not write; ``findings`` are those of the whole
-    plan, which say the same by their codes.
-    """
+    """The document with the keys that earlier versions did not write, derived from the whole plan's ``findings``."""
     waiting = {one.get("target") for one in findings if one["code"] == "OWN013"}
     dropped = [one["summary"].removeprefix("remote cluster ") for one in findings if one["code"] == "REM014"]
     here = f"{document['remote']}/" if "remote" in document else ""
@@ -296,7 +293,7 @@ def _body(value: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def moved(approved: Plan, now: Plan) -> tuple[str, ...]:
-    """What differs between the approval and now, in words; empty where the approval is still valid."""
+    """What differs between the approval and now, in words; empty if the approval is still valid."""
     differences = []
     if approved.cluster != now.cluster:
         for_which = f"cluster {approved.cluster}" if approved.cluster else "an empty cluster"
@@ -324,7 +321,8 @@ def _moved_remotes(approved: Plan, now: Plan) -> Iterator[str]:
 def _other_ends(approved: Plan, now: Plan) -> Iterator[str]:
     """Targets that the API server changes differently now, although nothing in the plan's starting state has moved.
 
-    This needs an answer from the API server at both times. A new admission policy is a possible cause.
+    Compares only live plans, because only these contain the API server's answers. A new admission policy is a possible
+    cause.
     """
     if approved.source == now.source == "live":
         was = {target.key: target for target in approved.targets}
@@ -347,13 +345,14 @@ _KINDS: dict[str, type[Source]] = {
 def drain_to_json(drain: Drain) -> dict[str, Any]:
     """The drain; ``ask`` names the kind of source, ``of`` its arguments."""
     kind = next(name for name, made in _KINDS.items() if isinstance(drain.source, made))
+    usual = drain.source._field_defaults
     return {
         "side": drain.backend,
         "targets": list(drain.targets),
         "limit": drain.limit,
         "quiet": drain.quiet,
         "ask": kind,
-        "of": dict(drain.source._asdict()),
+        "of": {key: value for key, value in drain.source._asdict().items() if key not in usual or value != usual[key]},
     }
 
 

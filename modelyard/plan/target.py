@@ -9,10 +9,31 @@ from modelyard.cluster import Answer
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential, words_without
 from modelyard.kube import merge
-from modelyard.kube.scheduling.pods import pods_of, replicas_of
+from modelyard.kube.scheduling.pods import (
+    ONE_TEMPLATE,
+    RAY_CLUSTERS,
+    asked_replicas,
+    changes_template,
+    gpus_of,
+    is_rolled,
+    pods_words,
+    ray_cluster,
+    replaced_pods,
+    replicas_of,
+)
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
-from modelyard.plan.compose import MISFIT, Composed, compose, first_phase, misfits
+from modelyard.plan.compose import (
+    MISFIT,
+    Composed,
+    as_spelled,
+    completed,
+    compose,
+    first_phase,
+    misfits,
+    missing_items,
+    whole_lists,
+)
 from modelyard.plan.missing import missing_containers, missing_target
 from modelyard.plan.ownership import (
     ENGINE_ANNOTATIONS,
@@ -30,13 +51,13 @@ from modelyard.plan.undo.findings import doubts
 from modelyard.plan.undo.request import ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import handed_over
 from modelyard.plan.values import Action, FieldChange, TargetPlan
-from modelyard.stack.words import few
+from modelyard.stack.words import few, plural
 from modelyard.workloads import Workload
 
 REPLICAS = merge.Path(("spec", "replicas"))
 
 Foreign = Callable[[str, Mapping[str, Any], bool], Finding]
-"""The finding about an object, by name, that is there in another mode than the stack asks for; True: managed."""
+"""Returns the finding about an existing object, by name, whose mode differs from the stack's; True: managed."""
 
 
 class ObjectRequest(NamedTuple):
@@ -46,13 +67,13 @@ class ObjectRequest(NamedTuple):
     parts: list[tuple[PatchVersion, Document]]
     """The output of its patches, in merge order."""
     base: tuple[PatchVersion, dict[str, Any]] | None
-    """The whole object if the stack owns it (mode managed), and the patch version that it comes from."""
-    workload: Workload | None
-    """The workload of the object; None if only patches define it."""
+    """The whole object if the stack owns it (mode managed), and the patch version whose base it is."""
+    workloads: tuple[Workload, ...]
+    """The workloads of the object, training workers first; none if only patches define it."""
 
 
 class Prepared(NamedTuple):
-    """A request for one object that can be sent, with the result as far as it can be predicted offline."""
+    """A request for one object that can be sent, with its result as far as this can be predicted offline."""
 
     wish: ObjectRequest
     schema: merge.Type
@@ -61,14 +82,14 @@ class Prepared(NamedTuple):
     applied: dict[str, Any]
     offline: merge.ServerSide
     kept: ReversibleRequest | None
-    """Its reversible request with the ledger; None for an object that the stack owns."""
+    """The reversible request with the ledger; None for an object that the stack owns."""
 
 
 def prepare(
     wish: ObjectRequest, schema: merge.Type, state: ClusterState, stack: str, foreign: Foreign
 ) -> tuple[Prepared | None, tuple[Finding, ...]]:
-    """The request of ``stack`` (its full name) for one object, with its findings; no request where they rule it
-    out. ``foreign`` says what is wrong with an object that is there and not the stack's to take.
+    """The request of ``stack`` (its full name) for one object, with findings; no request if a finding rules it out.
+    ``foreign`` returns the finding about an existing object that the stack may not take.
     """
     key, base = wish.key, wish.base
     composed, problems = compose(wish.parts, schema, key.name)
@@ -78,12 +99,17 @@ def prepare(
         return None, problems
     live = state.objects.reveal().get(key)
     hindrances = _hindrances(wish, live, state, foreign)
+    if live is not None and base is None:
+        hindrances = (*hindrances, *missing_items(composed, live, key.name))
     if hindrances:
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
     kept: ReversibleRequest | None = None
     try:
+        if live is not None:
+            composed = completed(as_spelled(composed, live), live)
+            problems = (*problems, *whole_lists(composed, live, key.name))
         request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
         # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
         applied = _shaped(merge.stored(schema, request), request)
@@ -103,9 +129,9 @@ def finish(
 ) -> tuple[TargetPlan, tuple[Finding, ...]]:
     """The plan of one object, and the findings about it.
 
-    ``answer`` is the API server's answer to the object's request. If it was not asked, or refuses, the plan
-    shows the result according to the rules known offline. ``installers`` are managers that the stack names as
-    installers.
+    ``answer`` is the API server's answer to the object's request. If the API server was not asked, or rejects the
+    request, the plan shows the result according to the rules known offline. ``installers`` are the managers that the
+    stack lists as installers.
     """
     wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
     foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
@@ -113,8 +139,7 @@ def finish(
     after = foreseen.after if prepared.kept is None else handed_over(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
     action: Action = "create" if live is None else "update" if changes else "none"
-    rolls = live is not None and any(change.path[:2] == ("spec", "template") for change in changes)
-    before_replicas, after_replicas = replicas_of(live), replicas_of(after)
+    place = wish.workloads[0].place if wish.workloads else ONE_TEMPLATE
     target = TargetPlan(
         key=key,
         action=action,
@@ -124,20 +149,91 @@ def finish(
         before=Confidential(live),
         after=Confidential(after),
         changes=changes,
-        replaces_pods=min(before_replicas or 0, after_replicas or 0) if rolls else 0,
-        replicas=(before_replicas, None if REPLICAS in prepared.composed.unowned else after_replicas),
-        gpus=(pods_of(live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0)),
+        replaces_pods=replaced_pods(live, after, (change.path for change in changes)),
+        replicas=(
+            replicas_of(live, place),
+            None if REPLICAS in prepared.composed.unowned else replicas_of(after, place),
+        ),
+        gpus=(gpus_of(live), gpus_of(after)),
         managed=base is not None,
-        role=wish.workload.role if wish.workload is not None else "",
+        role=wish.workloads[0].role if wish.workloads else "",
         conflicts=foreseen.claims,
         hands_over=prepared.kept is not None and prepared.kept.hands_over,
+        place=place,
     )
     noted = doubts(key.name, prepared.kept) if prepared.kept is not None else ()
-    return target, (*findings, *_taken(target, installers), *noted)
+    group = _group_size(target, prepared.composed.origins.get(place / "replicas"))
+    return target, (*findings, *_taken(target, installers), *_old_pods(target), *group, *noted)
+
+
+def _old_pods(target: TargetPlan) -> Iterator[Finding]:
+    """The finding about running pods that a new template does not replace."""
+    before, after = target.before.reveal(), target.after.reveal()
+    if target.action != "update" or is_rolled(after):
+        return
+    if not changes_template(before, after, (change.path for change in target.changes), running=True):
+        return
+    ray = target.key.kind in RAY_CLUSTERS
+    yield Finding(
+        "RES110",
+        Severity.WARNING,
+        f"running pods of {target.name} will keep the old template",
+        target=target.name,
+        field="spec.upgradeStrategy.type" if ray else "spec.updateStrategy.type",
+        detail="KubeRay does not replace pods when their template changes"
+        if ray
+        else "updateStrategy is OnDelete: the change counts for a pod once it is deleted and created again",
+        remedy="set upgradeStrategy of the RayService to NewCluster"
+        if target.key.kind == "RayService"
+        else f"delete the pods of {target.name} after the apply, when no job runs in them",
+    )
+
+
+def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:
+    """Findings about a worker group of KubeRay that will not have the replicas that a patch sets."""
+    after, kind = target.after.reveal(), target.key.kind
+    if patch is None or kind not in RAY_CLUSTERS:
+        return
+    field, whose = target.place / "replicas", pods_words(target.name, target.place)
+    if ray_cluster(after).get("enableInTreeAutoscaling"):
+        yield Finding(
+            "OWN002",
+            Severity.ERROR,
+            f"Ray's autoscaler sets replicas of {whose}",
+            target=target.name,
+            field=str(field),
+            detail="both would keep overwriting the field",
+            remedy=f"drop {patch.partition('@')[0]} under modelyard:patches (enabled: false), "
+            f"or set enableInTreeAutoscaling of the {kind} to false",
+        )
+        return
+    running = target.replicas[0] or 0
+    if kind == "RayService" and target.action == "update" and not target.upgrades and target.replicas[1] != running:
+        yield Finding(
+            "RES111",
+            Severity.WARNING,
+            f"KubeRay will keep {plural(running, 'pod')} of {whose}",
+            target=target.name,
+            field=str(field),
+            detail=f"KubeRay takes replicas of a RayService only into a new RayCluster, and {patch} leads to none",
+            remedy="let the patch change an annotation of the pod template too; upgradeStrategy must not be None",
+        )
+        return
+    wanted, pods = asked_replicas(after, target.place), replicas_of(after, target.place)
+    if wanted != pods:
+        yield Finding(
+            "RES111",
+            Severity.WARNING,
+            f"KubeRay will run {plural(pods or 0, 'pod')} of {whose}, not {wanted}",
+            target=target.name,
+            field=str(field),
+            detail=f"minReplicas, maxReplicas, suspend or numOfHosts of the group decide it, and {patch} sets replicas",
+            remedy=f"correct these fields in the {kind}, or replicas in the stack file",
+        )
 
 
 def _phase(wish: ObjectRequest, composed: Composed, changes: Iterable[FieldChange]) -> Phase:
-    """The phase of the target. It is a route only if its own patch changes it: one more variable does not count."""
+    """The phase of the target. A target is a route only if the route's own patch changes it."""
     if composed.phase != "route":
         return composed.phase
     asking = {change.patch for change in changes if not change.reorders}
@@ -157,7 +253,7 @@ def _taken(target: TargetPlan, installers: Collection[str]) -> Iterator[Finding]
 
 
 def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: merge.MergeError) -> Iterator[Finding]:
-    """The errors of the request: at the patch that sets the field where there is one, the rest in one finding."""
+    """The errors of the request, each at the patch that sets its field; errors without such a patch are one finding."""
     key, base, rest = wish.key, wish.base, []
     shown = words_without([composed.body] if base is None else [composed.body, base[1]])
     files = {patch.id: f"{patch.file}/{TEMPLATE}" for patch, _ in wish.parts}
@@ -192,18 +288,18 @@ def _hindrances(
 ) -> tuple[Finding, ...]:
     """Why the object cannot be planned at all."""
     if live is None:
-        return () if wish.base is not None else (missing_target(wish.key, wish.workload, wish.parts, state),)
-    missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workload, wish.parts, live))
+        return () if wish.base is not None else (missing_target(wish.key, wish.workloads, wish.parts, state),)
+    missing = () if wish.base is not None else tuple(missing_containers(wish.key, wish.workloads, wish.parts, live))
     owned = wish.base is not None
     return (*missing, foreign(wish.key.name, live, owned)) if other_mode(live, owned) else missing
 
 
 def _held(composed: Composed, live: dict[str, Any] | None, owned: bool, schema: merge.Type) -> Composed:
-    """The composed request plus the fields that would have no owner if we left them out.
+    """The composed request, and the fields that would have no owner without this request.
 
-    A field that its last owner drops takes the API server's default; for ``replicas`` that is an unwanted GPU pod.
-    A field that a patch leaves to another owner is therefore held at its current value (0 for a new object) until
-    that owner has taken it.
+    A field that its last owner drops gets the API server's default; for ``replicas``, that is an unwanted GPU pod. A
+    field that a patch leaves to another owner is therefore held at its current value (0 for a new object) until that
+    owner has taken it.
     """
     body = composed.body
     for path in sorted(composed.unowned, key=lambda path: path.sort_key):
@@ -227,7 +323,7 @@ def _request(
     schema: merge.Type,
     stack: str,
 ) -> dict[str, Any]:
-    """The one request of a target: its base if the stack owns it, its patches, and our own annotations."""
+    """The one request of a target: its base if the stack owns the object, its patches, and modelyard's annotations."""
     body = composed.body if base is None else merge.strategic(base[1], composed.body, schema)
     metadata = dict(body.get("metadata") or {})
     annotations = dict(metadata.get("annotations") or {})
@@ -252,7 +348,8 @@ def _shaped(value: Any, shape: Any) -> Any:
 
 def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tuple[FieldChange, ...]:
     """The changes from the request; ``taken`` are the fields, as the server words them, that are taken from others."""
-    live, schema, base = prepared.live, prepared.schema, prepared.wish.base
+    # Of a list that is sent as a whole, the items that change are shown.
+    live, schema, base = prepared.live, prepared.composed.schema, prepared.wish.base
     changes = []
     for change in merge.diff(live, after, schema):
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):

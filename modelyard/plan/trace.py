@@ -28,7 +28,7 @@ class Source(NamedTuple):
     path: ConfigPath
     """The path in the stack file; empty if the value is the patch's default."""
     line: int
-    """1-based line of the stack file, 0 if it is not written there."""
+    """Line of the stack file, from 1; 0 if the value is not in the file."""
 
 
 class Setting(NamedTuple):
@@ -41,9 +41,9 @@ class Setting(NamedTuple):
 
 
 class Renderings:
-    """What the patches of one cluster set, as they are and with another value for one parameter.
+    """What the patches of one cluster set: as the stack uses them, and with another value for one parameter.
 
-    Each is rendered once, on first use: keep this object to trace the fields of many objects.
+    Renders each patch once, on first use: keep this object to trace the fields of many objects.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Trace(NamedTuple):
 def place_field(finding: Finding, stack: Stack) -> Finding:
     """The finding with its stack, and if it has no file yet, the line of the stack file that its field names.
 
-    A field of the target, or a section that the stack file leaves out, has no line in it.
+    A field of the target, or a section that the stack file leaves out, has no line in the stack file.
     """
     if finding.file:
         return finding._replace(stack=stack.name)
@@ -142,7 +142,7 @@ def trace(
 
 
 def written_at(file: str, path: Path, chosen: Iterable[Selected]) -> int:
-    """The line of a field in a :class:`Setting`'s file, template or base; 0 where it is not written literally.
+    """The line of a field in a :class:`Setting`'s file, template or base; 0 if the field is not written literally.
 
     Args:
         file: the file of the setting.
@@ -194,7 +194,7 @@ def _settings(
 
 
 def _line(stack: Stack, where: ConfigPath) -> int:
-    """The line of the nearest section that the stack file has; 0 if it has none."""
+    """The line of the nearest section that is in the stack file; 0 if there is none."""
     return stack.position(where)[0] if where and where[:1] in stack.positions else 0
 
 
@@ -241,6 +241,22 @@ def _another(value: Any) -> Any:
             return {**value, "x": "x"}
         case _:
             return "x"
+
+
+def kind_of(target: TargetPlan, chosen: Iterable[Selected], version: str) -> merge.Type:
+    """The type of a target's object, in which lists merge by item if the target's patches name their items.
+
+    Raises:
+        LookupError: this Kubernetes version is not known to have the kind.
+    """
+    schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
+    for patch in (one.patch for one in chosen if one.patch.id in target.patches):
+        for text, key in patch.meta.items.items():
+            try:
+                schema = merge.keyed(schema, Path.parse(text), key)
+            except LookupError:
+                continue  # another patch names it too, or it is a list of another object
+    return schema
 
 
 def fields_of(target: TargetPlan, schema: merge.Type) -> list[Path]:

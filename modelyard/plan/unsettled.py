@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Library, PatchVersion, Selected, left_out
 from modelyard.findings import Finding, Severity
+from modelyard.patterns import regex
 from modelyard.stack import codes
 from modelyard.stack.config import Stack
 from modelyard.workloads import Facts
 
-_TARGET = re.compile(r"^#\s*target:\s*(.*?)\s*$", re.MULTILINE)
-_PARAM = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-_FOLDER = re.compile(r"patches/([^/]+)/")
+_TARGET = regex(r"^#\s*target:\s*(.*?)\s*$", re.MULTILINE)
+_PARAM = regex(r"\{\{\s*(\w+)\s*\}\}")
+_FOLDER = regex(r"patches/([^/]+)/")
 
 
 class Unsettled(NamedTuple):
@@ -24,7 +25,7 @@ class Unsettled(NamedTuple):
 
     names: frozenset[str] = frozenset()
     everything: bool = False
-    """Whether it may be any object, because a patch's targets are unknown."""
+    """Whether the object may be any, because a patch's targets are unknown."""
 
     def __bool__(self) -> bool:
         return self.everything or bool(self.names)

@@ -8,7 +8,7 @@ from modelyard.cluster import Claim
 from modelyard.findings import Finding
 from modelyard.hiding import Confidential
 from modelyard.kube.merge import Key, Owner, Path
-from modelyard.kube.scheduling.pods import grace_of, pod_spec
+from modelyard.kube.scheduling.pods import ONE_TEMPLATE, grace_of, pod_places, pod_spec
 from modelyard.kube.state import ObjectKey
 from modelyard.probes import Drain
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from modelyard.plan.cost.values import StackCost  # most verbs never use it, and a cold start must be short
 
 FORMAT_VERSION = 2
-"""The version of the plan's JSON form; grows when a reader of the old form would misread the new one."""
+"""The version of the plan's JSON form; increased when a reader of the old form would misread the new one."""
 
 Action = Literal["create", "update", "none", "restore", "delete"]
-"""The last two are for objects that the stack no longer asks for: they are restored, or deleted if it made them."""
+"""The last two are for objects that the stack no longer asks for: restored, or deleted if the stack created them."""
 Turn = Phase | Literal["drain"]
 
 
@@ -32,13 +32,13 @@ class FieldChange(NamedTuple):
     after: Any
     """The value after the change; ``hiding.CHANGED`` if both are secrets."""
     patch: str | None
-    """The ``name@version`` that asks for it; None for what the plan itself writes."""
+    """The ``name@version`` of the patch that sets the value; None for what the plan itself writes."""
     owners: tuple[Owner, ...]
     """The current owners of the field."""
     taken: bool
     """Whether the change takes the field from a current owner."""
     back: tuple[Owner, ...] | None = None
-    """The owners who get the field back, empty if it had none before us; None if it is not restored."""
+    """The owners to which the field is restored; empty if it had none before modelyard; None if it is not restored."""
 
     @property
     def reorders(self) -> bool:
@@ -57,7 +57,8 @@ def names_its_item(path: Path, value: Any) -> bool:
 def local_name(key: ObjectKey, *, elsewhere: bool) -> str:
     """The name of an object among the targets of its own cluster.
 
-    It has the namespace of an object ``elsewhere``, in an earlier namespace of the stack: a target may have its name.
+    Includes the namespace of an object ``elsewhere``, in an earlier namespace of the stack: a target may have the same
+    name.
     """
     return f"{key.namespace}/{key.name}" if elsewhere else key.name
 
@@ -75,29 +76,34 @@ class TargetPlan(NamedTuple):
     delete."""
     before: Confidential[dict[str, Any] | None]
     after: Confidential[dict[str, Any]]
-    """Empty after a delete."""
+    """The predicted object; empty after a delete."""
     changes: tuple[FieldChange, ...]
-    """None for a delete."""
+    """The changed fields; None for a delete."""
     replaces_pods: int
     """Running pods that a new template replaces; 0 if the template stays."""
     replicas: tuple[int | None, int | None]
-    """Before and after; None if the field does not exist or an autoscaler owns it."""
+    """The replicas before and after; None if the field does not exist or an autoscaler owns it. Of a Ray
+    cluster, those of the workload's group."""
     gpus: tuple[int, int]
-    """GPUs that the target's pods hold before and after: replicas times GPUs of a pod."""
+    """GPUs that all of the target's pods hold before and after: replicas times GPUs of a pod."""
     managed: bool
     """Whether the stack owns the whole object, not just the patched fields."""
     role: str = ""
-    """The workload of the target (``rayWorker`` …), empty if it belongs to none."""
+    """The workload of the target (``rayWorker`` …); empty if the target belongs to none."""
     conflicts: tuple[Claim, ...] = ()
-    """The conflicts of the request without force: what it takes from others. An apply finds exactly these or stops."""
+    """The conflicts of the request without force: the fields that it takes from others. An apply finds exactly these,
+    or stops."""
     elsewhere: bool = False
-    """Whether it is in an earlier namespace of the stack, not in its current one."""
+    """Whether the object is in an earlier namespace of the stack, not in the current one."""
     cluster: str = ""
     """Name of its remote cluster; empty for the home cluster."""
     hands_over: bool = False
     """Whether fields have their earlier values and still wait for their earlier owners: an apply hands them over."""
+    place: Path = ONE_TEMPLATE
+    """Where the object has the pods of its workload; of a Ray cluster with head and workers, the workers."""
     component: str = ""
-    """Name of the component that plans it by itself; empty for a stack's. Not in the plan's JSON form."""
+    """Name of the component that plans the target by itself; empty for a target of a stack. Not in the plan's JSON
+    form."""
 
     @property
     def name(self) -> str:
@@ -113,29 +119,35 @@ class TargetPlan(NamedTuple):
         return local_name(self.key, elsewhere=self.elsewhere)
 
     @property
+    def upgrades(self) -> bool:
+        """Whether KubeRay starts a second RayCluster beside the one of a RayService, and then stops the old one."""
+        return self.key.kind == "RayService" and self.replaces_pods > 0
+
+    @property
     def containers(self) -> int:
-        """Containers of its pod template afterwards; 0 for an object without one."""
-        return len(pod_spec(self.after.reveal()).get("containers") or ())
+        """The most containers in a pod template after the change; 0 for an object without one."""
+        body = self.after.reveal()
+        return max((len(pod_spec(body, one).get("containers") or ()) for one in pod_places(body)), default=0)
 
     @property
     def grace_period(self) -> int:
-        """Seconds that its current pods get to finish a job."""
-        return grace_of(self.before.reveal())
+        """Seconds that the target's current pods get to finish a job."""
+        return grace_of(self.before.reveal(), self.place)
 
     @property
     def resource(self) -> str:
-        """Name of its resource: a component's name comes first, as for every resource below a component."""
+        """Name of the target's Pulumi resource; begins with the component's name, if it has one."""
         return f"{self.component}/{self.name}" if self.component else self.name
 
     @property
     def note(self) -> str:
-        """Name of the resources that go with it, which may be beside those of another kind with the same name."""
+        """Name of the Pulumi resources that accompany the target's; includes the kind, to be unique among kinds."""
         kind = f"{self.key.kind.lower()}/{self.name}"
         return f"{self.component}/{kind}" if self.component else kind
 
     @property
     def leaves(self) -> bool:
-        """Whether the stack no longer asks for the object: none of its settings are the stack's."""
+        """Whether the stack no longer asks for the object, so that none of its settings come from the stack."""
         return self.action in ("restore", "delete")
 
 
@@ -148,7 +160,7 @@ class Step(NamedTuple):
     target: str
     phase: Turn
     why: str
-    """Why now, and what it means for running jobs."""
+    """Why the step comes now, and what it means for running jobs."""
 
 
 class Plan(NamedTuple):
@@ -168,17 +180,17 @@ class Plan(NamedTuple):
     """UID of the namespace kube-system of that cluster."""
     kubernetes: str
     targets: tuple[TargetPlan, ...]
-    """In the order in which they are applied."""
+    """The targets in the order in which they are applied."""
     steps: tuple[Step, ...]
     findings: tuple[Finding, ...]
     inputs: Mapping[str, str]
     """SHA-256 of each input by name: the stack file, every patch version in use, and the tool's version."""
     cost: "StackCost | None" = None
-    """What it costs; None if it was not priced. ``modelyard.plan.cost.project.priced`` sets it."""
+    """What the plan costs; None if it was not priced. ``modelyard.plan.cost.project.priced`` sets it."""
     drains: tuple[Drain, ...] = ()
     """The changes that wait until a training backend is idle."""
     remotes: "tuple[Plan, ...]" = ()
-    """The plan of each remote cluster of the stack; their findings are among those above."""
+    """The plan of each remote cluster of the stack; ``findings`` includes those of these plans."""
     remote: str = ""
     """Name of its remote cluster; empty for the home cluster."""
     dropped_remotes: tuple[str, ...] = ()
@@ -206,7 +218,7 @@ class Plan(NamedTuple):
 
     @property
     def pending(self) -> frozenset[str]:
-        """Names of the targets that an apply acts on: those that will be different, or change owners."""
+        """Names of the targets that an apply acts on: those that will be different, or whose owners change."""
         return frozenset(one.name for one in self.everything if one.action != "none" or one.hands_over)
 
     @property

@@ -1,6 +1,7 @@
-"""Decides which resources get whole GPUs instead of their slices (``grow``): while enough are free and nobody waits.
+"""Decides which resources get whole GPUs instead of slices (``grow``): those for which enough are free and nobody
+waits.
 
-A function of the stack and the cluster's state. Everything after it sees either the slice or the whole GPU.
+The decision is a function of the stack and the cluster's state. All later steps see either the slice or the whole GPU.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,17 +41,17 @@ class Grown(NamedTuple):
 
     stack: Stack
     findings: tuple[Finding, ...] = ()
-    """A note for each of these resources: what it gets, and why."""
+    """A note for each resource that grows: what its pods get, and why."""
     inputs: Mapping[str, str] = {}
     """The decisions as inputs of the plan: an approved plan is stale after another decision."""
 
 
 class _Wish(NamedTuple):
-    """A resource with whole GPUs, and where its pods could be."""
+    """A resource with whole GPUs, and the nodes on which its pods could run."""
 
     one: "Sized"
     deployment: tuple[str, str]
-    """Namespace and name: the owner of its pods."""
+    """Namespace and name of the Deployment that owns the pods."""
     gpu: str
     wanted: int
     """The maximum number of its pods."""
@@ -96,7 +97,7 @@ def with_whole_gpus(stack: Stack, state: ClusterState) -> Grown:
         places = _places(wish, others)
         reason = (
             _wrong(stack, at, slices[at])
-            or ("who waits for a GPU is not known" if state.waiting is None else "")
+            or ("the pods that wait for a GPU are unknown" if state.waiting is None else "")
             or _without_quota(config, wish, part, others)
             or _waits(wish, state.waiting or ())
             or (_free(wish, places) if len(places) < wish.wanted else "")
@@ -105,7 +106,7 @@ def with_whole_gpus(stack: Stack, state: ClusterState) -> Grown:
         if reason:
             gets = f"{'slices' if part.profile is None else part.profile.name} of {part.partition.name}: {reason}"
         else:
-            gets = f"whole GPUs: {_free(wish, places)}, and nobody waits"
+            gets = f"whole GPUs: {_free(wish, places)}, and no other pod waits"
             planned[at] = whole[at]
             namespace, owner = wish.deployment
             pods = [*others, *(Pod(node, owner, wish.requests, namespace) for node in places[: wish.wanted])]
@@ -167,7 +168,7 @@ def _wish(config: Config, one: "Sized", nodes: Iterable[Node]) -> _Wish:
 
 
 def _places(wish: _Wish, others: Iterable[Pod]) -> list[str]:
-    """The node of each pod that fits beside the pods of others."""
+    """The node of each pod that fits next to the pods of others."""
     taken: dict[str, list[Mapping[str, Fraction]]] = {}
     for pod in others:
         taken.setdefault(pod.node, []).append(pod.requests)
@@ -179,7 +180,7 @@ def _free(wish: _Wish, places: Sequence[str]) -> str:
 
 
 def _wrong(stack: Stack, at: int, one: "Sized") -> str:
-    """The error of a resource with slices: it must show, because the whole GPUs could not be given back."""
+    """The error about a resource's slices, if any: with it, pods on whole GPUs could not return to slices."""
     from modelyard.workloads.sizing.partitions import slice_findings  # few stacks need the formulas
 
     wrong = next((found for found in slice_findings(stack, at, one) if found.severity is Severity.ERROR), None)
@@ -195,7 +196,7 @@ def _remedy(stack: Stack, state: ClusterState) -> str:
 
 
 def _waits(wish: _Wish, waiting: Iterable[Waiting]) -> str:
-    """Who else waits for a GPU of a node that offers whole GPUs, and would fit there."""
+    """What else waits for a GPU of a node that offers whole GPUs, and would fit there."""
     for one in waiting:
         if (one.namespace, one.owner) == wish.deployment:
             continue

@@ -1,6 +1,5 @@
 """Rules without code: ``policies/assertions/*.yaml``, each an assertion about fields of objects."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
@@ -8,9 +7,10 @@ from typing import Any, NamedTuple
 from modelyard import quantity
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.kube.merge import ABSENT, Path
+from modelyard.patterns import regex
 from modelyard.policy import fields
-from modelyard.policy.rules import Params, Rule
-from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits
+from modelyard.policy.rules import Params, Rule, unknown_kind
+from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits_of_file
 from modelyard.policy.subject import Subject
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import Document, parse
@@ -119,7 +119,7 @@ def fits(takes: str, value: Any) -> str:
 
 PLACEHOLDERS = ("name", "kind", "field", "value")
 """The placeholders that a message may have in braces."""
-_PLACEHOLDER = re.compile(r"\{([A-Za-z]*)\}")
+_PLACEHOLDER = regex(r"\{([A-Za-z]*)\}")
 
 
 class Condition(NamedTuple):
@@ -168,7 +168,7 @@ def load_assertion(content: bytes, shown: str) -> tuple[Rule | None, tuple[Findi
     found = first(_error(shown, one.message, one.remedy, one.line, one.column) for one in problems if not one.harmless)
     if document is None or found:
         return None, tuple(found)
-    wrong: Iterable[_Wrong] = misfits(document.value, ASSERTION_SCHEMA.read_text(encoding="utf-8"))
+    wrong: Iterable[_Wrong] = misfits_of_file(document.value, ASSERTION_SCHEMA)
     conditions: list[Condition] = []
     wrong = wrong or list(islice(_read(document.value, conditions), MOST_COUNTED + 1))
     if wrong:
@@ -220,6 +220,9 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
             known = listed([f"{{{one}}}" for one in PLACEHOLDERS], "and")
             remedy = did_you_mean(word, PLACEHOLDERS) or f"use one of {known}"
             yield ("message",), f"message has the unknown placeholder {{{plain(word)}}}", remedy
+    kind, remedy = unknown_kind(value.get("match", {}).get("kinds", ()))
+    if kind:
+        yield ("match", "kinds"), f"match.kinds has the unknown kind {plain(kind)}", remedy
     if "when" in value.get("match", {}):
         for fact in value["match"]["when"]:
             if fact not in FACTS:

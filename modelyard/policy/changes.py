@@ -10,14 +10,14 @@ from pathlib import Path
 
 from modelyard.files import ReadError, read_file
 from modelyard.findings import Finding, Severity
+from modelyard.names import POLICIES_FOLDER
 from modelyard.policy.rules import CODE, Rule
 from modelyard.policy.settings import Policies, Setting, can_run, stack_layer
 from modelyard.stack.config import Stack
 from modelyard.stack.words import listed
 from modelyard.stack.yaml.document import parse
 
-_FOLDER = "policies"
-_RULES = f"{_FOLDER}/rules"
+_RULES = f"{POLICIES_FOLDER}/rules"
 _ASK = "ask the owner of the policies whether this is intended"
 _LARGEST = 256 * 1024
 """Bytes of the largest file that is compared by meaning; larger files are compared by content."""
@@ -55,7 +55,7 @@ def weaker(base: Policies, head: Policies) -> Iterator[Finding]:
             yield _warning("POL008", f"{code} {why}", _ASK, file)
     for code in sorted(base.settings.raised - head.settings.raised):
         summary = f"{code} is mandatory at the base, but not in this change"
-        yield _warning("POL008", summary, _ASK, f"{_FOLDER}/policy.yaml")
+        yield _warning("POL008", summary, _ASK, f"{POLICIES_FOLDER}/policy.yaml")
 
 
 def weaker_in(policies: Policies, before: Stack | None, stack: Stack) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str
         return "", ""
     if after is None:
         return "is removed", before.rule.file
-    policy = f"{_FOLDER}/policy.yaml" if after.rule.code in head.choices else after.rule.file
+    policy = f"{POLICIES_FOLDER}/policy.yaml" if after.rule.code in head.choices else after.rule.file
     if after.level == "disabled":
         return f"is disabled; the base has it as {before.level}", policy
     if not can_run(after):
@@ -164,7 +164,9 @@ def _below(root: Path, findings: list[Finding]) -> Iterator[str]:
     for error in unlisted:
         # If a folder cannot be listed, its content gets no separate finding, nor the folder itself a second one.
         shown = os.path.relpath(error.filename, root)
-        if not isinstance(error, FileNotFoundError) and not {_FOLDER, shown} & {finding.file for finding in findings}:
+        if not isinstance(error, FileNotFoundError) and not {POLICIES_FOLDER, shown} & {
+            finding.file for finding in findings
+        }:
             why = (error.strerror or type(error).__name__).lower()
             remedy = "make it a folder that can be read"
             findings.append(

@@ -9,7 +9,7 @@ from modelyard.findings import Finding, first_of_each, ordered
 from modelyard.kube import merge
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, of_cluster, on_cluster
 from modelyard.plan.project import library_of
-from modelyard.plan.trace import Renderings, Trace, trace, written_at
+from modelyard.plan.trace import Renderings, Trace, kind_of, trace, written_at
 from modelyard.plan.unsettled import Unsettled, patch_errors, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
@@ -127,8 +127,7 @@ def _traced(
 ) -> Trace | None:
     try:
         path = merge.Path.parse(field)
-        schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version)
-        kind = schema.of(target.key.api_version, target.key.kind)
+        kind = kind_of(target, chosen, stack.config.kubernetes_version)
         return trace(target, path, kind, stack, chosen, bases=True, renderings=renderings)
     except (ValueError, KeyError):
         # No path in this kind, or a kind without a shipped schema: then only the stack is known.

@@ -28,7 +28,7 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
     try:
         with BUDGET.limit(SECONDS):
             for subject in subjects:
-                for setting in settings.of(subject.kind):
+                for setting in settings.of(subject.api_version, subject.kind):
                     if applies(setting, subject):
                         running = setting, subject.name
                         judged, error = _of_one(setting, subject)
@@ -47,7 +47,7 @@ def applies(setting: Setting, subject: Subject) -> bool:
     """Whether a rule looks at an object at all."""
     rule = setting.rule
     return (
-        (not rule.kinds or subject.kind in rule.kinds)
+        rule.looks_at(subject.api_version, subject.kind)
         and (not rule.roles or subject.role in rule.roles)
         and (subject.whole or not rule.whole)
     )

@@ -9,27 +9,36 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
-from inspect import cleandoc
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.findings import Finding, Severity, first
+from modelyard.names import POLICIES_FOLDER
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
 from modelyard.policy.judging import BUDGET, SECONDS, time_up
 from modelyard.policy.printed import kept_apart
-from modelyard.policy.rules import CODE, LEVELS, PARTS, Declared, Rule, declared_by, line_of, missing_parts
+from modelyard.policy.rules import (
+    CODE,
+    LEVELS,
+    PARTS,
+    Declared,
+    Rule,
+    declared_by,
+    line_of,
+    missing_parts,
+    unknown_kind,
+)
 from modelyard.policy.settings import Place, Policies, settings_of
-from modelyard.policy.shapes import RULES_SCHEMA, misfits
-from modelyard.stack.config import RuleChoice
+from modelyard.policy.shapes import RULES_SCHEMA, misfits_of_file
+from modelyard.stack.config import ROLES, RuleChoice
 from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import parse
 from modelyard.timelimit import TimeUp
-from modelyard.workloads.pods import ROLES
 
-FOLDER = "policies"
 RULES, ASSERTIONS, POLICY = "rules", "assertions", "policy.yaml"
 MAX_FILE = 256 * 1024
 """Bytes of the largest file that is read."""
@@ -44,19 +53,19 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
         base: the project at the commit whose Python rules judge; None: the project's own rules judge. With a base, no
             code of the project runs; assertions and ``policy.yaml`` are the project's in any case.
     """
-    folder = root / FOLDER
+    folder = root / POLICIES_FOLDER
     findings: list[Finding] = []
     rules: dict[str, Rule] = {}
-    python = tuple(_python((base or root) / FOLDER, findings))
+    python = tuple(_python((base or root) / POLICIES_FOLDER, findings))
     changed: tuple[Finding, ...] = ()
     assertions: list[Rule] = []
     late: tuple[Finding, ...] = ()
-    at = [f"{FOLDER}/{ASSERTIONS}"]
+    at = [f"{POLICIES_FOLDER}/{ASSERTIONS}"]
     try:
         # These files may come from an untrusted author. Each file has its limits, and all together have this one.
         with BUDGET.limit(SECONDS):
             _assertions(folder, assertions, findings, at)
-            at.append(f"{FOLDER}/{RULES}")
+            at.append(f"{POLICIES_FOLDER}/{RULES}")
             changed = changed_rules(base, root, findings) if base is not None else ()
     except TimeUp:
         late = (_late(at[-1]),)
@@ -68,10 +77,10 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
             twice.append(_error(f"two rules have the code {rule.code}", remedy, rule.file, rule.line))
         else:
             rules[rule.code] = rule
-    findings += first(twice, what=f"the folder {FOLDER}")
+    findings += first(twice, what=f"the folder {POLICIES_FOLDER}")
     rules = dict(sorted(rules.items()))
-    unlisted = any(finding.file == FOLDER for finding in findings)
-    choices, place = _choices(None if unlisted else folder / POLICY, f"{FOLDER}/{POLICY}", findings)
+    unlisted = any(finding.file == POLICIES_FOLDER for finding in findings)
+    choices, place = _choices(None if unlisted else folder / POLICY, f"{POLICIES_FOLDER}/{POLICY}", findings)
     pending = codes_in(root, changed)
     settings, wrong = settings_of(rules, (choices, place), pending=pending)
     found = Policies(
@@ -95,7 +104,7 @@ def policies_of(root: Path, base: Path | None = None) -> Policies:
 def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
     # Rules import their shared code, which must be a file as well.
     every = _files(folder, RULES, ".py", findings)
-    readable = [path for path in every if _read(path, f"{FOLDER}/{RULES}/{path.name}", findings) is not None]
+    readable = [path for path in every if _read(path, f"{POLICIES_FOLDER}/{RULES}/{path.name}", findings) is not None]
     files = [path for path in readable if not path.name.startswith("_")]
     if not files:
         return
@@ -106,7 +115,7 @@ def _python(folder: Path, findings: list[Finding]) -> Iterator[Rule]:
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         for path in files:
-            shown = f"{FOLDER}/{RULES}/{path.name}"
+            shown = f"{POLICIES_FOLDER}/{RULES}/{path.name}"
             module = _module(path, shown, package.__name__, findings)
             if module is None:
                 continue
@@ -145,7 +154,8 @@ def _rule(function: Any, shown: str, findings: list[Finding]) -> Iterator[Rule]:
     declared = declared_by(function)
     assert declared is not None
     line = function.__code__.co_firstlineno
-    page = cleandoc(function.__doc__ or "")
+    summary, _, rest = (function.__doc__ or "").expandtabs().partition("\n")
+    page = f"{summary.lstrip()}\n{dedent(rest)}".strip("\n")
     title, _, body = page.partition("\n")
     lacking = missing_parts(body)
     summary, remedy = _misdeclared(declared)
@@ -186,6 +196,9 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
     for role in sorted(declared.roles):
         if role not in ROLES:
             return f"{code} looks at {plain(role)}, which is not a workload", did_you_mean(role, ROLES) or listed(ROLES)
+    kind, remedy = unknown_kind(declared.kinds)
+    if kind:
+        return f"{code} looks at {plain(kind)}, which is not a known kind", remedy
     if not isinstance(declared.params, Mapping) or not all(
         isinstance(one, Mapping) for one in declared.params.values()
     ):
@@ -200,7 +213,7 @@ def _assertions(folder: Path, found: list[Rule], findings: list[Finding], at: li
     """Adds the project's assertions; appends the path of each to ``at`` before it is read."""
     _misnamed(folder, findings)
     for path in _files(folder, ASSERTIONS, ".yaml", findings):
-        shown = f"{FOLDER}/{ASSERTIONS}/{path.name}"
+        shown = f"{POLICIES_FOLDER}/{ASSERTIONS}/{path.name}"
         at.append(shown)
         content = _read(path, shown, findings)
         if content is None:
@@ -215,15 +228,15 @@ def _misnamed(folder: Path, findings: list[Finding]) -> None:
     """Adds an error for each file that looks like a policy and that nothing reads under its name."""
     for name, ending, endings in ((ASSERTIONS, ".yaml", (".yaml", ".yml")), (RULES, ".py", (".py",))):
         for path in entries(folder, name, findings):
-            shown = f"{FOLDER}/{name}/{path.name}"
+            shown = f"{POLICIES_FOLDER}/{name}/{path.name}"
             if path.suffix != ending and path.name.casefold().endswith(endings):
                 summary = f"{path.name} is ignored: {name} end in {ending}"
                 findings.append(_error(summary, f"rename it to {path.stem}{ending}", shown))
             elif name == ASSERTIONS and path.is_dir() and (path.is_symlink() or _has(path, endings)):
                 summary = f"{path.name} is a folder, and assertions in it are ignored"
-                findings.append(_error(summary, f"move its files to {FOLDER}/{name}", shown))
+                findings.append(_error(summary, f"move its files to {POLICIES_FOLDER}/{name}", shown))
     findings += [
-        _error(f"{path.name} is ignored", f"rename it to {POLICY}", f"{FOLDER}/{path.name}")
+        _error(f"{path.name} is ignored", f"rename it to {POLICY}", f"{POLICIES_FOLDER}/{path.name}")
         for path in entries(folder, "", findings)
         if path.name != POLICY and path.name.casefold() in (POLICY, "policy.yml")
     ]
@@ -259,7 +272,7 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
         return finding._replace(file=shown, line=line, column=column)
 
     value = document.value if document is not None and document.value is not None else {}
-    wrong = misfits(value, RULES_SCHEMA.read_text(encoding="utf-8"))
+    wrong = misfits_of_file(value, RULES_SCHEMA)
     findings += first(
         place(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path[1:]) for one in wrong
     )
@@ -280,7 +293,7 @@ def entries(policies: Path, name: str, findings: list[Finding]) -> list[Path]:
     """The entries of a folder of the policies, sorted; a folder that cannot be listed is a finding, not an empty
     folder.
     """
-    for folder, shown in ((policies, FOLDER), (policies / name, f"{FOLDER}/{name}")):
+    for folder, shown in ((policies, POLICIES_FOLDER), (policies / name, f"{POLICIES_FOLDER}/{name}")):
         try:
             found = list_folder(folder, policies.parent)
         except ReadError as error:

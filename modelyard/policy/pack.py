@@ -23,7 +23,7 @@ from modelyard.policy.settings import Policies, Setting, Settings, can_run, seve
 from modelyard.policy.subject import Subject
 from modelyard.stack import Stack, apply_waivers, discover, load, project_name, waive
 from modelyard.stack.words import plain
-from modelyard.workloads import Facts, Workload, workloads
+from modelyard.workloads import Facts, Workload, by_object, workloads
 
 
 # What the policy pack knows of one stack: its file, its rules as they run, and the findings before any resource.
@@ -33,7 +33,7 @@ class Context(NamedTuple):
     stack: Stack | None
     """None if the project has no file of that stack, or a file with errors."""
     facts: Facts
-    workloads: Mapping[str, Workload]
+    workloads: Mapping[str, tuple[Workload, ...]]
     """By the name of their Deployment."""
     namespace: str
     settings: Settings
@@ -86,7 +86,7 @@ def context_of(root: Path, policies: Policies, project: str, name: str, today: d
     return Context(
         stack=stack,
         facts=own.known,
-        workloads={workload.deployment: workload for workload in sized},
+        workloads=by_object(sized),
         namespace=stack.config.platform.namespace,
         settings=settings,
         findings={code: _errors(found, warnings=code != "configuration") for code, found in by_code.items()},
@@ -284,8 +284,7 @@ class Pack:
         if context.stack is None:
             return
         known = {(one.code, one.summary) for found in context.findings.values() for one in found}
-        workload = context.workloads.get(seen.name) if seen.role else None
-        found = planner.of_object(context.stack, workload, seen)
+        found = planner.of_object(context.stack, context.workloads.get(seen.name, ()) if seen.role else (), seen)
         for finding in context.settings.weighed(self._standing(context, found)):
             if (finding.code, finding.summary) not in known:
                 yield finding

@@ -4,7 +4,7 @@ The rules are in ``modelyard/hardware`` and ``modelyard/plan``; this module only
 Leaves out rules that need the nodes or the live object, which the plan reports, and rules that only give advice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
@@ -47,23 +47,24 @@ def of_stack(stack: Stack) -> tuple[Finding, ...]:
     return (*check(stack), *check_autoscaling(stack.config, ()))
 
 
-def of_object(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Finding, ...]:
+def of_object(stack: Stack, workloads: Iterable[Workload], seen: Subject) -> tuple[Finding, ...]:
     """The findings about an object, some of which ``of_stack`` may report as well.
 
     Args:
         stack: the object's stack.
-        workload: the object's workload, None if it belongs to none.
+        workloads: the object's workloads; a RayCluster may have the head and the workers.
         seen: the object, or its known part; a size missing there counts as in the stack file.
     """
     try:
-        return (*_sizes(stack, workload, seen), *check_autoscaling(stack.config, (_target(stack, seen),)))
+        sizes = (found for one in workloads for found in _sizes(stack, one, seen))
+        return (*sizes, *check_autoscaling(stack.config, (_target(stack, seen),)))
     except (AttributeError, TypeError):
         # It lacks the shape of its kind: the API server refuses it, and there is nothing to judge.
         return ()
 
 
-def _sizes(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Finding, ...]:
-    if workload is None or workload.cpu is None:
+def _sizes(stack: Stack, workload: Workload, seen: Subject) -> tuple[Finding, ...]:
+    if workload.cpu is None:
         return ()
     wanted = wanted_sizes(workload)
     applied = _whole(stack, workload, seen.object) if seen.whole else _part(stack, workload, seen.object, wanted)
@@ -74,34 +75,34 @@ def _sizes(stack: Stack, workload: Workload | None, seen: Subject) -> tuple[Find
 
 
 def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied:
-    pods = pods_of(body)
+    pods = pods_of(body, workload.place)
     container = pods.container(workload.container)
     amounts, zero = container_requests(container), Fraction(0)
     return Applied(
-        replicas=None if _scaled(stack, workload.role) else replicas_of(body),
+        replicas=None if _scaled(stack, workload.role) else replicas_of(body, workload.place),
         cpu=amounts.get("cpu", zero),
         memory=amounts.get("memory", zero),
         volume=amounts.get("ephemeral-storage", zero) if workload.volume is not None else zero,
         gpus=pods.gpus,
-        grace_period=grace_of(body) if workload.grace_period is not None else 0,
+        grace_period=grace_of(body, workload.place) if workload.grace_period is not None else 0,
         stated_gpus=stated_gpus(container, pods.gpus),
     )
 
 
 def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: Applied) -> Applied:
     """The applied sizes of a part of an object; what it lacks counts as in the stack file."""
-    pods, replicas = pods_of(body), replicas_of(body)
+    pods, replicas = pods_of(body, workload.place), replicas_of(body, workload.place)
     container = pods.container(workload.container)
     amounts = container_requests(container)
     gpus = pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus
-    limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body)
+    limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body, workload.place)
     return Applied(
         replicas=wanted.replicas if replicas is None or _scaled(stack, workload.role) else replicas,
         cpu=amounts.get("cpu", wanted.cpu),
         memory=amounts.get("memory", wanted.memory),
         volume=amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
         gpus=gpus,
-        grace_period=grace_of(body) if limited else wanted.grace_period,
+        grace_period=grace_of(body, workload.place) if limited else wanted.grace_period,
         stated_gpus=stated_gpus(container, gpus),
     )
 

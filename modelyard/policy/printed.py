@@ -1,6 +1,5 @@
 """Sends the output of rules to standard error, where no document reader and no CI system misreads it."""
 
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -8,15 +7,22 @@ from io import TextIOBase
 from threading import RLock
 from typing import TextIO
 
+from modelyard.patterns import regex
 from modelyard.stack.words import plain
 
 MARK = "  policies print: "
 """Prefix of each line: CI systems obey commands such as ``::set-env …`` at the start of a line."""
-_COMMAND = re.compile(r"##(?=[a-z]*\[)")
+_COMMAND = regex(r"##(?=[a-z]*\[)")
 """Commands that CI systems obey anywhere in a line."""
 _LONGEST = 1000
 _ONE_AT_A_TIME = RLock()
 """Python's streams belong to the whole process, and the policy pack serves the engine from several threads."""
+_said = False
+
+
+def said() -> bool:
+    """Whether rules have printed anything in this process."""
+    return _said
 
 
 @contextmanager
@@ -51,4 +57,6 @@ class _Lines(TextIOBase):
             self._rest = ""
 
     def _say(self, line: str) -> None:
+        global _said
+        _said = True
         self._stream.write(f"{MARK}{_COMMAND.sub('# #', plain(line, _LONGEST))}\n")

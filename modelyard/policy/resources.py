@@ -72,7 +72,7 @@ def object_of(resource: Resource) -> dict[str, Any] | None:
 
 def subject(
     resource: Resource,
-    workloads: Mapping[str, Workload],
+    workloads: Mapping[str, tuple[Workload, ...]],
     facts: Facts,
     namespace: str,
     sent: Mapping[str, Any] | None = None,
@@ -81,7 +81,7 @@ def subject(
 
     Args:
         resource: the resource.
-        workloads: its stack's workloads in its cluster, by name of their Deployment.
+        workloads: its stack's workloads in its cluster, by name of their object.
         facts: its stack's facts for its cluster.
         namespace: namespace of the workloads.
         sent: what the program asks for, if ``resource`` is what became of it.
@@ -91,6 +91,6 @@ def subject(
         return None
     whole = resource.complete and (resource.is_live or not resource.patches)
     made = subject_of(body, facts=facts, sent=sent, whole=whole, name=resource.name, cluster=resource.cluster)
-    workload = workloads.get(made.name)
-    ours = workload is not None and made.kind == "Deployment" and made.namespace == namespace
+    workload, *_ = workloads.get(made.name) or (None,)
+    ours = workload is not None and made.kind == workload.kind and made.namespace == namespace
     return made._replace(role=workload.role) if workload is not None and ours else made

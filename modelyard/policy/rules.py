@@ -1,12 +1,15 @@
 """Defines a rule, and makes one from a Python function."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from modelyard.findings import Finding
+from modelyard.kube.kinds import KINDS
+from modelyard.kube.merge import known_kinds
+from modelyard.patterns import regex
 from modelyard.policy.subject import Subject
+from modelyard.stack.words import did_you_mean
 
 Level = Literal["mandatory", "advisory", "disabled"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -14,11 +17,13 @@ Params = Mapping[str, Any]
 Judge = Callable[[Subject, Params], Iterable[Finding]]
 JudgeAll = Callable[[Sequence[Subject], Params], Iterable[Finding]]
 
-CODE = re.compile(r"POL[1-9][0-9]{2}")
+CODE = regex(r"POL[1-9][0-9]{2}")
 """Codes of rules. POL0xx are findings about the rules themselves; a project's own rules take POL900 to POL999."""
 PARTS = ("Why", "Example", "Fix")
 """The parts of every rule's page, in this order."""
 
+_WITHOUT_SCHEMA = frozenset(("ScaledJob", "SparkApplication"))
+"""Kinds of the operators in use here whose schema is not shipped."""
 _MARK = "__modelyard_rule__"
 
 
@@ -37,7 +42,7 @@ class Rule(NamedTuple):
     judge_all: JudgeAll | None
     """Looks at all objects of a stack in one cluster at once."""
     kinds: frozenset[str] = frozenset()
-    """Kinds of the objects that it looks at; empty for all."""
+    """Kinds of the objects that it looks at, as ``Kind`` or ``GROUP/Kind``; empty for all."""
     roles: frozenset[str] = frozenset()
     """Workloads that it looks at; empty for all objects."""
     whole: bool = False
@@ -49,6 +54,11 @@ class Rule(NamedTuple):
     file: str = ""
     """Path of the file in findings."""
     line: int = 0
+
+    def looks_at(self, api_version: str, kind: str) -> bool:
+        """Whether it looks at objects of a kind."""
+        group = api_version.rpartition("/")[0]
+        return not self.kinds or kind in self.kinds or f"{group}/{kind}" in self.kinds
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -92,7 +102,7 @@ def rule(
     Args:
         code: the rule's code, never given to another rule. Yours are POL900 to POL999.
         level: ``mandatory`` makes its findings errors, ``advisory`` warnings.
-        kinds: kinds of the objects that it looks at; empty for all.
+        kinds: kinds of the objects that it looks at, such as ``Deployment`` or ``example.com/Widget``; empty for all.
         roles: workloads that it looks at (``rayWorker``, ``celery`` …); empty for all objects.
         whole: whether it looks for missing fields, and so must see whole objects.
         params: JSON Schema of each parameter, with its ``default``.
@@ -151,6 +161,16 @@ def declared_by(value: object) -> Declared | None:
     """The declaration that makes a value a rule, None for any other value."""
     found = getattr(value, _MARK, None)
     return found if isinstance(found, Declared) else None
+
+
+def unknown_kind(kinds: Iterable[str]) -> tuple[str, str]:
+    """The first kind without its group that no shipped schema has, and what to do; empty if there is none."""
+    known = {kind for _, kind in KINDS} | _WITHOUT_SCHEMA
+    for kind in sorted(kinds):
+        if "/" not in kind and kind not in known and kind not in known_kinds():
+            close = did_you_mean(kind, known_kinds() | known)
+            return kind, close or "write the kind of a custom resource with its group, such as example.com/Widget"
+    return "", ""
 
 
 def missing_parts(page: str) -> list[str]:

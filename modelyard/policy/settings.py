@@ -44,7 +44,7 @@ class Settings:
         running = [one for one in self.by_code.values() if one.level != "disabled" and can_run(one)]
         self.of_all = tuple(one for one in running if one.rule.judge_all is not None)
         self._of_one = tuple(one for one in running if one.rule.judge is not None)
-        self._by_kind: dict[str, tuple[Setting, ...]] = {}
+        self._by_kind: dict[tuple[str, str], tuple[Setting, ...]] = {}
 
     def weighed(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """Findings of a plan; warnings of a code that is mandatory here become errors."""
@@ -52,12 +52,12 @@ class Settings:
             stricter = finding.code in self.raised and finding.severity is Severity.WARNING
             yield finding._replace(severity=Severity.ERROR) if stricter else finding
 
-    def of(self, kind: str) -> tuple[Setting, ...]:
+    def of(self, api_version: str, kind: str) -> tuple[Setting, ...]:
         """The rules that look at one object of a kind."""
-        found = self._by_kind.get(kind)
+        found = self._by_kind.get((api_version, kind))
         if found is None:
-            found = tuple(one for one in self._of_one if not one.rule.kinds or kind in one.rule.kinds)
-            self._by_kind[kind] = found
+            found = tuple(one for one in self._of_one if one.rule.looks_at(api_version, kind))
+            self._by_kind[api_version, kind] = found
         return found
 
 

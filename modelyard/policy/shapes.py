@@ -8,6 +8,7 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 from modelyard.findings import MOST_COUNTED
+from modelyard.schemas import surely_valid
 from modelyard.stack.config import Path, dotted
 from modelyard.untrusted import compiled, pattern_problem, searcher
 
@@ -22,6 +23,12 @@ class Misfit(NamedTuple):
     """Path of the value; for a missing or unknown key, the key's path."""
     summary: str
     remedy: str
+
+
+def misfits_of_file(value: Any, schema: FilePath) -> list[Misfit]:
+    """A value's violations of one of modelyard's own schemas, as ``misfits`` finds them."""
+    text = schema.read_text(encoding="utf-8")
+    return [] if surely_valid(json.loads(text), value) else misfits(value, text)
 
 
 def misfits(value: Any, schema: str, name: str = "") -> list[Misfit]:

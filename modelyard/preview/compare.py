@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
-from modelyard.kube.scheduling.pods import pods_of, replicas_of
+from modelyard.kube.scheduling.pods import gpus_of, replaced_pods, replicas_of
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
@@ -14,7 +14,7 @@ from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.request import put_back
 from modelyard.plan.undo.restore import NOTES
 from modelyard.preview.news import Rules, news_of
-from modelyard.preview.values import FieldDiff, News, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
+from modelyard.preview.values import FieldDiff, News, Pending, StackDiff, Status, TargetDiff, TargetStatus, VersionDiff
 from modelyard.stack.config import Waiver
 
 _Place = tuple[str, ObjectKey]
@@ -65,6 +65,7 @@ def compare(
     changed = tuple(one for one in targets if one.fields or one.versions or one.status == "deleted")
     news = _news(base, head, rules)
     plan = head.plan or (base.plan if base is not None else None)
+    clusters = following.clusters if following is not None else ()
     return StackDiff(
         stack=stack,
         file=file,
@@ -81,6 +82,9 @@ def compare(
         waived=news.waived,
         relaxed=news.relaxed,
         moved=news.moved,
+        training=(base.plan.training, following.training) if base and base.plan and following is not None else None,
+        steps=tuple(step for one in clusters for step in one.steps),
+        drains=tuple(drain for one in clusters for drain in one.drains),
     )
 
 
@@ -98,8 +102,8 @@ def _left_behind(stack: str, file: str, plan: Plan | None, recorded: bool) -> St
         Severity.WARNING,
         f"the file of stack {stack} is deleted, but its applied changes stay in the cluster",
         stack=stack,
-        detail="no later apply touches its objects, the fields that modelyard set, and the GPUs they hold",
-        remedy=f"run `modelyard destroy {stack}` before you delete the file, which destroy needs",
+        detail="no later apply restores the fields that modelyard set, or frees the GPUs",
+        remedy=f"run `modelyard destroy {stack}` before you delete the file: destroy needs the file",
         file=file,
     )
     return StackDiff(
@@ -131,10 +135,16 @@ def given_up(base: StackAtCommit | None, head: StackAtCommit, following: Plan) -
                     before=target.after,
                     after=Confidential(left or {}),
                     changes=(),
-                    replicas=(target.replicas[1], replicas_of(left)),
+                    replicas=(target.replicas[1], replicas_of(left, target.place)),
                 )
             )
     return tuple(found)
+
+
+def pending_of(plan: Plan) -> Pending:
+    """What an apply of the base would change in the cluster."""
+    changed = [sum(_is_own(change.path) for change in target.changes) for target in _targets(plan).values()]
+    return Pending(fields=sum(changed), objects=sum(map(bool, changed)))
 
 
 def changes_anything(difference: StackDiff) -> bool:
@@ -217,18 +227,15 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
         for change in merge.diff(body, left, schema)
         if _is_own(change.path)
     )
-    running = replicas_of(body) or 0
-    rolls = any(field.path[:2] == ("spec", "template") for field in fields)
-    stays = replicas_of(left) or 0
     return TargetDiff(
         name=target.name,
         kind=target.key.kind,
         status="removed",
         fields=fields,
         versions=tuple(_changed_versions(target.patches, ())),
-        replaces_pods=min(running, stays) if rolls else 0,
-        replicas=(target.replicas[1], stays),
-        gpus=(target.gpus[1], pods_of(left).gpus * stays),
+        replaces_pods=replaced_pods(body, left, (field.path for field in fields)),
+        replicas=(target.replicas[1], replicas_of(left, target.place) or 0),
+        gpus=(target.gpus[1], gpus_of(left)),
     )
 
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.cluster.recorded import RECORDED
 from modelyard.files import ReadError
+from modelyard.names import RECORDED
 from modelyard.preview.folders import folder_of, stack_at, wanted_of
 from modelyard.preview.links import Wanted, below
 from modelyard.preview.revisions import RevisionError, commit_of, differs, laid_out, prefix_of, tree
@@ -21,6 +21,8 @@ class Earlier(NamedTuple):
     """The project at the base."""
 
     root: Path
+    commit: str
+    """Its full name."""
     folder: Path | None
     """Has the stack files that differ from the project's; None if they cannot be determined."""
     new: frozenset[str]
@@ -57,7 +59,7 @@ def earlier(root: Path, base: str) -> Iterator[Earlier]:
                 return False
             if not stack_at(path, folder):
                 return not path.startswith(f"{RECORDED}/")
-            return entry.link or differs(root / path, entry)
+            return entry.link or differs(f"{root}/{path}", entry)
 
         return one
 
@@ -65,8 +67,8 @@ def earlier(root: Path, base: str) -> Iterator[Earlier]:
         try:
             folder = stack_folder(place)
         except ReadError:
-            yield Earlier(place, None, frozenset())
+            yield Earlier(place, commit, None, frozenset())
             return
         own = folder_of(place)
         known = {one.name for one in discover(place)} | {stack_at(path, own) for path in entries}
-        yield Earlier(place, folder, frozenset(one.name for one in discover(root)) - known)
+        yield Earlier(place, commit, folder, frozenset(one.name for one in discover(root)) - known)

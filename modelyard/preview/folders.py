@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from modelyard.cluster.recorded import RECORDED
+from modelyard.names import RECORDED
 from modelyard.preview.git import RevisionError
 from modelyard.preview.links import Wanted, below
 from modelyard.stack import check_project, stack_folder, stack_of

@@ -59,6 +59,8 @@ _CHUNK = 1 << 20
 _FETCH = (
     "fetch it first; modelyard does not fetch (in a clone made with --filter: git fetch --refetch --no-filter origin)"
 )
+FULL_CLONE = 'in a CI checkout: fetch-depth: 0 on GitHub, GIT_DEPTH: "0" on GitLab, clone: {depth: full} on Bitbucket'
+"""How a CI system clones all commits."""
 
 
 class RevisionError(Failure):

@@ -1,6 +1,8 @@
 """Symbolic links in the files of a project: their destinations count as much as the links."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 Wanted = Callable[[str], bool]
@@ -41,14 +43,14 @@ def reach(paths: Iterable[str], wanted: Wanted, link: Callable[[str], str | None
     while new:
         left -= new
         chosen |= new
-        found = dict.fromkeys(one for path in sorted(new) if link(path) is not None for one in _steps(path, link))
+        found = dict.fromkeys(one for path in sorted(new) if link(path) is not None for one in steps(path, link))
         fresh = tuple(one for one in found if one not in through)
         through.update(found)
         new = {path for path in left if leads(path, fresh)} if fresh else set()
     return Reach(frozenset(chosen), tuple(through))
 
 
-def _steps(path: str, link: Callable[[str], str | None]) -> Iterator[str]:
+def steps(path: str, link: Callable[[str], str | None]) -> Iterator[str]:
     """The paths on the way to a link's destination, and the destination; stops where it leaves the project."""
     at: list[str] = []
     left = path.split("/")[::-1]
@@ -73,3 +75,15 @@ def _steps(path: str, link: Callable[[str], str | None]) -> Iterator[str]:
                 return
             at.pop()
             left += target.split("/")[::-1]
+
+
+def linked(root: Path) -> Callable[[str], str | None]:
+    """The destination of a link below a folder, by its path from there; None for what is no link."""
+
+    def link(path: str) -> str | None:
+        try:
+            return os.readlink(f"{root}/{path}")  # noqa: PTH115 (a Path would tidy it)
+        except (OSError, ValueError):
+            return None
+
+    return link

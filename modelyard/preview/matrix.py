@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import Plan
@@ -21,8 +21,8 @@ class Column(NamedTuple):
     """The fields that one stack asks for."""
 
     stack: str
-    fields: Mapping[Field, tuple[Confidential[str], Any]]
-    """Each value as JSON, so that equal values are equal texts, and as it is shown: secrets are hidden."""
+    fields: Mapping[Field, tuple[str, Any]]
+    """Each value as a digest, so that equal values are equal texts, and as it is shown: secrets are hidden."""
 
 
 class Row(NamedTuple):
@@ -36,14 +36,15 @@ class Row(NamedTuple):
     """
 
 
-def column(plan: Plan, version: str) -> Column:
+def column(plan: Plan, version: str, key: bytes) -> Column:
     """The fields that a plan asks for in all of its clusters.
 
     Args:
         plan: the plan.
         version: version of the Kubernetes schema for its fields, such as ``1.35``.
+        key: of the digests; random and the same for all columns, so that no digest reveals a secret.
     """
-    fields: dict[Field, tuple[Confidential[str], Any]] = {}
+    fields: dict[Field, tuple[str, Any]] = {}
     schemas = merge.MergeSchema.kubernetes(version)
     for target in (target for one in plan.clusters for target in one.asked):
         schema = schemas.of(target.key.api_version, target.key.kind)
@@ -52,7 +53,7 @@ def column(plan: Plan, version: str) -> Column:
             if tuple(change.path) not in _IDENTITY and change.path[-1] not in _NOT_COMPARED:
                 shown = hidden_field(target.key, change.path, change.after, request)
                 text = json.dumps(change.after, sort_keys=True)
-                fields[target.name, str(change.path)] = Confidential(text), shown
+                fields[target.name, str(change.path)] = blake2b(text.encode(), key=key).hexdigest(), shown
     return Column(plan.stack, fields)
 
 
@@ -61,13 +62,13 @@ def rows(columns: Iterable[Column]) -> tuple[Row, ...]:
     columns = tuple(columns)
     found = []
     for target, field in sorted({name for one in columns for name in one.fields}):
-        stacks: dict[Confidential[str] | None, list[str]] = {}
-        values: dict[Confidential[str] | None, Any] = {}
+        stacks: dict[str | None, list[str]] = {}
+        values: dict[str | None, Any] = {}
         for one in columns:
-            text, shown = one.fields.get((target, field), (None, merge.ABSENT))
-            stacks.setdefault(text, []).append(one.stack)
-            values[text] = shown
+            digest, shown = one.fields.get((target, field), (None, merge.ABSENT))
+            stacks.setdefault(digest, []).append(one.stack)
+            values[digest] = shown
         if len(stacks) > 1:
             by_number = sorted(stacks.items(), key=lambda pair: (-len(pair[1]), pair[1]))
-            found.append(Row(target, field, tuple((values[text], tuple(names)) for text, names in by_number)))
+            found.append(Row(target, field, tuple((values[digest], tuple(names)) for digest, names in by_number)))
     return tuple(found)

@@ -1,16 +1,18 @@
-"""Plans the stacks of a project at two commits."""
+"""Plans the stacks of a project at two commits, or with two locks of its patches."""
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from functools import partial
 from pathlib import Path
-from posixpath import normpath
+from shutil import copyfile
+from typing import NamedTuple
 
-from modelyard.catalog.library import PATCHES_FOLDER
+from modelyard.catalog.library import PatchVersion
+from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
 from modelyard.cluster.recorded import (
-    RECORDED,
     recorded_files,
     recorded_folder,
     recorded_name,
@@ -18,22 +20,22 @@ from modelyard.cluster.recorded import (
     stack_of_recorded,
 )
 from modelyard.files import ReadError, list_folder, read_file
-from modelyard.names import HARDWARE_FILE
-from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
+from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
 from modelyard.policy.pages import explained
 from modelyard.preview.folders import folder_of, stack_at, wanted_of
-from modelyard.preview.links import Wanted, below, leads, reach
-from modelyard.preview.revisions import Range, RevisionError, between, laid_out, linked
+from modelyard.preview.links import Wanted, below, leads, linked, reach
+from modelyard.preview.project_files import files_of_plans, named_in, parents, stack_files
+from modelyard.preview.revisions import Range, RevisionError, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
-from modelyard.preview.stacks import Job, compared
-from modelyard.preview.values import News, Policing, Preview, StackDiff
-from modelyard.stack import discover, load, misnamed, stack_folder
+from modelyard.preview.stacks import Job, compared, planned_twice
+from modelyard.preview.values import News, Offline, Policing, Preview, Revision, StackDiff, Unlisted
+from modelyard.stack import stack_folder
 from modelyard.stack.project import PROJECT_FILES
-from modelyard.stack.yaml.source import MAX_BYTES
-from modelyard.workloads.environments.locks import lock_file
+from modelyard.temporary import temporary_folder
 
-Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None]], Iterable[StackDiff | None]]
-"""Runs one function for many stacks, in order, perhaps in more processes."""
+Each = Callable[[Sequence[Job], Callable[[Job], StackDiff | None], tuple[Path, ...]], Iterable[StackDiff | None]]
+"""Runs one function for many stacks, in order, perhaps in more processes or on other machines. The folders have the
+files that it reads."""
 
 _ALL_THEIRS = (f"{PATCHES_FOLDER}/", f"{POLICIES_FOLDER}/")
 _FILES = (*PROJECT_FILES, HARDWARE_FILE)
@@ -42,7 +44,15 @@ _SHARED = (*_FILES, *_ALL_THEIRS)
 
 
 def preview(
-    root: Path, base: str, head: str | None, today: date, each: Each | None = None, policies: Policing = "base"
+    root: Path,
+    base: str,
+    head: str | None,
+    today: date,
+    each: Each | None = None,
+    policies: Policing = "base",
+    *,
+    live: bool = False,
+    span: Range | None = None,
 ) -> Preview:
     """Plans every stack whose inputs differ between two commits, and compares.
 
@@ -54,24 +64,92 @@ def preview(
         each: how to process many stacks; one after the other by default.
         policies: whose Python rules judge the head: the base's, so that no code of the head runs, or its own; or
             no policies at all. Assertions and levels always come from each commit itself.
+        live: whether the plans start from the clusters as they are now, where these can be read, instead of their
+            recorded platforms.
+        span: what ``range_of`` returned, if it was called before.
 
     Raises:
         RevisionError: the commits cannot be compared.
     """
-    shared = below(*_SHARED)
+    span = span or range_of(root, base, head, policies)
     if head is None:
-        stacks = wanted_of(root, "in the working tree")
-        _check_listed(root, policies != "none")
-        named = _named_files(root)
-        span = between(root, base, head, lambda path: shared(path) or stacks(path) or named(path))
-        _check_checked_out(root, span.absent, lambda path: shared(path) or stacks(path) or named(path), policies)
-        return _previewed(root, root, span, today, each or _one_by_one, policies)
-    span = between(root, base, head, lambda _path: True)
+        return _previewed(root, root, span, today, each or _one_by_one, policies, live)
     stacks_of_head = partial(wanted_of, where=f"of commit {span.head.commit[:12]}")
-    with laid_out(root, span.head.commit, span.prefix, shared, *[stacks_of_head] * 2, _named_files) as tree:
+    with laid_out(root, span.head.commit, span.prefix, below(*_SHARED), *[stacks_of_head] * 2, _named_files) as tree:
         files = (path.relative_to(tree).as_posix() for path in _everything(tree))
         span = span._replace(through=reach(files, lambda _path: True, linked(tree)).through)
-        return _previewed(root, tree, span, today, each or _one_by_one, policies)
+        return _previewed(root, tree, span, today, each or _one_by_one, policies, live)
+
+
+def range_of(root: Path, base: str, head: str | None, policies: Policing = "base") -> Range:
+    """The commits that a preview compares, and the files that differ; the arguments are those of ``preview``.
+
+    Raises:
+        RevisionError: the commits cannot be compared.
+    """
+    return _to_working_tree(root, base, policies) if head is None else between(root, base, head, lambda _path: True)
+
+
+def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each: Each | None = None) -> Preview:
+    """Plans every stack with the patches that the lock lists, and with more built-in versions, and compares.
+
+    Args:
+        root: the project.
+        versions: the built-in versions to add to the lock, by ``name/version``.
+        today: the date for waivers.
+        each: as for ``preview``.
+
+    Raises:
+        ReadError: the lock cannot be read.
+    """
+    with temporary_folder() as folder:
+        accepted = folder.resolve() / "tree"
+        _copy(root, accepted)
+        locked, _ = read_lock(root / PATCHES_FOLDER)
+        added = {name: patch.sha256 for name, patch in versions.items()}
+        (accepted / PATCHES_FOLDER).mkdir(exist_ok=True)
+        (accepted / PATCHES_FOLDER / LOCK_FILE).write_text(lock_text(locked | added), encoding="utf-8")
+        base, head = Commit(root), Commit(accepted, root)
+        before, after = stack_files(root), stack_files(accepted)
+        jobs = [
+            Job(name=name, base=before[name], head=after[name], recorded=False, untouched=False, rules=False)
+            for name in sorted(after)
+        ]
+        project = shared_news(base, head, [f"{PATCHES_FOLDER}/{LOCK_FILE}"])
+        work = partial(compared, base, head, today)
+        found = [one for one in (each or _one_by_one)(jobs, work, (root, accepted)) if one is not None]
+    different = {one.stack for one in found}
+    return Preview(
+        base=Revision(f"{PATCHES_FOLDER}/{LOCK_FILE}", ""),
+        head=Revision("a lock with every built-in version", ""),
+        stacks=tuple(found),
+        unchanged=tuple(name for name in sorted(after) if name not in different),
+        project=project,
+    )
+
+
+def _copy(root: Path, place: Path) -> None:
+    """Copies what plans and policies read; links stay links."""
+    for name in files_of_plans(root):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        if (root / name).is_dir() and not (root / name).is_symlink():
+            (place / name).mkdir(exist_ok=True)
+        else:
+            copyfile(root / name, place / name, follow_symlinks=False)
+
+
+def _to_working_tree(root: Path, base: str, policies: Policing) -> Range:
+    """What differs between a commit and the working tree, among the files that stacks depend on."""
+    shared, stacks = below(*_SHARED), wanted_of(root, "in the working tree")
+    _check_listed(root, policies != "none")
+    named = _named_files(root)
+
+    def wanted(path: str) -> bool:
+        return shared(path) or stacks(path) or named(path)
+
+    span = between(root, base, None, wanted)
+    _check_checked_out(root, span.absent, wanted, policies)
+    return span
 
 
 def _check_listed(root: Path, policies: bool) -> None:
@@ -93,7 +171,7 @@ def _check_checked_out(root: Path, absent: Iterable[str], wanted: Wanted, polici
 
     A stack whose own file is left out is not planned, and the command line reports it.
     """
-    there = _files(root)
+    there = stack_files(root)
     for path in sorted(filter(wanted, absent)):
         stack = _recorded_of(path) if path.startswith(f"{RECORDED}/") else stack_at(path, folder_of(root))
         if (stack and stack not in there) or (policies == "none" and path.startswith(f"{POLICIES_FOLDER}/")):
@@ -117,7 +195,9 @@ def _unlisted(folder: Path) -> Iterator[OSError]:
     return (error for error in errors if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 
-def _one_by_one(jobs: Sequence[Job], work: Callable[[Job], StackDiff | None]) -> Iterator[StackDiff | None]:
+def _one_by_one(
+    jobs: Sequence[Job], work: Callable[[Job], StackDiff | None], _folders: tuple[Path, ...]
+) -> Iterator[StackDiff | None]:
     return map(work, jobs)
 
 
@@ -129,10 +209,42 @@ def _everything(folder: Path) -> Iterator[Path]:
         )
 
 
-def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each, policies: Policing) -> Preview:
+def changed_stacks(root: Path, base: str) -> frozenset[str]:
+    """The stacks of the working tree whose inputs differ from a commit's, its rules included; nothing is planned.
+
+    Args:
+        root: the project.
+        base: as for ``preview``.
+
+    Raises:
+        RevisionError: the working tree cannot be compared with the commit.
+    """
+    with _both_commits(root, root, _to_working_tree(root, base, "head"), "head") as both:
+        return frozenset(
+            job.name
+            for job in both.jobs
+            if job.head is not None and (job.rules or planned_twice(both.base, both.head, job))
+        )
+
+
+class _Both(NamedTuple):
+    """The project at both commits, laid out as files."""
+
+    base: Commit
+    head: Commit
+    names: Sequence[str]
+    """Of all stacks."""
+    jobs: Sequence[Job]
+    """The stacks that the files which differ may concern."""
+    paths: frozenset[str]
+    """Files that differ."""
+
+
+@contextmanager
+def _both_commits(root: Path, head_root: Path, span: Range, policies: Policing) -> Iterator[_Both]:
     folder = folder_of(head_root)
     recorded = {_recorded_of(path) for path in span.paths if path.startswith(f"{RECORDED}/")}
-    others = {name for name, path in _files_of(head_root) if path in span.paths}
+    others = {name for name, path in _named(head_root) if path in span.paths}
     touched = {stack_at(path, folder) for path in span.paths} | recorded | others
     # The path of a file that a link leads to does not show which stacks use it.
     everything = any(leads(path, span.through) for path in span.paths)
@@ -156,7 +268,7 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         judged = policies != "none"
         base = Commit(base_root, judged=judged)
         head = Commit(head_root, base_root if policies == "base" else None, judged)
-        before, after = _files(base_root), _files(head_root)
+        before, after = stack_files(base_root), stack_files(head_root)
         names = sorted({*before, *after})
         if not names and not span.absent:
             raise RevisionError(
@@ -186,13 +298,26 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
             for name in names
             if shared or rules or name in touched
         ]
+        yield _Both(base, head, names, jobs, frozenset(paths))
+
+
+def _previewed(
+    root: Path, head_root: Path, span: Range, today: date, each: Each, policies: Policing, live: bool
+) -> Preview:
+    with _both_commits(root, head_root, span, policies) as (base, head, names, jobs, paths), temporary_folder() as now:
         # Before any other process starts, so that each has what this reads.
         project = shared_news(base, head, paths) if jobs or _any_shared(paths) else News()
-        found = [one for one in each(jobs, partial(compared, base, head, today)) if one is not None]
-        pages = explained(head.root, head.rules) if judged and (found or project.changes) else {}
+        offline: tuple[Offline, ...] = ()
+        unlisted: tuple[Unlisted, ...] = ()
+        if live:
+            jobs, offline, unlisted = _with_clusters(root, base, head, jobs, now)
+        work, folders = partial(compared, base, head, today), (base.root, head.root, now)
+        found = [one for one in each(jobs, work, folders) if one is not None]
+        pages = explained(head.root, head.rules) if head.judged and (found or project.changes) else {}
     if any(finding.blocks for finding in (*project.new, *project.still)):
         found = [one._replace(held=one.status != "removed") for one in found]
     different = {one.stack for one in found}
+    own = {stack_at(path, folder_of(head_root)) for path in span.absent}
     return Preview(
         base=span.base,
         head=span.head,
@@ -200,8 +325,24 @@ def _previewed(root: Path, head_root: Path, span: Range, today: date, each: Each
         unchanged=tuple(name for name in names if name not in different),
         project=project,
         pages=pages,
-        left_out=tuple(sorted(filter(None, {stack_at(path, folder) for path in span.absent} - set(names)))),
+        offline=offline,
+        unlisted=unlisted,
+        left_out=tuple(sorted(filter(None, own - set(names)))),
     )
+
+
+def _with_clusters(
+    root: Path, base: Commit, head: Commit, jobs: Sequence[Job], folder: Path
+) -> tuple[list[Job], tuple[Offline, ...], tuple[Unlisted, ...]]:
+    """The stacks with the clusters that their plans start from, recorded below a folder."""
+    from modelyard.preview.live import recorded_now  # imports a Kubernetes client
+
+    affected = [job for job in jobs if planned_twice(base, head, job)]
+    platforms, offline, unlisted = recorded_now(root, base.root, head.root, affected, folder)
+    found = (
+        job._replace(platform=platforms[job.name], recorded=False) if job.name in platforms else job for job in jobs
+    )
+    return list(found), offline, unlisted
 
 
 def _same_recording(base_root: Path, head_root: Path, stack: str) -> bool:
@@ -229,43 +370,18 @@ def _any_shared(paths: Iterable[str]) -> bool:
     return any(path.startswith(_SHARED) for path in paths)
 
 
-def _files(root: Path) -> dict[str, Path]:
-    """The stack files by name, including misnamed ones."""
-    return {found.name: found.path for found in (*misnamed(root), *discover(root))}
+def _named(root: Path) -> Iterator[tuple[str, str]]:
+    """The files that stack files name, each with the stack, by path from the project's root."""
+    yield from ((name, path) for name, file in stack_files(root).items() for path in named_in(root, file))
 
 
-def _files_of(root: Path) -> Iterator[tuple[str, str]]:
-    """The files that stacks' plans read beside the stack files, each with the stack, by path from the project's root.
-
-    They are price files, lists of packages, and the locks of Python environments.
-    """
-    for name, file in _files(root).items():
-        # Few stacks have such keys, and searching for them is cheaper than loading all stacks.
-        if not any(_says(file, key) for key in (b"modelyard:prices", b"modelyard:environments")):
-            continue
-        stack = load(file, file.name, root)[0]
-        if stack is None:
-            continue
-        config = stack.config
-        named = [config.prices, *(one.requirements for one in config.environments)]
-        named += [lock_file(one.name) for one in config.environments]
-        yield from ((name, normpath(path)) for path in named if path is not None)
-
-
-def _says(file: Path, text: bytes) -> bool:
-    try:
-        return text in read_file(file, limit=MAX_BYTES)
-    except OSError:
-        return False
+def files_named(root: Path) -> set[str]:
+    """The price files, lists of packages and locks that stack files name, by path from the project's root."""
+    return {path for _, path in _named(root)}
 
 
 def _named_files(root: Path) -> Wanted:
     """Selects the price files, lists of packages and locks that stack files name."""
-    named = {path for _, path in _files_of(root)}
-    folders = {parent for path in named for parent in _parents(path)}
+    named = files_named(root)
+    folders = {parent for path in named for parent in parents(path)}
     return lambda path: path in named or path in folders
-
-
-def _parents(path: str) -> Iterator[str]:
-    while path := path.rpartition("/")[0]:
-        yield path

@@ -105,6 +105,8 @@ class Promotion(NamedTuple):
 
     taken: tuple[Difference, ...]
     kept: tuple[Difference, ...]
+    ignored: frozenset[str] = frozenset()
+    """The kept settings that the target ignores: images of the platform, in mode ``existing``."""
 
     @property
     def lowered(self) -> tuple[Difference, ...]:
@@ -121,6 +123,12 @@ def settings() -> tuple[str, ...]:
     """Everything that can be taken or kept: settings, and sections that stand for all their settings."""
     sections = dict.fromkeys(path[0] for path in _SETTINGS)
     return ("patches", *sections, *(".".join(path) for path in _SETTINGS if len(path) > 1))
+
+
+def own_section(name: str) -> str:
+    """The section of jobs, teams or the like that a name is in, which each stack has for itself; empty if in none."""
+    sections = (".".join(path) for path in _NAMED if path[0] not in DECISIONS)
+    return next((section for section in sections if f"{name}.".startswith(f"{section}.")), "")
 
 
 def promotion(
@@ -142,6 +150,7 @@ def promotion(
     wanted, left = {*TAKEN, *take}, set(keep)
     taken: list[Difference] = []
     kept: list[Difference] = []
+    images = _own_images(target.config)
     for difference in (
         *_settings(source, target),
         *_lists(source, target),
@@ -151,7 +160,7 @@ def promotion(
         section = difference.setting.partition(".")[0]
         chosen = {difference.setting, section} & wanted and not {difference.setting, section} & left
         (taken if chosen and difference.path else kept).append(difference)
-    return Promotion(tuple(taken), tuple(kept))
+    return Promotion(tuple(taken), tuple(kept), images.intersection(one.setting for one in kept))
 
 
 def promoted(text: str, promotion: Promotion) -> str:
@@ -175,8 +184,16 @@ def _difference(setting: str, source: Any, target: Any, path: Path, value: Any) 
     return Difference(setting, Confidential(source), Confidential(target), path, Confidential(value))
 
 
+def _own_images(config: Config) -> frozenset[str]:
+    """The settings of images that a stack leaves to its platform in mode ``existing``, which ignores them."""
+    images = (path for path in _SETTINGS if path[-1] == "image" and ".".join(path) in TAKEN)
+    mode = config.platform.mode
+    return frozenset(".".join(path) for path in images if mode == "existing" and _at(config, path) is None)
+
+
 def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
     ahead, behind = source.config, target.config
+    own = _own_images(behind)
     if source.context != target.context:
         yield _difference("kubernetes:context", source.context, target.context, (), None)
     for setting in _SETTINGS:
@@ -184,10 +201,11 @@ def _settings(source: Stack, target: Stack) -> Iterator[Difference]:
         if mine != theirs:
             # Nothing to write if the source leaves it to the platform, or the target's platform has its own. A section
             # that the target lacks does not start with a single key.
-            own = setting[-1] == "image" and theirs is None and behind.platform.mode == "existing"
             lacks = _at(behind, setting[:-1]) is None
             section, *rest = setting
-            path: Path = () if mine is None or own or lacks else ("config", PREFIX + section, *rest)
+            path: Path = (
+                () if mine is None or ".".join(setting) in own or lacks else ("config", PREFIX + section, *rest)
+            )
             yield _difference(".".join(setting), mine, theirs, path, mine)
 
 

@@ -13,9 +13,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from modelyard.files import read_file
-from modelyard.preview.git import Entry, Objects, RevisionError, git, known, objects, tree, tried
-from modelyard.preview.links import Wanted, reach
+from modelyard.files import ordinary_content, read_file
+from modelyard.preview.git import FULL_CLONE, Entry, Objects, RevisionError, git, known, objects, tree, tried
+from modelyard.preview.links import Wanted, linked, reach
 from modelyard.preview.values import Revision
 from modelyard.temporary import temporary_folder
 
@@ -27,7 +27,6 @@ __all__ = [
     "commit_of",
     "differs",
     "laid_out",
-    "linked",
     "prefix_of",
     "tree",
 ]
@@ -68,9 +67,10 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
     own = commit_of(root, head or "HEAD")
     parted = tried(root, "merge-base", tip, own)
     if parted is None:
+        shallow = git(root, "rev-parse", "--is-shallow-repository").strip() == "true"
         raise RevisionError(
-            f"{base} and {head or 'HEAD'} have no common commit in this clone",
-            "fetch the whole history (in a CI checkout: fetch-depth: 0)",
+            f"{base} and {head or 'HEAD'} have no common commit in this clone" + (", which is shallow" * shallow),
+            f"git fetch --unshallow ({FULL_CLONE})" if shallow else "name a commit that both came from with --base",
         )
     fork = parted.strip()
     before = tree(root, fork, prefix)
@@ -80,7 +80,7 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
         return Range(base=Revision(base, fork), head=Revision(head, own), prefix=prefix, paths=frozenset(changed))
     files, absent = known(root)
     reached = reach((before.keys() | files) - absent, wanted, linked(root))
-    changed = {path for path in reached.files if differs(root / path, before.get(path))}
+    changed = {path for path in reached.files if differs(f"{root}/{path}", before.get(path))}
     head_revision = Revision(WORKING_TREE, own)
     return Range(
         base=Revision(base, fork),
@@ -90,18 +90,6 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
         absent=absent,
         through=reached.through,
     )
-
-
-def linked(root: Path) -> Callable[[str], str | None]:
-    """The destination of a link below a folder, by its path from there; None for what is no link."""
-
-    def link(path: str) -> str | None:
-        try:
-            return os.readlink(root / path)  # noqa: PTH115 (a Path would tidy it)
-        except (OSError, ValueError):
-            return None
-
-    return link
 
 
 def prefix_of(root: Path) -> str:
@@ -119,8 +107,7 @@ def commit_of(root: Path, name: str) -> str:
     if found is None:
         raise RevisionError(
             f"this repository has no commit {name!r}",
-            "use a branch, tag or commit of this repository, such as origin/main; fetch it first "
-            "(in a CI checkout: fetch-depth: 0)",
+            f"use a branch, tag or commit of this repository, such as origin/main; fetch it first ({FULL_CLONE})",
         )
     return found.strip()
 
@@ -213,8 +200,16 @@ def _write(
                 file.symlink_to(nothing)
 
 
-def differs(file: Path, entry: Entry | None) -> bool:
+def differs(path: str, entry: Entry | None) -> bool:
     """Whether a file of the working tree differs from a commit, read unchanged, without filters."""
+    content = ordinary_content(path)
+    if content is None:
+        return _unusual_differs(Path(path), entry)
+    return entry is None or entry.link or entry.submodule or not _has(entry, content)
+
+
+def _unusual_differs(file: Path, entry: Entry | None) -> bool:
+    """As ``differs``, for anything but an ordinary file."""
     try:
         facts = file.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -233,8 +228,14 @@ def differs(file: Path, entry: Entry | None) -> bool:
     except OSError:
         # It cannot be read, or is larger than any file that is read.
         return True
-    # Git may have converted the line endings to another system's.
-    return entry.object not in (_name(entry, content), _name(entry, content.replace(b"\r\n", b"\n")))
+    return not _has(entry, content)
+
+
+def _has(entry: Entry, content: bytes) -> bool:
+    """Whether a file of a commit has this content; git may have converted line endings to another system's."""
+    return _name(entry, content) == entry.object or (
+        b"\r\n" in content and _name(entry, content.replace(b"\r\n", b"\n")) == entry.object
+    )
 
 
 def _name(entry: Entry, content: bytes) -> str:

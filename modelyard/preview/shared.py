@@ -5,15 +5,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.catalog.library import PATCHES_FOLDER, TEMPLATE, Library
+from modelyard.catalog.library import TEMPLATE, Library
 from modelyard.catalog.lock import LOCK_FILE, read_lock
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel
 from modelyard.hardware.own import load_gpus
-from modelyard.names import HARDWARE_FILE
+from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER
 from modelyard.plan.project import library_of
 from modelyard.policy.changes import meaning
-from modelyard.policy.loading import FOLDER as POLICIES_FOLDER
 from modelyard.policy.loading import RULES, policies_of
 from modelyard.policy.settings import Policies
 from modelyard.preview.news import news_of
@@ -126,7 +125,7 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
     """Released versions whose line in the lock changed with them or is gone: the head's own lock does not show this."""
     before, _ = read_lock(base_root / PATCHES_FOLDER)
     after, _ = read_lock(head_root / PATCHES_FOLDER)
-    library = library_of(head_root)
+    old, library = library_of(base_root), library_of(head_root)
     for name in sorted(before):
         patch_name, _, version = name.partition("/")
         patch = library.patches.get(patch_name, {}).get(version)
@@ -134,7 +133,11 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
             continue
         shown = f"{patch_name}@{version}"
         restored = f"restore {PATCHES_FOLDER}/{name} and its line in {_LOCK} as they are at the base"
-        if patch is None:
+        if patch is None and (earlier := old.patches.get(patch_name, {}).get(version)) and earlier.built_in:
+            if name not in after:
+                summary = f"built-in patch {shown} is no longer used: its line in the lock is gone"
+                yield _error(summary, f"restore its line in {_LOCK}; a stack may pin it", _LOCK, 0)
+        elif patch is None:
             if name not in after:
                 summary = f"released patch {shown} was deleted, together with its line in the lock"
                 yield _error(summary, f"{restored}; a stack may pin it", _LOCK, 0)

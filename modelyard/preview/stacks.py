@@ -16,7 +16,7 @@ from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.changes import weaker_in
 from modelyard.policy.check import check_plan
 from modelyard.policy.settings import can_run, stack_layer
-from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up
+from modelyard.preview.compare import StackAtCommit, changes_anything, compare, given_up, pending_of
 from modelyard.preview.news import Rules
 from modelyard.preview.shared import Commit, shared_findings
 from modelyard.preview.submitted import Submitted, submissions, submitted
@@ -40,6 +40,8 @@ class Job(NamedTuple):
     """Whether all inputs of its plan are unchanged, so that only rules can make a difference."""
     rules: bool
     """Whether the project's rules differ."""
+    platform: Path | None = None
+    """Has its cluster as it is now; None for the recorded platform of the head."""
 
 
 def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
@@ -51,20 +53,34 @@ def compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | N
 def _compared(base: Commit, head: Commit, today: date, job: Job) -> StackDiff | None:
     if job.untouched:
         return _judged_twice(base, head, today, job) if job.rules else None
-    if job.base is not None and job.head is not None and not job.recorded:
-        before, after = _inputs(base.root, job.base), _inputs(head.root, job.head)
-        if before is not None and after is not None and before.plan == after.plan:
-            if not job.rules and before.drafts == after.drafts:
-                return None
-            return _judged_twice(base, head, today, job, before.drafts)
+    if same := _same_inputs(base.root, head.root, job):
+        before, after = same
+        if not job.rules and before.drafts == after.drafts:
+            return None
+        return _judged_twice(base, head, today, job, before.drafts)
     return _planned_twice(base, head, today, job)
+
+
+def planned_twice(base: Commit, head: Commit, job: Job) -> bool:
+    """Whether a stack has another plan at each commit."""
+    with in_project(head.root):
+        return not job.untouched and _same_inputs(base.root, head.root, job) is None
+
+
+def _same_inputs(base_root: Path, head_root: Path, job: Job) -> "tuple[_Inputs, _Inputs] | None":
+    """The inputs of a stack's plan at both commits if they give the same plan; None if they do not."""
+    if job.base is None or job.head is None or job.recorded:
+        return None
+    before, after = _inputs(base_root, job.base), _inputs(head_root, job.head)
+    return (before, after) if before is not None and after is not None and before.plan == after.plan else None
 
 
 def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> StackDiff | None:
     base_root, head_root = earlier.root, later.root
-    # Both plans start from the head's platform: the commits did not cause what a new recorded platform changes.
-    before = _planned(base_root, job.base, today, head_root if job.head is not None else base_root)
-    after = _planned(head_root, job.head, today, head_root)
+    # Both plans start from the head's platform, or the one now: the commits did not cause what differs there.
+    platform = job.platform or (head_root if job.head is not None else base_root)
+    before = _planned(base_root, job.base, today, platform)
+    after = _planned(head_root, job.head, today, platform)
     base, head = _at_commit(earlier, before, today), _at_commit(later, after, today)
     if head is not None and later.judged and later.rules is not None and after is not None and after.stack is not None:
         # Findings that its waivers cover are shown as waived.
@@ -83,7 +99,8 @@ def _planned_twice(earlier: Commit, later: Commit, today: date, job: Job) -> Sta
         else None
     )
     difference = compare(job.name, shown(root, file or root), base, head, following, job.recorded, rules)
-    difference = difference._replace(submissions=_submissions(base_root, head_root, before, after))
+    pending = pending_of(before.plan) if job.platform is not None and before is not None and before.plan else None
+    difference = difference._replace(submissions=_submissions(base_root, head_root, before, after), pending=pending)
     ahead = after._replace(plan=following) if after is not None else None
     old_prices = prices_of(base_root, before.stack)[0] if before is not None and before.stack is not None else None
     if ahead is None or head is None:
@@ -176,7 +193,7 @@ def _judged_twice(
     """
     assert job.head is not None
     head_root = at_head.root
-    planned = plan_recorded(head_root, job.head, today)
+    planned = plan_recorded(head_root, job.head, today, job.platform)
     if planned.plan is None or planned.stack is None:
         return None
     earlier = planned

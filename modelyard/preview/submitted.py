@@ -17,7 +17,7 @@ from modelyard.stack import durations
 from modelyard.stack.config import PatchChoice, Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Notebooks, Pipeline
-from modelyard.stack.plain import plain
+from modelyard.stack.shape import plain
 
 Submitted = Mapping[tuple[SubmissionKind, str], Mapping[merge.Path, Any]]
 """The values of everything that is submitted, or that submissions use, by kind and name."""

@@ -9,8 +9,10 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from modelyard.hardware.nodes import node_gpus
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.capacity import obstacle, on_node
-from modelyard.kube.scheduling.pods import Pods, pods_of, replicas_of
+from modelyard.kube.scheduling.pods import ONE_TEMPLATE, Pods, pod_places, pods_of, pods_words, replicas_of
 from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
@@ -19,7 +21,7 @@ from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.keda import bounds
 from modelyard.plan.project import Planned
 from modelyard.stack.config import Config
-from modelyard.workloads import workloads
+from modelyard.workloads import Workload, by_object, workloads
 from modelyard.workloads.training import BACKENDS
 
 MANY_NODES = 16
@@ -106,7 +108,7 @@ def topology(base: Planned | None, head: Planned | None) -> Topology | None:
     if state is None:
         return None
     before, after = (_asked(planned, state) for planned in (base, head))
-    names = {one.name for one in (*before, *after)}
+    names = {one.owner for one in (*before, *after)}
     room = room_of(state)
     index = _index(room.nodes)
     scenes = [
@@ -142,9 +144,11 @@ def _scene_to_json(scene: Scene | None) -> dict[str, Any] | None:
 
 
 class _Wanted(NamedTuple):
-    """The pods that a Deployment asks for."""
+    """Identical pods that an object asks for."""
 
     name: str
+    owner: str
+    """Name of the object."""
     role: str
     number: int
     most: int | None
@@ -158,47 +162,56 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
     if planned is None or planned.plan is None or planned.stack is None:
         return ()
     after = {target.name: target.after.reveal() for target in planned.plan.targets}
-    targets = {target.name: target for target in planned.plan.targets if pods_of(after[target.name]).spec}
+    targets = {target.name: target for target in planned.plan.targets if _places_of(after[target.name])}
     gone = {target.key for target in planned.plan.targets if target.action == "delete"}
-    known = {workload.deployment: workload.role for workload in workloads(planned.stack.config)}
+    known = by_object(workloads(planned.stack.config))
     found = {
         key.name: body
         for key, body in state.objects.reveal().items()
-        if key.kind == "Deployment"
+        if key.kind in WORKLOAD_KINDS
         and key.namespace == planned.plan.namespace
         and key.name in known
         and key not in gone
     }
     bodies = found | {name: after[name] for name in targets}
     limits = {name: most for name, (_, most) in bounds(planned.plan.targets).items()}
+    names = (*known, *sorted(targets.keys() - known.keys()))
     return tuple(
-        _wanted(
-            name,
-            known.get(name) or (targets[name].role if name in targets else ""),
-            bodies[name],
-            targets.get(name),
-            limits.get(name),
-        )
-        for name in (*known, *sorted(targets.keys() - known.keys()))
+        one
+        for name in names
         if name in bodies
+        for one in _wanted(name, known.get(name, ()), bodies[name], targets.get(name), limits.get(name))
     )
 
 
-def _wanted(name: str, role: str, body: Mapping[str, Any], target: TargetPlan | None, limit: int | None) -> _Wanted:
-    rolls = target is not None and target.replaces_pods > 0
-    return _Wanted(
-        name=name,
-        role=role,
-        number=_count(body),
-        most=_most(target) if limit is None else limit,
-        pods=pods_of(body),
-        rolls=rolls,
-    )
+def _places_of(body: Mapping[str, Any]) -> list[Path]:
+    return [place for place in pod_places(body) if pods_of(body, place).spec]
 
 
-def _count(body: Mapping[str, Any]) -> int:
+def _wanted(
+    name: str, those: tuple[Workload, ...], body: Mapping[str, Any], target: TargetPlan | None, limit: int | None
+) -> Iterator[_Wanted]:
+    """The pods that an object asks for: of a RayCluster, those of its head and of each worker group."""
+    roles = {one.place: one.role for one in those}
+    own = those[0].place if those else ONE_TEMPLATE if target is None else target.place
+    if target is not None:
+        roles.setdefault(own, target.role)
+    for place in _places_of(body):
+        most = (_most(target) if limit is None else limit) if place == own else None
+        yield _Wanted(
+            name=name if place == own else pods_words(name, place),
+            owner=name,
+            role=roles.get(place, ""),
+            number=_count(body, place),
+            most=most,
+            pods=pods_of(body, place),
+            rolls=target is not None and target.replaces_pods > 0,
+        )
+
+
+def _count(body: Mapping[str, Any], place: Path) -> int:
     """Pods of an object; one if no number is set, which is the API server's default."""
-    replicas = replicas_of(body)
+    replicas = replicas_of(body, place)
     return 1 if replicas is None else replicas
 
 
@@ -263,7 +276,7 @@ def _placed(
             homes.setdefault(pod.owner, []).append(pod.node)
     # Running pods keep their place before any new pod comes.
     for one in wanted:
-        for name in sorted(homes.get(one.name, ())):
+        for name in sorted(homes.get(one.owner, ())):
             # A cordoned node accepts no new pods and keeps its running ones.
             node = nodes[name] if one.rolls else nodes[name]._replace(schedulable=True)
             _put(one, node, 1, taken, found[one.name])
@@ -290,8 +303,10 @@ def _put(one: _Wanted, node: Node, upto: int, taken: _Taken, found: dict[str, in
 
 def _queues(config: Config) -> Iterator[Queue]:
     for _, backend in sorted(BACKENDS.items()):
+        if backend.worker in config.platform.without:
+            continue
         active = backend.name == config.training
-        yield Queue(backend.queue(config), backend.name, backend.target(config).deployment, active)
+        yield Queue(backend.queue(config), backend.name, backend.target(config).name, active)
 
 
 def _asks_for(pods: Pods) -> tuple[str, int]:

@@ -1,17 +1,28 @@
 """The values that a preview is made of."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding
 from modelyard.kube.merge import Owner, Path
 from modelyard.plan.cost.values import StackCost
+from modelyard.plan.values import Step
 from modelyard.preview.topology import Topology
+from modelyard.probes import Drain
 
 Policing = Literal["base", "head", "none"]
 """Whose Python rules judge the head, or that no policies do."""
 Status = Literal["added", "removed", "changed"]
+Risk = Literal["training", "loss", "error", "cost", "none"]
+"""The gravest consequence of a stack's change: running training stops or waits, data or GPUs are lost, no apply is
+possible, it costs more.
+"""
+RISKS: tuple[Risk, ...] = get_args(Risk)
+HOLDS_DATA = ("Namespace", "PersistentVolumeClaim")
+"""Kinds whose deletion deletes data."""
+STOPS_JOBS = "RES102"
+"""Code of the finding that running jobs are stopped."""
 TargetStatus = Literal["added", "removed", "deleted", "changed", "same"]
 SubmissionKind = Literal[
     "apply", "job", "pipeline", "environment", "notebooks", "remote resource", "provider", "bucket"
@@ -57,6 +68,20 @@ class TargetDiff(NamedTuple):
     """None if the field does not exist or an autoscaler holds it."""
     gpus: tuple[int, int]
     """GPUs that its pods hold after the base's plan and after the head's."""
+
+    @property
+    def stops_pods(self) -> int:
+        """Pods that stop and are not replaced; 0 if an autoscaler sets their number."""
+        before, after = self.replicas
+        if before is None or (after is None and self.status != "deleted"):
+            return 0
+        return max(before - (after or 0), 0)
+
+    @property
+    def starts_pods(self) -> int:
+        """Pods that start beside the existing ones; 0 if an autoscaler sets their number."""
+        before, after = self.replicas
+        return 0 if after is None or (before is None and self.status != "added") else max(after - (before or 0), 0)
 
 
 class SubmissionDiff(NamedTuple):
@@ -133,6 +158,30 @@ class News(NamedTuple):
         return bool(self.new or self.fixed or self.waived or self.relaxed or self.moved)
 
 
+class Pending(NamedTuple):
+    """What already differs from the cluster before the change: an apply of the base would change it."""
+
+    fields: int
+    objects: int
+
+
+class Offline(NamedTuple):
+    """A stack whose cluster, or one of its remote clusters, was not read: its recorded platform counts."""
+
+    stack: str
+    why: str
+
+
+class Unlisted(NamedTuple):
+    """Quotas and autoscalers of a cluster that was read without them, because the credentials may not list them."""
+
+    stack: str
+    cluster: str
+    """Name of the remote cluster; empty for the home cluster."""
+    lists: tuple[str, ...]
+    """Such as ``resourcequotas of ml-platform``."""
+
+
 class StackDiff(NamedTuple):
     """What changes in one stack."""
 
@@ -166,6 +215,14 @@ class StackDiff(NamedTuple):
     """What differs for the next apply or submission; empty for a stack without a file."""
     held: bool = False
     """Whether an error of the whole project, which no stack's list has, stops its apply."""
+    training: tuple[str, str] | None = None
+    """Names of the training backends before and after; None if the stack is new, gone, or cannot be planned."""
+    steps: tuple[Step, ...] = ()
+    """The steps of the head's apply after the base's, in order, in all clusters."""
+    drains: tuple[Drain, ...] = ()
+    """The waits of that apply for an idle training backend."""
+    pending: Pending | None = None
+    """What already differs from the cluster; None if the cluster was not read, or the base has no plan."""
 
     @property
     def gpus(self) -> tuple[int, int] | None:
@@ -181,6 +238,36 @@ class StackDiff(NamedTuple):
         return sum(target.replaces_pods for target in self.targets)
 
     @property
+    def stops_pods(self) -> int:
+        """Pods that stop and are not replaced, in all its targets."""
+        return sum(target.stops_pods for target in self.targets)
+
+    @property
+    def starts_pods(self) -> int:
+        """Pods that start beside the existing ones, in all its targets."""
+        return sum(target.starts_pods for target in self.targets)
+
+    @property
+    def switches(self) -> bool:
+        """Whether training moves to the other backend."""
+        return self.training is not None and self.training[0] != self.training[1]
+
+    @property
+    def risk(self) -> Risk:
+        """The gravest consequence of its change."""
+        stops = bool(self.drains) or any(one.code == STOPS_JOBS for one in self.new)
+        if self.switches or (stops and not self.blocked):
+            return "training"
+        lost = any(one.kind in HOLDS_DATA and one.status == "deleted" for one in self.targets)
+        if lost or (self.gpus is not None and self.gpus[1] < self.gpus[0]):
+            return "loss"
+        if self.blocked or self.status == "removed":
+            return "error"
+        if self.cost is not None and self.cost.delta.usd is not None and self.cost.delta.usd.high > 0:
+            return "cost"
+        return "none"
+
+    @property
     def blocked(self) -> bool:
         """Whether the head could not be applied."""
         return self.unplanned or self.held or any(finding.blocks for finding in (*self.new, *self.still))
@@ -192,7 +279,7 @@ class Revision(NamedTuple):
     name: str
     """The user's name for it, or ``working tree``."""
     commit: str
-    """SHA-1 of the commit; for the working tree, of the commit under it."""
+    """SHA-1 of the commit; for the working tree, of the commit under it; empty for a lock."""
 
 
 class Preview(NamedTuple):
@@ -210,6 +297,10 @@ class Preview(NamedTuple):
     """The pages of the rules that judged the head, by code."""
     left_out: tuple[str, ...] = ()
     """Names of the stacks that a sparse checkout leaves out of the working tree: they are not compared."""
+    offline: tuple[Offline, ...] = ()
+    """The stacks whose clusters were to be read and were not."""
+    unlisted: tuple[Unlisted, ...] = ()
+    """What the credentials may not list in the clusters that were read."""
 
     @property
     def changes(self) -> bool:

@@ -1,7 +1,7 @@
-"""Asks Ray, RabbitMQ and Prometheus whether a training backend has work, and when a wait for its end is over.
+"""Asks Ray, RabbitMQ and Prometheus whether a training backend has work, and decides when a drain is over.
 
-Owns the requests, the meaning of the answers, and the decision to go on, to wait or to give up. Does not know plans,
-does not decide which change must wait, and changes nothing.
+Owns the requests, the meaning of the answers, and the decision to continue, to wait or to give up. Does not know plans,
+does not decide which changes must wait, and changes nothing.
 """
 
 from modelyard.probes.values import Busy, Drain, JobSourceError, described

@@ -40,7 +40,7 @@ def jobs_of(document: Any) -> Busy:
 
 
 def ask(source: Broker) -> Busy:
-    """Asks the management API for the queue.
+    """The jobs in a Celery queue, from RabbitMQ's management API.
 
     Raises:
         Unanswered: there is no answer.

@@ -1,4 +1,4 @@
-"""Reads one JSON document from a server that knows about jobs."""
+"""Reads one JSON document from a server that reports jobs."""
 
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ def get_json(url: str, authorization: Confidential[str], what: str, let_in: str)
         url: without credentials.
         authorization: text of the header, empty for none.
         what: name of the server, for messages.
-        let_in: what to do when it denies access.
+        let_in: what the user can do if the server denies access.
 
     Raises:
         Unanswered: there is no document.

@@ -1,4 +1,4 @@
-"""The jobs of a backend, from a Prometheus query whose one value is their number."""
+"""The jobs of a training backend, from a Prometheus query whose one value is the number of jobs."""
 
 import math
 import os
@@ -27,7 +27,7 @@ def jobs_of(answer: Answer | Refused) -> Busy:
 
 
 def ask(source: Numbers) -> Busy:
-    """Asks the server.
+    """Asks a Prometheus server for the number of jobs.
 
     Raises:
         Unanswered: there is no answer.

@@ -1,8 +1,8 @@
 """Asks a Prometheus server over its HTTP API.
 
 Credentials come from the address (``https://user:password@host``), from the variable ``MODELYARD_PROMETHEUS_TOKEN`` or
-from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. They go into one header and into no message, and only to
-an address from the command line or from ``MODELYARD_PROMETHEUS_URL``.
+from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. Credentials go into one header and into no message, and
+only to an address from the command line or from ``MODELYARD_PROMETHEUS_URL``.
 """
 
 from collections.abc import Mapping
@@ -35,18 +35,18 @@ _MOST_WORDS: Final = 300
 
 
 class BadAddress(Failure):
-    """The caller's address, or its credentials, cannot be used."""
+    """An address, or the credentials for it, that cannot be used."""
 
 
 class ServerError(Failure):
-    """The server is out of reach, or does not answer as Prometheus does."""
+    """A server that is unreachable, or does not answer as Prometheus does."""
 
 
 class Server(NamedTuple):
     """A server and its credentials."""
 
     url: str
-    """Without credentials, without a slash at the end."""
+    """The address without credentials and without a slash at the end."""
     authorization: Confidential[str] = NO_CREDENTIAL
     """Text of the header, empty for none."""
 
@@ -63,10 +63,10 @@ class Answer(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The server refuses a query."""
+    """A query that the server rejects."""
 
     words: str
-    """The server's message, cleaned and cut."""
+    """The server's message, on one line and shortened."""
 
 
 def server(url: str, environment: Mapping[str, str], *, named: bool = False) -> Server:
@@ -208,6 +208,6 @@ def _strange(server: Server) -> ServerError:
 
 
 def clean(text: str) -> str:
-    """A server's text, as one line without control characters, cut if it is long."""
+    """A server's text as one line without control characters, shortened if it is long."""
     line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return cut(line, _MOST_WORDS)

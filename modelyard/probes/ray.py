@@ -1,13 +1,15 @@
 """The jobs of Ray, from the jobs API of its dashboard (Ray 2.0 and newer).
 
 The API lists submitted jobs, and every driver that connects without a submission. A driver that stays connected without
-work counts as a running job; a query of Ray's tasks does not see it.
+work counts as a running job here, but not in a query of Ray's tasks.
 """
 
 import os
 from collections.abc import Mapping
 from typing import Any, Final
 
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.state import ObjectKey
 from modelyard.probes.http import get_json, parsed
 from modelyard.probes.values import Busy, JobSourceError
 from modelyard.servers import Unusable, Variables, bearer, secret_for
@@ -28,7 +30,7 @@ _SHOWN: Final = 60
 def jobs_of(document: Any) -> Busy:
     """The jobs in a list from the jobs API.
 
-    An unknown state counts as running: to wait too long loses nothing.
+    A job in an unknown state counts as running: waiting too long loses nothing.
 
     Raises:
         Unanswered: the document is not a list of jobs.
@@ -69,7 +71,7 @@ def ask_dashboard(source: Dashboard) -> Busy:
 def ask_service(source: HeadService) -> Busy:
     """Asks the dashboard through the API server's proxy.
 
-    The API server accepts the kubeconfig's credentials and passes none on, so none of Ray's is sent.
+    The API server authenticates the kubeconfig's user and forwards no credentials, so none are sent to Ray.
 
     Raises:
         Unanswered: there is no answer.
@@ -79,7 +81,9 @@ def ask_service(source: HeadService) -> Busy:
 
     try:
         client = connect(source.context)
-        name = service_of(client, source.namespace, source.deployment, PORT)
+        name = service_of(
+            client, ObjectKey(WORKLOAD_KINDS[source.kind], source.kind, source.namespace, source.deployment), PORT
+        )
         if name is None:
             raise JobSourceError(
                 f"no Service in {source.namespace} leads to port {PORT} of {source.deployment}",

@@ -1,4 +1,4 @@
-"""What a job source answers, and the wait until a training backend is idle."""
+"""The values of a drain: the answers of a job source, and the wait until a training backend is idle."""
 
 from typing import Final, NamedTuple, assert_never
 
@@ -7,11 +7,11 @@ from modelyard.workloads.training import BACKENDS
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers, Source
 
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
-"""Environment variable that makes an apply wait for nothing; any text but an empty one."""
+"""Environment variable that turns drains off if it is not empty."""
 STOP: Final = "MODELYARD_STOP"
-"""Environment variable ``PID:PATH``: every wait ends once the file exists or the process does not.
+"""Environment variable ``PID:PATH``: every wait ends once the file ``PATH`` exists or the process ``PID`` has ended.
 
-The engine does not report to a hook that the run should end; the process that drives the engine can.
+Pulumi does not report to a hook that the run should end, but the process that runs Pulumi can.
 """
 
 
@@ -38,21 +38,21 @@ class Busy(NamedTuple):
 
 
 class JobSourceError(Failure):
-    """A source gives no usable answer: why, and what to do."""
+    """A job source without a usable answer: why, and what to do."""
 
     def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
         super().__init__(summary, remedy)
         self.lasting = lasting
-        """Whether another attempt is of no use: a wrong address, a wrong password."""
+        """Whether another attempt would fail in the same way, as with a wrong address or password."""
 
 
 class Drain(NamedTuple):
-    """One wait of a plan: targets that are not touched until a backend is idle."""
+    """One drain of a plan: its targets do not change until a training backend is idle."""
 
     backend: str
     """The backend's name, as in ``modelyard:training``."""
     targets: tuple[str, ...]
-    """Names, in the order in which they are applied."""
+    """Names of the targets, in the order in which they are applied."""
     limit: int
     """Seconds after which the wait fails."""
     quiet: int
@@ -66,11 +66,11 @@ class Drain(NamedTuple):
 
 
 def described(source: Source) -> str:
-    """The source, in a few words."""
+    """A job source, in a few words."""
     match source:
         case Dashboard(url):
             return f"the jobs API of {url}"
-        case HeadService(_, namespace, deployment):
+        case HeadService(_, namespace, deployment, _):
             return f"the jobs API of {deployment} in {namespace}, through the API server"
         case Broker(url, _, queue):
             return f"the queue {queue} at {url}"
@@ -83,7 +83,7 @@ def described(source: Source) -> str:
 
 
 def lag(source: Source) -> float:
-    """Seconds by which an answer may be old.
+    """The maximum age of a job source's answer, in seconds.
 
     RabbitMQ collects its statistics every five seconds (its ``collect_statistics_interval``), and a query returns
     the last sample.

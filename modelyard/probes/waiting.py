@@ -1,4 +1,4 @@
-"""When a wait is over: the backend is idle, the limit is reached, or its source no longer answers."""
+"""When a drain is over: the training backend is idle, the limit is reached, or the job source no longer answers."""
 
 import asyncio
 import time
@@ -11,29 +11,30 @@ from modelyard.stack.words import few
 from modelyard.workloads.training.backend import Source
 
 SAYS: Final = "draining "
-"""Begins every line of progress."""
+"""The beginning of every line of progress."""
 POLL: Final = 5.0
-"""Seconds between two looks."""
+"""Seconds between two requests to the job source."""
 PATIENCE: Final = 120.0
-"""Seconds without an answer before a wait fails; a restarting broker is back by then."""
+"""Seconds without an answer before a drain fails; a restarting broker answers again within this time."""
 REMINDER: Final = 600.0
-"""Seconds after which a wait says once more that it waits."""
+"""Seconds after which a drain reports again that it waits."""
 
 
 class Terms(NamedTuple):
-    """What a wait goes by, in seconds."""
+    """The times that decide a drain, in seconds."""
 
     limit: float
     quiet: float
-    """How long there must have been no job. One look would not do: a request may be on its way, an answer be old."""
+    """How long there must have been no job. A single answer is not enough: a request may be on its way, or the answer
+    old."""
 
 
 class Progress(NamedTuple):
-    """A wait so far; times by the same clock."""
+    """The state of a drain; all times are from the same clock."""
 
     begun: float
     idle: float | None = None
-    """Since when there is no job."""
+    """The time of the first answer without a job."""
     lost: float | None = None
     """Time of the first failed query since the last answer."""
     reported: str = ""
@@ -41,23 +42,23 @@ class Progress(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is to be done after a look."""
+    """What to do after an answer, or a failed request."""
 
     over: bool
     """Whether the backend is idle."""
     failed: str = ""
-    """Why it is given up, empty while it is not."""
+    """Why the drain fails; empty if it does not."""
     line: str = ""
-    """What to tell, empty for nothing new."""
+    """The line of progress to report; empty if nothing is new."""
 
 
 def terms(drain: Drain) -> Terms:
-    """The terms of a wait; an answer that may be old is asked for twice as long."""
+    """The terms of a drain: the backend must be idle for at least twice the maximum age of an answer."""
     return Terms(drain.limit, max(drain.quiet, 2 * lag(drain.source)))
 
 
 def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Terms) -> tuple[Progress, Verdict]:
-    """What an answer means. A backend that does not answer is never treated as idle."""
+    """What an answer means for a drain. A backend that does not answer is never treated as idle."""
     waited = text(int(now - so_far.begun))
     if isinstance(seen, JobSourceError):
         lost = so_far.lost if so_far.lost is not None else now
@@ -91,7 +92,7 @@ def _sentence(error: JobSourceError) -> str:
 
 
 class GaveUp(Exception):
-    """A wait ended without an idle backend; its text says why, and what to do."""
+    """A drain that ended without an idle backend; the text shows why, and what to do."""
 
 
 async def wait(
@@ -103,18 +104,18 @@ async def wait(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Waits until the backend of a drain is idle.
+    """Waits until the training backend of a drain is idle.
 
     Args:
         drain: what to wait for.
-        ask: gives the jobs of the backend now; raises ``JobSourceError``.
-        say: takes the lines of progress.
-        stopped: whether somebody wants the wait to end.
-        clock: seconds, growing.
-        sleep: lets time pass.
+        ask: returns the current jobs of the backend, or raises ``JobSourceError``.
+        say: receives the lines of progress.
+        stopped: returns whether the wait should end early.
+        clock: returns seconds of a monotonic clock.
+        sleep: waits for a number of seconds.
 
     Raises:
-        GaveUp: the limit is reached, nobody answers, or it was stopped.
+        GaveUp: the limit is reached, the job source does not answer, or the wait was stopped.
     """
     rules = terms(drain)
     pause = min(POLL, max(rules.quiet / 2, 0.5))

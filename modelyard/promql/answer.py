@@ -73,14 +73,14 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
         return Problem(
             Kind.EMPTY,
             tree.span[0],
-            f"if the comparison is false the answer is empty, not 0: {tree.operator} drops series",
+            f"the answer is empty, not 0, if the comparison is false: {tree.operator} drops series",
             remedy=f"compare with bool, which returns 0 or 1: … {tree.operator} bool …, and add `or vector(0)`",
         )
     if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
         return Problem(
             Kind.EMPTY,
             tree.span[0],
-            "if absent finds a series the answer is empty, not 0",
+            "the answer is empty, not 0, if absent finds a series",
             remedy=f"write {filled}",
         )
     if isinstance(tree, Binary) and tree.operator == "+" and one:
@@ -94,12 +94,12 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
             if matcher.label == NAME and matcher.operator == "="
         }
     )
-    cause = f"no series of {' or '.join(metrics)}" if metrics else "no such series"
+    cause = f"{' or '.join(metrics)} has no series" if metrics else "there is no such series"
     return Problem(
         Kind.EMPTY,
         tree.span[0],
-        f"with {cause} the answer is empty, not 0",
-        detail="this happens before the first work, and after a restart of the exporter",
+        f"the answer is empty, not 0, if {cause}",
+        detail="this happens before the first job, and after a restart of the exporter",
         remedy=f"write {filled}",
     )
 
@@ -128,7 +128,7 @@ def _lost_sums(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 Kind.EMPTY,
                 node.span[0],
-                "if one side of + has no series, the other side is lost",
+                "the other side of + is lost if one side has no series",
                 detail="+ then returns no value, even if the other side has work",
                 remedy="write (… or vector(0)) + (… or vector(0))",
             )

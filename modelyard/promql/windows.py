@@ -64,7 +64,7 @@ def _walk(
                 yield Problem(
                     Kind.SHORT,
                     node.span[0],
-                    f"a sample counts as present for {words(LOOKBACK)}, but comes every {words(interval)} only",
+                    f"samples come every {words(interval)}, but each counts for only {words(LOOKBACK)}",
                     detail="between two scrapes the series is missing from the answer",
                     remedy=f"use the newest sample of a window: last_over_time(…[{words(ENOUGH * interval)}])",
                 )
@@ -85,9 +85,9 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
         return
     name = caller.function if caller is not None else "it"
     needs = FUNCTIONS[name].samples if name in FUNCTIONS else 1
-    holds = "at most one sample" if window < every else "one sample for sure"
+    holds = "holds at most one sample" if window < every else "may hold only one sample"
     if needs > 1:
-        result = f"{name} needs {needs} samples and answers {'nothing' if window < every else 'only at times'}"
+        result = f"{name} needs {needs} samples, so the answer is {'always' if window < every else 'sometimes'} empty"
     elif name in FUNCTIONS and FUNCTIONS[name].series is Series.ABSENCE:
         result = f"{name} answers 1 between two samples"
     else:
@@ -96,9 +96,9 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
         Kind.SHORT,
         span[0],
         f"the window of {words(window)} is shorter than two {of}s of {words(every)}",
-        detail=f"it holds {holds}: {result}",
+        detail=f"it {holds}: {result}",
         remedy=f"widen the window to {words(2 * ENOUGH * every)} or more"
-        + (", or set autoscaling.scrapeInterval to what the server does" if of == "scrape interval" else ""),
+        + (", or set autoscaling.scrapeInterval to the interval of the server" if of == "scrape interval" else ""),
     )
 
 

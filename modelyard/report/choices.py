@@ -4,7 +4,7 @@ from typing import Any
 
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
-from modelyard.report.style import PLAIN, Style, safe, wrapped
+from modelyard.report.style import PLAIN, Style, about, safe, wrapped
 from modelyard.runs.notebooks import Free, Offer, Part
 from modelyard.stack import Stack
 from modelyard.workloads.facts.environments import image_with
@@ -30,7 +30,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
         if image
         else "notebooks cannot be submitted: set notebooks.image, or name an environment in notebooks.environment"
     )
-    lines = [f"{style.bold(stack.name)}  {runs}", ""]
+    lines = [*about(stack.name, f" {runs}", style), ""]
     gpus = [f"{name} ({count} GPU{'s' * (count > 1)})" for name, count in offered.allocations]
     named = [one for one in offered.flavors if one.name]
     parts = dict.fromkeys(one for found in offered.parts.values() for one in found)

@@ -56,7 +56,7 @@ def _target(target: TargetDrift, style: Style) -> Iterator[str]:
         return
     yield f"{style.changed('~')} {name}"
     if target.state == "unfinished":
-        yield from wrapped("its last apply did not finish", 2, style.columns)
+        yield from wrapped("its last apply has not finished", 2, style.columns)
     for owners, fields in _by_owner(target.fields):
         yield from wrapped(_whose(owners, fields), 2, style.columns)
         changes = [

@@ -48,7 +48,7 @@ def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[st
         ("list", ", ".join(lists["requirements"])),
         ("index", f"pip.conf of Secret {one.index_secret}" if one.index_secret else "PyPI"),
         ("claim", one.claim),
-        ("lock", f"{files.lock_file}: {_locked(one)}" if files is not None else ""),
+        ("lock", f"{files.lock_file} ({_LOCK_WORDS[_locked(one)]})" if files is not None else ""),
         ("digest", files.digest if files is not None else ""),
         ("used by", ", ".join(_users(config, one)) or "nothing"),
     )
@@ -171,6 +171,9 @@ def _digest(one: Environment) -> str:
 
 def _short(one: Environment) -> str:
     return _digest(one)[:SHORT] or "none"
+
+
+_LOCK_WORDS = {"yes": "up to date", "no": "missing", "of another list": "made of an earlier list"}
 
 
 def _locked(one: Environment) -> str:

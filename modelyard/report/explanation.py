@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import groupby
 
-from modelyard.explanations import Explanation
+from modelyard.explanations import Explanation, families
 from modelyard.report.style import PLAIN, Style, hanging, wrapped
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
@@ -54,9 +55,11 @@ def _painted(text: str, style: Style) -> str:
 
 
 def list_text(known: Mapping[str, Explanation], style: Style = PLAIN) -> list[str]:
-    """All codes with their titles."""
-    return [
-        line.replace(code, style.bold(code), 1)
-        for code, one in known.items()
-        for line in hanging(f"{code}  {one.title}", 8, style.columns)
-    ]
+    """All codes with their titles, in groups by what they are about; ``known`` is sorted by code."""
+    lines: list[str] = []
+    for family, group in groupby(known.items(), lambda item: item[0][:3]):
+        about = families().get(family, family)
+        lines += ["", style.bold(f"{about[0].upper()}{about[1:]}")]
+        for code, one in group:
+            lines += hanging(f"  {code}  {one.title}", 10, style.columns)
+    return lines[1:]

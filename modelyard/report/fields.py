@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from modelyard.kube import merge
+from modelyard.kube.scheduling.pods import RAY_CLUSTERS, RAY_GROUPS, RAY_HEAD
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import FieldChange
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION, PATCHES_ANNOTATION
@@ -235,6 +236,7 @@ def _resources(named: list[tuple[str, _Shown]]) -> tuple[Item, ...]:
 
 def _place(path: merge.Path, one_container: bool) -> tuple[str, str]:
     """The label of the row that a field belongs to, and the field's name in it."""
+    group, path = _in_group(path)
     container = ""
     rest = path
     if path[:3] == ("spec", "template", "spec") and len(path) > 3:
@@ -252,7 +254,18 @@ def _place(path: merge.Path, one_container: bool) -> tuple[str, str]:
     elif path[:1] in (("spec",), ("metadata",)) and len(path) > 1:
         rest = merge.Path(path[1:])
     label, name = _grouped(_names(rest))
-    return container + label, name
+    return group + container + label, name
+
+
+def _in_group(path: merge.Path) -> tuple[str, merge.Path]:
+    """The head or worker group of a Ray cluster that a field belongs to, and the field as that of a Deployment."""
+    for cluster in RAY_CLUSTERS.values():
+        below = path[len(cluster) :] if path[: len(cluster)] == cluster else ()
+        if below[:1] == (RAY_HEAD,) and len(below) > 1:
+            return "head: ", merge.Path(("spec", *below[1:]))
+        if below[:1] == (RAY_GROUPS,) and len(below) > 2 and isinstance(below[1], merge.Key):
+            return f"group {_word(below[1])}: ", merge.Path(("spec", *below[2:]))
+    return "", path
 
 
 def _grouped(names: list[str]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ _INDENT = 18
 _NARROW = 80
 """Below this many columns, only the first line of a finding has that indent."""
 _FIELD_LINES = 2
-"""The most lines for the fields of a finding that stands for several."""
+"""The most lines for the fields of an error or warning that stands for several."""
 
 
 def findings_text(findings: Iterable[Finding], style: Style = PLAIN) -> list[str]:
@@ -71,14 +71,14 @@ def _filled(text: str, indent: int, columns: int) -> list[str]:
 
 
 def _statement(shown: ShownFinding, head: str, indent: int, columns: int) -> list[str]:
-    """What is wrong, with as many of its fields as fit, and how many more there are."""
+    """What is wrong, with as many of its fields as fit, and how many more there are; a note has all of its fields."""
     summary = f"  {head}" + " ".join(shown.finding.summary.splitlines())
     lines = hanging(summary, indent, columns)
     for most in range(len(shown.fields), 0, -1):
         rest = sum(number for _, number in shown.fields[most:])
         names = [name for name, _ in shown.fields[:most]]
         lines = hanging(f"{summary}: {'; '.join([*names, *([f'… {rest} more'] if rest else [])])}", indent, columns)
-        if len(lines) <= _FIELD_LINES:
+        if len(lines) <= _FIELD_LINES or shown.finding.severity is Severity.ADVICE:
             break
     return lines
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from modelyard.cluster.answer import Created
 from modelyard.cluster.pool_objects import QUEUE, STACK
-from modelyard.report.style import PLAIN, Style, safe
+from modelyard.report.style import PLAIN, Style, about, hanging, safe
 from modelyard.report.unified import yaml_text
 from modelyard.runs.jobs import Submission
 from modelyard.runs.pool.words import run_words
@@ -29,11 +29,13 @@ def submitted_text(
     where = f"namespace {first.key.namespace}"
     stack = safe(first.labels.get(STACK, "STACK"))
     waits = f"queue {queue}" if queue else "no queue, so it starts at once"
-    lines = [f"{style.bold(safe(run))} {'could be' if dry_run else 'is'} submitted: {where}, {waits}"]
-    lines += [f"  {one.key.kind} {safe(one.key.name)}" for one in objects]
+    lines = about(run, f"{'could be' if dry_run else 'is'} submitted: {where}, {waits}", style)
+    for one in objects:
+        lines += hanging(f"  {one.key.kind} {one.key.name}", 4, style.columns)
     if not dry_run:
         words = run_words(stack, run, safe(remote))
-        lines.append(style.dim(f"follow it: modelyard job why {words}, modelyard job logs {words}"))
+        follow = f"follow it: modelyard job why {words}, modelyard job logs {words}"
+        lines += map(style.dim, hanging(follow, 2, style.columns))
     return lines
 
 

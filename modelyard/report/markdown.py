@@ -1,7 +1,12 @@
-"""Texts as Markdown that a code host shows literally: no markup, HTML, links or mentions."""
+"""Texts as Markdown that a code host shows literally: no markup, HTML, links or mentions.
+
+``filled`` chooses the parts that fit into the length that hosts allow.
+"""
 
 import re
+from collections.abc import Callable, Sequence
 from html import escape
+from typing import NamedTuple
 from urllib.parse import quote
 
 from modelyard.report.style import safe
@@ -54,6 +59,11 @@ def address(url: str) -> str:
     return quote(url, safe="/:?#@!$&'*+,;=%~-._")
 
 
+def linked(words: str, url: str) -> str:
+    """Markdown as a link; as it is without an address."""
+    return f"[{words}]({address(url)})" if url else words
+
+
 def folded(title: str, body: str, *, opened: bool = False) -> str:
     """A foldable block: the title is HTML, the body Markdown."""
     return f"<details{' open' if opened else ''}>\n<summary>{title}</summary>\n\n{body}\n\n</details>\n"
@@ -61,3 +71,67 @@ def folded(title: str, body: str, *, opened: bool = False) -> str:
 
 def _quiet(words: str) -> str:
     return _QUIET.sub(lambda found: found[0] + _NOTHING, words)
+
+
+NOTE = 80
+"""Characters reserved for the line that says how many more there are."""
+
+
+class Item(NamedTuple):
+    """One part of a text."""
+
+    forms: tuple[str, ...]
+    """The full text, then shorter versions if there are any."""
+    turn: tuple[int, ...] = ()
+    """Items with a lower turn are chosen first; within a turn, earlier items."""
+
+
+class Section(NamedTuple):
+    """Items of one kind, in the order in which they are shown."""
+
+    items: Sequence[Item]
+    whole: Callable[[list[str], int], str]
+    """Makes the section from the chosen texts and the number of items left out."""
+    share: float
+    """Share of the room, if it is too small for every section."""
+    left: int = 0
+    """Items that were never made, because there was no room for them."""
+
+
+def complete(sections: Sequence[Section], room: int) -> bool:
+    """Whether every item of the sections fits in full."""
+    needs = sum(len(item.forms[0]) + 1 for section in sections for item in section.items)
+    return not any(section.left for section in sections) and needs <= room - sum(map(_frame, sections))
+
+
+def filled(sections: Sequence[Section], room: int) -> list[str]:
+    """The sections, together at most ``room`` characters if their frames alone are shorter.
+
+    Room that one section does not need goes to the others, first sections first.
+    """
+    room -= sum(_frame(section) for section in sections)
+    needs = [sum(len(item.forms[0]) + 1 for item in section.items) for section in sections]
+    rooms = [min(need, int(room * section.share)) for need, section in zip(needs, sections, strict=True)]
+    for at, need in enumerate(needs):
+        rooms[at] += max(min(need - rooms[at], room - sum(rooms)), 0)
+    return [_whole(section, own) for section, own in zip(sections, rooms, strict=True)]
+
+
+def _frame(section: Section) -> int:
+    return len(section.whole([], 0)) + NOTE
+
+
+def _whole(section: Section, room: int) -> str:
+    kept = chosen(section.items, room)
+    return section.whole([kept[at] for at in sorted(kept)], section.left + len(section.items) - len(kept))
+
+
+def chosen(items: Sequence[Item], room: int) -> dict[int, str]:
+    """The texts that fit, each with a line break: by position, in the longest form that fits."""
+    kept: dict[int, str] = {}
+    for at in sorted(range(len(items)), key=lambda at: (items[at].turn, at)):
+        form = next((form for form in items[at].forms if len(form) < room), None)
+        if form is not None:
+            kept[at] = form
+            room -= len(form) + 1
+    return kept

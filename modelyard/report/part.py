@@ -9,6 +9,8 @@ from modelyard.plan.cost.values import StackCost, stack_cost
 
 _LEFT_OUT = ("PAT", "OWN")
 """Families of findings that leave a target out of a plan. Those about GPUs and sizes concern planned targets."""
+_NO_PLAN = (*_LEFT_OUT, "CFG")
+"""Families of findings without which a plan would have more targets."""
 
 
 class Totals(NamedTuple):
@@ -39,6 +41,11 @@ def unplanned(plan: Plan) -> dict[str, tuple[Finding, ...]]:
         if error and finding.target and finding.target not in planned:
             found[finding.target] = (*found.get(finding.target, ()), finding)
     return dict(sorted(found.items()))
+
+
+def complete(plan: Plan) -> bool:
+    """Whether the plan has every target that the stack changes, even if other errors block its apply."""
+    return not any(finding.blocks and finding.code.startswith(_NO_PLAN) for finding in plan.findings)
 
 
 def target_names(plan: Plan) -> tuple[str, ...]:

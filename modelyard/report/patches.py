@@ -1,10 +1,10 @@
 """The catalogue as text and as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
-from modelyard.catalog.library import Use
+from modelyard.catalog.library import BASE, TEMPLATE, Use
 from modelyard.hiding import hidden, hidden_at
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import text_of
@@ -49,7 +49,15 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
     # A schema may be only true or false, which does not describe its values.
     described = {name: spec if isinstance(spec, dict) else {} for name, spec in properties.items()}
     rows = [(param, _value_from(patch, param, spec), spec.get("description", "")) for param, spec in described.items()]
-    return [*lines, *table(rows, ("PARAMETER", "VALUE FROM", "MEANING"), style, indent=2)]
+    lines += table(rows, ("PARAMETER", "VALUE FROM", "MEANING"), style, indent=2)
+    return [*lines, *_files(patch, style)] if patch.built_in else lines
+
+
+def _files(patch: PatchVersion, style: Style) -> Iterator[str]:
+    """The templates of a version that is no file of the project."""
+    for name, text in ((TEMPLATE, patch.template), (BASE, patch.base)):
+        if text is not None:
+            yield from ("", style.link(f"  {patch.file}/{name}"), *(f"    {safe(line)}" for line in text.splitlines()))
 
 
 def _value_from(patch: PatchVersion, param: str, spec: Mapping[str, Any]) -> str:
@@ -110,6 +118,7 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
                 "phase": patch.meta.phase,
                 "use": patch.meta.use,
                 "when": "listed" if patch.meta.when is None else dict(patch.meta.when),
+                **({"for": dict(patch.meta.version_for)} if patch.meta.version_for else {}),
                 "after": list(patch.meta.after),
                 "overrides": list(patch.meta.overrides),
                 "targets": list(_targets(patch)),

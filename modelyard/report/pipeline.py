@@ -8,12 +8,12 @@ from modelyard.cluster.answer import Created
 from modelyard.cluster.pool_objects import STAGE
 from modelyard.report.job import submitted_document
 from modelyard.report.size import memory_text
-from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.report.style import PLAIN, Style, about, hanging, safe, table, wrapped
 from modelyard.runs.jobs import Submission
 from modelyard.runs.pipelines import StageSize, Summary
 from modelyard.stack import durations
 from modelyard.stack.words import plural
-from modelyard.workloads.facts.heads import Head
+from modelyard.workloads.facts.jobs import Head
 
 
 def pipeline_text(stack: str, shown: Summary, style: Style = PLAIN) -> list[str]:
@@ -91,11 +91,12 @@ def run_text(
     """What was made, or would be made, and how to follow and end it."""
     namespace = objects[0].key.namespace
     state = "could be" if dry_run else "is"
-    lines = [f"{style.bold(safe(run))} {state} submitted: namespace {safe(namespace)}; its stages wait for each other"]
-    lines += [f"  {safe(line)}" for line in _stages(objects)]
+    lines = about(run, f"{state} submitted: namespace {namespace}; its stages wait for each other", style)
+    lines += [part for line in _stages(objects) for part in hanging(f"  {line}", 4, style.columns)]
     if not dry_run:
-        lines.append(style.dim(f"follow it: modelyard job list {stack}, modelyard job logs {stack} {run} --follow"))
-        lines.append(style.dim(f"end it: modelyard job cancel {stack} {run}"))
+        follow = f"follow it: modelyard job list {stack}, modelyard job logs {stack} {run} --follow"
+        for words in (follow, f"end it: modelyard job cancel {stack} {run}"):
+            lines += map(style.dim, hanging(words, 2, style.columns))
     return lines
 
 

@@ -55,7 +55,7 @@ def pool_text(view: PoolView, asked: Asked, style: Style = PLAIN) -> list[str]:
             None,
             "",
         ),
-        (("TEAM", "WHO", "GPUS", "FOR", "PLACE", "WAITS FOR"), _waiters(view.waiters, asked), "waiting", *_PARTS),
+        (("TEAM", "WHO", "GPUS", "FOR", "POSITION", "WAITS FOR"), _waiters(view.waiters, asked), "waiting", *_PARTS),
         (
             ("NODE", "PRODUCT", "GPUS", "TAKEN", "FREE", "IDLE", "UTIL", "WHO"),
             _nodes(view.nodes),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from modelyard.preview.promote import Difference, Promotion
 from modelyard.report.style import PLAIN, Style, hanging, safe, wrapped
+from modelyard.report.unified import folded
 from modelyard.report.values import fitted
 from modelyard.stack.words import plural
 
@@ -27,19 +28,24 @@ def promotion_text(
         style: colours and width.
     """
     lines: list[str] = []
+    kept = [one for one in found.kept if one.setting not in found.ignored]
     if not found.taken:
-        stay = f"; {plural(len(found.kept), 'other setting')} stay as they are" if found.kept else ""
+        stay = f"; {plural(len(kept), 'other setting differs', 'other settings differ')} and are kept" if kept else ""
         lines += hanging(f"nothing to promote from {source} to {target}{stay}", 2, style.columns)
     else:
         lines += [style.bold(f"taken from {safe(source)}"), *_table(found.taken, style, "→"), ""]
-        lines += [_painted(line, style) for line in diff] + [""]
-    if found.kept:
-        lines += [style.bold(f"kept in {safe(target)}"), *_table(found.kept, style, f"{safe(source)}:"), ""]
+        lines += [_painted(part, style) for line in diff for part in folded(safe(line), style.columns)] + [""]
+    if kept:
+        lines += [style.bold(f"kept in {safe(target)}"), *_table(kept, style, f"{safe(source)}:"), ""]
+    if found.ignored:
+        images = plural(len(found.ignored), "image")
+        words = f"{target} ignores {images} of {source}: in mode existing, the platform keeps its own images."
+        lines += [*wrapped(words, 0, style.columns), ""]
     if found.decided:
         lines += [*wrapped(_DECIDED, 0, style.columns), ""]
     if found.taken:
         lines += _lowered(found.lowered, source, target, style)
-        words = f"{plural(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(found.kept)} kept"
+        words = f"{plural(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
         lines.append(f"Next: {style.link(safe(step))}")
@@ -62,17 +68,20 @@ def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Sty
 
 
 def _table(differences: Iterable[Difference], style: Style, between: str) -> list[str]:
-    """A line for each difference, or two where its values are too long for one."""
-    rows = [(one.setting, _value(one.shown[1]), _value(one.shown[0])) for one in differences]
+    """A line for each difference, or several where its values are too long for one."""
+    rows = [(safe(one.setting), _value(one.shown[1]), _value(one.shown[0])) for one in differences]
     width = max(len(row[0]) for row in rows)
     room = style.columns - width - len(between) - len("        ")
     wide = max((len(now) for _, now, _ in rows if len(now) <= room // 2), default=0)
     lines = []
     for setting, now, ahead in rows:
-        fits = len(now) <= wide and len(ahead) <= room - wide
-        middle = " " * (wide - len(now) + 2) if fits else "\n" + " " * (width + 4)
-        line = f"  {safe(setting):<{width}}  {style.bold(now)}{middle}{style.dim(between)} {ahead}"
-        lines += line.split("\n")
+        lead = f"  {setting:<{width}}  "
+        if len(now) <= wide and len(ahead) <= room - wide:
+            lines.append(f"{lead}{style.bold(now)}{' ' * (wide - len(now) + 2)}{style.dim(between)} {ahead}")
+            continue
+        fits = len(lead) + max(len(now), len(between) + 1 + len(ahead)) <= style.columns
+        lead, indent = (lead, " " * len(lead)) if fits else (f"  {setting}\n    ", "    ")
+        lines += f"{lead}{style.bold(now)}\n{indent}{style.dim(between)} {ahead}".split("\n")
     return lines
 
 
@@ -81,7 +90,6 @@ def _value(value: object) -> str:
 
 
 def _painted(line: str, style: Style) -> str:
-    text = safe(line)
     if line.startswith("+"):
-        return style.added(text)
-    return style.removed(text) if line.startswith("-") else style.dim(text)
+        return style.added(line)
+    return style.removed(line) if line.startswith("-") else style.dim(line)

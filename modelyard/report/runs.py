@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from modelyard.report.style import PLAIN, Style, safe, table, wrapped
+from modelyard.report.style import PLAIN, Style, about, hanging, safe, table, wrapped
 from modelyard.runs.pool import Diagnosis, Run
 from modelyard.runs.pool.owners import Stake
 from modelyard.runs.pool.states import State
@@ -166,8 +166,8 @@ def cancelled_text(run: Run, has: Stake, style: Style = PLAIN) -> list[str]:
     else:
         had = "it held no GPU"
     return [
-        f"{style.bold(safe(run.name))} is cancelled; {had}",
-        *(f"  {one.kind} {safe(one.name)}" for one in run.parts),
+        *about(run.name, f"is cancelled; {had}", style),
+        *(line for one in run.parts for line in hanging(f"  {one.kind} {one.name}", 4, style.columns)),
     ]
 
 

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.catalog import Selected
-from modelyard.catalog.hidden import hidden_params
+from modelyard.catalog.select import hidden_params
 from modelyard.hardware import GpuModel, resolve, verdict
 from modelyard.hardware.rules.gpu import training_use
 from modelyard.hiding import hidden_at
+from modelyard.kube.scheduling.pods import pods_words
 from modelyard.names import GPU_RESOURCE
 from modelyard.report.json import record
 from modelyard.report.size import memory_text
@@ -16,9 +17,9 @@ from modelyard.report.style import PLAIN, Style, table, wrapped
 from modelyard.stack import Config, Stack
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Job, NotebookUser, Resource
-from modelyard.stack.plain import plain
 from modelyard.stack.pool import Partition, Quota
 from modelyard.stack.remote import RemoteQuota
+from modelyard.stack.shape import plain
 from modelyard.stack.words import listed, plural
 from modelyard.workloads import Workload
 from modelyard.workloads.facts.notebooks import namespace_of_server
@@ -26,22 +27,25 @@ from modelyard.workloads.facts.pool import namespace_of, node_labels
 from modelyard.workloads.facts.remote import RemoteCluster, quota_of, remote_clusters
 from modelyard.workloads.sizing import Sized
 from modelyard.workloads.sizing import sized as resources
-from modelyard.workloads.training import active
+from modelyard.workloads.training import active, training_words
 
 
 def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selected], style: Style = PLAIN) -> list[str]:
     """GPU, workloads and patches of a stack, then its pool and its jobs if it has any."""
     config = stack.config
-    lines = [style.bold(f"{stack.name}  {active(config).title} training, release {config.platform.release}"), ""]
+    lines = [style.bold(f"{stack.name}  {training_words(config)}, release {config.platform.release}"), ""]
     lines.extend(wrapped(_gpu(stack), 14, style.columns, "  GPU"))
     lines.extend(wrapped(_allocation(config), 14, style.columns, "  allocation"))
     lines.extend(
         wrapped(f"mode {config.platform.mode}, namespace {config.platform.namespace}", 14, style.columns, "  platform")
     )
+    if config.labels:
+        labels = ", ".join(f"{key}={value}" for key, value in sorted(config.labels.items()))
+        lines.extend(wrapped(labels, 14, style.columns, "  labels"))
     lines.append("")
     rows = [
         (
-            workload.deployment,
+            pods_words(workload.deployment, workload.place),
             _replicas(workload),
             workload.cpu or "-",
             workload.memory or "-",
@@ -50,7 +54,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
         )
         for workload in sized
     ]
-    lines.extend(table(rows, ("DEPLOYMENT", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
+    lines.extend(table(rows, ("WORKLOAD", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
     lines.append("")
     lines.extend(wrapped(", ".join(one.patch.id for one in chosen), 14, style.columns, "  patches"))
     return [*lines, *asked_text(config, resources(config), style)]
@@ -62,6 +66,7 @@ def stack_document(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Sel
         "formatVersion": 1,
         "stack": stack.name,
         "file": stack.file,
+        "labels": dict(stack.config.labels),
         "training": stack.config.training,
         "gpu": {**_stated_gpu(stack.config), "serves": list(active(stack.config).allocations(stack.config))},
         "workloads": [{**record(workload), "products": list(workload.products)} for workload in sized],

@@ -6,9 +6,10 @@ A plan must appear before a colour library could be imported, so this module has
 import re
 import textwrap
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
-from modelyard.hiding import hidden_text
+from modelyard.patterns import regex
 
 MOST_COLUMNS = 100
 """The default number of columns, and the most on a wide screen: longer lines are hard to read."""
@@ -32,7 +33,9 @@ ink, and special spaces."""
 LOG_COMMAND = r"#(?=#[a-z]*\[)"
 """Commands that CI systems obey anywhere in a log: ``##[group]``, ``##vso[…]``, ``##teamcity[…]``."""
 # Other CI systems obey `::set-env …`, but only at the start of a line.
-_UNSAFE = re.compile(rf"[\x00-\x1f{INVISIBLE}\ud800-\udfff]|(?<!\S):(?=:[A-Za-z])|{LOG_COMMAND}")
+_UNSAFE = regex(rf"[\x00-\x1f{INVISIBLE}\ud800-\udfff]|(?<!\S):(?=:[A-Za-z])|{LOG_COMMAND}")
+_SHORT_TEXT = 1000
+"""Length of the longest text that is made safe once for all stacks: they share most of their words."""
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -83,7 +86,16 @@ def safe(text: str) -> str:
 
     Anything that looks like a credential, such as a password in an address, is hidden.
     """
+    return _remembered(text) if len(text) <= _SHORT_TEXT else _made_safe(text)
+
+
+def _made_safe(text: str) -> str:
+    from modelyard.hiding import hidden_text  # results of earlier runs are safe already
+
     return _UNSAFE.sub(escape, hidden_text(text))
+
+
+_remembered = lru_cache(maxsize=4096)(_made_safe)
 
 
 def escape(found: re.Match[str]) -> str:
@@ -118,6 +130,12 @@ def wrapped(text: str, indent: int, width: int, first: str = "") -> list[str]:
 def hanging(text: str, indent: int, width: int) -> list[str]:
     """A paragraph broken at words, every line but the first one indented."""
     return textwrap.wrap(safe(text), width, subsequent_indent=" " * indent, break_on_hyphens=False) or [""]
+
+
+def about(name: str, words: str, style: Style) -> list[str]:
+    """A sentence that begins with a name, in bold; every line but the first one is indented."""
+    first, *rest = hanging(f"{name} {words}", 2, style.columns)
+    return [first.replace(safe(name), style.bold(safe(name)), 1), *rest]
 
 
 def table(rows: Iterable[Iterable[str]], head: Iterable[str], style: Style, indent: int = 0) -> list[str]:

@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterator
 
 from modelyard.plan import Plan
 from modelyard.report.finding import tally
-from modelyard.report.part import totals, unplanned
+from modelyard.report.part import complete, totals, unplanned
 from modelyard.report.style import Style, hanging, safe
+from modelyard.report.takeovers import together
 from modelyard.stack.words import plural
 
 
@@ -20,7 +21,7 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
         missing = sum(target in only for target in left_out)
         shown = f"{name}: {len(some.targets) + missing} of {plural(every, 'target')} shown"
         lines = _line(f"{shown}: {', '.join(_parts(some, missing, '', 0))}", "", style)
-        name = f"all {every}"
+        name = f"all {every} targets"
     found = tally(plan.findings)
     words = ", ".join(_parts(plan, len(left_out), "" if only is not None else "target", len(plan.dropped_remotes)))
     lines += _line(f"{name}: {words}", f"; {found}" if found else "", style)
@@ -32,7 +33,7 @@ def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: 
 def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
     """The targets' totals; ``missing`` more could not be planned, the stack leaves ``dropped`` remote clusters."""
     sums = totals(plan.everything)
-    if not plan.everything and (missing or plan.blocked):
+    if not plan.everything and (missing or not complete(plan)):
         which = f" ({plural(missing, 'target')})" if missing else ""
         yield f"nothing could be planned{which}" if noun else f"{missing} could not be planned"
         return
@@ -69,7 +70,7 @@ def next_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str
 def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, str, str]:
     """The next step: a command, and the words around it."""
     if plan.blocked:
-        blocking = [finding.code for finding in plan.findings if finding.blocks]
+        blocking = [alike[0].code for alike in together(plan.findings) if alike[0].blocks]
         what = "the error above" if len(blocking) == 1 else f"the {len(blocking)} errors above"
         return f"correct {what}; for the reason: ", f"modelyard explain {blocking[0]}", ""
     if not plan.acts:
@@ -79,7 +80,7 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
         return "", f"modelyard apply --plan {_quoted(saved)}", differs
     changed = [target.name for target in plan.changed]
     unseen = only is not None and any(name not in only for name in changed)
-    every = f"all {len(changed)}" if len(changed) > 1 else "1 target"
+    every = f"all {len(changed)} targets" if len(changed) > 1 else "1 target"
     return "", f"modelyard apply {plan.stack}", f" applies {every}" if unseen else ""
 
 

@@ -1,4 +1,6 @@
-"""Findings that are shown once: those of one target and owner, and those of a file that several stacks share."""
+"""Findings that are shown once: those of one target and owner, those of several targets with one cause in the stack
+file's section ``platform``, and those of a file that several stacks share.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -6,6 +8,8 @@ from typing import NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.kube.merge import Path
 from modelyard.report.fields import field_names
+from modelyard.report.values import NAMES
+from modelyard.stack.words import few
 
 _ONE = {
     "OWN001": "takes ownership of {field} from {owner}",
@@ -48,7 +52,9 @@ def alike(findings: Iterable[Finding]) -> list[ShownFinding]:
 
 
 def together(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """The findings that are shown as one: of one target and owner, or equal ones of several stacks at one place."""
+    """The findings that are shown as one: of one target and owner, of one cause, or equal ones of several stacks at
+    one place.
+    """
     places: dict[object, list[Finding]] = {}
     for finding in findings:
         owner = _owner(finding)
@@ -56,6 +62,8 @@ def together(findings: Iterable[Finding]) -> list[list[Finding]]:
         if owner:
             # Everything except the field, its line and its wording.
             like = finding._replace(summary="", field="", line=0, column=0), owner
+        elif _is_cause(finding):
+            like = finding._replace(summary=finding.summary.replace(finding.target, ""), target="")
         elif finding.file:
             # A stack's own file has no findings of other stacks, so this is a patch or the lock of all patches.
             like = finding._replace(stack="")
@@ -82,12 +90,20 @@ def _gravity(finding: Finding) -> tuple[object, ...]:
 
 def _shown(found: list[Finding]) -> ShownFinding:
     first = found[0]
+    if len(found) > 1 and _is_cause(first):
+        names = few(sorted(one.target for one in found), NAMES)
+        return ShownFinding(first._replace(summary=first.summary.replace(first.target, names), target=""))
     if not _owner(first) or (len(found) == 1 and first.severity is not Severity.ADVICE):
         stacks = tuple(dict.fromkeys(one.stack for one in found))
         return ShownFinding(first, (), stacks if len(stacks) > 1 else ())
     summary = _MANY[first.code].format(number=len(found), owner=_owner(first))
     summary = summary.replace("1 fields", "1 field", 1) if len(found) == 1 else summary
     return ShownFinding(first._replace(summary=summary), tuple(field_names(Path.parse(one.field) for one in found)))
+
+
+def _is_cause(finding: Finding) -> bool:
+    """Whether it is about a target, but its cause is a setting that all targets share."""
+    return bool(finding.target) and finding.field.startswith("platform.")
 
 
 def _owner(finding: Finding) -> str:

@@ -51,7 +51,7 @@ def diff_text(targets: Sequence[TargetPlan], style: Style = PLAIN, context: int 
         _paint(part, style)
         for target, title in zip(targets, titles(targets), strict=True)
         for line in target_diff(target, title, context)
-        for part in _folded(safe(line), style.columns)
+        for part in folded(safe(line), style.columns)
     ]
 
 
@@ -69,7 +69,8 @@ def _lines(body: Mapping[str, Any]) -> list[str]:
     return yaml_text(body).splitlines() if body else []
 
 
-def _folded(line: str, width: int) -> list[str]:
+def folded(line: str, width: int) -> list[str]:
+    """A line of a unified diff in several that fit the width; a long unchanged line is cut."""
     if len(line) <= width:
         return [line]
     if line.startswith(" "):

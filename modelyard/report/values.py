@@ -1,14 +1,14 @@
 """Formats the values of fields in words that are easy to scan."""
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from modelyard.kube import merge
+from modelyard.patterns import regex
 from modelyard.report.style import safe, shorten
 
-_BARE = re.compile(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
+_BARE = regex(r"[A-Za-z0-9_./@%+-][A-Za-z0-9_./@%+ -]*")
 EVERYTHING = 1 << 30
 NAMES = 6
 """Up to this many names are shown; the rest is counted."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from modelyard import quantity
 from modelyard.stack import codes, durations
-from modelyard.stack.config import Path
+from modelyard.stack.config import WORKERS, Path
 from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.remote import controller_url
 from modelyard.stack.schema import PREFIX
@@ -29,6 +29,9 @@ _SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery", "notebooks")
 _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of items with sizes."""
 _SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
+_RAY_KINDS: Final = {"rayCluster": "RayCluster", "rayService": "RayService"}
+_TARGET_KINDS: Final = {"deployment": "Deployment", "statefulSet": "StatefulSet", **_RAY_KINDS}
+"""The kinds of a target, by the key with its name."""
 _COUNTED: Final = ("rows", "requestRate", "requestTime", "parameters")
 _WHOLE: Final = ("rows", "parameters")
 """Values without fractions: a user who writes 50m means millions and gets thousandths."""
@@ -51,7 +54,13 @@ _DURATIONS: Final = (
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
     """Returns the mistakes in ``config``, keys with their prefix; ``texts`` and ``secrets`` use the same paths."""
     found = [*_units(config, texts), *_lengths(config, texts), *_tolerations(config)]
-    found += [*_readable(config, secrets), *_asked(config), *_controllers(config)]
+    found += [
+        *_readable(config, secrets),
+        *_asked(config),
+        *_controllers(config),
+        *_left_out(config),
+        *_targets(config),
+    ]
     if secrets:
         found += _misplaced(secrets)
     return found
@@ -69,6 +78,85 @@ def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
             remedy,
             at_key=True,
         )
+
+
+def _left_out(config: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Finds a platform without the workers of its training backend; without those of all, it only has the pool."""
+    platform, training = config.get(PREFIX + "platform"), config.get(PREFIX + "training")
+    without = platform.get("without") if isinstance(platform, dict) else None
+    if not isinstance(without, list):
+        return
+    left = [name for name, worker in WORKERS.items() if worker not in without]
+    if isinstance(training, str) and WORKERS.get(training) in without:
+        summary = f"training is {training}, but platform.without leaves out its workers"
+        other = f"set training to {' or '.join(left)}" if left else "leave out training too"
+        remedy = f"{other}, or drop {WORKERS[training]} from platform.without"
+        yield Mistake((PREFIX + "training",), codes.CHOICE, summary, remedy)
+
+
+def _targets(config: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Finds targets of two kinds, those that mode managed does not create, and incomplete objects of KubeRay."""
+    targets, platform = config.get(PREFIX + "targets"), config.get(PREFIX + "platform")
+    managed = isinstance(platform, dict) and platform.get("mode") == "managed"
+    for role, target in targets.items() if isinstance(targets, dict) else ():
+        if not isinstance(target, dict):
+            continue
+        named = [key for key in _TARGET_KINDS if key in target]
+        for key in named[1:]:
+            kinds = f"a {_TARGET_KINDS[named[0]]} and a {_TARGET_KINDS[key]}"
+            summary = f"{name((PREFIX + 'targets', role))} names both {kinds}"
+            yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, "keep the one that the workload is")
+        if managed and named and named[-1] != "deployment":
+            path: Path = (PREFIX + "targets", role, named[-1])
+            summary = f"{name(path)} is set, but mode managed creates Deployments"
+            yield Mistake(path, codes.FORM, summary, "set platform.mode to existing, or name a Deployment")
+    if isinstance(targets, dict):
+        yield from _ray_clusters(config, targets)
+
+
+def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Finds workers without their group, two objects of KubeRay, and a mode of autoscaling that cannot scale them."""
+    for role, target in targets.items():
+        named = _ray_object(target)
+        for key in (key for key in (*_RAY_KINDS, "group") if isinstance(target, dict) and key in target):
+            if role not in (("rayWorker",) if key == "group" else ("rayHead", "rayWorker")):
+                kind = _RAY_KINDS[named[0] if named else "rayCluster"]
+                summary = (
+                    f"{name((PREFIX + 'targets', role, key))} is set, but a {kind} has only Ray's head and workers"
+                )
+                remedy = "drop it: only rayWorker has a group" if key == "group" else "name a Deployment or StatefulSet"
+                yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
+    head, worker = (_ray_object(targets.get(role)) for role in ("rayHead", "rayWorker"))
+    at: Path = (PREFIX + "targets", "rayWorker")
+    grouped = isinstance(targets.get("rayWorker"), dict) and "group" in targets["rayWorker"]
+    if (worker is not None) != grouped:
+        key = worker[0] if worker is not None else "rayCluster"
+        lacks = "group" if worker is not None else " or ".join(_RAY_KINDS)
+        summary = f"{name(at)} lacks {lacks}: a {_RAY_KINDS[key]} may have several groups of workers"
+        remedy = f"write the name of the {_RAY_KINDS[key]} and of the worker group: {{{key}: NAME, group: GROUP}}"
+        yield Mistake(at, codes.MISSING_KEY, summary, remedy)
+    platform = config.get(PREFIX + "platform")
+    without = platform.get("without") if isinstance(platform, dict) else None
+    without = without if isinstance(without, list) else []
+    if head != worker and not {"rayHead", "rayWorker"} & set(map(str, without)):
+        role, other = ("rayHead", "rayWorker") if head is not None else ("rayWorker", "rayHead")
+        key = (head or worker or ("rayCluster", ""))[0]
+        summary = f"{name((PREFIX + 'targets', role))} is in another {_RAY_KINDS[key]} than {other}"
+        remedy = f"name the same {_RAY_KINDS[key]} for rayHead and rayWorker, or leave out one with platform.without"
+        yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
+    scaling = config.get(PREFIX + "autoscaling")
+    mode = scaling.get("mode", "none") if isinstance(scaling, dict) else "none"
+    if worker is not None and mode != "none":
+        kind = _RAY_KINDS[worker[0]]
+        summary = f"{name((PREFIX + 'autoscaling', 'mode'))} is {mode}, which cannot scale a {kind}"
+        remedy = "set it to none; KubeRay's enableInTreeAutoscaling scales the workers"
+        yield Mistake((PREFIX + "autoscaling", "mode"), codes.FORM, summary, remedy)
+
+
+def _ray_object(target: Any) -> tuple[str, Any] | None:
+    """The object of KubeRay that a target names: the key, and the name; None if it names none."""
+    keys = [key for key in _RAY_KINDS if isinstance(target, dict) and key in target]
+    return (keys[0], target[keys[0]]) if keys else None
 
 
 def _controllers(config: Mapping[str, Any]) -> Iterator[Mistake]:

@@ -22,6 +22,7 @@ WAIVER_REASON = "CFG020"
 WAIVER_CODE = "CFG021"
 WAIVER_UNUSED = "CFG022"
 WAIVER_BY = "CFG023"
+NO_CONTEXT = "CFG024"
 
 FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "PAR", "REM", "ENV", "PIP", "POL")
 """Families of codes that can be waived: all but CFG."""

@@ -45,6 +45,8 @@ class Platform(NamedTuple):
     """Whether the images carry PTX, so that newer GPUs can compile for themselves."""
     installers: tuple[str, ...] = ()
     """Field managers that do not write by themselves, regardless of their names."""
+    without: tuple[str, ...] = ()
+    """Workloads that the platform does not have, by their keys under ``targets``."""
 
 
 class SeenGpu(NamedTuple):
@@ -184,14 +186,33 @@ class Drain(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Names of one of the platform's Deployments and of the container that patches change."""
+    """Names of the object of one of the platform's workloads, and of the container that patches change."""
 
     deployment: str
     container: str
+    stateful_set: str | None = None
+    """Name of the StatefulSet, if the workload is one; then ``deployment`` does not count."""
+    ray_cluster: str | None = None
+    """Name of KubeRay's RayCluster, if the workload is a part of one; then ``deployment`` does not count."""
+    ray_service: str | None = None
+    """Name of KubeRay's RayService, if the workload is a part of one; then ``deployment`` does not count."""
+    group: str = ""
+    """Name of the worker group in the RayCluster or RayService; empty for its head."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the object."""
+        kinds = {"StatefulSet": self.stateful_set, "RayCluster": self.ray_cluster, "RayService": self.ray_service}
+        return next((kind for kind, name in kinds.items() if name), "Deployment")
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.stateful_set or self.ray_cluster or self.ray_service or self.deployment
 
 
 class Targets(NamedTuple):
-    """Names of the platform's Deployments: the vendor's, unless the stack sets others."""
+    """The objects of the platform's workloads: the vendor's Deployments, unless the stack names others."""
 
     api_server: Target = Target("deployment-api-server", "api-server")
     model_service: Target = Target("deployment-model-service", "model-service")
@@ -200,11 +221,11 @@ class Targets(NamedTuple):
     celery: Target = Target("deployment-model-training-tasks-gpu", "model-training-tasks-gpu")
 
 
-PARTS: tuple[str, ...] = (
-    *(re.sub(r"_(.)", lambda found: found[1].upper(), field) for field in Targets._fields),
-    "gpu",
-    "autoscaling",
-)
+ROLES: tuple[str, ...] = tuple(re.sub(r"_(.)", lambda found: found[1].upper(), field) for field in Targets._fields)
+"""The platform's workloads by what they do: the keys under ``targets``."""
+WORKERS: Mapping[str, str] = {"ray": "rayWorker", "celery": "celery"}
+"""The workload that takes the jobs of each training backend."""
+PARTS: tuple[str, ...] = (*ROLES, "gpu", "autoscaling")
 """The sections of a stack file that are about parts of the platform: its workloads, their GPU and their scaling."""
 
 
@@ -249,6 +270,8 @@ class Config(NamedTuple):
     platform: Platform
     gpu: Gpu
     kubernetes_version: str = "1.35"
+    labels: Mapping[str, str] = {}
+    """What the command line chooses stacks by, such as region and tier."""
     model_service: ModelService = ModelService()
     ray_head: RayHead = RayHead()
     ray_worker: RayWorker = RayWorker()

@@ -1,10 +1,10 @@
 """Lengths of time as stack files write them: seconds, or text such as ``6h5m``."""
 
-import re
+from modelyard.patterns import regex
 
 LONGEST = 31 * 24 * 3600
 """Seconds in 31 days. No duration here is longer: a larger number was meant as milliseconds."""
-_FORM = re.compile(r"(?=.)(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s)?")
+_FORM = regex(r"(?=.)(?:([0-9]{1,5})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s)?")
 
 
 def seconds(value: int | float | str) -> int:
@@ -32,3 +32,11 @@ def text(length: int) -> str:
     minutes, left = divmod(rest, 60)
     parts = ((hours, "h"), (minutes, "m"), (left, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count) or "0s"
+
+
+def in_words(length: int) -> str:
+    """Returns seconds as people read them: ``6 h 30 min``, ``5 min``, ``90 s``."""
+    hours, minutes = length // 3600, length % 3600 // 60
+    if not hours:
+        return f"{minutes} min" if minutes and not length % 60 else f"{length} s"
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

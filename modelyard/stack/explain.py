@@ -92,7 +92,7 @@ _AMOUNTS: dict[str, str] = {
 }
 """How to write quantities that are not bytes, by key."""
 _NUMBERS: dict[str, str] = {
-    "price": "write USD as a number such as 14.69, or drop the entry, which makes the price unknown",
+    "price": "write USD as a number such as 14.69, or delete the entry; the price is then unknown",
     "tflops": "write dense FP16 TFLOPS as a number such as 119.5, without sparsity",
 }
 """By format of the schema: how to write a number that need not be whole."""

@@ -2,33 +2,29 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from errno import EFBIG
 from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from modelyard.files import ReadError, read_file
+from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.stack import codes
 from modelyard.stack.checks import check
-from modelyard.stack.config import Config, Path, Stack
+from modelyard.stack.config import WORKERS, Config, Path, Stack
 from modelyard.stack.mistakes import Mistake
 from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.project import FILE_NAME, stack_of, stacks_in
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shape import Source, made
 from modelyard.stack.shapes import CONFIG
 from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import MAX_BYTES, Problem, too_large
+from modelyard.stack.yaml.source import Problem, too_large
 
 Loaded = tuple[Stack | None, tuple[Finding, ...]]
 
-FILE_NAME = re.compile(r"Pulumi\.((?!\.{1,2}\.yaml)[A-Za-z0-9_.-]{1,100})\.yaml")
-"""The names that Pulumi gives stack files; the group is the stack's name."""
-_MISNAMED = re.compile(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
-_STRANGE = re.compile(r"[^A-Za-z0-9_.-]")
 CONTEXT = "kubernetes:context"
 _TOP = ("config", "encryptionsalt", "encryptedkey", "secretsprovider", "environment")
 _PLAIN = CONFIG.plain
@@ -59,7 +55,17 @@ def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
     content = _read(path, stack, root)
     if isinstance(content, Problem):
         return None, (of_problem(content, shown, stack),)
-    return load_text(content, stack, shown)
+    loaded, findings = load_text(content, stack, shown)
+    if loaded is not None and loaded.context is None:
+        findings = in_order((*findings, _without_context(loaded)))
+    return loaded, findings
+
+
+def _without_context(stack: Stack) -> Finding:
+    summary = f"{stack.name} does not name its cluster: {CONTEXT} is not set"
+    detail = "a command would use the current context of the kubeconfig; apply and destroy refuse to"
+    remedy = f"set {CONTEXT} to a context of your kubeconfig"
+    return stack.finding(codes.NO_CONTEXT, Severity.WARNING, (), summary, remedy, detail=detail)
 
 
 def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
@@ -136,7 +142,7 @@ def _below(path: Path, others: Iterable[Path]) -> bool:
 
 def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
     try:
-        return read_file(path, limit=MAX_BYTES, within=root)
+        return read_file(path, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         if error.errno == EFBIG:
             return too_large(path.stat().st_size)
@@ -151,38 +157,6 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
         close = did_you_mean(stack, known)
         remedy = f"{close} {have}" if close else have
         return Problem(codes.UNREADABLE, f"unknown stack {quoted(stack)}", remedy=remedy)
-
-
-def stack_of(file: str) -> str:
-    """Returns the stack name of a file in the stack file folder, from the file's name; empty for other files.
-
-    Control sequences are removed from the name of a misnamed file.
-    """
-    found = FILE_NAME.fullmatch(file)
-    if found is not None:
-        return found[1]
-    return _STRANGE.sub("_", file) if _MISNAMED.fullmatch(file) else ""
-
-
-def stacks_in(folder: FilePath) -> list[str]:
-    """Returns the names of the stacks whose files are in a folder, sorted; empty if the folder does not exist.
-
-    Raises:
-        OSError: the folder cannot be listed.
-    """
-    return sorted(found[1] for found in map(FILE_NAME.fullmatch, names_in(folder)) if found)
-
-
-def names_in(folder: FilePath) -> list[str]:
-    """Returns the names in a folder; empty if the folder does not exist.
-
-    Raises:
-        OSError: the folder cannot be listed, which differs from empty.
-    """
-    try:
-        return [entry.name for entry in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return []
 
 
 def _shape(document: Document) -> Iterator[Problem]:
@@ -309,14 +283,24 @@ def decode(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[
     """
     given = {key.removeprefix(PREFIX): value for key, value in config.items() if key.startswith(PREFIX)}
     source = Source({_own(path): text for path, text in texts.items()}, frozenset(map(_own, secrets)))
-    found: Config = made({"training": default_training(given["platform"]["release"]), **given}, CONFIG, source)
+    platform = given["platform"]
+    training = default_training(platform["release"], platform.get("without", ()))
+    found: Config = made({"training": training, **given}, CONFIG, source)
     return found
 
 
-def default_training(release: str) -> str:
-    """Returns the training backend that a release, ``YY.MM``, uses unless the stack sets one."""
+def default_training(release: str, without: Collection[str] = ()) -> str:
+    """Returns the training backend that a stack uses unless it sets one.
+
+    Args:
+        release: the platform's release, ``YY.MM``.
+        without: the workloads that the platform does not have. Without the workers of any backend nothing trains, and
+            the backend means nothing.
+    """
+    left = [name for name, worker in WORKERS.items() if worker not in without]
     year, month = release.split(".")
-    return "ray" if (int(year), int(month)) >= RAY_DEFAULT_SINCE else "celery"
+    wanted = "ray" if (int(year), int(month)) >= RAY_DEFAULT_SINCE else "celery"
+    return wanted if wanted in left else (*left, wanted)[0]
 
 
 def _own(path: Path) -> Path:

@@ -2,17 +2,22 @@
 
 import errno
 import os
+import re
 from pathlib import Path
 from posixpath import normpath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from modelyard.files import ReadError, read_file
-from modelyard.stack.loader import FILE_NAME, names_in, stack_of, stacks_in
-from modelyard.stack.yaml.document import parse_plain
-from modelyard.stack.yaml.source import MAX_BYTES
+from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
+from modelyard.patterns import regex
 
 PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml")
 DEFAULT_FOLDER = "stacks"
+FOLDERS: dict[bytes, str] = {}
+"""Folders that project files name, by their content: none is parsed twice."""
+FILE_NAME = regex(r"Pulumi\.((?!\.{1,2}\.yaml)[A-Za-z0-9_.-]{1,100})\.yaml")
+"""The names that Pulumi gives stack files; the group is the stack's name."""
+_MISNAMED = regex(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
+_STRANGE = regex(r"[^A-Za-z0-9_.-]")
 
 
 class StackFile(NamedTuple):
@@ -42,16 +47,28 @@ def stack_folder(root: Path) -> Path:
     Raises:
         ReadError: the folder is outside the project.
     """
+    content = project_content(root)
+    return _inside(root, DEFAULT_FOLDER if content is None else named_folder(content))
+
+
+def project_content(root: Path) -> bytes | None:
+    """Returns the content of Pulumi.yaml; None if it cannot be read."""
     for file in PROJECT_FILES:
         try:
-            content = read_file(root / file, limit=MAX_BYTES, within=root)
+            return read_file(root / file, limit=MAX_YAML_BYTES, within=root)
         except OSError:
             continue
+    return None
+
+
+def named_folder(content: bytes) -> str:
+    """Returns the folder that the content of a project file names, or else the default one."""
+    if content not in FOLDERS:
         # The key is rare, and searching for it is cheaper than parsing. Escapes can spell it differently.
-        project = parse_plain(content)[0] if b"stackConfigDir" in content or b"\\" in content else None
-        folder = project.get("stackConfigDir") if isinstance(project, dict) else None
-        return _inside(root, folder if isinstance(folder, str) and folder else DEFAULT_FOLDER)
-    return _inside(root, DEFAULT_FOLDER)
+        project = _mapping(content) if b"stackConfigDir" in content or b"\\" in content else {}
+        folder = project.get("stackConfigDir")
+        FOLDERS[content] = folder if isinstance(folder, str) and folder else DEFAULT_FOLDER
+    return FOLDERS[content]
 
 
 def _inside(root: Path, folder: str) -> Path:
@@ -78,14 +95,30 @@ def outside(root: Path, folder: str) -> ReadError | None:
 
 def project_name(root: Path) -> str:
     """Returns the name of a project; empty if Pulumi.yaml sets none, which ``check_project`` reports."""
-    for file in PROJECT_FILES:
-        try:
-            project = parse_plain(read_file(root / file, limit=MAX_BYTES, within=root))[0]
-        except OSError:
-            continue
-        name = project.get("name") if isinstance(project, dict) else None
-        return name.strip() if isinstance(name, str) else ""
-    return ""
+    name = project_setting(root, "name")
+    return name.strip() if isinstance(name, str) else ""
+
+
+def virtual_environment(root: Path) -> Path | None:
+    """Returns the virtual environment in which Pulumi runs the program; None if Pulumi.yaml names none."""
+    runtime = project_setting(root, "runtime")
+    options = runtime.get("options") if isinstance(runtime, dict) else None
+    folder = options.get("virtualenv") if isinstance(options, dict) else None
+    return root / folder if isinstance(folder, str) and folder else None
+
+
+def project_setting(root: Path, key: str) -> Any:
+    """Returns the value of a key of Pulumi.yaml; None if there is none."""
+    content = project_content(root)
+    return None if content is None else _mapping(content).get(key)
+
+
+def _mapping(content: bytes) -> dict[Any, Any]:
+    """Returns the mapping that is the content of a project file; empty for any other content."""
+    from modelyard.stack.yaml.document import parse_plain  # who only looks for stack files needs no YAML
+
+    project = parse_plain(content)[0]
+    return project if isinstance(project, dict) else {}
 
 
 def discover(root: Path) -> tuple[StackFile, ...]:
@@ -101,9 +134,41 @@ def misnamed(root: Path) -> tuple[StackFile, ...]:
     Each entry has its whole file name, so that it is not taken for a stack. Loading one gives a finding.
     """
     folder = stack_folder(root)
-    names = sorted(names_in(folder))
+    names = sorted(_names_in(folder))
     paths = ((stack_of(name), folder / name) for name in names if not FILE_NAME.fullmatch(name))
     return tuple(StackFile(name, path, _shown(path, root)) for name, path in paths if name)
+
+
+def stack_of(file: str) -> str:
+    """Returns the stack name of a file in the stack file folder, from the file's name; empty for other files.
+
+    Control sequences are removed from the name of a misnamed file.
+    """
+    found = FILE_NAME.fullmatch(file)
+    if found is not None:
+        return found[1]
+    return _STRANGE.sub("_", file) if _MISNAMED.fullmatch(file) else ""
+
+
+def stacks_in(folder: Path) -> list[str]:
+    """Returns the names of the stacks whose files are in a folder, sorted; empty if the folder does not exist.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    return sorted(found[1] for found in map(FILE_NAME.fullmatch, _names_in(folder)) if found)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Returns the names in a folder; empty if the folder does not exist.
+
+    Raises:
+        OSError: the folder cannot be listed, which differs from empty.
+    """
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return []
 
 
 def _shown(path: Path, root: Path) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from modelyard.files import ReadError, read_file
+from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import Finding, ordered
 from modelyard.stack import codes
 from modelyard.stack.placing import of_problem
 from modelyard.stack.project import DEFAULT_FOLDER, PROJECT_FILES, outside
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import MAX_BYTES, Problem
+from modelyard.stack.yaml.source import Problem
 
 _EXAMPLE = "write name, runtime: {name: python} and main: stacks/"
 
@@ -30,7 +30,7 @@ def check_project(root: Path, *, only_folder: bool = False) -> tuple[Finding, ..
     """
     file = next((root / name for name in PROJECT_FILES if (root / name).is_file()), root / PROJECT_FILES[0])
     try:
-        content = read_file(file, limit=MAX_BYTES, within=root)
+        content = read_file(file, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         problem = Problem(codes.UNREADABLE, f"{file.name} cannot be read: {error.reason}", remedy=error.remedy)
         return (of_problem(problem, file.name),)

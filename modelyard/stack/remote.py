@@ -3,9 +3,9 @@
 Credentials are encrypted values, or the name of a Secret that holds them; this module does not know their content.
 """
 
-import re
 from typing import Final, Literal, NamedTuple, get_args
 
+from modelyard.patterns import regex
 from modelyard.stack.secret import Secret
 
 ProviderKind = Literal["aws", "azure", "gcp", "lambda"]
@@ -43,7 +43,7 @@ class AwsAccount(NamedTuple):
 API_PORT: Final = 6443
 """Port of an API server that is given without a URL; the default of Kubernetes."""
 _PORTS: Final = {"http": 80, "https": 443}
-_ADDRESS: Final = re.compile(r"(?:(https?)://)?(\[[^\]]*\]|[^:/\[\]]+)(?::([0-9]{1,5}))?(/.*)?")
+_ADDRESS: Final = regex(r"(?:(https?)://)?(\[[^\]]*\]|[^:/\[\]]+)(?::([0-9]{1,5}))?(/.*)?")
 
 
 def controller_url(address: str) -> str:

@@ -149,3 +149,19 @@ def items(value: Any, _: str | None) -> tuple[str, ...]:
 def day(value: Any, _: str | None) -> date:
     """Returns a date."""
     return date.fromisoformat(value)
+
+
+def plain(value: Any) -> Any:
+    """Returns the value with the keys of the stack file; unset keys have their default, or None.
+
+    Durations are seconds, as in a config; ``[secret]`` replaces an encrypted value.
+    """
+    if isinstance(value, Secret):
+        return repr(value)
+    if hasattr(value, "_asdict"):
+        return {spelled(name): plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    return value.isoformat() if isinstance(value, date) else value

@@ -78,6 +78,7 @@ PLATFORM: Final = Shape(
         "cuda": same,
         "imagesEmbedPtx": flag,
         "installers": items,
+        "without": items,
     },
 )
 GPU: Final = Shape(Gpu, {"model": same, "perWorker": count, "allocation": same})
@@ -123,8 +124,11 @@ DRAIN: Final = Shape(
 TARGETS: Final = Shape(
     Targets,
     {
-        # If only the container is named, the Deployment keeps its own name.
-        key: Shape(default._replace, {"deployment": same, "container": same})
+        # If only the container is named, the object keeps its own name.
+        key: Shape(
+            default._replace,
+            dict.fromkeys(("deployment", "statefulSet", "rayCluster", "rayService", "group", "container"), same),
+        )
         for key, default in (
             ("apiServer", Targets().api_server),
             ("modelService", Targets().model_service),
@@ -393,6 +397,7 @@ CONFIG: Final = Shape(
     {
         "training": same,
         "kubernetesVersion": same,
+        "labels": same,
         "prices": same,
         "platform": PLATFORM,
         "gpu": GPU,

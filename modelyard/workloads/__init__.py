@@ -2,8 +2,9 @@
 
 Owns the arithmetic from what an operator writes (memory per GPU, one training flag) to what a pod requests (``pods``),
 the training backends (``training``), the rules for all of these (``rules``), what jobs need (``sizing``), their Python
-environments (``environments``), jobs outside the platform's cluster (``remote``), and the facts that patches may ask
-for (``facts``). Does not judge a GPU (``hardware`` does), render (``catalog`` does) or place pods.
+environments (``environments``), jobs outside the platform's cluster (``remote``), the facts that patches may ask for
+(``facts``), and which objects of a cluster are a platform (``discovery``). Does not judge a GPU (``hardware`` does),
+render (``catalog`` does) or place pods.
 """
 
 from modelyard.workloads.facts.jobs import (
@@ -16,13 +17,15 @@ from modelyard.workloads.facts.jobs import (
 )
 from modelyard.workloads.facts.pool import node_labels
 from modelyard.workloads.facts.stack import FACTS, Facts, fact_at, facts, source_of, stack_facts
-from modelyard.workloads.pods import Workload, workloads
+from modelyard.workloads.pods import Workload, by_object, every_workload, workloads
 
 __all__ = [
     "FACTS",
     "Facts",
     "Workload",
+    "by_object",
     "deployment_of",
+    "every_workload",
     "fact_at",
     "facts",
     "is_deployed",

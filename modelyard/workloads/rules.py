@@ -24,11 +24,18 @@ def check(stack: Stack) -> tuple[Finding, ...]:
     Quantities and versions must be well-formed: the stack's schema has checked them. Waivers are not applied.
     """
     config = stack.config
-    findings = [*gpu_findings(stack), *service_findings(stack, _service(config))]
+    without = config.platform.without
+    findings = gpu_findings(stack)
+    if "modelService" not in without:
+        findings += service_findings(stack, _service(config))
     for backend in BACKENDS.values():
+        if backend.worker in without:
+            continue
         own = [*backend.rules(stack), *backend.pod_rules(stack, backend.pods(config))]
         findings += _idle(own, backend) if backend.name != config.training else own
-        if backend.head is not None and (backend.name == config.training or backend.available(config)):
+        if backend.head is None or backend.head.role in without:
+            continue
+        if backend.name == config.training or backend.available(config):
             findings += backend.head.rules(stack, backend.head.pods(config))
     findings += [*check_gpu_uses(stack), *check_notebooks(stack)]
     if config.partitions:
@@ -67,7 +74,7 @@ def _service(config: Config) -> PodSizes:
     service = config.model_service
     return PodSizes(
         role="modelService",
-        deployment=config.targets.model_service.deployment,
+        deployment=config.targets.model_service.name,
         replicas=service.replicas,
         cpu=service.cpu,
         memory=service.memory,

@@ -47,7 +47,7 @@ def keda_may_start_a_pod(subject: Subject, _: Params) -> Iterable[Finding]:
         )
     elif isinstance(most, int) and isinstance(least, int) and least > most:
         yield subject.finding(
-            f"{subject.name} requires at least {least} but allows at most {most} pods",
+            f"{subject.name} requires at least {least} pods but allows at most {most}",
             field="spec.minReplicaCount",
             remedy="set minReplicaCount to maxReplicaCount or less",
         )
@@ -126,7 +126,7 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
     target, role = _scaled(subject)
     if isinstance(least, int) and isinstance(most, int) and least > most:
         yield subject.finding(
-            f"{subject.name} requires at least {least} but allows at most {most} pods",
+            f"{subject.name} requires at least {least} pods but allows at most {most}",
             field="spec.minReplicas",
             remedy="set minReplicas to maxReplicas or less",
         )

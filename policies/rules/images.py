@@ -87,7 +87,7 @@ def pinned(subject: Subject, params: Params) -> Iterable[Finding]:
 def from_known_registries(subject: Subject, params: Params) -> Iterable[Finding]:
     """Images come from known registries.
 
-    **Why.** An image is code with the rights of its pod. If an organisation scans and mirrors images, all images must
+    **Why.** An image is code with the rights of its pod. If an organization scans and mirrors images, all images must
     come from its registries, and a cluster without internet access can pull no others. The rule runs only if
     `registries` is set.
 

@@ -98,6 +98,8 @@ def marked_against_eviction(subject: Subject, _: Params) -> Iterable[Finding]:
     nodes, set the rule's level to `disabled` in `policies/policy.yaml`.
     """
     for template in subject.templates:
+        if len(subject.templates) > 1 and not _has_gpu(template):
+            continue  # The head and other groups of a Ray cluster do not train.
         annotations = mapping(template.metadata.get("annotations"))
         lacking = [f'{name}: "{value}"' for name, value in _MARKS.items() if str(annotations.get(name)) != value]
         if lacking:

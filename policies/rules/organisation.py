@@ -1,4 +1,4 @@
-"""What an organisation asks of every object. These rules run where their parameters are set."""
+"""What an organization asks of every object. These rules run where their parameters are set."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
@@ -66,7 +66,16 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
         "kinds": {
             "type": "array",
             "items": {"type": "string", "minLength": 1},
-            "default": ["Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "RayCluster", "RayJob"],
+            "default": [
+                "Deployment",
+                "StatefulSet",
+                "DaemonSet",
+                "Job",
+                "CronJob",
+                "RayCluster",
+                "RayJob",
+                "RayService",
+            ],
             "description": "Kinds of objects that must have the labels.",
         },
         "pods": {
@@ -78,7 +87,7 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     needs=("labels",),
 )
 def has_the_labels(subject: Subject, params: Params) -> Iterable[Finding]:
-    """Objects have the organisation's labels.
+    """Objects have the organization's labels.
 
     **Why.** Labels show who owns an object, which budget pays for it, and whom to call in an outage. The rule runs only
     if `labels` is set.

@@ -36,7 +36,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     repository.edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4")
     repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
     repository.edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray")
-    repository.patch_v2("model-service", "patch.yaml.j2", "cpu: {{ cpu }}", "cpu: {{ cpu }} ")
+    repository.next_patch("model-service", "patch.yaml.j2", "cpu: {{ cpu }}", "cpu: {{ cpu }} ")
     made: Mapping[str, Any] = json.loads(json.dumps(preview_document(repository.preview())))
     return made
 

@@ -135,7 +135,7 @@ def test_the_words_that_changed_are_marked(report: Path, opened: Opened) -> None
 def test_an_upgrade_is_told_in_words(report: Path, opened: Opened) -> None:
     page = opened(report)
     row = page.locator(".matrix tbody tr", has=page.get_by_role("rowheader", name="dev", exact=True))
-    assert row.locator("td.up").first.text_content() == "v1 → v2 upgraded"
+    assert row.locator("td.up").first.text_content() == "v1 → v3 upgraded"
 
 
 def test_a_stack_opens_with_its_targets_and_its_findings(report: Path, opened: Opened) -> None:

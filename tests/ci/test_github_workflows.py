@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft4Validator
 
 from tests.ci.support.github_runner import WORKFLOWS, Runner
-from tests.ci.support.machine import ROOT, RULE, Repository, machine
+from tests.ci.support.machine import ROOT, RULE, GitFolder, Repository, machine
 
 CHANGE = ("staging", "maxReplicas: 2", "maxReplicas: 4")
 BAD = ("prod", "model: A30", "model: L4")
@@ -134,8 +134,7 @@ def test_what_a_pull_request_brings_runs_without_a_right_to_write(tmp_path: Path
 def test_nothing_that_a_pull_request_brings_is_run(tmp_path: Path, name: str) -> None:
     """Neither a rule nor what sets up the tool: both come from the base."""
     runner = pull_request(tmp_path, BAD)
-    repository = Repository.__new__(Repository)
-    repository.folder = runner.repository
+    repository = GitFolder(runner.repository)
     mark = tmp_path / "mark"
     repository.git("checkout", "--quiet", "--detach", runner.ref)
     for file in ("policies/rules/forged.py", "policies/rules/_shared.py", "modelyard.py", "yaml.py"):
@@ -152,8 +151,7 @@ def test_nothing_that_a_pull_request_brings_is_run(tmp_path: Path, name: str) ->
 
 def test_a_branch_that_left_long_ago_is_checked_by_the_rules_of_now(tmp_path: Path) -> None:
     runner = pull_request(tmp_path, CHANGE)
-    repository = Repository.__new__(Repository)
-    repository.folder = runner.repository
+    repository = GitFolder(runner.repository)
     (repository.folder / "policies/rules/since.py").write_text(RULE)
     repository.commit("A rule")
     assert runner.run("check.yml")["check"].result == "failure"
@@ -168,8 +166,7 @@ def test_reports_that_a_pull_request_brings_are_neither_shown_nor_written_throug
     outside = tmp_path / "outside"
     outside.write_text("{}")
     runner = pull_request(tmp_path, CHANGE)
-    repository = Repository.__new__(Repository)
-    repository.folder = runner.repository
+    repository = GitFolder(runner.repository)
     repository.git("checkout", "--quiet", "--detach", runner.ref)
     for name in ("preview.md", "preview.html", "modelyard.sarif"):
         if forged is None:
@@ -287,8 +284,8 @@ def test_the_engine_is_set_up_alike_wherever_it_is() -> None:
         for step in job.get("steps", ())
         if "Pulumi" in step.get("name", "")
     ]
-    assert len(found) == 2
-    assert found[0] == found[1]
+    assert len(found) == 3
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_comparison_that_cannot_be_made_is_not_called_drift(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_only_the_job_that_writes_the_comment_has_the_token() -> None:
         if name != "comment":
             assert job.get("environment", {}).get("name") != scope
             assert "MODELYARD_TOKEN" not in json.dumps(job)
-    # What has the token runs nothing that a merge request brings along.
+    # The job with the token runs nothing from a merge request.
     assert found["comment"]["variables"]["GIT_STRATEGY"] == "none"
     assert "before_script" not in found["comment"]
     assert not any("modelyard " in line.split("#")[0] for line in found["comment"]["script"])

@@ -87,6 +87,20 @@ def terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]
 
 
 @pytest.fixture
+def fits(terminal: Callable[..., Result]) -> Callable[..., None]:
+    """Runs on terminals of several widths: no line is wider."""
+
+    def call(*words: str, code: int = 0) -> None:
+        for columns in (60, 80, 100):
+            result = terminal(columns, *words)
+            assert result.code == code, result
+            longest = max(result.text.splitlines(), key=len)
+            assert len(longest) <= columns, f"{len(longest)} of {columns}: {longest}"
+
+    return call
+
+
+@pytest.fixture
 def refused(project: Project, run: Run) -> Run:
     """Runs what must fail: cleanly, in plain text, and without leaving a trace in the project."""
 
@@ -129,3 +143,25 @@ def valid(run: Any) -> Any:
 
     check.schemas = schemas  # type: ignore[attr-defined]
     return check
+
+
+@pytest.fixture
+def labelled(project: Any) -> Any:
+    """The project, whose stacks have labels."""
+    for name, labels in (("dev", "region: eu, tier: canary"), ("staging", "region: eu"), ("prod", "region: us")):
+        project.edit(("config:\n", f"config:\n  modelyard:labels: {{{labels}}}\n"), stack=name)
+    return project
+
+
+@pytest.fixture
+def committed(project: Any) -> Any:
+    """The project in a commit of a repository, with everything that is in it by then."""
+
+    def git(*words: str) -> None:
+        who = ("-c", "user.email=dev@example.com", "-c", "user.name=dev")
+        subprocess.run(["git", "-C", str(project.root), *who, *words], check=True, capture_output=True)
+
+    git("init", "--quiet", "--initial-branch", "main")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "one")
+    return project

@@ -107,7 +107,7 @@ def test_blame_of_a_part_with_one_field_is_the_story_of_that_field(run: Any) -> 
 def test_blame_of_a_part_that_is_there_twice(refused: Any) -> None:
     result = refused("blame", "dev", "ray-head", "annotations", code=2)
     fields = "metadata.annotations, spec.template.metadata.annotations"
-    assert f"'annotations' matches 2 fields: {fields} → give one of them" in result.words
+    assert f"'annotations' matches 2 fields: {fields} → give one of these" in result.words
 
 
 def test_the_document_of_a_part_has_the_published_form(run: Any) -> None:
@@ -140,3 +140,21 @@ def test_a_workload_is_its_deployment_also_where_keda_scales_it(project: Any, ru
     project.edit(("mode: none", "mode: keda\n    prometheus: http://prometheus.monitoring.svc:9090"))
     result = run("blame", "dev", "rayWorker", "limits.memory")
     assert (result.code, result.out.splitlines()[0]) == (0, "deployment-ray-model-training-worker")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("dev", "ray-head", "limits.memry"), "did you mean limits.memory"),
+        (("dev", "ray-head", "replica"), "did you mean replicas"),
+        (("dev", "ray-head"), "dev is a stack, and no field was given"),
+        (("dev", "ray-head"), "modelyard blame dev ray-head spec.replicas"),
+    ],
+)
+def test_a_field_that_is_missing_is_suggested(refused: Any, words: tuple[str, ...], said: str) -> None:
+    assert said in refused("blame", *words, code=2).words
+
+
+def test_a_field_that_is_missing_in_a_project_of_one_stack(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODELYARD_STACK", "dev")
+    assert "modelyard blame dev ray-head spec.replicas" in refused("blame", "dev", "ray-head", code=2).words

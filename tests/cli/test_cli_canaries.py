@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,36 @@ other:script: |
 """
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the first test leaves its project with secrets for the others to copy."""
+    return tmp_path_factory.mktemp("planted") / "project"
+
+
 @pytest.fixture
-def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, template: Path) -> Iterator[Path]:
     """A project, a platform and an environment with secrets everywhere; the folder for what is written."""
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path)))
+    out = tmp_path / "out"
+    out.mkdir()
+    if not template.exists():
+        plant(project, run)
+        shutil.copytree(project.root, template)
+        yield out
+        return
+    # The project's own folders go back unchanged to those who lent them.
+    unchanged = project.root.rename(tmp_path / "unchanged")
+    shutil.copytree(template, project.root)
+    monkeypatch.chdir(project.root)
+    yield out
+    shutil.rmtree(project.root)
+    unchanged.rename(project.root)
+
+
+def plant(project: Any, run: Any) -> None:
+    """Puts secrets into a project and its platform."""
     (project.root / "stacks/Pulumi.prod.yaml").unlink()
     repository(project.root)
     properties: dict[str, Any] = {key: {"type": "string", "default": ""} for key in ("phrase", "encoded")}
@@ -172,9 +197,6 @@ def planted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     planned = run("plan", "dev", "--notes")
     assert planned.code == 0, planned.text
     assert all(word in planned.words for word in ("(hidden)", "seen", "ml-files", "ml-keys"))
-    out = tmp_path / "out"
-    out.mkdir()
-    return out
 
 
 def kubeconfig(folder: Path, user: str = "") -> Path:

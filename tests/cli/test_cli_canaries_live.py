@@ -202,7 +202,7 @@ def live_lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
             yield tuple({"train-1": RUN, "train": RUN}.get(word, word) if verb == "job" else word for word in words)
 
 
-LIVE = ("plan", "check", "diff", "blame", "ledger")
+LIVE = ("plan", "check", "diff", "blame", "ledger", "preview")
 LOOKING = (*LIVE, "record", "drift", "gpus", "job")
 """Verbs that look at a cluster and need no engine for it."""
 
@@ -237,6 +237,17 @@ def test_no_verb_shows_a_secret_of_a_cluster_that_answers(
     # Some options are for other places; nothing is out of reach.
     assert ends & {0, 1}
     assert ends <= {0, 1, 2}
+
+
+def test_init_writes_no_secret_of_a_cluster(project: Any, run: Any, cli: Any, cluster: ApiServer) -> None:
+    before = cli.tree(project.root)
+    words = ("init", "--from-cluster", "--stacks", "found", "--yes")
+    result = run(*words)
+    assert result.code == 0, result
+    checked(result, words)
+    files = {name: text for name, text in cli.tree(project.root).items() if text and before.get(name) != text}
+    assert "stacks/Pulumi.found.yaml" in files
+    assert [name for name, text in files.items() if leaked(text.decode(errors="replace"))] == []
 
 
 DEEP = {

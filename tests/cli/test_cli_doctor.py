@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import modelyard
 
 
 def test_a_machine_without_pulumi_and_kubeconfig(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -65,6 +68,28 @@ def test_a_backend_that_only_the_project_names(
     assert not (tmp_path / "asked").exists()
 
 
+def test_the_environment_in_which_pulumi_runs_the_program(
+    project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is looked at whether or not Pulumi is there."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def found() -> tuple[str, str]:
+        checks = {check["name"]: check for check in json.loads(run("doctor", "dev", "--json").out)["checks"]}
+        return checks["program in .venv"]["state"], checks["program in .venv"]["found"]
+
+    assert found() == ("error", "no modelyard")
+    for version, state in (("0.0.1", "error"), (modelyard.__version__, "ok")):
+        info = project.root / f".venv/lib/python3.11/site-packages/modelyard-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: modelyard\nVersion: {version}\n")
+        assert found() == (state, f"modelyard {version}")
+        shutil.rmtree(project.root / ".venv")
+    text = (project.root / "Pulumi.yaml").read_text()
+    (project.root / "Pulumi.yaml").write_text(text.replace("    virtualenv: .venv\n", ""))
+    assert "program in" not in run("doctor", "dev").out
+
+
 @pytest.mark.parametrize("printed", ["nonsense", "[1]", "null"])
 def test_a_pulumi_that_prints_something_else(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, printed: str
@@ -88,8 +113,7 @@ def test_a_stack_file_with_errors(project: Any, run: Any) -> None:
 def test_outside_of_a_project(run: Any, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert (
-        "warning project no Pulumi.yaml here or above → run inside a project, or give -C DIR"
-        in run("-C", str(empty), "doctor").words
-    )
+    words = run("-C", str(empty), "doctor").words
+    assert "warning project no Pulumi.yaml here or above → run inside a project, or give -C DIR;" in words
+    assert "modelyard init writes a new one" in words
     assert run("-C", str(empty), "doctor", "dev").code == 2

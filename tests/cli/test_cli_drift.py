@@ -2,11 +2,13 @@
 
 import copy
 import json
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from modelyard.cli import many
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine.applied import AppliedStack
@@ -134,6 +136,17 @@ def test_one_stack_of_many_that_drifted_is_enough(world: World, run: Run) -> Non
     assert [one["state"] for one in document["stacks"]] == ["same", "drifted", "same"]
 
 
+def test_many_stacks_look_as_one_process_shows_them(world: World, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.edit("prod", SERVICE, replicas=9)
+    world.drop("dev", HEAD)
+    world.applied["staging"] = EngineError("no engine", "install it")
+    alone = run("drift", "--all")
+    monkeypatch.setattr(many, "WORTH_A_POOL", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
+    assert run("drift", "--all") == alone
+    assert alone.code == 3
+
+
 @pytest.mark.parametrize("words", [("dev",), ("dev", "--json"), ("dev", "prod")])
 def test_a_stack_that_was_never_applied_is_more_likely_the_wrong_state(
     world: World, run: Run, words: tuple[str, ...]
@@ -242,3 +255,11 @@ def test_bad_input_comes_before_any_engine(project: Project, refused: Run) -> No
     assert "'nope'" in refused("drift", "nope", code=2).err
     project.edit(("model: A10", "modle: A10"))
     assert sorted(refused("drift", "--all", code=2).errors) == ["CFG008"]
+
+
+def test_no_line_is_wider_than_the_terminal(world: World, fits: Callable[..., None]) -> None:
+    world.edit("dev", SERVICE, "a-controller-with-a-rather-long-name-for-a-field-manager", replicas=7)
+    world.drop("dev", HEAD)
+    world.applied["staging"] = never("staging")
+    world.applied["prod"] = EngineError("the state of the stack cannot be reached for some reason", "run pulumi login")
+    fits("drift", "--all", code=3)

@@ -227,3 +227,22 @@ def test_a_list_in_a_file_is_told_by_its_line(environments: Any, refused: Any) -
     environments.edit(('pip: ["frames>=2", tools]', "requirements: list.txt"))
     result = refused("environment", "lock", "dev", "tabular", code=2)
     assert "list.txt:2" in result.text
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("list", "dev"), 0),
+        (("show", "dev", "tabular"), 0),
+        (("lock", "dev", "tabular"), 0),
+        (("lock", "dev"), 2),
+        (("build", "dev", "tabular"), 3),
+        (("show", "dev", "tabluar"), 2),
+    ],
+    ids=str,
+)
+def test_no_line_is_wider_than_the_terminal(
+    environments: Any, wheels: Path, run: Any, fits: Any, words: tuple[str, ...], code: int
+) -> None:
+    run("environment", "lock", "dev", "tabular")
+    fits("environment", *words, code=code)

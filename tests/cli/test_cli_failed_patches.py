@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from modelyard.catalog.lock import digest, lock_text, read_lock
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -21,13 +23,20 @@ def worker(project: Any) -> Path:
     return Path(project.patches / "ray-worker/v1/patch.yaml.j2")
 
 
+def relock(project: Any) -> None:
+    """As if the project had released the version as it is now."""
+    locked, _ = read_lock(project.patches)
+    locked["ray-worker/v1"] = digest({path.name: path.read_bytes() for path in worker(project).parent.iterdir()})
+    (project.patches / "patches.lock").write_text(lock_text(locked))
+
+
 def no_such_version(project: Any) -> None:
-    project.add("modelyard:patches: [{name: ray-worker, version: v2}]")
+    project.add("modelyard:patches: [{name: ray-worker, version: v9}]")
 
 
 def undefined_variable(project: Any) -> None:
     worker(project).write_text(worker(project).read_text().replace("{{ memory }}", "{{ memroy }}"))
-    (project.patches / "patches.lock").unlink()
+    relock(project)
 
 
 def bad_parameter(project: Any) -> None:
@@ -41,13 +50,13 @@ def broken_meta(project: Any) -> None:
 
 def directive(project: Any) -> None:
     worker(project).write_text(worker(project).read_text().replace("strategy:\n", "strategy:\n    $patch: replace\n"))
-    (project.patches / "patches.lock").unlink()
+    relock(project)
 
 
 def broken_base(project: Any) -> None:
     base = worker(project).with_name("base.yaml.j2")
     base.write_text(base.read_text() + "{{ nothing }}\n")
-    (project.patches / "patches.lock").unlink()
+    relock(project)
 
 
 Fail = Callable[[Any], None]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.cli.app import VERBS, verb_parser
 from modelyard.cli.exit import Exit, Stop
 from tests.support.forked_process import CLOSED
 from tests.support.web_servers import Quiet, listening
@@ -86,6 +87,9 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("help",), "modelyard --help lists the verbs"),
         (("version",), "run modelyard --version"),
         (("validate", "dev"), "modelyard check validates stacks"),
+        (("logs", "train-1"), "unknown verb 'logs' → modelyard job logs shows the logs of a run"),
+        (("job", "lst"), "unknown verb 'job lst' → did you mean list? see modelyard job --help"),
+        (("plan", "dev", "--no"), "unknown option '--no' → did you mean --no-cost, --notes or --no-policies?"),
         (("plan", "dev", "--bogus"), "unknown option '--bogus' → see modelyard plan --help"),
         (("plan", "dev", "--targt", "x"), "option '--targt' → did you mean --target? see modelyard plan --help"),
         (("job", "submit", "dev", "--devise", "A10"), "did you mean --device?"),
@@ -104,9 +108,15 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("patches", "ray-workers"), "did you mean ray-worker"),
         (("explain", "GPU999"), "did you mean GPU0"),
         (("explain", "gpu1"), "did you mean GPU001?"),
-        (("schema", "plans"), "invalid choice: 'plans'"),
+        (("schema", "plans"), "invalid choice: 'plans' (choose from stack, prices, "),
+        (("schema", "plans"), "→ did you mean plan? see modelyard schema --help"),
         (("completion", "ksh"), "invalid choice: 'ksh'"),
         (("show", "nope"), "'nope'"),
+        (("job", "why", "dev"), "dev is a stack, and no run was given → name the run after the stack"),
+        (("job", "submit", "dev"), "dev is a stack, and no job was given → name the job after the stack"),
+        (("environment", "show", "dev"), "dev is a stack, and no environment was given"),
+        (("pipeline", "render", "dev"), "dev is a stack, and no pipeline was given"),
+        (("job", "why", "train-1"), "no stack was given"),
         (("apply",), "no stack was given → name one of dev, prod, staging, or set MODELYARD_STACK"),
         (("apply", "dev", "--plan", "x"), "both a stack and --plan were given"),
         (("apply", "--plan", "nope.json"), "nope.json"),
@@ -126,6 +136,33 @@ def test_json_errors_are_a_document_on_standard_output(run: Any) -> None:
     assert result.code == 2
     assert result.err == ""
     assert document["error"]["summary"] == "unknown stack 'stagin'"
+
+
+@pytest.mark.parametrize("words", [("apply", "dev"), ("apply", "dev", "--yes"), ("destroy", "dev")])
+def test_a_stack_without_a_context_changes_no_cluster(
+    project: Any, refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    project.edit(("  kubernetes:context: dev\n", ""))
+    config = tmp_path / "config"
+    config.write_text("{current-context: other, contexts: [{name: other, context: {cluster: c, user: u}}]}")
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/pulumi").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    result = refused(*words, code=2)
+    assert "dev does not name its cluster: kubernetes:context is not set; nothing was changed" in result.words
+    assert "→ set it in stacks/Pulumi.dev.yaml" in result.words
+    # It is not asked first.
+    assert "Destroying" not in result.text
+
+
+def test_a_stack_without_a_context_is_a_warning_at_its_settings(project: Any, run: Any) -> None:
+    project.edit(("  kubernetes:context: dev\n", ""))
+    result = run("check", "dev")
+    assert result.code == 0
+    assert "warning CFG024 dev does not name its cluster" in result.words
+    assert "stacks/Pulumi.dev.yaml:3:1" in result.text
+    assert "→ set kubernetes:context to a context of your kubeconfig" in result.words
 
 
 def test_no_kubeconfig(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +190,7 @@ def test_kubeconfig_may_list_several_files(refused: Any, no_cluster: Path, monke
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a: [", "line 1, column 5 is not YAML"),
+        ("a: [", "line 2, column 1 is not YAML"),
         ("{}", "it lacks 'clusters'"),
         ("[]", "no kubeconfig could be read"),
         ("clusters: []\ncontexts: [{name: dev, context: {cluster: x, user: y}}]", "names 'x', which is not in it"),
@@ -224,6 +261,19 @@ def test_a_missing_engine_is_told_before_anything_else(
     )
 
 
+@pytest.mark.parametrize("verb", ["apply", "destroy"])
+def test_no_cluster_is_changed_that_only_the_current_context_names(
+    project: Any, refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.setattr(f"modelyard.cli.{verb}.need_engine", lambda: None)
+    project.edit(("  kubernetes:context: dev\n", ""))
+    result = refused(verb, "dev", "--yes", code=2)
+    assert "nothing was changed → set it in stacks/Pulumi.dev.yaml" in result.words
+    # In a pod without a kubeconfig, its service account leads to one cluster.
+    no_cluster.unlink()
+    assert "kubernetes:context" not in refused(verb, "dev", "--yes", code=3).words
+
+
 @pytest.mark.parametrize("answer", ["", "y\n", "YES\n", "no\n"])
 def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str) -> None:
     """Nobody is asked who cannot answer, and nothing but yes counts; which cluster it is was looked at before."""
@@ -239,7 +289,7 @@ def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, t
 
 def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
-    monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: ({}, True))
+    monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: ({}, True, 0))
     terminal = StringIO("yes\nno\n")
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", terminal)
@@ -374,6 +424,38 @@ def test_a_fault_of_our_own_says_so_without_a_traceback(
     assert "oops" not in result.text
     assert "Traceback" not in result.err
     assert sys.exc_info() == (None, None, None)
+
+
+@pytest.mark.parametrize(("fault", "code"), [(ZeroDivisionError("oops"), 70), (KeyboardInterrupt(), 130)], ids=str)
+def test_a_fault_of_our_own_and_an_interrupt_are_json_too(
+    run: Any, monkeypatch: pytest.MonkeyPatch, fault: BaseException, code: int
+) -> None:
+    def broken(*_words: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("modelyard.cli.gpus.run", broken)
+    result = run("gpus", "--json")
+    assert (result.code, result.err) == (code, "")
+    assert "oops" not in result.out
+    assert json.loads(result.out)["error"]["summary"].startswith("internal error" if code == 70 else "interrupted")
+
+
+def json_verbs() -> list[tuple[str, ...]]:
+    """Every verb that has ``--json``."""
+    found: list[tuple[str, ...]] = []
+    for verb in VERBS:
+        parser = verb_parser(verb)
+        inner = [action.choices for action in parser._actions if isinstance(action.choices, dict)]
+        parsers = {(verb, name): one for names in inner for name, one in names.items()} or {(verb,): parser}
+        found += [words for words, one in parsers.items() if "--json" in one._option_string_actions]
+    return found
+
+
+@pytest.mark.parametrize("words", json_verbs(), ids=" ".join)
+def test_every_verb_with_json_ends_in_json(run: Any, words: tuple[str, ...]) -> None:
+    for wrong in ((), ("nope",), ("--nope",), ("dev", "nope", "nope", "nope"), ("nope", "nope", "nope", "nope")):
+        result = run(*words, *wrong, "--json")
+        assert isinstance(json.loads(result.out), dict), result
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")

@@ -122,7 +122,7 @@ def test_its_numbers_decide(owner: Any, run: Any, old: str, new: str, code: str,
 
 def test_several_per_worker_need_nvlink(owner: Any, run: Any) -> None:
     owner.edit(("model: A10", "model: L20"), ("perWorker: 1", "perWorker: 2"))
-    assert "L20 has none" in findings(run)["GPU008"]["summary"]
+    assert "L20 has no NVLink" in findings(run)["GPU008"]["summary"]
     write(owner, L20.replace("nvlink: false", "nvlink: true"))
     assert "GPU008" not in findings(run)
     assert "NVLink yes" in run("gpus", "L20").words
@@ -345,4 +345,4 @@ def test_a_waived_name_of_several_gpus_keeps_what_holds_for_all(project: Any, ru
     assert {"NVIDIA-H100-PCIe", "NVIDIA-H100-80GB-HBM3", "NVIDIA-H100-NVL"} <= set(pinned)
     assert "at least 80 GB" in found["RES001"]["summary"]
     project.edit(("memory: 32Gi", "memory: 80Gi"))
-    assert "not for the one of 94 GB" in findings(run)["GPU010"]["summary"]
+    assert "too little for those with 94 GB" in findings(run)["GPU010"]["summary"]

@@ -67,7 +67,7 @@ def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monke
     for words in (("job", "submit", "dev", "train"), ("pipeline", "submit", "dev", "nightly")):
         result = run(*words)
         assert (result.code, result.errors) == (1, ["RES213"]), result.err
-        assert "asks for 4 GPUs at once, and team vision never has more than 2" in result.words
+        assert "asks for 4 GPUs at once, but team vision never has more than 2" in result.words
     project.edit(("workers: 4", "workers: 2"))
     assert run("job", "submit", "dev", "train").code == 3
 

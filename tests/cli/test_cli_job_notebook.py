@@ -323,7 +323,7 @@ def test_what_a_quota_never_holds_is_not_submitted(
 ) -> None:
     project.edit(("notebook:1}", "notebook:1, memory: 60Gi}"))
     said = submit(refused, notebook, *MULTI, code=1)
-    words = "asks for 180Gi of memory at once, and team vision never has more than"
+    words = "asks for 180Gi of memory at once, but team vision never has more than"
     assert f"RES213 notebook {notebook.name} {words}" in said
 
 

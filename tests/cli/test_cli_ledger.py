@@ -51,3 +51,8 @@ def test_stacks_that_cannot_be_read_end_the_run(project: Any, refused: Any) -> N
     assert "unknown stack 'nope'" in refused("ledger", "nope", code=2).words
     (project.root / "stacks/recorded/dev/cluster.json").unlink()
     assert "recorded platform" in refused("ledger", "dev", code=2).words
+
+
+def test_no_line_is_wider_than_the_terminal(fits: Callable[..., None], applied: Callable[[str], None]) -> None:
+    applied("dev")
+    fits("ledger", "dev")

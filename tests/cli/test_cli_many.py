@@ -1,16 +1,25 @@
 """Many stacks at once: the same results in the same order, with a pool or without."""
 
 import os
+import re
+from functools import partial
+from io import StringIO
 from typing import Any
 
 import pytest
 
 from modelyard.cli import many
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.progress import beside
+from modelyard.hiding import Confidential
 
 
 def square(number: int) -> tuple[int, int]:
     return number * number, os.getpid()
+
+
+def length(secret: Confidential[str], _number: int) -> int:
+    return len(secret.reveal())
 
 
 def picky(number: int) -> int:
@@ -39,6 +48,13 @@ def test_what_ends_the_run_comes_out_of_the_pool_as_it_was_raised(monkeypatch: p
     assert (caught.value.code, caught.value.summary, caught.value.remedy) == (Exit.UNREACHABLE, "no fifty", "skip it")
 
 
+def test_work_may_have_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a value cannot be pickled: processes inherit it."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
+    found = set(many.each(range(100), partial(length, Confidential("token"))))
+    assert found == {5}
+
+
 @pytest.fixture
 def crowd(project: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """More stacks than one process takes on, one of them broken."""
@@ -51,7 +67,9 @@ def crowd(project: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("words", [("plan",), ("plan", "--json"), ("check",), ("check", "--json")])
+@pytest.mark.parametrize(
+    "words", [("plan",), ("plan", "--json"), ("plan", "--matrix"), ("check",), ("check", "--json")]
+)
 def test_many_stacks_look_as_one_process_shows_them(
     run: Any, crowd: list[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
@@ -70,3 +88,102 @@ def test_a_target_that_no_stack_has_ends_the_run_and_does_not_hang(
     result = run("plan", *crowd, "--target", "nope")
     assert result.code == 2
     assert result.err.count("'nope' matches no target") == len(crowd) - 1
+
+
+class Terminal(StringIO):
+    """Standard error as a terminal, erased where a real one would be."""
+
+    def isatty(self) -> bool:
+        return True
+
+    @property
+    def line(self) -> str:
+        """The last line, as it looks."""
+        return self.getvalue().rpartition("\r")[2].removeprefix("\x1b[K")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "term", "bars"),
+    [
+        (0.4, "xterm", [""] * 4),
+        (1, "dumb", [""] * 4),
+        (
+            1,
+            "xterm",
+            [
+                "",
+                "",
+                "[##########          ] 2 of 4 stacks, about 2 s left",
+                "[###############     ] 3 of 4 stacks, about 1 s left",
+            ],
+        ),
+        (
+            600,
+            "xterm",
+            [
+                "",
+                "[#####               ] 1 of 4 stacks, about 30 min left",
+                "[##########          ] 2 of 4 stacks, about 20 min left",
+                "[###############     ] 3 of 4 stacks, about 10 min left",
+            ],
+        ),
+    ],
+)
+def test_what_takes_longer_than_two_seconds_shows_a_bar_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, term: str, bars: list[str]
+) -> None:
+    """It is gone before each result, which may be printed."""
+    terminal, clock, seen = Terminal(), [0.0], []
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr("modelyard.cli.progress.time.monotonic", lambda: clock[0])
+
+    def work(number: int) -> int:
+        seen.append(terminal.line)
+        clock[0] += seconds
+        return number
+
+    for _ in many.each(range(4), work):
+        assert terminal.line == ""
+    assert seen == bars
+    assert terminal.line == ""
+
+
+def test_a_file_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 60))
+    monkeypatch.setattr("sys.stderr", file := StringIO())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("modelyard.cli.progress.time.monotonic", lambda: next(clock))
+    assert list(many.each(range(4), abs)) == [0, 1, 2, 3]
+    assert file.getvalue() == ""
+
+
+def test_a_line_is_written_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, clock = Terminal(), iter(range(0, 100, 3))
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("modelyard.cli.progress.time.monotonic", lambda: next(clock))
+
+    def work(number: int) -> int:
+        beside(f"now {number}")
+        return number
+
+    assert list(many.each(range(2), work)) == [0, 1]
+    bar = "[##########          ] 1 of 2 stacks, about 3 s left"
+    assert terminal.getvalue() == f"now 0\n{bar}\r\x1b[Know 1\n{bar}\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("words", "noun"), [(("record", "--all"), "stack"), (("ledger", "--all"), "stack"), (("doctor",), "cluster")]
+)
+def test_verbs_that_read_many_clusters_show_a_bar(
+    run: Any, project: Any, words: tuple[str, ...], noun: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("modelyard.cli.progress.PATIENCE", 0.0)
+    monkeypatch.setattr("modelyard.cli.record._record", lambda *_: ["recorded"])
+    run(*words)
+    assert re.findall(r"\] (\d of \d \w+)", terminal.getvalue()) == [f"1 of 3 {noun}s", f"2 of 3 {noun}s"]
+    assert terminal.line == ""

@@ -155,10 +155,13 @@ def _of_patch(name: str) -> Callable[..., Valid]:
 
 
 def _only(project: Any, name: str) -> None:
-    """Leaves a project one patch: with all of them, a run takes five times as long."""
+    """Leaves a project one patch: with all of them, a run takes five times as long.
+
+    The lock stays, empty: without a lock, the project would have all built-in patches.
+    """
     for path in project.patches.iterdir():
         if path.name == "patches.lock":
-            path.unlink()
+            path.write_text("")
         elif path.name != name:
             shutil.rmtree(path)
 
@@ -282,7 +285,7 @@ def test_no_value_of_a_file_can_make_a_crash(project: Any, run: Any, file: str) 
     valid = FILES[file](project, run)
     valid.path.write_text(valid.text(valid.value))
     # What nobody can read is refused before its values are looked at.
-    assert [run(*verb).code for verb in valid.verbs if run(*verb).code not in (0, 1)] == []
+    assert {run(*verb).code for verb in valid.verbs} <= {0, 1}
     for number, (path, new, changed) in enumerate(mutations(valid.value)):
         valid.path.write_text(valid.text(changed))
         result = run(*valid.verbs[number % len(valid.verbs)])

@@ -131,9 +131,9 @@ def test_a_plan_gives_whole_gpus_while_they_are_idle_and_takes_them_back(divided
         return target["action"], gpus, note.removeprefix("resource chat gets ")
 
     record(divided)
-    assert planned() == ("create", {SLICE: "1"}, "1g.10gb of small: who waits for a GPU is not known")
+    assert planned() == ("create", {SLICE: "1"}, "1g.10gb of small: the pods that wait for a GPU are unknown")
     record(divided, waiting=[])
-    idle = "whole GPUs: 2 × a100-80gb are free for its 2 pods, and nobody waits"
+    idle = "whole GPUs: 2 × a100-80gb are free for its 2 pods, and no other pod waits"
     assert planned() == ("create", {GPU: "1"}, idle)
     assert f"resource chat gets {idle}" in run("plan", "dev").words
     assert run("render", "dev", "--format", "kustomize", "--out", "out").code == 0

@@ -102,7 +102,10 @@ def test_what_is_wrong_is_told_by_check_show_and_submit(pipelines: Any, run: Any
         result = run(*words)
         assert result.code == 1
         said = " ".join((result.out + result.err).split())
-        assert "PIP005 pipeline nightly can never run: prepare needs serve needs train needs prepare" in said
+        assert (
+            "PIP005 pipeline nightly can never run: its stages need each other: prepare → serve → train → prepare"
+            in said
+        )
         assert "stacks/Pulumi.dev.yaml:" in said
 
 
@@ -134,3 +137,12 @@ def test_bad_settings_are_told_with_their_line(pipelines: Any, run: Any, stage: 
     result = run("check", "dev")
     assert result.code == 2
     assert "stacks/Pulumi.dev.yaml:20:" in result.out + result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("show", "dev"), 0), (("submit", "dev", "nightly"), 3), (("show", "dev", "weekly"), 2)],
+    ids=str,
+)
+def test_no_line_is_wider_than_the_terminal(pipelines: Any, fits: Any, words: tuple[str, ...], code: int) -> None:
+    fits("pipeline", *words, code=code)

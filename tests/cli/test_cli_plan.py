@@ -74,16 +74,17 @@ def test_what_two_targets_have_alike_is_told_once(project: Any, run: Any) -> Non
     assert same not in run("plan", "dev", "--target", "tasks-gpu").out
 
 
-def test_notes_about_owners_are_one_a_target_in_at_most_three_lines(run: Any) -> None:
+def test_notes_about_owners_are_one_a_target_with_all_of_its_fields(run: Any) -> None:
     fields = [one for one in json.loads(run("check", "dev", "--json").out)["findings"] if one["code"] == "OWN001"]
     assert len(fields) == 26
     lines = run("check", "dev", "--notes").out.splitlines()
     starts = [at for at, line in enumerate(lines) if "OWN001" in line]
     assert len(starts) == len({one["target"] for one in fields})
-    assert all(later - start <= 3 for start, later in pairwise(starts))
+    assert all(later - start <= 4 for start, later in pairwise(starts))
+    assert not [line for line in lines if line.endswith(" more")]
     assert sum(int(lines[start].split()[5]) for start in starts) == len(fields)
     assert lines[-1] == "1 stack checked: 4 notes"
-    assert " ".join(lines).count("no action needed; applying again with kubectl-client-side-apply") == 1
+    assert " ".join(lines).count("no action needed; a later apply by kubectl-client-side-apply") == 1
 
 
 def test_what_notes_tell_the_plan_does_not_tell_again(run: Any) -> None:

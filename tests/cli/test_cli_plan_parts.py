@@ -13,8 +13,8 @@ def test_plan_of_single_targets(project: Any, run: Any) -> None:
     project.edit(("timeout: 6h30m", "timeout: 1h"))
     result = run("plan", "dev", "--target", "ray-head", "--target", "api-server")
     assert "dev: 2 of 5 targets shown: 2 to change, 1 pod replaced, GPUs stay at 0" in result.words
-    assert "all 5: 5 to change, 3 pods replaced, GPUs stay at 1; 1 warning, 4 notes" in result.words
-    assert result.out.splitlines()[-1] == "Next: modelyard apply dev applies all 5"
+    assert "all 5 targets: 5 to change, 3 pods replaced, GPUs stay at 1; 1 warning, 4 notes" in result.words
+    assert result.out.splitlines()[-1] == "Next: modelyard apply dev applies all 5 targets"
     assert "model-service" not in result.out
     document = json.loads(run("plan", "dev", "--target", "ray-head", "--json").out)
     assert [target["name"] for target in document["targets"]] == ["deployment-ray-head"]
@@ -51,7 +51,7 @@ def test_a_part_that_is_all_there_is_to_apply(project: Any, applied: Any, run: A
     project.edit(("replicas: 2", "replicas: 3"))
     last = run("plan", "dev", "--target", "model-service")
     assert last.out.splitlines()[-1] == "Next: modelyard apply dev"
-    assert "all 5: 1 to change" in last.words
+    assert "all 5 targets: 1 to change" in last.words
     other = run("plan", "dev", "--target", "ray-head", "--detailed-exitcode")
     assert "dev: 1 of 5 targets shown: nothing to change, GPUs stay at 0" in other.words
     assert other.out.splitlines()[-1] == "Next: modelyard apply dev applies 1 target"
@@ -74,7 +74,7 @@ def test_a_target_without_a_plan_has_a_name(run: Any) -> None:
     result = run("plan", "dev", "--target", "ray-hed")
     assert (result.code, result.errors) == (1, ["PAT013"])
     assert "dev: 1 of 5 targets shown: 1 could not be planned" in result.words
-    assert "all 5: 4 to change, 1 could not be planned" in result.words
+    assert "all 5 targets: 4 to change, 1 could not be planned" in result.words
     assert "for the reason: modelyard explain PAT013" in result.words
     document = json.loads(run("plan", "dev", "--target", "ray-hed", "--json").out)
     assert [one["code"] for one in document["findings"]] == ["PAT013"]
@@ -111,8 +111,8 @@ def test_a_plan_whose_every_target_is_missing_says_so(project: Any, run: Any) ->
     for path in (project.root / "stacks/recorded/dev").glob("deployment.*.json"):
         path.unlink()
     result = run("plan", "dev")
-    assert (result.code, result.errors) == (1, ["PAT013"] * 5)
-    assert "dev: nothing could be planned (5 targets); 5 errors" in result.words
+    assert (result.code, result.errors) == (1, ["PAT013"])
+    assert "dev: nothing could be planned (5 targets); 1 error" in result.words
     assert "nothing to change" not in result.words
     assert "no changes" not in run("diff", "dev").words
 

@@ -33,6 +33,16 @@ def test_no_change_is_said_in_two_lines(repository: Any, run: Any) -> None:
     assert result.out.splitlines()[0] == "no changes in 3 stacks"
 
 
+def test_without_a_base_the_default_branch_is_compared(
+    repository: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    assert run("preview").out == run("preview", "--base", "main").out
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    result = run("preview")
+    assert (result.code, "this clone has no origin/main to compare with" in result.err) == (2, True)
+
+
 def test_a_stack_that_a_sparse_checkout_leaves_out_is_named(repository: Any, run: Any) -> None:
     words = ["sparse-checkout", "set", "--no-cone", "/*", "!/stacks/Pulumi.prod.yaml"]
     subprocess.run(["git", "-C", str(repository.root), *words], check=True, capture_output=True)
@@ -98,7 +108,7 @@ def test_every_form_from_one_run(repository: Any, run: Any, tmp_path: Path) -> N
     result = run("preview", "--base", "main", *(word for file in files for word in ("--output", str(file))))
     assert (result.code, result.out) == (0, "")
     markdown, html, document, text = (file.read_text() for file in files)
-    assert markdown.startswith("<!-- modelyard preview -->\n## modelyard: 1 of 3 stacks changes")
+    assert markdown.startswith("<!-- modelyard preview -->\n## modelyard: dev waits for running Ray jobs")
     assert html.startswith("<!doctype html>")
     assert json.loads(document)["summary"]["changed"] == 1
     assert "\x1b" not in text
@@ -175,8 +185,48 @@ def test_a_comment_keeps_the_limit_and_links_the_report(repository: Any, run: An
     words = ("--limit", "4050", "--report-url", "https://ci.example.com/a) [b](c")
     result = run("preview", "--base", "main", "--format", "markdown", *words)
     assert len(result.out) <= 4050
-    assert "[full report](https://ci.example.com/a%29%20%5Bb%5D%28c)\n" in result.out
+    assert "[full report](https://ci.example.com/a%29%20%5Bb%5D%28c) · next: " in result.out
     assert "GPU001" in result.out
+
+
+def test_a_run_without_credentials_is_compared_offline_and_ends_as_without_live(
+    repository: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for a pull request from a fork."""
+    monkeypatch.setenv("KUBECONFIG", str(repository.root.parent / "missing"))
+    repository.edit(("memory: 32Gi", "memory: 48Gi"), stack="dev")
+    offline, live = run("preview", "--base", "main"), run("preview", "--base", "main", "--live")
+    assert (live.code, live.err) == (offline.code, "")
+    assert "not with the cluster: dev (no kubeconfig could be read from" in " ".join(live.out.split())
+    assert run("preview", "--base", "main", "--live", "--detailed-exitcode").code == 5
+    document = json.loads(run("preview", "--base", "main", "--live", "--json").out)
+    schema = json.loads(run("schema", "preview").out)
+    assert not list(Draft202012Validator(schema).iter_errors(document))
+    assert ([one["stack"] for one in document["offline"]], document["unlisted"]) == (["dev"], [])
+
+
+def test_places_link_to_the_repository_of_the_ci_or_another_one(
+    repository: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.edit(("model: A10", "model: L4"), stack="dev")
+    words = ("preview", "--base", "main", "--format", "markdown")
+    head = subprocess.run(
+        ["git", "-C", str(repository.root), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    assert "/blob/" not in run(*words).out
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "acme/ml")
+    line = f"/blob/{head}/stacks/Pulumi.dev.yaml#L"
+    assert f"](https://github.com/acme/ml{line}" in run(*words).out
+    assert (
+        f"](https://gitlab.example.com/ml/-{line}"
+        in run(*words, "--repo-url", "https://oauth2:s3cret@gitlab.example.com/ml.git").out
+    )
+    assert "/blob/" not in run(*words, "--repo-url", "").out
+    result = run(*words, "--repo-url", "ssh://ada:s3cret@github.com/acme/ml")
+    assert (result.code, result.out, "s3cret" in result.err) == (2, "", False)
+    monkeypatch.setenv("GITHUB_SERVER_URL", "javascript:alert(1)")
+    assert "/blob/" not in run(*words).out
 
 
 def test_a_stack_file_that_goes_is_a_warning_and_stops_nothing(repository: Any, run: Any) -> None:
@@ -244,6 +294,8 @@ def test_a_promotion_for_machines(project: Any, run: Any) -> None:
         (("promote", "dev", "dev"), "dev is both source and target"),
         (("promote", "dev", "nope"), "unknown stack 'nope'"),
         (("promote", "dev", "prod", "--take", "gpu.modle"), "did you mean gpu.model"),
+        (("promote", "dev", "prod", "--take", "jobs"), "each stack has its own jobs"),
+        (("promote", "dev", "prod", "--keep", "resources.train"), "each stack has its own resources"),
         (("plan", "dev", "--matrix"), "--matrix compares stacks"),
     ],
 )
@@ -284,7 +336,7 @@ def test_where_stacks_diverge(project: Any, run: Any) -> None:
 
 
 def test_a_promotion_is_written_in_the_layout_of_fmt(project: Any, run: Any) -> None:
-    shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v2")
+    shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v5")
     project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
     assert run("fmt").code == 0
     assert run("promote", "staging", "dev", "--write").code == 0
@@ -300,7 +352,7 @@ def test_a_promotion_leaves_the_layout_of_a_file_that_has_its_own(project: Any, 
 
 
 def test_a_promotion_that_goes_down_says_so(project: Any, run: Any) -> None:
-    shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v2")
+    shutil.copytree(project.patches / "ray-worker/v1", project.patches / "ray-worker/v5")
     project.add("modelyard:patches:\n  - name: ray-worker\n    version: v1", stack="staging")
     result = run("promote", "prod", "dev")
     assert "warning  platform.release " in result.out
@@ -353,3 +405,11 @@ def test_what_stacks_ask_of_remote_clusters_is_compared_and_promoted(project: An
     rows = json.loads(run("plan", "dev", "staging", "--matrix", "--json", "--target", "far/remote-job").out)["fields"]
     values = {row["field"]: sorted(json.dumps(one["value"]) for one in row["values"]) for row in rows}
     assert values["automountServiceAccountToken"] == ["false", "true"]
+
+
+def test_no_line_is_wider_than_the_terminal(repository: Any, fits: Any) -> None:
+    fits("preview")
+    repository.edit(("memory: 32Gi", "memory: 8Gi"), ("training: ray", "training: celery"), stack="dev")
+    repository.edit(("release:", "relase: 1\n    release:"), stack="prod")
+    repository.add("modelyard:patches:\n  - {name: model-service, enabled: false}", stack="staging")
+    fits("preview", code=2)

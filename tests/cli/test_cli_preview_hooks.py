@@ -64,9 +64,9 @@ class Work:
         self.notes.mkdir()
         self.remote = folder / "remote.git"
         (self.folder / "stacks").mkdir(parents=True)
-        shutil.copytree(ROOT / "patches", self.folder / "patches")
+        (self.folder / "patches").mkdir()
         shutil.copytree(ROOT / "stacks/recorded/dev", self.folder / "stacks/recorded/dev")
-        for name in ("Pulumi.yaml", "stacks/Pulumi.dev.yaml"):
+        for name in ("Pulumi.yaml", "stacks/Pulumi.dev.yaml", "patches/patches.lock"):
             shutil.copy(ROOT / name, self.folder / name)
         self.git("init", "--quiet", "--initial-branch", "main")
         for key, value in (("user.email", "dev@example.com"), ("user.name", "dev"), ("core.logAllRefUpdates", "true")):

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,7 +50,7 @@ def test_names_and_messages_of_the_cluster_cannot_steer_a_terminal(capsys: pytes
         return Outcome(EVIL, {EVIL: 1}, {EVIL: EVIL})
 
     for args in (TEXT, JSON):
-        assert run_engine(EVIL, args, run) == Exit.FINE
+        assert run_engine(EVIL, args, run, 1) == Exit.FINE
         out, err = capsys.readouterr()
         harmless(out)
         harmless(err)
@@ -60,7 +62,7 @@ def test_names_and_messages_of_the_cluster_cannot_steer_a_terminal(capsys: pytes
 @pytest.mark.parametrize("kind", [EngineError, StaleError])
 def test_errors_of_the_engine_cannot_either(kind: type[EngineError]) -> None:
     with pytest.raises(Stop) as stop:
-        run_engine("dev", TEXT, ends_with(kind(EVIL, EVIL)))
+        run_engine("dev", TEXT, ends_with(kind(EVIL, EVIL)), 1)
     harmless("\n".join(stop_text(stop.value, PLAIN)))
 
 
@@ -79,7 +81,7 @@ def test_each_ending_has_its_exit_code(
     capsys: pytest.CaptureFixture[str], args: Namespace, error: EngineError, code: Exit
 ) -> None:
     with pytest.raises(Stop) as stop:
-        run_engine("dev", args, ends_with(error))
+        run_engine("dev", args, ends_with(error), 1)
     assert (stop.value.code, stop.value.remedy) == (code, "do")
     assert capsys.readouterr() == ("", "")
 
@@ -92,8 +94,58 @@ def test_signals_are_the_engines_to_act_on_and_only_while_it_runs() -> None:
         assert stopping.signal == signal.SIGTERM
         return Outcome("succeeded", {}, {})
 
-    assert run_engine("dev", TEXT, run) == Exit.FINE
+    assert run_engine("dev", TEXT, run, 0) == Exit.FINE
     assert {number: signal.getsignal(number) for number in before} == before
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+STEPS = (
+    "patching Deployment a",
+    "done patching Deployment a",
+    "restoring Deployment b",
+    "FAILED restoring Deployment b",
+)
+
+
+def run_steps(clock: list[float]) -> Callable[[Report, Stopping], Outcome]:
+    """The engine takes five seconds for its first line, and two for each further one."""
+
+    def run(report: Report, _stopping: Stopping) -> Outcome:
+        clock[0] = 5
+        for line in STEPS:
+            report(line)
+            clock[0] += 2
+        return Outcome("succeeded", {}, {})
+
+    return run
+
+
+def test_a_terminal_shows_how_many_objects_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time left counts from the first line, not from the start of the engine."""
+    clock = [1.0]
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("modelyard.cli.running.time.monotonic", lambda: clock[0])
+    assert run_engine("dev", TEXT, run_steps(clock), 3) == Exit.FINE
+    bars = re.findall(r"\[[# ]{20}\] [^\r]*", terminal.getvalue())
+    half = "[######              ] 1 of 3 objects"
+    assert bars == [f"{half}, about 4 s left", f"{half}, about 8 s left", f"{half}, about 12 s left"]
+    # Each line replaces the bar, and the last bar is gone.
+    assert terminal.getvalue().endswith("about 12 s left\r\x1b[K")
+    assert re.sub(r"\[[# ]{20}\] [^\r]*\r\x1b\[K", "", terminal.getvalue()).splitlines() == [
+        f"  {4 + 2 * at:5.1f} s  {line}" for at, line in enumerate(STEPS)
+    ]
+
+
+def test_a_log_has_the_lines_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    clock = [1.0]
+    monkeypatch.setattr("modelyard.cli.running.time.monotonic", lambda: clock[0])
+    assert run_engine("dev", TEXT, run_steps(clock), 3) == Exit.FINE
+    assert [line.partition("s  ")[2] for line in capsys.readouterr().err.splitlines()] == list(STEPS)
 
 
 GONE = """
@@ -110,7 +162,7 @@ def run(report, stopping):
         report(f"line {number}")
     return Outcome("succeeded", {}, {})
 
-sys.exit(run_engine("dev", Namespace(json=True), run))
+sys.exit(run_engine("dev", Namespace(json=True), run, 0))
 """
 
 

@@ -856,3 +856,19 @@ def test_a_remote_cluster_knows_no_team_even_one_of_a_resources_name(
     why = run("job", "why", "dev", "churn-pqr78", "--remote", "far")
     assert "worker cluster" not in why.words
     golden(why)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("job", "list", "dev", "--all"), 0),
+        *((("job", "why", "dev", name), 0) for name in (RUNNING, WAITING, TRIALS, "old-cde34")),
+        (("job", "why", "dev", "theirs-def45"), 2),
+        (("job", "cancel", "dev", RUNNING), 2),
+        (("job", "choices", "dev", "--live"), 0),
+        (("gpus", "--live", "dev"), 0),
+    ],
+    ids=str,
+)
+def test_no_line_is_wider_than_the_terminal(cluster: ApiServer, fits: Any, words: tuple[str, ...], code: int) -> None:
+    fits(*words, code=code)

@@ -118,6 +118,7 @@ def test_findings(project: Any, run: Any, valid: Any) -> None:
         ("jobChoices", ("job", "choices", "dev")),
         ("doctor", ("doctor",)),
         ("patches", ("patches",)),
+        ("upgradeCheck", ("upgrade-check",)),
         ("codes", ("explain",)),
         ("explain", ("explain", "RES101")),
     ],
@@ -139,7 +140,7 @@ def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[
     from modelyard.engine.automation import Outcome
 
     outcome = Outcome("succeeded", {"same": 1, "update": 2}, {"route": "ray"})
-    assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome) == 0
+    assert run_engine("dev", Namespace(json=True), lambda _report, _stopping: outcome, 0) == 0
     document = json.loads(capsys.readouterr().out)
     assert valid(document, "outputs", "apply") == []
     assert (document["stack"], document["changes"]) == ("dev", {"same": 1, "update": 2})

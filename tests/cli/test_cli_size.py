@@ -226,3 +226,13 @@ def test_bad_input_is_told_with_its_place(jobs: Any, run: Any, before: str, afte
     words = " ".join(result.err.split())
     assert said in words
     assert "stacks/Pulumi.dev.yaml:" in words
+
+
+@pytest.mark.parametrize("words", [("dev",), ("dev", "clicks"), ("dev", "assistant"), ("dev", "chat")], ids=" ".join)
+def test_no_line_is_wider_than_the_terminal(jobs: Any, fits: Any, words: tuple[str, ...]) -> None:
+    fits("size", *words)
+
+
+def test_a_name_in_a_stack_without_jobs(run: Any) -> None:
+    result = run("size", "dev", "train")
+    assert (result.code, "modelyard:jobs" in result.err) == (2, True)

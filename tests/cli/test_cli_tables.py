@@ -25,6 +25,18 @@ def test_gpus(run: Any) -> None:
     assert {gpu["supported"] for gpu in h100} == {"yes"}
 
 
+def test_gpus_without_a_supported_one(run: Any) -> None:
+    result = run("gpus", "--supported", "T4")
+    assert (result.code, "Not supported: T4" in result.out) == (0, True)
+    assert json.loads(run("gpus", "--supported", "T4", "--json").out)["cards"] == []
+
+
+@pytest.mark.parametrize("minutes", ["0", "10081", "x", "1.5", "9" * 5000])
+def test_minutes_without_work_have_limits(run: Any, minutes: str) -> None:
+    result = run("gpus", "--live", "dev", "--idle", minutes)
+    assert (result.code, "is not a whole number of minutes from 1 to 10080" in result.words) == (2, True)
+
+
 def test_patches_are_sorted_by_name(run: Any) -> None:
     listed = json.loads(run("patches", "--json").out)["patches"]
     assert [patch["name"] for patch in listed] == sorted(patch["name"] for patch in listed)
@@ -55,8 +67,17 @@ def test_releasing_one_patch_leaves_other_drafts_free_to_go(project: Any, run: A
     assert run("patches", "minne", "--release").code == 2
 
 
+@pytest.mark.parametrize("words", [("patches", "mine"), ("patches", "mine", "--release")])
+def test_a_patch_that_cannot_be_read_is_not_called_unknown(project: Any, run: Any, words: tuple[str, ...]) -> None:
+    (project.patch("mine", "# target: deployment-api-server\n") / "schema.json").write_text("{")
+    result = run(*words)
+    assert (result.code, result.errors) == (2, ["PAT009"])
+    assert "patches/mine/v1/schema.json:1" in result.text
+    assert "patch mine cannot be read → correct its errors first" in result.words
+
+
 def test_explain(run: Any) -> None:
-    codes = [line.split()[0] for line in run("explain").out.splitlines()]
+    codes = [line.split()[0] for line in run("explain").out.splitlines() if line.startswith("  ")]
     assert codes == sorted(codes)
     assert len(codes) > 70
     for code in codes:
@@ -66,6 +87,10 @@ def test_explain(run: Any) -> None:
             assert word in out, code
     assert run("explain", "gpu001").text == run("explain", "GPU001").text
     assert json.loads(run("explain", "GPU001", "--json").out)["code"] == "GPU001"
+    cel = [code for code in codes if code.startswith("CEL")]
+    assert [line.split()[0] for line in run("explain", "cel").out.splitlines()[1:]] == cel
+    assert list(json.loads(run("explain", "CEL", "--json").out)["codes"]) == cel
+    assert run("explain", "").code == 2
 
 
 @pytest.mark.parametrize("name", ["stack", "plan", "findings", "outputs"])
@@ -106,6 +131,9 @@ def test_completion_scripts_are_programs_of_their_shell(run: Any, shell: str, tm
         ("modelyard size dev ", {"deep", "train"}),
         ("modelyard completion f", {"fish"}),
         ("modelyard -C . check --format s", {"sarif"}),
+        ("modelyard blame dev rayWorker ", set()),
+        ("modelyard plan --label ", set()),
+        ("modelyard fmt Pul", {"Pulumi.yaml"}),
     ],
 )
 def test_what_a_word_may_become(project: Any, line: str, words: set[str]) -> None:
@@ -128,6 +156,7 @@ def test_what_a_word_may_become(project: Any, line: str, words: set[str]) -> Non
     found = {word.strip() for word in answer.read_text().split("\n")}
     last = line.rpartition(" ")[2]
     assert words <= found
+    assert ("Pulumi.yaml" in found) == ("Pulumi.yaml" in words)
     assert all(word.lower().startswith(last.lower()) for word in found)
 
 

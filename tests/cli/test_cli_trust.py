@@ -304,6 +304,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "explain": (),
     "schema": ("stack",),
     "completion": ("bash",),
+    "init": (),
+    "upgrade-check": (),
+    "verify": ("dev", "--timeout", "0"),
+    "waves": (),
 }
 
 

@@ -148,6 +148,7 @@ WRITES = {
     "preview": ("preview", "--base", "HEAD", "--format", "json", "--out"),
     "render": ("render", "dev", "--out-dir"),
     "remote": ("remote", "dev", "--out-dir"),
+    "waves": ("waves", "--format", "json", "--out"),
 }
 """Every verb that writes where the user says; a new one belongs here, which the test below sees to."""
 

@@ -77,8 +77,8 @@ def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
         ),
         ({"cpus": NodeGroup("cpus-", ("m7i.xlarge",), wanted=1)}, "is called 'cpus-': .* and no dash last"),
         (gpus("g6e.2xlarge", least=2, wanted=1), "gpu has least 2 and most 1: raise most, or lower least"),
-        (gpus("g6e.2xlarge", least=1), r"gpu wants 0 machines, fewer than least \(1\) or more than most \(1\)"),
-        (gpus("g6e.2xlarge", wanted=-1), r"gpu wants -1 machines, fewer than least \(0\)"),
+        (gpus("g6e.2xlarge", least=1), r"wanted of gpu is 0, below least \(1\) or above most \(1\)"),
+        (gpus("g6e.2xlarge", wanted=-1), r"wanted of gpu is -1, below least \(0\)"),
         (gpus("g6e.2xlarge", most=0), "gpu has most 0: set it to 1 or more"),
         (gpus("g6e.2xlarge", least=-1), "gpu has least -1: set it to 0 or more"),
         (gpus("g6e.2xlarge", disk=-5), "gpu has a disk of -5 GiB: the machines' image has 20"),
@@ -98,7 +98,7 @@ def test_what_aws_has_is_let_through(change: dict[str, object]) -> None:
         (cpus("a1.large"), "a1.large, whose processor is ARM"),
         (cpus("g6e.2xlarge"), "cpu has g6e.2xlarge, which has GPUs: use it in a group of gpus"),
         (cpus("g4ad.xlarge"), "cpu has g4ad.xlarge, which has GPUs"),
-        (cpus("m7i.large", wanted=0), "cpu wants no machine: CoreDNS .* set wanted to 1 or more"),
+        (cpus("m7i.large", wanted=0), "wanted of cpu is 0: CoreDNS .* set wanted to 1 or more"),
         (
             {"region": "us-eas-1"},
             "region is 'us-eas-1', which is not a known AWS region: did you mean us-east",
@@ -138,14 +138,14 @@ def test_what_is_wrong_is_told(change: dict[str, object], message: str) -> None:
 def test_a_machine_with_too_little_for_a_worker_is_told_with_both_numbers() -> None:
     assert list(problems(GOOD._replace(**gpus("g6e.xlarge")))) == [
         "gpu has g6e.xlarge: 32 GiB of memory, but a worker needs 44.7 GiB",
-        "gpu has g6e.xlarge: a worker needs 4 of 4 CPUs, Kubernetes some too",
+        "gpu has g6e.xlarge: 4 CPUs, but a worker needs 4 and Kubernetes some more",
     ]
 
 
 def test_all_that_is_wrong_with_a_group_is_told_at_once() -> None:
     group = NodeGroup("cpu", ("m99.huge", "m7g.large", "g6e.xlarge"), -1, 0, 0, disk=0, labels={"a b": "c d"})
     found = list(problems(GOOD._replace(cpus=group, region="nowhere", kubernetes="1", cuda="")))
-    told = ("region", "kubernetes", "cuda", "least", "most", "disk", "label", "no machine", "m99", "ARM", "GPUs", "c d")
+    told = ("region", "kubernetes", "cuda", "least", "most", "disk", "label", "cpu is 0", "m99", "ARM", "GPUs", "c d")
     assert len(found) == len(told)
     for word in told:
         assert any(word in one for one in found), word

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import runpy
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pulumi
 import pytest
@@ -93,6 +95,16 @@ def run(file: Path, config: Mapping[str, str]) -> _Seeing:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> _Seeing:
     return run(job_file(tmp_path_factory.mktemp("churn")), CONFIG)
+
+
+def test_the_program_needs_only_the_installed_package(tmp_path: Path) -> None:
+    stack, _ = load_text(STACK, "dev", "stacks/Pulumi.dev.yaml")
+    assert stack is not None
+    (made,) = launches("dev", stack.config, stack.config.resources[0])
+    (tmp_path / "__main__.py").write_text(launch_files(made)["churn/__main__.py"])
+    with patch("modelyard.components.launching.launch") as launched:
+        runpy.run_path(str(tmp_path / "__main__.py"))
+    launched.assert_called_once_with(tmp_path / "job.json")
 
 
 def one(engine: Engine, kind: str) -> Registered:

@@ -95,6 +95,20 @@ def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.M
         program.plan_of_stack()
 
 
+def test_a_run_stops_where_only_the_current_context_names_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = (ROOT / "stacks/Pulumi.dev.yaml").read_text().replace("  kubernetes:context: dev\n", "")
+    (tmp_path / "Pulumi.yaml").write_text("name: it\nruntime: python\nstackConfigDir: .\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(text)
+    (tmp_path / "kubeconfig").write_text("")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(pulumi.RunError, match=r"kubernetes:context is not set.*set it in Pulumi\.dev\.yaml"):
+        program.plan_of_stack()
+
+
 def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> None:
     plan = again("dev", patches=DROPPED)
     _, state = site("dev")

@@ -13,6 +13,7 @@ import pulumi
 import pytest
 from pulumi.runtime.settings import SETTINGS
 
+import modelyard
 from modelyard.catalog import load_library
 from modelyard.components import (
     Autoscaling,
@@ -31,7 +32,7 @@ from modelyard.hardware.nodes import with_nodes
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.build import make_plan
-from modelyard.plan.project import Planned
+from modelyard.plan.project import Planned, chosen_patches
 from modelyard.plan.remotes import RemoteStart
 from modelyard.stack import Stack, schema_text
 from modelyard.stack.shape import spelled
@@ -380,21 +381,22 @@ def test_own_patches_need_no_workload(run: Run, tmp_path: Path) -> None:
 
 def test_an_installed_package_brings_its_patches(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site-packages" / "modelyard"
-    shutil.copytree(ROOT / "patches", package / "scaffold" / "patches")
-    monkeypatch.setattr(planning.modelyard, "__file__", str(package / "__init__.py"))
+    shutil.copytree(ROOT / "patches", package / "patches")
+    monkeypatch.setattr(modelyard, "__file__", str(package / "__init__.py"))
     seen = []
 
     def noting(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
         assert stack.scope is not None
-        seen.append(stack.scope.patches)
+        seen.append([one.patch.file for one in chosen_patches(root, stack)])
         return recorded(root, stack, findings, today)
 
     monkeypatch.setattr(planning, "plan_stack_live", noting)
     run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
-    assert seen == [package / "scaffold"]
+    assert seen == [["modelyard/patches/model-service/v1"]]
+    (tmp_path / "empty" / "patches").mkdir(parents=True)
+    (tmp_path / "empty" / "patches" / "patches.lock").touch()
     with pytest.raises(pulumi.RunError, match="unknown patch"):
         run(lambda: OtherTargets("own", project="empty", patches=[{"name": "model-service"}], namespace=NAMESPACE))
-    assert seen[1:] == [tmp_path / "empty"]
 
 
 def test_a_remote_cluster_is_its_objects_there_and_nothing_here(run: Run) -> None:
@@ -440,7 +442,8 @@ def test_the_arguments_are_the_keys_of_the_stack_file(section: str) -> None:
     # A GPU of the model service and of the head is rejected by the rules: there is no such argument.
     keys -= {"gpu"}
     names = {spelled(name) for name in kind.__annotations__}
-    assert names - ({"deployment", "container"} if target else set()) == keys
+    own = {"deployment", "statefulSet", "rayCluster", "rayService", "group", "container"} if target else set()
+    assert names - own == keys
 
 
 def test_the_guide_shows_the_example() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.engine.program.rollouts import rolled_out
 from modelyard.hiding import Confidential
+from modelyard.kube.rollouts import rolled_out, unfinished
 from tests.support.component_engine import Build, again, ready
 
 HEAD = "deployment-ray-head"
@@ -64,3 +64,62 @@ def test_a_daemon_set_counts_nodes() -> None:
 
 def test_what_has_no_pods_has_nothing_to_wait_for() -> None:
     assert rolled_out({"metadata": {}, "spec": {"selector": {"app": "it"}}, "status": {"loadBalancer": {}}})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "updated", "done"),
+    [
+        ({"type": "RollingUpdate"}, 1, False),
+        ({"type": "RollingUpdate"}, 2, True),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}, 0, False),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}, 1, True),
+        ({"type": "OnDelete"}, 0, True),
+    ],
+)
+def test_a_stateful_set_replaces_as_many_pods_as_its_strategy_says(
+    strategy: dict[str, object], updated: int, done: bool
+) -> None:
+    body = {
+        "kind": "StatefulSet",
+        "metadata": {"generation": 1},
+        "spec": {"replicas": 2, "updateStrategy": strategy},
+        "status": {"observedGeneration": 1, "replicas": 2, "availableReplicas": 2, "updatedReplicas": updated},
+    }
+    assert rolled_out(body) is done
+
+
+READY = [{"type": "UpgradeInProgress", "status": "False"}, {"type": "Ready", "status": "True"}]
+ACTIVE = {"rayClusterName": "models-a", "rayClusterStatus": {"readyWorkerReplicas": 0}}
+
+
+@pytest.mark.parametrize(
+    ("status", "upgraded", "lacks"),
+    [
+        ({}, False, "it has no RayCluster yet"),
+        ({"activeServiceStatus": ACTIVE, "conditions": READY}, False, ""),
+        ({"activeServiceStatus": ACTIVE, "conditions": READY[:1]}, False, "no pod of it serves requests"),
+        (
+            {
+                "activeServiceStatus": ACTIVE,
+                "pendingServiceStatus": {"rayClusterName": "models-b"},
+                "conditions": READY,
+            },
+            False,
+            "its new RayCluster models-b does not serve yet",
+        ),
+        # KubeRay may never write that it has seen a change that leads to no new RayCluster.
+        ({"observedGeneration": 2, "activeServiceStatus": ACTIVE, "conditions": READY}, False, ""),
+        (
+            {"observedGeneration": 2, "activeServiceStatus": ACTIVE, "conditions": READY},
+            True,
+            "KubeRay has not started its upgrade",
+        ),
+        ({"observedGeneration": 3, "activeServiceStatus": ACTIVE, "conditions": READY}, True, ""),
+    ],
+)
+def test_a_ray_service_is_ready_once_it_serves_from_one_cluster(
+    status: dict[str, Any], upgraded: bool, lacks: str
+) -> None:
+    body = {"kind": "RayService", "metadata": {"generation": 3}, "spec": {"rayClusterConfig": {}}, "status": status}
+    assert unfinished(body, upgraded=upgraded) == lacks
+    assert rolled_out(body) is (lacks in ("", "KubeRay has not started its upgrade"))

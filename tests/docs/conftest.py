@@ -1,6 +1,5 @@
-"""The documentation's own scripts, as modules."""
+"""Fixtures for tests of the documentation, and one test for each page."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -10,19 +9,7 @@ from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def script(name: str) -> ModuleType:
-    """docs/NAME.py under a name that nothing else has."""
-    known = f"modelyard_docs_{name}"
-    if known not in sys.modules:
-        spec = importlib.util.spec_from_file_location(known, ROOT / "docs" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[known] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return sys.modules[known]
+from tests.support.doc_scripts import ROOT, script
 
 
 @pytest.fixture(scope="session")

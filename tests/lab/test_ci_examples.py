@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.build import ready_toolset
+from modelyard.cli import main
 from tests.ci.support.github_runner import WORKFLOWS, Runner
 from tests.ci.support.gitlab_pipeline import run as run_gitlab
 from tests.ci.support.machine import ROOT, Repository, machine
@@ -33,6 +34,29 @@ def lint(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_workflows_pass_their_linter(tmp_path: Path) -> None:
     shutil.copytree(WORKFLOWS, tmp_path / ".github" / "workflows")
+    done = lint(tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--max-failures", "1", "--timeout", "15m", "--bake", "30m", "--query", "max(errors) < 1")]
+)
+def test_a_workflow_of_waves_passes_the_linter(tmp_path: Path, words: tuple[str, ...]) -> None:
+    folder = tmp_path / ".github" / "workflows"
+    shutil.copytree(WORKFLOWS, folder)
+    waves = (
+        "-C",
+        str(ROOT),
+        "waves",
+        "--canary",
+        "dev",
+        *words,
+        "--format",
+        "github",
+        "--out",
+        str(folder / "waves.yml"),
+    )
+    assert main(waves) == 0
     done = lint(tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
 

@@ -83,6 +83,17 @@ def test_an_edit_is_told_with_who_and_when(dev: Environment, monkeypatch: pytest
         assert just_now(owner)
 
 
+def test_a_verification_passes_until_somebody_changes_something(dev: Environment) -> None:
+    done = dev.modelyard("verify", "dev", "--timeout", "60s", "--bake", "1s", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("dev: verified (5 objects")
+    kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
+    done = dev.modelyard("verify", "dev", "--timeout", "0s", "--json", check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    (stack,) = json.loads(done.stdout)["stacks"]
+    assert {check["subject"] for check in stack["checks"] if check["state"] == "failed"} == {SERVICE}
+
+
 def test_a_scale_is_told_with_its_subresource(dev: Environment) -> None:
     kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
     field = only_field(drift(dev, 1))
@@ -214,7 +225,7 @@ def test_an_apply_that_was_killed_is_told_and_the_next_one_ends_it(tmp_path: Pat
         found = targets(drift(env, 1))
         assert found[HEAD]["state"] == "unfinished"
         assert re.search(
-            rf"~ {HEAD}\n  its last apply did not finish", env.modelyard("drift", "dev", check=False).stdout
+            rf"~ {HEAD}\n  its last apply has not finished", env.modelyard("drift", "dev", check=False).stdout
         )
         release(env)
         env.modelyard("apply", "dev", "--yes")

@@ -168,7 +168,8 @@ def test_an_environment_is_built_once_and_two_builders_end_in_one(env: Environme
         text=True,
     )
     assert waiting.stderr is not None
-    assert "has no node: no nodes available to schedule pods" in waiting.stderr.readline()
+    said = waiting.stderr.readline() + waiting.stderr.readline()  # too wide for one line
+    assert "has no node: no nodes available to schedule pods" in " ".join(said.split())
     end(env, made["job"], "Complete")
     said, rest = waiting.communicate(timeout=60)
     assert (waiting.returncode, rest) == (0, "")

@@ -189,7 +189,7 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
     assert used(lab) == 4
     (waiting,) = [pod for pod in workers(lab) if pod["metadata"]["name"] not in first]
     assert {"name": "kueue.x-k8s.io/elastic-job"} in waiting["spec"]["schedulingGates"]
-    assert f"the run grows when quota of its queue is free; holders: {min(others)}" in why(env, run)
+    assert f"the run grows when quota of its queue is free, now held by {min(others)}" in why(env, run)
     cancel(env, others[0])
     second = holds(lab, run, 2)
     asks(lab, 3)
@@ -215,7 +215,7 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
     holds(lab, last, 1)
     asks(lab, 3)
     lab.wait("the refusal of two workers", lambda: "the run asks for 2 GPUs more" in why(env, run))
-    assert used(lab) == 3
+    lab.wait("the quota of both runs and the other", lambda: used(lab) == 3)
     cancel(env, last)
     assert first < holds(lab, run, 3)
     # No limit of a start has stopped it meanwhile, and its end gives everything back.

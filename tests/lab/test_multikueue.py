@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
 from lab import Lab, install
 from tests.lab.support.cli_process import cli_process
@@ -160,7 +159,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
             install.nodes(lab, place / "nodes.json")
         made = Two(env, farm)
         # Neither has the platform: teams, queues and runs need none.
-        config(env, **STACK, patches=yaml.safe_load(shown("kubernetes:context: farm"))["config"]["modelyard:patches"])
+        env.stack_file.write_text(shown("kubernetes:context: farm").replace("context: farm", "context: dev"))
+        config(env, **STACK)
         made.clusters(None)
 
         def ready(stack: str, lab: Lab) -> None:

@@ -97,7 +97,7 @@ def test_pods_get_whole_gpus_while_they_are_idle_and_give_them_back(env: Environ
     assert env.lab.request("POST", "/api/v1/nodes", whole).status == 201
     grows = {"workers": 2, "cpu": 1, "memory": "2Gi", "grow": True}
     config(env, resources=[{"name": "chat", "type": "serving", "partition": "small", "slice": "1g.10gb", **grows}])
-    idle = "resource chat gets whole GPUs: 2 × a100-80gb are free for its 2 pods, and nobody waits"
+    idle = "resource chat gets whole GPUs: 2 × a100-80gb are free for its 2 pods, and no other pod waits"
 
     def notes() -> list[str]:
         return [one.summary for one in env.plan().findings if one.code == "PAR018"]

@@ -243,7 +243,7 @@ def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
     leader = f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}"
     env.lab.wait("the end", lambda: env.lab.request("GET", leader).body["status"].get("succeeded") == 1)
     assert [told(env, run)[key] for key in ("state", "team")] == ["held", "vision"]
-    assert "succeeded, so nothing starts them" in env.modelyard("job", "why", "dev", run).stdout
+    assert "succeeded, so they cannot start" in env.modelyard("job", "why", "dev", run).stdout
 
     # Its turn comes some seconds after the submission.
     env.lab.wait("the holder", lambda: told(env, holder)["state"] == "running")

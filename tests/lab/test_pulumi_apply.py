@@ -9,7 +9,7 @@ import pytest
 
 from modelyard.engine.automation import apply
 from modelyard.engine.failure import StaleError
-from modelyard.engine.program.rollouts import rolled_out
+from modelyard.kube.rollouts import rolled_out
 from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.store import seal
 from tests.lab.support.cli_process import cli_process

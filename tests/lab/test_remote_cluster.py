@@ -228,7 +228,7 @@ def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
         made = plan_live(two.env.folder, two.env.stack_file, date.today()).plan
     assert made is not None
     assert [one.summary for one in made.findings if one.code == "REM013"] == [
-        "context dev of far leads to the platform's own cluster"
+        "context dev of far points to the platform's own cluster"
     ]
     assert two.env.modelyard("apply", "dev", "--yes", check=False).returncode == 1
     two.resource()

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +15,11 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from lab import Lab
+from lab import Lab, LabError
+from modelyard.engine.keeper import GRACE, HELD
 from modelyard.plan import FIELD_MANAGER
 from tests.lab.support.account_rights import Account, Right, rights
-from tests.lab.support.cli_process import cli_process, tell
+from tests.lab.support.cli_process import cli_process, locks, tell
 from tests.lab.support.environment import NAMESPACE, Done, Environment, environment
 from tests.lab.support.managed_mode import manage
 from tests.lab.support.pool_stack import config
@@ -144,6 +147,45 @@ def test_reading(use: str, command: tuple[str, ...], platform: Environment, tmp_
             if not named(right, outcome(platform, account, *command)):
                 superfluous.append(str(right))
     assert superfluous == []
+
+
+@pytest.fixture(scope="module")
+def branch(platform: Environment) -> Iterator[Environment]:
+    """The platform, with a size of its stack changed since the last commit."""
+    git = ("git", "-c", "user.name=dev", "-c", "user.email=dev@example.com", "-C", str(platform.folder))
+    platform.modelyard("record", "dev")
+    text = platform.stack_file.read_text()
+    assert "memory: 32Gi" in text
+    platform.stack_file.write_text(text.replace("memory: 32Gi", "memory: 40Gi", 1))
+    for words in (
+        ("init", "--quiet"),
+        ("add", "stacks", "patches", "Pulumi.yaml"),
+        ("commit", "--quiet", "--message", "before"),
+    ):
+        subprocess.run([*git, *words], check=True)
+    platform.stack_file.write_text(text)
+    yield platform
+    shutil.rmtree(platform.folder / ".git")
+
+
+def test_the_account_for_reading_is_enough_for_a_live_preview(branch: Environment, tmp_path: Path) -> None:
+    account = Account(branch.lab, "read", tmp_path)
+
+    def previewed() -> Any:
+        done = outcome(branch, account, "preview", "--live", "--base", "HEAD", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    found = previewed()
+    assert (found["offline"], found["unlisted"]) == ([], [])
+    assert [stack["stack"] for stack in found["stacks"]] == ["dev"]
+    kinds = ("resourcequotas", "horizontalpodautoscalers", "scaledobjects")
+    lists = [right for right in rights("read") if right.resource in kinds and right.verb == "list"]
+    assert {right.resource for right in lists} == {*kinds}
+    with account.without(*lists):
+        found = previewed()
+    expected = [f"{kind} of {NAMESPACE}" for kind in kinds]
+    assert (found["offline"], found["unlisted"]) == ([], [{"stack": "dev", "cluster": "", "lists": expected}])
 
 
 def test_the_doctor_names_the_rights_that_are_missing(platform: Environment, tmp_path: Path) -> None:
@@ -330,7 +372,7 @@ class Applying(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def applying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applying]:
+def applied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applying]:
     """After the first apply, with nothing but the role's rights."""
     folder = tmp_path_factory.mktemp("applying")
     with environment("dev", folder) as env:
@@ -345,6 +387,19 @@ def applying(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applying]:
         with ready_scalers(env.lab):
             found.passes("apply", "dev", "--yes")
         yield found
+
+
+@pytest.fixture
+def applying(applied: Applying) -> Iterator[Applying]:
+    """The stack, whose state no test leaves locked: the next one would fail too."""
+    yield applied
+    env = applied.env
+    try:
+        # The keeper of a killed run first lets its engine end.
+        env.lab.wait("the end of the run", lambda: locks(env) == [], within=GRACE + HELD)
+    except LabError:
+        env.pulumi("cancel", "--yes", "--stack", env.name)
+        raise
 
 
 @contextmanager

@@ -23,9 +23,9 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 
+from modelyard.engine.policy_pack import policies
 from modelyard.policy.loading import policies_of
 from modelyard.policy.pack import Pack
-from policies.__main__ import policies
 from tests.support.policy_subjects import ROOT
 from tests.support.project_copies import copied
 
@@ -146,14 +146,6 @@ def test_what_only_live_objects_show_is_reported_at_the_end(project: Path) -> No
     ((said, at),) = ask_at_end(found["live-errors"], head(uid="1", labels={}))
     assert said.startswith(f"POL113 {HEAD} has no label team")
     assert at == urn()
-
-
-def test_importing_the_pack_starts_nothing(project: Path) -> None:
-    """Only Pulumi, which runs the folder as a program, starts its server."""
-    import policies.__main__ as program
-
-    assert program.__name__ != "__main__"
-    assert (program.PROJECT / "policies" / "PulumiPolicy.yaml").is_file()
 
 
 def test_the_engine_hears_from_the_pack_where_python_buffers_its_output(project: Path) -> None:

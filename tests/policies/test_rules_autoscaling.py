@@ -162,4 +162,4 @@ def test_the_remedy_names_the_interval_of_the_rule_itself(finds: Found) -> None:
     """The stack's own is another one."""
     query = "sum(max_over_time(jobs_waiting[5s])) or vector(0)"
     (found,) = finds("POL111", scaled(f'triggers: [{{type: prometheus, metadata: {{query: "{query}"}}}}]'))
-    assert "or set scrapeInterval of POL111 to what the server does" in found.remedy
+    assert "or set scrapeInterval of POL111 to the interval of the server" in found.remedy

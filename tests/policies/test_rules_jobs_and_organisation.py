@@ -1,4 +1,4 @@
-"""Long jobs, and what an organisation asks of every object."""
+"""Long jobs, and what an organization asks of every object."""
 
 import pytest
 

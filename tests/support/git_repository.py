@@ -84,12 +84,16 @@ class Repository:
         self.commit()
         self.git("branch", "--force", "main")
 
-    def patch_v2(self, name: str, file: str, old: str, new: str) -> None:
-        """A second version of a patch."""
-        copytree(self.root / "patches" / name / "v1", self.root / "patches" / name / "v2")
-        self.edit(f"patches/{name}/v2/{file}", old, new)
+    def next_patch(self, name: str, file: str, old: str, new: str) -> None:
+        """A new version of a patch, from its first one: v3, or a later one if there are built-in ones."""
+        folder = self.root / "patches" / name
+        version = next(f"v{number}" for number in range(3, 9) if not (folder / f"v{number}").exists())
+        copytree(folder / "v1", folder / version)
+        self.edit(f"patches/{name}/{version}/{file}", old, new)
 
-    def preview(self, head: str | None = None, base: str = "main", policies: Policing = "base") -> Preview:
+    def preview(
+        self, head: str | None = None, base: str = "main", policies: Policing = "base", *, live: bool = False
+    ) -> Preview:
         library_of.cache_clear()
         policies_of.cache_clear()
-        return preview(self.root, base, head, date(2026, 11, 21), policies=policies)
+        return preview(self.root, base, head, date(2026, 11, 21), policies=policies, live=live)

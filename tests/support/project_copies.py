@@ -3,6 +3,10 @@
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
 
+import pytest
+
+import modelyard
+
 ROOT = Path(__file__).parents[2]
 SERVING = "patches/far-serving/v1"
 """Folder of the patch that ``serving`` writes."""
@@ -50,3 +54,11 @@ def serving(root: Path, base: str = SERVICE) -> None:
     (folder / "schema.json").write_text("{}")
     (folder / "patch.yaml.j2").write_text("# Nothing is patched.\n")
     (folder / "base.yaml.j2").write_text(base)
+
+
+def installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Lets modelyard find its built-in patches as in an installed package; the folder of the patches, a copy."""
+    folder = tmp_path / "site-packages" / "modelyard"
+    copytree(ROOT / "patches", folder / "patches")
+    monkeypatch.setattr(modelyard, "__file__", str(folder / "__init__.py"))
+    return folder / "patches"

@@ -9,8 +9,8 @@ from typing import Any
 
 from modelyard.cli.app import verb_parser
 
-PLAIN = "canary"
-"""Begins every planted secret; encoded or not, it is looked for."""
+PLAIN = "kanari"
+"""Begins every planted secret, and nothing that modelyard itself prints; encoded or not, it is looked for."""
 
 
 def canary(number: int) -> str:
@@ -82,6 +82,7 @@ def lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
     for words, parser in leaves(verb_parser(verb), verb):
         options: list[tuple[str, ...]] = [()]
         places = ["--base", "main"] if verb == "preview" else []
+        words += ("--timeout", "0") if verb == "verify" else ()  # no cluster answers, however long it waits
         for action in parser._actions:
             if not action.option_strings:
                 place = OF_VERBS.get((verb, action.dest), PLACES.get(action.dest, ""))

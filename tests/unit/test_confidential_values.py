@@ -32,6 +32,7 @@ REVEALING = {
     "modelyard/report/job.py": "`job render` writes what is applied, as `render` does",
     "modelyard/report/rendered.py": "writes what is applied, as the docs say",
     "modelyard/servers.py": "sends credentials",
+    "modelyard/workloads/discovery/discover.py": "names, images and sizes; quotes no argument and no value",
 }
 """Other modules that reveal a value, and what for."""
 INSTEAD = (
@@ -68,7 +69,7 @@ HIDDEN_WHERE_MADE = {
     "modelyard.plan.undo.entries.Entry.now": "hidden_change",
     "modelyard.plan.values.FieldChange.after": "hidden_change",
     "modelyard.plan.values.FieldChange.before": "hidden_change",
-    "modelyard.preview.matrix.Column.fields": "hidden_field; the value itself is confidential",
+    "modelyard.preview.matrix.Column.fields": "hidden_field; of the value itself a digest with a random key",
     "modelyard.preview.matrix.Row.values": "from Column.fields",
     "modelyard.preview.values.FieldDiff.after": "from FieldChange, hidden_change",
     "modelyard.preview.values.FieldDiff.before": "from FieldChange, hidden_change",

@@ -40,7 +40,7 @@ def test_a_ring_that_is_lost_is_followed_by_another(where: str, of_cpu: bool) ->
         else:
             gc.callbacks.append(collected)
             try:
-                gc.collect()
+                gc.collect(0)
             finally:
                 gc.callbacks.remove(collected)
         _spin(5)

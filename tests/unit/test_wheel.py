@@ -1,22 +1,27 @@
 """What a wheel has in it, and what its users install beside it."""
 
 import ast
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+import modelyard
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
 
 
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     done = subprocess.run(
         [sys.executable, "-c", BUILD, str(folder)],
@@ -28,7 +33,72 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     (wheel,) = folder.glob("*.whl")
-    return ZipFile(wheel).namelist()
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def names(built: Path) -> list[str]:
+    return ZipFile(built).namelist()
+
+
+@pytest.fixture(scope="module")
+def environment(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a virtual environment with the wheel; its dependencies are those of this one."""
+    folder = tmp_path_factory.mktemp("installed") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    python = folder / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-index", "--no-deps")
+    subprocess.run([*pip, str(built)], check=True, env=clean())
+    (place,) = folder.glob("lib/*/site-packages")
+    # Its editable installation of this repository is not followed from there.
+    (place / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python.parent
+
+
+def clean() -> dict[str, str]:
+    """The variables of this process, without those that lead to this repository or to a cluster."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "KUBECONFIG")}
+
+
+def test_the_wheel_has_the_built_in_patches_and_no_project(names: list[str]) -> None:
+    versions = {path.relative_to(ROOT).as_posix() for path in (ROOT / "patches").rglob("*") if path.is_file()}
+    assert {name.removeprefix("modelyard/") for name in names if name.startswith("modelyard/patches/")} == versions
+    assert {name.partition("/")[0] for name in names} == {"modelyard", f"modelyard-{modelyard.__version__}.dist-info"}
+    assert [name for name in names if "Pulumi." in name] == ["modelyard/cli/templates/Pulumi.yaml"]
+
+
+def test_from_an_empty_folder_to_a_plan(environment: Path, tmp_path: Path) -> None:
+    """Everything that a new project needs comes from the wheel."""
+
+    def run(*words: str, code: int = 0) -> str:
+        done = subprocess.run(words, cwd=tmp_path, env=clean(), capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    program = str(environment / "modelyard")
+    where = run(str(environment / "python"), "-c", "import modelyard, modelyard.components; print(modelyard.__file__)")
+    assert Path(where.strip()).is_relative_to(environment.parent)
+    assert "wrote stacks/Pulumi.dev.yaml" in run(program, "init", "--name", "modelyard")
+    assert "1 stack checked" in run(program, "check", "dev")
+    assert "modelyard/patches/ray-worker/v1/patch.yaml.j2" in run(program, "patches", "ray-worker")
+    shutil.copytree(ROOT / "stacks" / "recorded" / "dev", tmp_path / "stacks" / "recorded" / "dev")
+    shutil.copy(ROOT / "stacks" / "Pulumi.dev.yaml", tmp_path / "stacks")
+    plan = json.loads(run(program, "plan", "dev", "--json"))
+    assert [target["patches"] for target in plan["targets"] if target["name"] == "deployment-ray-head"] == [
+        ["ray-head@v1"]
+    ]
+    run(str(environment / "python"), "-m", "compileall", "-q", "__main__.py", "policies")
+    head = run(str(environment / "python"), "-c", PORT, str(environment / "python"), "policies")
+    assert int(head) > 0
+
+
+PORT = """
+import subprocess, sys
+with subprocess.Popen([*sys.argv[1:], "127.0.0.1:1"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as pack:
+    print(pack.stdout.readline().decode())
+    pack.kill()
+"""
+"""Starts a policy pack, as the engine does, and prints the port on which it serves."""
 
 
 def test_scripts_that_make_the_tables_stay_in_the_repository(names: list[str]) -> None:
@@ -69,15 +139,14 @@ def test_every_module_that_follows_code_of_kubernetes_is_in_the_notice(names: li
         r"(?<![.\w])k8s\.io/\w|apimachinery|apiserver's|client-go|structured-merge-diff|strategicpatch"
         r"|\b[Aa] port of [`A-Z]|\b[Uu]pstream\b"
     )
-    # What is below scaffold/ is a copy of the project's own components.
-    modules = [name for name in names if re.match(r"modelyard/(?!scaffold/).*\.py$", name)]
+    modules = [name for name in names if re.match(r"modelyard/.*\.py$", name)]
     found = [name for name in modules if follows.search(docstrings((ROOT / name).read_text(encoding="utf-8")))]
     assert sorted(found) == sorted(ports((ROOT / "NOTICE").read_text(encoding="utf-8")))
 
 
 def test_every_table_is_in_the_notice(names: list[str]) -> None:
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
-    for name in (name for name in names if name.startswith("modelyard/") and "/scaffold/" not in name):
+    for name in (name for name in names if name.startswith("modelyard/")):
         path = Path(name)
         if path.suffix in (".csv", ".tsv") or ("/vendor/" in name and path.suffix == ".js"):
             assert name in notice or f"{path.parent}/*{path.suffix}" in notice, name

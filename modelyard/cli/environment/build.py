@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
 from modelyard.cli.environment.shared import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import not_taken
@@ -45,7 +45,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.jobs import environment_build
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    stack = chosen_stack(root, args.stack, "environment", args.name)
     environment = chosen_environment(stack, args.name)
     namespace = namespace_for(stack, args.team)
     made = environment_build(stack, library_of(root), environment, namespace)
@@ -60,7 +60,7 @@ def run(args: Namespace) -> Exit:
             state = _created(client, made, before, dry=args.dry_run)
         if args.wait and state == "building":
             if not args.json:
-                say(build_text(environment, key, state, before))
+                say_wrapped(build_text(environment, key, state, before))
             state = _end(client, key)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
@@ -69,7 +69,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(build_document(stack.name, environment, key, state, new=state != before))])
     else:
-        say(build_text(environment, key, state, before))
+        say_wrapped(build_text(environment, key, state, before))
     return Exit.FINDINGS if state == "failed" else Exit.FINE
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, say_wrapped, stack_argument
 from modelyard.cli.exit import Exit, Stop
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(list_document(stack.name, stack.config, built))])
     elif not stack.config.environments:
-        say([f"{stack.name} has no Python environments; add them under modelyard:environments"])
+        say_wrapped([f"{stack.name} has no Python environments; add them under modelyard:environments"])
     else:
         say(list_text(stack.name, stack.config, built, style_for(args, sys.stdout)))
     say_errors(wrong, args)

@@ -1,13 +1,13 @@
 """Resolve the list of a Python environment to exact versions with hashes, and write them into its lock.
 
-pip resolves from the indexes that are configured on this machine, conda's solver from channels. Nothing is installed,
+pip uses the indexes that are configured on this machine; conda's solver uses channels. Nothing is installed,
 and pip selects only wheels.
 """
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
 from modelyard.cli.environment.shared import chosen_environment
 from modelyard.cli.exit import Exit, Stop
 
@@ -28,7 +28,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.workloads.environments.rules import check_lists
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    stack = chosen_stack(root, args.stack, "environment", args.name)
     environment = chosen_environment(stack, args.name)
     wrong = tuple(check_lists(stack))
     if wrong:
@@ -51,7 +51,7 @@ def run(args: Namespace) -> Exit:
 
         say([json_text(lock_document(stack.name, locked, before, changed=changed))])
     else:
-        say(lock_text(locked, before, changed=changed))
+        say_wrapped(lock_text(locked, before, changed=changed))
     return Exit.FINE
 
 

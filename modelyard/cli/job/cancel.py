@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, say
+from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.report.style import safe
 
@@ -63,7 +63,7 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     from modelyard.runs.pool.owners import stake
 
     user = need_user() if args.mine else None
-    found = runs_in(args)
+    found = runs_in(args, args.run)
     one = the_run(found, args.run)
     if user not in (None, one.user):
         whose = f"a run of {safe(one.user)}" if one.user else "a run without a user"
@@ -79,14 +79,9 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
 def _agreed(run: "Run", has: "Stake") -> bool:
     from modelyard.cli.question import agreed
     from modelyard.report.runs import cancelling_text
-    from modelyard.report.style import hanging
 
-    text = f"{cancelling_text(run, has)} Its logs, and results not saved elsewhere, are lost."
-    question = "".join(f"{line}\n" for line in hanging(text, 0, 100))
-    if not sys.stdin.isatty():
-        sys.stderr.write(question)
-        return False
-    return agreed(question)
+    note(f"{cancelling_text(run, has)} Its logs, and results not saved elsewhere, are lost.")
+    return sys.stdin.isatty() and agreed()
 
 
 def _delete(client: "Client", run: "Run") -> None:

@@ -46,7 +46,7 @@ def _free(stack: "Stack", offered: "Offer") -> "Free":
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import pool_objects
     from modelyard.runs.notebooks import Free
-    from modelyard.runs.notebooks.free import free_now
+    from modelyard.runs.notebooks.offer import free_now
     from modelyard.workloads.facts.pool import namespaces
 
     try:

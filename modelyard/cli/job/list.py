@@ -1,14 +1,14 @@
 """List the runs of a stack's jobs.
 
-A cancelled run is listed until its pods have stopped. Finished runs are shown with --all, as long as keep of the job
-keeps them.
+A cancelled run is listed until its pods have stopped. --all also shows finished runs, which the cluster keeps for the
+time in keep of the job.
 """
 
 import sys
 from argparse import ArgumentParser, Namespace
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, say
+from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
 
 
@@ -50,5 +50,5 @@ def run(args: Namespace) -> Exit:
         return Exit.FINE
     say(runs_text(shown, found.now, style_for(args, sys.stdout), hidden=len(asked) - len(shown)))
     if found.unread:
-        sys.stderr.write(f"these credentials may not read {', '.join(found.unread)}\n")
+        note(f"these credentials may not read {', '.join(found.unread)}")
     return Exit.FINE

@@ -13,8 +13,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
+from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
-from modelyard.report.style import safe
 
 if TYPE_CHECKING:
     from modelyard.runs.pool.logs import Source
@@ -29,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
         "--worker", type=int, metavar="N", help="only this worker, or this trial of a search, counted from 0"
     )
     parser.add_argument("-f", "--follow", action="store_true", help="follow until the run ends")
-    parser.add_argument("--tail", type=int, metavar="N", help="only the last lines of each")
+    parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines of each worker")
     parser.add_argument("--previous", action="store_true", help="logs of the container before its last restart")
 
 
@@ -45,7 +45,7 @@ def run(args: Namespace) -> Exit:
         raise Stop(
             Exit.USAGE, f"--tail is {args.tail}; it must be 0 or more", "give the number of lines, such as --tail 100"
         )
-    found = runs_in(args)
+    found = runs_in(args, args.run)
     one = run_or_part(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
@@ -63,12 +63,12 @@ def run(args: Namespace) -> Exit:
     if elsewhere.hidden is not None:
         if not known:
             raise elsewhere.hidden
-        sys.stderr.write(f"{safe(elsewhere.hidden.summary)}: {safe(elsewhere.hidden.remedy)}\n")
+        note(f"{elsewhere.hidden.summary}: {elsewhere.hidden.remedy}")
     if not known:
         raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so it has no log", why)
     if not wanted:
         have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none with a number"
-        raise Stop(Exit.USAGE, f"{one.name} has no pod of a worker {args.worker}", f"the workers with a pod are {have}")
+        raise Stop(Exit.USAGE, f"{one.name} has no pod of worker {args.worker}", f"the workers with a pod are {have}")
     style = style_for(args, sys.stdout)
 
     def lines_of(source: "Source") -> Iterator[str]:
@@ -76,7 +76,7 @@ def run(args: Namespace) -> Exit:
         from modelyard.report.job import log_line
 
         if source.pod in homeless:
-            raise NoLogError("it has no node yet, so it has no log")
+            raise NoLogError("waits for a node, so it has no log yet")
         mark = source.mark if len(wanted) > 1 else ""
         request = LogRequest(
             namespace=one.namespace,
@@ -92,7 +92,7 @@ def run(args: Namespace) -> Exit:
     with ended_by_signal("no longer followed; the run continues"), reached():
         missing = (_together if args.follow and len(wanted) > 1 else _in_turn)(wanted, lines_of)
     for source, words in missing:
-        sys.stderr.write(f"{safe(source.pod)}: {safe(words)}\n")
+        note(f"{source.pod}: {words}")
     if len(missing) == len(wanted):
         raise Stop(Exit.FINDINGS, f"{one.name} has no readable log output", why)
     return Exit.FINE

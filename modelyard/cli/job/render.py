@@ -26,7 +26,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.jobs import job_submission, run_name
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    stack = chosen_stack(root, args.stack, "job", args.job)
     need_job(stack, args.job)
     name, today = run_name(args.job, shown=True), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.job, name, today), {args.job}, today)

@@ -62,11 +62,11 @@ def reached() -> Iterator[None]:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
 
 
-def runs_in(args: Namespace) -> Found:
-    """The runs of the named stack, or of the default one."""
+def runs_in(args: Namespace, run: str = "") -> Found:
+    """The runs of the named stack, or of the default one; ``run`` is the run that the command line names."""
     from modelyard.runs.pool import runs_of
 
-    stack = chosen_stack(project_root(args), args.stack)
+    stack = chosen_stack(project_root(args), args.stack, "run", run)
     with reached():
         from modelyard.cluster.connection import connect
         from modelyard.cluster.lists import run_objects, workloads_in
@@ -119,7 +119,7 @@ def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Clien
     """A client for the remote cluster of a resource, and for no other cluster.
 
     Raises:
-        Stop: the resource has no remote cluster, or its context leads to another cluster.
+        Stop: the resource has no remote cluster, or its context points to another cluster.
         ClusterError: the cluster is unreachable.
     """
     from modelyard.cluster.remote_credentials import write_remote_credentials
@@ -167,9 +167,9 @@ def the_run(found: Found, name: str) -> "Run":
             )
     close = near_runs(name, found.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
-    have = f"modelyard job list {found.stack.name} --all shows every remaining run"
+    have = f"modelyard job list {found.stack.name} --all lists all remaining runs"
     if any(one.remote is not None and one.remote.cluster is not None for one in found.stack.config.resources):
-        have += ", with --remote RESOURCE those of a remote cluster"
+        have += "; add --remote RESOURCE for those in a remote cluster"
     raise Stop(
         Exit.USAGE,
         f"{found.stack.name} has no run {name!r} that modelyard submitted",

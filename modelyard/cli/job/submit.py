@@ -54,7 +54,7 @@ def run(args: Namespace) -> Exit:
         remedy = "set these in the stack file for a job, or give a notebook (.ipynb)"
         raise Stop(Exit.USAGE, f"{args.what} is not a notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    stack = chosen_stack(root, args.stack, "job", args.what)
     need_job(stack, args.what)
     name, today = run_name(args.what), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.what, name, today), {args.what}, today)

@@ -25,7 +25,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.pool import why, with_positions
     from modelyard.runs.pool.kueue import Queues
 
-    found = runs_in(args)
+    found = runs_in(args, args.run)
     one = run_or_part(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])

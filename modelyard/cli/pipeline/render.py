@@ -26,7 +26,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.pipelines import pipeline_run_name, pipeline_submission
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    stack = chosen_stack(root, args.stack, "pipeline", args.pipeline)
     pipeline = chosen_pipeline(stack, args.pipeline)
     name, today = pipeline_run_name(pipeline, shown=True), date.today()
     made = pipeline_submission(stack, library_of(root), pipeline, name, None, today)

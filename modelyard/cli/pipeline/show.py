@@ -5,7 +5,15 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_and_name, stack_argument
+from modelyard.cli.common import (
+    chosen_stack,
+    json_option,
+    project_root,
+    say,
+    say_wrapped,
+    stack_and_name,
+    stack_argument,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import chosen_pipeline
 
@@ -33,7 +41,7 @@ def run(args: Namespace) -> Exit:
     if not names and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has no pipelines", "add some to modelyard:pipelines")
     if not names:
-        say([f"{stack.name} has no pipelines; add them under modelyard:pipelines"])
+        say_wrapped([f"{stack.name} has no pipelines; add them under modelyard:pipelines"])
     if len(names) > 1 and (args.json or args.mermaid):
         raise Stop(Exit.USAGE, f"{stack.name} has several pipelines", f"name one of them: {', '.join(names)}")
     everything = sized(stack.config)

@@ -51,7 +51,7 @@ def run(args: Namespace) -> Exit:
             Exit.USAGE, "--run is not the name of a run", "write it as shown by the submission, such as nightly-x7k2p"
         )
     root = project_root(args)
-    stack = chosen_stack(root, args.stack)
+    stack = chosen_stack(root, args.stack, "pipeline", args.pipeline)
     pipeline = chosen_pipeline(stack, args.pipeline, args.since)
     name = pipeline_run_name(pipeline)
     since = Since(args.since, args.run) if args.since is not None else None

@@ -1,9 +1,9 @@
-"""The last check before an object is changed: is it still what the plan was made from, with the same owners?
+"""The last check before an object is changed: it must be the object that the plan started from, with the same owners.
 
 An update sends its request with force, and force covers the whole request. Between the plan and the step of a target,
-hours may pass in which another client takes a field, or its owner sets another value. So right before the step
-the same request is sent without force, as a dry run, and the object is read. The step fails unless the conflicts are
-exactly the plan's and the object is what the plan read.
+hours may pass in which another client takes a field, or an owner sets another value. So right before the step,
+modelyard sends the same request without force, as a dry run, and reads the object. The step fails unless the conflicts
+are exactly the plan's and the object is what the plan read.
 """
 
 import pulumi
@@ -12,13 +12,12 @@ from modelyard.cluster import Refusal
 from modelyard.engine.program.aside import aside
 from modelyard.engine.program.live import Live
 from modelyard.plan import FIELD_MANAGER, TargetPlan
-from modelyard.plan.claims import unapproved
-from modelyard.plan.starting import moved_object
+from modelyard.plan.starting import moved_object, unapproved
 from modelyard.plan.store import STALE
 
 
 class Guard:
-    """Checks before each step of one run."""
+    """Checks the object before each step of one run."""
 
     def __init__(self, live: Live) -> None:
         self._live = live

@@ -1,4 +1,4 @@
-"""Slow work, beside the program's event loop."""
+"""Runs slow work next to the program's event loop."""
 
 import asyncio
 import os
@@ -16,10 +16,10 @@ Result = TypeVar("Result")
 
 
 async def aside(work: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs) -> Result:
-    """The result of ``work``, while the program goes on.
+    """Runs ``work`` while the program continues, and returns its result.
 
-    A hook cannot use the loop's own threads: every resource under way holds one of them until it is registered, and it
-    is registered only after its hooks. With as many resources as threads, all would wait for ever.
+    A hook cannot use the loop's own threads: every resource in progress holds one of them until it is registered, which
+    happens only after its hooks. With as many resources as threads, all would wait forever.
     """
     return await asyncio.get_running_loop().run_in_executor(_THREADS, lambda: work(*args, **options))
 

@@ -5,6 +5,7 @@ import os
 import pulumi
 
 from modelyard.engine.program.aside import aside, stop_asked
+from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.state import SCALED_OBJECT
 from modelyard.plan import Plan, TargetPlan
 from modelyard.probes import Busy
@@ -15,13 +16,14 @@ from modelyard.workloads.training.backend import Source
 
 
 def waits_before(plan: Plan, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:
-    """The hook that waits, for a target that must; it does not run in previews.
+    """The hook that drains a backend before a target changes, if the plan has such a drain; hooks do not run in
+    previews.
 
-    If the wait fails, the hook fails, and with it the step: the target and everything after it in the chain stay as
-    they are.
+    If the drain fails, the hook fails, and so does the step: the target and everything after it in the chain do not
+    change.
     """
     drain = next((found for found in plan.drains if target.name in found.targets), None)
-    if drain is None or target.key.kind not in ("Deployment", SCALED_OBJECT):
+    if drain is None or target.key.kind not in {*WORKLOAD_KINDS, SCALED_OBJECT}:
         return ()
     if os.environ.get(NO_DRAIN):
         pulumi.log.warn(f"{target.name} is changed without waiting for jobs on {drain.name}: {NO_DRAIN} is set")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pulumi
 
-from modelyard.cluster.connection import ClusterError
+from modelyard.cluster.connection import ClusterError, check_context
 from modelyard.files import ReadError, read_file, read_text
 from modelyard.findings import Finding
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
-from modelyard.plan.project import Planned, plan_live
+from modelyard.plan.project import Planned, load_stack, plan_live
 from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
 from modelyard.plan.undo.ledger import ours
 from modelyard.report.finding import findings_text
@@ -27,7 +27,7 @@ def plan_of_stack() -> Plan:
     """The plan of the stack that the engine runs, made against the live cluster.
 
     Raises:
-        pulumi.RunError: the stack cannot be planned, the plan has errors, the cluster is out of reach, or the plan is
+        pulumi.RunError: the stack cannot be planned, the plan has errors, the cluster is unreachable, or the plan is
             not the approved one.
     """
     root = find_project(Path.cwd())
@@ -36,9 +36,16 @@ def plan_of_stack() -> Plan:
     if root is None or name not in files:
         raise pulumi.RunError(f"stack {name} has no stack file; the stacks are {', '.join(sorted(files)) or 'none'}")
     file = files[name]
-    plan = checked_plan(root, name, lambda: plan_live(root, file, date.today()))
+    plan = checked_plan(root, name, lambda: _planned(root, file))
     _check_approval(plan)
     return plan
+
+
+def _planned(root: Path, file: Path) -> Planned:
+    stack, _ = load_stack(root, file)
+    if stack is not None:
+        check_context(stack)
+    return plan_live(root, file, date.today())
 
 
 def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:
@@ -50,7 +57,7 @@ def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:
         make: makes the plan, against the live cluster.
 
     Raises:
-        pulumi.RunError: there is no plan, it has errors, or the cluster is out of reach; reports all errors at once.
+        pulumi.RunError: there is no plan, it has errors, or the cluster is unreachable; reports all errors at once.
     """
     check_state(root, pulumi.get_stack())
     if pulumi.Config("kubernetes").get("kubeconfig"):
@@ -84,9 +91,7 @@ def _without_errors(name: str, result: Planned) -> Plan:
 
 
 def unplanned_objects(plan: Plan, state: ClusterState) -> tuple[str, ...]:
-    """Names of the objects that the engine would restore or delete at the end of a run although no plan contains them:
-    a waived error left them out.
-    """
+    """Names of objects that a waived error left out of the plan, so that the engine would restore or delete them."""
     planned = {target.key for target in plan.targets}
     objects = state.objects.reveal()
     held = {key: one for key, one in (state.held or {}).items() if key in objects and key not in planned}
@@ -115,10 +120,10 @@ def _check_approval(plan: Plan) -> None:
 
 # The folder of the engine's state.
 def check_state(root: Path, stack: str) -> None:
-    """Rejects a stack that has a state in a folder inside the project, beside the project's own state.
+    """Rejects a stack that has a second state in a subfolder of the project.
 
     A relative path in ``Pulumi.yaml`` is relative to the folder where ``pulumi`` runs. In ``stacks/``, Pulumi still
-    finds the project and makes a second state there, which knows nothing of the first.
+    finds the project, and creates a second state there, independent of the first.
 
     Raises:
         pulumi.RunError: there is a second state.

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pulumi
 
-from modelyard.engine.program.rollouts import rolled_out
+from modelyard.kube.rollouts import rolled_out
 from modelyard.plan import TargetPlan
 from modelyard.plan.drift import FORMAT_VERSION, kept
 from modelyard.plan.store import canonical
@@ -23,12 +23,12 @@ def declare(
     behind: Sequence[pulumi.ResourceHook] = (),
     earlier: pulumi.Input[str] | None = None,
 ) -> pulumi.CustomResource:
-    """The resource that makes a target what the plan says: a patch of an existing object, or the whole object.
+    """Declares the resource that changes a target as planned: a patch of an existing object, or the whole object.
 
     Args:
         target: what to declare; its request is sent unchanged.
         parent: the component that the resource belongs to.
-        after: resources that must be done first.
+        after: resources that must be complete first.
         patience: seconds that its rollout may take.
         before: hooks to run, in this order, right before it is created or updated.
         behind: hooks to run, in this order, right after it is created or updated.
@@ -71,7 +71,7 @@ def _aliases(earlier: pulumi.Input[str] | None) -> list[pulumi.Input[str | pulum
 
 
 def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.ResourceHook]) -> pulumi.ResourceHookBinding:
-    """Hooks around a step, whether it is the first of its resource or a later one."""
+    """Hooks around a step, whether the step creates or updates its resource."""
     return pulumi.ResourceHookBinding(
         before_create=[*before], before_update=[*before], after_create=[*behind], after_update=[*behind]
     )
@@ -81,9 +81,9 @@ def around(before: Sequence[pulumi.ResourceHook], behind: Sequence[pulumi.Resour
 class Applied(pulumi.ComponentResource):
     """The fields that an apply took ownership of, recorded when the apply has finished.
 
-    The engine's own record, the patch's inputs, is not enough: every refresh overwrites it with the live state, even in
-    a run that goes no further; a component is not refreshed. The record is text, because numbers and nulls of a
-    component's outputs do not come back unchanged.
+    The engine's own record, the inputs of the patch, is not enough: every refresh overwrites it with the live state,
+    even in a run that does nothing else. A component is not refreshed. The record is text, because numbers and nulls in
+    a component's outputs do not come back unchanged.
     """
 
     def __init__(

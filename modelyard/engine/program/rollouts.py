@@ -1,8 +1,9 @@
-"""After a step: waits until all pods of the changed Deployment are up to date and available.
+"""After a step: waits until all pods of the changed object are up to date and available.
 
-The provider waits too, and knows what keeps a pod from starting. But it may take the object's state from before the
-step in its watch for the controller's answer (pulumi-kubernetes 4.25 does, mostly with a busy control plane); then it
-treats a rollout as done that has not begun. The next target in the chain relies on its end.
+The provider waits too, and knows what keeps a pod from starting. But its watch may mistake the object's state from
+before the step for the controller's answer (pulumi-kubernetes 4.25 does, mostly with a busy control plane). The
+provider then treats a rollout that has not begun as complete. The next target in the chain relies on a complete
+rollout.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ import pulumi
 from modelyard.engine.program.aside import aside, stop_asked
 from modelyard.engine.program.live import Live
 from modelyard.engine.progress import ROLLING
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.rollouts import unfinished
 from modelyard.plan import TargetPlan
 
 POLL = 1.0
@@ -29,9 +32,7 @@ class Rollouts:
         self._stuck: list[str] = []
 
     def before(self, target: TargetPlan) -> tuple[pulumi.ResourceHook, ...]:
-        """The hook that stops a chain after an unfinished rollout. The engine itself would go on: it considers the step
-        before done.
-        """
+        """The hook that stops a chain after an unfinished rollout; the engine would continue after the step."""
 
         def check(_args: pulumi.ResourceHookArgs) -> None:
             self.check(target)
@@ -39,12 +40,12 @@ class Rollouts:
         return (pulumi.ResourceHook(f"follows:{_name(target)}", check),)
 
     def after(self, target: TargetPlan, patience: int) -> tuple[pulumi.ResourceHook, ...]:
-        """The hook that waits for a target, at most ``patience`` seconds; a preview runs no hooks.
+        """The hook that waits for a target's rollout, at most ``patience`` seconds; a preview runs no hooks.
 
-        A restored target rolls out by its installer's strategy, which may need one GPU more than there is (RES104), so
-        the hook does not wait for it.
+        A restored target rolls out by its installer's strategy, which may need one GPU more than there are (RES104), so
+        the hook does not wait for a restored target.
         """
-        if target.key.kind != "Deployment" or target.leaves or _skipped(target.after.reveal()):
+        if target.key.kind not in WORKLOAD_KINDS or target.leaves or _skipped(target.after.reveal()):
             return ()
 
         async def wait(_args: pulumi.ResourceHookArgs) -> None:
@@ -53,7 +54,7 @@ class Rollouts:
         return (pulumi.ResourceHook(f"rolled out:{_name(target)}", wait),)
 
     def check(self, target: TargetPlan) -> None:
-        """Allows a change to a target.
+        """Allows a change of a target, unless an earlier rollout failed.
 
         Raises:
             pulumi.RunError: an earlier rollout did not finish.
@@ -62,10 +63,10 @@ class Rollouts:
             raise pulumi.RunError(f"{target.name} was not changed: {', '.join(self._stuck)} has not rolled out")
 
     async def wait(self, target: TargetPlan, patience: int) -> None:
-        """Waits for a target, at most ``patience`` seconds.
+        """Waits for a target's rollout, at most ``patience`` seconds.
 
         Raises:
-            pulumi.RunError: it has not rolled out by then, or the run was asked to stop.
+            pulumi.RunError: the rollout is not complete by then, or the run was asked to stop.
         """
         try:
             await self._wait(target, patience)
@@ -98,29 +99,7 @@ class Rollouts:
         except ClusterError as error:
             # A wait this long also covers an API server that restarts.
             return error.summary
-        if live is None:
-            return "it does not exist"
-        status = live.get("status") or {}
-        wanted = (live.get("spec") or {}).get("replicas", 1)
-        return "" if rolled_out(live) else f"{status.get('availableReplicas', 0)} of {wanted} pods available"
-
-
-def rolled_out(live: Mapping[str, Any] | None) -> bool:
-    """Whether a live object has all the pods that it asks for, up to date and available.
-
-    True for an object that asks for no pods.
-    """
-    if live is None:
-        return False
-    spec, status = live.get("spec") or {}, live.get("status") or {}
-    generation = live["metadata"].get("generation", 0)
-    wanted = spec.get("replicas", status.get("desiredNumberScheduled", 0))
-    return bool(
-        status.get("observedGeneration", generation) >= generation
-        and status.get("updatedReplicas", status.get("updatedNumberScheduled", 0)) == wanted
-        and status.get("availableReplicas", status.get("numberAvailable", 0)) == wanted
-        and status.get("replicas", wanted) == wanted
-    )
+        return unfinished(live, upgraded=target.upgrades)
 
 
 def _skipped(body: Mapping[str, Any]) -> bool:

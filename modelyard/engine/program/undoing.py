@@ -1,4 +1,4 @@
-"""What undoes a patched target: its ledger before it, its handover after it."""
+"""The resources that undo a patched target: a ledger before the target, and a handover after it."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ from modelyard.plan import Plan, TargetPlan
 
 
 def noted(plan: Plan, target: TargetPlan, parent: pulumi.Resource) -> tuple[pulumi.Resource, ...]:
-    """The ledger that a target's patch depends on; none for an object that the stack owns and deletes as a whole.
+    """The ledger that a target's patch depends on; None for an object that the stack owns and deletes as a whole.
 
-    A destroy deletes the patch first, which only drops it from the state, and then the ledger, which restores the
+    A destroy first deletes the patch, which only drops it from the state, and then the ledger, which restores the
     object.
     """
     return () if target.managed else (Ledger(plan, target, pulumi.ResourceOptions(parent=parent)),)
 
 
 def handed_over(plan: Plan, target: TargetPlan, patch: pulumi.Resource, parent: pulumi.Resource) -> pulumi.Resource:
-    """The target's last resource, which the next target waits for."""
+    """The last resource of a target, for which the next target waits."""
     if target.managed:
         return patch
     return Handover(plan, target, pulumi.ResourceOptions(parent=parent, depends_on=[patch]))

@@ -84,8 +84,8 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
             "GPU010",
             Severity.ADVICE,
             path,
-            f"{field} is {spelled(memory)} per GPU, enough for the {gpu.short} of {gpu.memory_gb} GB "
-            f"but not for the one of {largest} GB",
+            f"{field} is {spelled(memory)} per GPU: enough for {gpu.short} GPUs with {gpu.memory_gb} GB, "
+            f"too little for those with {largest} GB",
             detail=f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods may land on any of them.",
             remedy=f"name the variant in gpu.model ({' or '.join(gpu.members)}), or set {least_gi(largest)}Gi",
             target=target,

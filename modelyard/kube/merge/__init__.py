@@ -12,9 +12,10 @@ whatever stayed the same, so treat both as frozen.
 from modelyard.kube.merge.apply import Conflict, ServerSide, server_side
 from modelyard.kube.merge.changes import Change, diff
 from modelyard.kube.merge.errors import MergeError, SchemaError
+from modelyard.kube.merge.keyed import keyed, overlaid
 from modelyard.kube.merge.managed import Managed, Owner, owners
 from modelyard.kube.merge.path import Key, Path, Value
-from modelyard.kube.merge.schema import MergeSchema, supported_versions
+from modelyard.kube.merge.schema import MergeSchema, known_kinds, supported_versions
 from modelyard.kube.merge.stored import stored
 from modelyard.kube.merge.strategic import strategic
 from modelyard.kube.merge.types import Type
@@ -36,6 +37,9 @@ __all__ = [
     "Type",
     "Value",
     "diff",
+    "keyed",
+    "known_kinds",
+    "overlaid",
     "owners",
     "server_side",
     "stored",

@@ -4,10 +4,11 @@ A port of ``ParseQuantity`` and ``CanonicalizeBytes`` of ``k8s.io/apimachinery/p
 that make two spellings of one amount differ or agree: text that is canonical enough is kept to the letter.
 """
 
-import re
 from functools import lru_cache
 
-_FORM = re.compile(r"([+-]?)0*(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|([eE])([+-]?\d{1,3}))?")
+from modelyard.patterns import regex
+
+_FORM = regex(r"([+-]?)0*(\d*)(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|([eE])([+-]?\d{1,3}))?")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}

@@ -22,7 +22,12 @@ SELF = "."
 
 def is_set(value: Any) -> bool:
     """Whether a value that somebody else wrote is a set of field paths."""
-    return isinstance(value, dict) and all(map(_is_element, value)) and all(map(is_set, value.values()))
+    # Most subsets are empty.
+    return (
+        isinstance(value, dict)
+        and all(map(_is_element, value))
+        and all(subset == {} or is_set(subset) for subset in value.values())
+    )
 
 
 @lru_cache(maxsize=4096)

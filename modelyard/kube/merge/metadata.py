@@ -9,6 +9,7 @@ from modelyard.kube.merge.errors import SchemaError
 from modelyard.kube.merge.path import Path
 from modelyard.kube.merge.typed import same
 from modelyard.kube.merge.types import Type
+from modelyard.patterns import regex
 
 SYSTEM = frozenset(
     (
@@ -42,7 +43,7 @@ _ONE_VERSION = frozenset(
 )
 """Kinds whose requests cannot mean any version, as those of custom resources cannot: ``AllowUnconditionalUpdate`` of
 their strategies in the API server's code."""
-_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)([.,]\d+)?(?:Z|[+-](\d\d):(\d\d))", re.ASCII)
+_TIME = regex(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)([.,]\d+)?(?:Z|[+-](\d\d):(\d\d))", re.ASCII)
 NO_TIME = "is not a time such as 2026-01-31T12:00:00Z"
 
 

@@ -11,12 +11,12 @@ The wire form (``f:spec``, ``k:{"name":"worker"}``, ``v:"x"``, ``i:0``) is that 
 """
 
 import json
-import re
 from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from modelyard.files import parse_json
+from modelyard.patterns import regex
 
 Scalar = str | int | float | bool | None
 
@@ -36,10 +36,12 @@ class Value(NamedTuple):
 Element = str | int | Key | Value
 """A step of a path: a field's name, an index, an item's key, or a set's member."""
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
-_PLAIN_VALUE = re.compile(r"[A-Za-z_/][A-Za-z0-9_./:@-]*")
+_PLAIN_NAME = regex(r"[A-Za-z_$][A-Za-z0-9_$-]*")
+_PLAIN_VALUE = regex(r"[A-Za-z_/][A-Za-z0-9_./:@-]*")
 _LITERAL = {"true": True, "false": False, "null": None}
-_NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_NUMBER = regex(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_INDEX = regex(r"\d+(?=\])")
+_BARE = regex(r"[^\],]+")
 
 
 class Path(tuple[Element, ...]):
@@ -160,7 +162,7 @@ class _Reader:
                 self._close()
                 return name
             return self._key(name)
-        number = re.compile(r"\d+(?=\])").match(self.text, self.at)
+        number = _INDEX.match(self.text, self.at)
         if number:
             self.at = number.end()
             self._close()
@@ -184,7 +186,7 @@ class _Reader:
     def _value(self) -> Scalar:
         if self._peek() == '"':
             return self._quoted()
-        match = re.compile(r"[^\],]+").match(self.text, self.at)
+        match = _BARE.match(self.text, self.at)
         if match is None:
             raise self._error("expected a value")
         self.at = match.end()

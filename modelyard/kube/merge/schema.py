@@ -105,6 +105,11 @@ class MergeSchema:
             raise LookupError(f"no schema for {kind} of {name}")
         return self._more.of(name, kind)
 
+    @property
+    def every_kind(self) -> frozenset[tuple[str, str]]:
+        """API version and kind of everything that ``of`` finds."""
+        return frozenset((*self.kinds, *(self._more.kinds if self._more is not None else ())))
+
     @cached_property
     def _more(self) -> "MergeSchema | None":
         """The shipped schema with the operators' kinds beside Kubernetes' own, which most plans do without."""
@@ -137,6 +142,14 @@ class MergeSchema:
 def supported_versions() -> tuple[str, ...]:
     """The Kubernetes versions whose schema is shipped, oldest first."""
     return tuple(_header()[0])
+
+
+@lru_cache(maxsize=1)
+def known_kinds() -> frozenset[str]:
+    """The kinds of all shipped schemas, Kubernetes' in every version and the operators'."""
+    names = " ".join(line.split("\t", 3)[2] for line in _header()[1].splitlines())
+    operators = (line.split("\t", 2)[1] for line in OPERATORS.read_text(encoding="utf-8").splitlines())
+    return frozenset(name.rpartition("/")[2] for name in (*names.split(), *operators))
 
 
 def compact(definitions: Mapping[str, Schema]) -> dict[str, Schema]:

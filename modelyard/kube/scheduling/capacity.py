@@ -86,7 +86,7 @@ def obstacle(pods: Pods, node: Node) -> str:
     """Returns why the pods can never be on the node, even if it is empty; an empty text if they can."""
     if not node.schedulable:
         return "is cordoned"
-    return _unwanted(pods, node) or _taint(pods, node)
+    return _unwanted(pods, node) or next((f"has the taint {key}" for key in untolerated(pods, node)), "")
 
 
 def _unwanted(pods: Pods, node: Node) -> str:
@@ -148,13 +148,14 @@ def _lacks(node: Node, key: str) -> str:
     return f"has {key} {have}" if have is not None else f"has no label {key}"
 
 
-def _taint(pods: Pods, node: Node) -> str:
-    for taint in node.taints:
-        if taint.get("effect") in ("NoSchedule", "NoExecute") and not any(
-            _tolerates(toleration, taint) for toleration in pods.tolerations
-        ):
-            return f"has the taint {taint.get('key')}"
-    return ""
+def untolerated(pods: Pods, node: Node) -> list[str]:
+    """Returns the keys of the node's taints that keep the pods away."""
+    return [
+        str(taint.get("key"))
+        for taint in node.taints
+        if taint.get("effect") in ("NoSchedule", "NoExecute")
+        and not any(_tolerates(toleration, taint) for toleration in pods.tolerations)
+    ]
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
@@ -199,6 +200,8 @@ def word_of(resource: str) -> str:
 
 def amount(name: str, value: Fraction) -> str:
     """Returns an amount of a resource as people write it: cores and counts as such, bytes in Gi."""
+    if name == "cpu":
+        return f"{float(value):.10g}"
     if name not in _BYTES:
         return quantity.cpu(value)
     return quantity.memory(value) if value % quantity.GI == 0 else f"{float(value / quantity.GI):.1f}Gi"

@@ -27,7 +27,7 @@ class Unplaced(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Nodes that flavors and pods can tell apart only by their sizes."""
+    """Nodes that flavors and pods can distinguish only by their sizes."""
 
     number: int
     """The number of the first node, among all nodes."""
@@ -38,7 +38,7 @@ class Group(NamedTuple):
 
 
 class Kinds:
-    """The nodes of a cluster, grouped by what jobs can see of them; identical nodes are only counted.
+    """The nodes of a cluster, grouped by the properties that matter to jobs; identical nodes are only counted.
 
     Args:
         nodes: the existing nodes.
@@ -69,7 +69,8 @@ class Kinds:
         self._alone: dict[str, bool] = {}
 
     def places(self, ask: Ask, flavor: Flavor | None, growth: bool = False) -> tuple[tuple[Group, str], ...]:
-        """The groups of a flavor's nodes, or all groups, each with why it can never hold the workers; empty if it can.
+        """The groups of a flavor's nodes, or all groups, each with the reason why it can never hold the workers; empty
+        if it can.
 
         Args:
             ask: the request of the run.
@@ -105,7 +106,7 @@ class Kinds:
 
 
 def unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplaced | None:
-    """Why no nodes, even when empty, hold everything that a run starts at once; None where they do, or may be added.
+    """Why no nodes, even when empty, hold everything that a run starts at once; None if some do, or may be added.
 
     Args:
         ask: the request of the run.
@@ -143,7 +144,7 @@ def _unplaced(ask: Ask, kinds: Kinds, theirs: Iterable[Flavor] | None) -> Unplac
         return Unplaced(some, "counted on empty nodes, and by the GPUs that the pools may have")
     if best:
         place = (
-            f"nodes with one {ask.together}"
+            f"nodes with the same {ask.together}"
             if ask.together
             else "nodes of one flavor"
             if theirs is not None
@@ -170,10 +171,7 @@ def _room(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> int:
 
 
 def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
-    """The reasons why no node takes a worker: those of the most nodes. A node counts once even if several flavors
-    select
-    it.
-    """
+    """The reasons that keep most nodes from taking a worker; a node counts once even if several flavors select it."""
     names, wanted = _wanted(ask)
     counts: dict[str, dict[int, int]] = {}
     """The nodes by reason, then by group."""
@@ -203,7 +201,7 @@ def _wanted(ask: Ask) -> tuple[tuple[str, ...], dict[str, Fraction]]:
 
 
 def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | None:
-    """The most workers that the nodes that may be added hold; None where no limit applies.
+    """The most workers that nodes that may be added can hold; None if no limit applies.
 
     Only GPUs are counted, because the limits are GPU limits.
     """
@@ -214,7 +212,7 @@ def _added(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> int | No
 
 
 def _coming(ask: Ask, flavor: Flavor | None, kinds: Kinds) -> Iterator[Node]:
-    """The nodes that may be added and would take a worker, or all workers where they must share a node."""
+    """The nodes that may be added and would take a worker, or all workers if these must share a node."""
     least = ask.workers if ask.together == HOST else 1
     wanted = dict(ask.requests)
     for group, reason in kinds.places(ask, flavor, growth=True):

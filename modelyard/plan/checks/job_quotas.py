@@ -18,11 +18,11 @@ from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus
 from modelyard.workloads.sizing import Sized
 
 NAMED: Final = 4
-"""A finding names this many jobs and counts the rest."""
+"""The number of jobs that a finding names; it counts the rest."""
 
 
 class Short(NamedTuple):
-    """What a run requests at once, in words, where its team can never have that much of one flavor."""
+    """A request that its team's quota can never hold, in words, and how much the team can have of one flavor."""
 
     wanted: str
     most: str
@@ -31,7 +31,7 @@ class Short(NamedTuple):
 
 
 def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
-    """A remedy and the known levels, where no flavor that a run may use has the topology level that the run names."""
+    """A remedy and the known levels, if no flavor that a run may use has the topology level that the run names."""
     flavors = flavors_for(config, ask, team)
     if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
         return None
@@ -49,7 +49,9 @@ def flavors_for(config: Config, ask: Ask, team: Team) -> tuple[Flavor, ...]:
 
 
 def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
-    """What a run requests that its team can never have at once; None where it can, or another finding reports it."""
+    """What a run requests that its team can never have at once; None if there is no such request, or it is reported
+    already.
+    """
     if ask.gpus and _is_uncounted(ask.resource, team):
         return None
     flavors = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)] if ask.gpus else []
@@ -78,7 +80,7 @@ def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors
 
 
 def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
-    """The cores or memory that a run's team never has, which come from the GPUs' flavor or one for any nodes."""
+    """The cores or memory that a run's team can never have, counted in the GPUs' flavor or in one for any nodes."""
     alone = apart(team)
     basic = [name for name in dict.fromkeys(quota.flavor for quota in team.quotas) if name not in alone]
     able = basic
@@ -101,7 +103,9 @@ def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str
 
 
 def _less(count: int, each: Fraction | int, most: Fraction, less: str, fewer: tuple[str, ...]) -> tuple[str, ...]:
-    """How a run can request less: ``fewer`` pods if the quota holds one, else ``less`` in each; nothing of no quota."""
+    """How a run can request less: ``fewer`` pods if the quota holds one, otherwise ``less`` per pod; empty without a
+    quota.
+    """
     if not most:
         return ()
     if count > 1:
@@ -110,7 +114,7 @@ def _less(count: int, each: Fraction | int, most: Fraction, less: str, fewer: tu
 
 
 def _more(team: Team, resource: str) -> str:
-    """How the team can have more of a resource; only a limit that it has can be raised."""
+    """How the team can get more of a resource: only a limit that the team has can be raised."""
     limited = any(quota.borrow is not None and quota.resource == resource for quota in team.quotas)
     return "raise the team's quota" + (" or its borrow limit" if team.cohort is not None and limited else "")
 
@@ -148,7 +152,7 @@ def check_resource_quotas(
                 Severity.WARNING,
                 ("resources", index),
                 f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
-                f"and team {team.name} never has more than {have}",
+                f"but team {team.name} never has more than {have}",
                 f"lower {'scale.most' if pods > one.size.workers else 'workers'}, or {_more(team, name)}",
                 detail="Kueue admits each pod separately: pods beyond the quota stay pending",
             )

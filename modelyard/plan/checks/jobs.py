@@ -1,4 +1,4 @@
-"""Whether jobs can ever run: on a node, with all their workers, within their team's quota."""
+"""Whether jobs can ever run (on a node, with all their workers, within their team's quota), and whether they end."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -17,10 +17,14 @@ from modelyard.plan.checks.job_quotas import (
 from modelyard.plan.run_requests import Ask, ask_of
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.pool import Flavor, Team
+from modelyard.stack.words import few, plural
+from modelyard.workloads.facts.jobs import deployment_of, is_deployed
 from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.pool import Quotas
 from modelyard.workloads.sizing import Sized
 
+_ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
+"""Types whose work ends."""
 _SMALLER: Final = "request less, or add such nodes; waive RES212 if an autoscaler adds them"
 
 
@@ -29,7 +33,8 @@ def check_job_room(
 ) -> Iterator[Finding]:
     """The findings about jobs with a command; without known nodes, nodes are not checked.
 
-    The time grows with the number of jobs, and for each different size of a job with the quotas and kinds of nodes.
+    The running time grows with the number of jobs and, for each distinct size of a job, with the number of quotas and
+    kinds of nodes.
 
     Args:
         stack: the stack of the jobs.
@@ -75,6 +80,25 @@ def _verdicts(
         yield index, ask, judged[ask]
 
 
+def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+    """Finds work that ends, in a Deployment that does not."""
+    places = {id(job): index for index, job in enumerate(stack.config.jobs)}
+    for one in everything:
+        waiting = [job for job, _ in one.jobs if not job.command]
+        if waiting and one.resource.type in _ENDS and is_deployed(stack.config, one):
+            pods = plural(one.size.workers, "pod")
+            yield stack.finding(
+                "RES226",
+                Severity.WARNING,
+                ("jobs", places[id(waiting[0])]),
+                f"job {waiting[0].name} has no command: Deployment {deployment_of(one)} runs {pods} without end",
+                "give it a command, and submit it: modelyard job submit; or waive RES226 if the image runs the jobs "
+                "that the environment variable JOBS lists",
+                detail="Kubernetes starts the pods again when they end"
+                + (f"; jobs: {few([job.name for job in waiting])}" if len(waiting) > 1 else ""),
+            )
+
+
 def check_pod_room(
     stack: Stack,
     where: Path,
@@ -87,7 +111,7 @@ def check_pod_room(
 ) -> Iterator[Finding]:
     """The errors about a single pod that belongs to no job of the stack; without known nodes, nodes are not checked.
 
-    That no node takes the pod is a warning for a job, and an error here: someone waits for it.
+    For a job, it is a warning if no node takes the pod. Here it is an error, because a user waits for the pod.
 
     Args:
         stack: the stack with the quotas and node pools.
@@ -112,13 +136,13 @@ def check_pod_room(
 
 
 class _Verdict(NamedTuple):
-    """Why a run never gets what it requests: the first of these that applies."""
+    """Why a run never gets what it requests; if several fields are set, the first applies."""
 
     level: tuple[str, str] | None = None
     """See :func:`missing_level`."""
     short: Short | None = None
     stuck: Short | None = None
-    """What it lacks for all workers that it may grow to."""
+    """What the run lacks for all workers that it may grow to."""
     unplaced: Unplaced | None = None
 
 
@@ -145,8 +169,7 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
             "RES215",
             Severity.ERROR,
             (*where, "together"),
-            f"{what} needs its workers together by {ask.together}, but no flavor that it may use in team {ask.team} "
-            "has that level",
+            f"{what} sets together to {ask.together}, but no flavor that it may use in team {ask.team} has that level",
             why.level[0],
             detail=why.level[1],
         )
@@ -156,7 +179,7 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
             "RES213",
             Severity.ERROR,
             where,
-            f"{what} asks for {short.wanted} at once, and team {ask.team} never has more than {short.most}",
+            f"{what} asks for {short.wanted} at once, but team {ask.team} never has more than {short.most}",
             short.remedy,
             detail=short.why,
         )
@@ -165,7 +188,7 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
             "RES213",
             Severity.WARNING,
             where,
-            f"{what} may grow to {ask.most} workers, which ask for {why.stuck.wanted}, and team {ask.team} never has "
+            f"{what} may grow to {ask.most} workers, which ask for {why.stuck.wanted}, but team {ask.team} never has "
             f"more than {why.stuck.most}",
             "lower workers of its resource, or raise the team's quota",
             detail="Ray asks for all workers that its tasks need, and Kueue admits a request whole or not at all",

@@ -30,9 +30,9 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 6048
 
 
 def check_on_server(server: Server, queries: Iterable[Query], *, scrape_interval: float) -> Iterator[Finding]:
-    """The findings about a server's answers to each query, and to each metric that the query reads.
+    """The findings about a Prometheus server's answers to each query, and to each metric that the query reads.
 
-    A query that neither this parser nor the server accepts is left to the findings about its text.
+    Skips a query that neither modelyard's parser nor the server accepts: the findings about its text cover it.
 
     Args:
         server: the server to ask.
@@ -129,7 +129,7 @@ def _metrics(server: Server, query: Query, tree: Node) -> Iterator[Finding]:
 
 
 def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) -> Iterator[Finding]:
-    """A finding where the server's scrape interval for these series differs from the stack's."""
+    """A finding if the server's scrape interval for these series differs from the stack's."""
     real = max(intervals(server, tree), default=None)
     if real is None or math.isclose(real, scrape_interval, rel_tol=0.01):
         return
@@ -146,7 +146,7 @@ def _interval(server: Server, query: Query, tree: Node, scrape_interval: float) 
 
 
 def intervals(server: Server, tree: Node) -> frozenset[float]:
-    """Seconds between two scrapes of the targets whose series a query reads, as far as the server reports them."""
+    """Seconds between two scrapes of the targets whose series a query reads; only of those that the server reports."""
     texts = sorted({selector_text(node) for node in every(tree) if isinstance(node, Selector)})
     answer = ask(server, f"group by (job) ({' or '.join(texts)})") if texts else None
     jobs = {labels.get("job", "") for labels in answer.labels} if isinstance(answer, Answer) else set()

@@ -1,10 +1,10 @@
-"""What the pods of new objects need to start, where neither the cluster nor the stack has it."""
+"""Finds what the pods of new objects need to start and neither the cluster nor the stack has."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.kube.scheduling.pods import pod_spec
+from modelyard.kube.scheduling.pods import pod_places, pod_spec
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.words import few
@@ -20,7 +20,7 @@ def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Find
     """The findings about new objects whose pods would wait for a missing object.
 
     Raises:
-        ClusterError: the API server is asked and does not answer.
+        ClusterError: the API server does not answer.
     """
     named = named_by_new_pods(targets)
     gone = absent(named) if named else ()
@@ -41,14 +41,15 @@ def check_needed(targets: Iterable[TargetPlan], absent: Absent) -> Iterator[Find
 def named_by_new_pods(targets: Iterable[TargetPlan]) -> dict[ObjectKey, tuple[str, ...]]:
     """The objects that pods of new targets name, each with the names of those targets.
 
-    Objects that the stack makes, and optional ones, are left out. Running pods already have what they need.
+    Leaves out optional objects, and objects that the stack creates. Running pods already have what they need.
     """
     everything = tuple(targets)
     made = {target.key for target in everything if not target.leaves}
     found: dict[ObjectKey, dict[str, None]] = {}
     for target in everything:
         if target.action == "create":
-            for kind, name in _named(pod_spec(target.after.reveal())):
+            body = target.after.reveal()
+            for kind, name in (pair for place in pod_places(body) for pair in _named(pod_spec(body, place))):
                 key = ObjectKey("v1", kind, target.key.namespace, name)
                 if key not in made:
                     found.setdefault(key, {})[target.name] = None

@@ -20,11 +20,11 @@ from modelyard.workloads.facts.pool import node_labels, only_elsewhere
 from modelyard.workloads.training import active
 
 _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}
-"""What follows the region's name in the name of a zone."""
+"""The part of a zone's name that follows the region's name."""
 
 
 def check_node_pools(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
-    """The findings about node pools, and about flavors next to them."""
+    """The findings about node pools, and about flavors for the nodes that they add."""
     pools = stack.config.node_pools
     yield from named_twice(stack, "QUE001", "nodePools")
     sound = True
@@ -100,18 +100,18 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
 
 
 def _instead_of(pool: NodePool, gpu: GpuModel) -> tuple[str, str]:
-    """Alternatives where a cloud has no machine with a GPU: remedy and detail."""
+    """The remedy and detail of a finding that a cloud has no machine with a GPU: the alternatives."""
     here = {one.gpu.id for one in whole(pool.cloud, pool.region) if one.gpu is not None}
     remedy = f"choose a GPU that is offered there: {_some(here, 12)}"
     regions = {place.region for one in machines(pool.cloud, gpu) for place in offered(one)}
     if regions:
-        return f"{remedy}; or another region", f"it has them in {_some(regions)}"
+        return f"{remedy}; or another region", f"offered in {_some(regions)}"
     clouds = " and ".join(cloud for cloud in NODE_CLASSES if machines(cloud, gpu))
-    return remedy, f"of other clouds, there are some on {clouds}" if clouds else ""
+    return remedy, f"offered by {clouds}" if clouds else ""
 
 
 def _zones(stack: Stack, pool: NodePool, where: Path, regions: Iterable[str]) -> Iterator[Finding]:
-    """Zones outside the pool's region; a zone's name begins with its region's name."""
+    """The findings about zones outside the pool's region; a zone's name begins with its region's name."""
     homes = (pool.region,) if pool.region is not None else tuple(regions)
     # Otherwise eastus2-1 would be a zone of eastus, and europe-west10-a of europe-west1.
     beginnings = tuple(f"{home}{_ZONE[pool.cloud][:-1]}" for home in homes)
@@ -134,13 +134,13 @@ def _types(stack: Stack, pool: NodePool, where: Path, gpu: GpuModel, there: set[
         known = by_type().get(name)
         has = known.gpu.short if known is not None and known.gpu is not None else "another GPU"
         if known is None:
-            why, remedy = "is unknown", did_you_mean(name, there) or f"there are {_some(there)}"
+            why, remedy = "is unknown", did_you_mean(name, there) or f"use one of {_some(there)}"
         elif known.cloud != pool.cloud:
-            why, remedy = f"is a machine of {known.cloud}", f"{pool.cloud} has {_some(there)}"
+            why, remedy = f"is a machine of {known.cloud}", f"use a type of {pool.cloud}: {_some(there)}"
         elif known.gpu_id not in (gpu.members or (gpu.id,)):
-            why, remedy = f"has {has}, not {gpu.short}", f"with {gpu.short} there are {_some(there)}"
+            why, remedy = f"has {has}, not {gpu.short}", f"use a type with {gpu.short}: {_some(there)}"
         else:
-            why, remedy = f"has no whole {gpu.short}{place}", f"there are {_some(there)}"
+            why, remedy = f"has no whole {gpu.short}{place}", f"use one of {_some(there)}"
         summary = f"machine type {name} of node pool {pool.name} {why}"
         yield stack.finding("QUE020", Severity.ERROR, (*where, "types", number), summary, remedy)
 

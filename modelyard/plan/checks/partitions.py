@@ -1,4 +1,4 @@
-"""Checks partitions: whether nodes carry their names and advertise their slices, and quotas count them."""
+"""Checks partitions: whether nodes have their labels and advertise their slices, and quotas count the slices."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,7 +66,7 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
 
 
 def _could_be(config: Config, partition: Partition, node: Node) -> bool:
-    """Whether a node without the partition's label could carry the partition."""
+    """Whether a node without the partition's label could have the partition."""
     flavor = next((one for one in config.flavors if one.name == partition.flavor), None)
     if flavor is not None:
         wanted = {key: value for key, value in node_labels(flavor).items() if key != CONFIG_LABEL}
@@ -78,19 +78,19 @@ def _could_be(config: Config, partition: Partition, node: Node) -> bool:
 def _unlabelled(
     stack: Stack, index: int, partition: Partition, state: ClusterState, busy: Mapping[str, int]
 ) -> Finding:
-    """The finding that no node has the partition, with how to give it to one."""
+    """The finding that no node has the partition, with how to give it to a node."""
     labels = f"{CONFIG_LABEL}={partition.name}"
     if partition.mode == "mig":
         labels += f" {MIG_LABEL}={partition.name}"
     names = {node.name for node in state.nodes if _could_be(stack.config, partition, node)}
     running = sum(busy.get(name, 0) for name in names)
-    where = f"nodes that could: {few(sorted(names))}" if names else "no node has its GPU or its flavor's labels"
+    where = f"nodes that you can label: {few(sorted(names))}" if names else "no node has its GPU or its flavor's labels"
     stops = f"; {_run(running)} on their GPUs now and would be stopped" if running else ""
     return stack.finding(
         "PAR015",
         Severity.WARNING,
         ("partitions", index),
-        f"no node has the label of partition {partition.name}, so there are none of its slices",
+        f"no node has the label of partition {partition.name}, so its slices do not exist",
         f"{'drain a node' if names else 'add such a node'}, then kubectl label node NODE {labels}; "
         f"or {_makers(stack.config, partition)}",
         detail=where + stops,
@@ -98,7 +98,7 @@ def _unlabelled(
 
 
 def _makers(config: Config, partition: Partition) -> str:
-    """How new nodes get the labels. Karpenter adds none for slices with custom names."""
+    """How new nodes get the labels of a partition. Karpenter adds no nodes for slices with their own resource name."""
     names = sorted({one.resource for one in slices(config, partition).values() if is_slice(one.resource)})
     if not names:
         return "add the labels to its node pool"
@@ -110,7 +110,7 @@ def _run(pods: int) -> str:
 
 
 def _made(stack: Stack, index: int, partition: Partition, node: Node, running: int) -> Iterator[Finding]:
-    """Whether a node that is to be divided is divided as the partition says."""
+    """Checks whether a node with a partition's label is divided as the partition sets."""
     wanted = _each_gpu(stack.config, partition)
     have = {name: amount for name, amount in node.allocatable.items() if is_gpu(name) and amount}
     labels = node.labels
@@ -119,7 +119,7 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node, running: i
         problem = f"has the label {MIG_LABEL}={labels.get(MIG_LABEL, 'none')}"
         remedy = f"drain it, then kubectl label node {node.name} --overwrite {MIG_LABEL}={partition.name}"
     elif partition.mode == "mig" and labels.get(STATE_LABEL) in ("failed", "pending"):
-        problem = f"says that its layout is {labels[STATE_LABEL]}"
+        problem = f"reports its layout as {labels[STATE_LABEL]}"
         remedy = "read the log of the MIG manager on that node; it cannot divide GPUs that pods use"
     elif partition.mode == "mig" and labels.get(STRATEGY_LABEL, partition.strategy) != partition.strategy:
         problem = f"has the MIG strategy {labels[STRATEGY_LABEL]}, not {partition.strategy}"

@@ -1,6 +1,7 @@
 """Whether the pods of a plan have nodes: enough room, and no nodes meant for other pods.
 
-Reads the objects as they will be, regardless of what sets their fields: the stack file, a patch, or the platform.
+Reads the objects as they will be after the apply, regardless of what sets their fields: the stack file, a patch, or the
+platform.
 """
 
 from collections import Counter
@@ -11,8 +12,10 @@ from typing import Any
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import products
 from modelyard.hardware.nodes import node_gpus
-from modelyard.kube.scheduling.capacity import by_node, left_of, obstacle
-from modelyard.kube.scheduling.pods import Pods, pods_of
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.merge import Path
+from modelyard.kube.scheduling.capacity import by_node, left_of, obstacle, untolerated
+from modelyard.kube.scheduling.pods import RAY_CLUSTERS, Pods, pod_places, pods_of, pods_words, replicas_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import Node
 from modelyard.names import NODE_POOL_LABEL, PRESENT_LABEL, is_slice
@@ -20,7 +23,7 @@ from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.compose import PERCENTAGE
 from modelyard.plan.keda import bounds
 from modelyard.plan.values import TargetPlan
-from modelyard.stack.words import few, plural
+from modelyard.stack.words import listed, plural
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES
 
@@ -29,7 +32,7 @@ _CPU_ROLES = ("modelService", "rayHead")
 
 def check_placement(
     targets: Iterable[TargetPlan],
-    workloads: Mapping[str, Workload],
+    workloads: Mapping[str, tuple[Workload, ...]],
     room: Room,
     growth: Collection[Node] = (),
     most: Mapping[str, int] | None = None,
@@ -38,32 +41,38 @@ def check_placement(
 
     Args:
         targets: the plan's targets.
-        workloads: by name of their Deployment.
+        workloads: by name of their object.
         room: the nodes, and what runs on them.
         growth: the nodes that may be added, one of each kind.
         most: the GPU limit of each node pool, by its name.
     """
     targets = tuple(targets)
     limits = {name: most for name, (_, most) in bounds(targets).items()}
-    backends = tuple(name for name, workload in workloads.items() if workload.role in WORKER_ROLES)
+    backends = tuple(name for name, those in workloads.items() if those[0].role in WORKER_ROLES)
     for target in targets:
-        workload = workloads.get(target.name)
-        if target.key.kind != "Deployment":
+        if target.key.kind not in WORKLOAD_KINDS:
             continue
-        pods = pods_of(target.after.reveal())
-        if target.leaves:
-            # The stack does not decide the earlier state, but whether the rollout to it fits is checked.
+        after = target.after.reveal()
+        if target.upgrades:
+            yield _upgrade(target, room)
+        for place in pod_places(after):
+            pods = pods_of(after, place)
+            if target.leaves:
+                # The stack does not decide the earlier state, but whether the rollout to it fits is checked.
+                yield from _surge(target, pods, room)
+                continue
+            workload = next((one for one in workloads.get(target.name, ()) if one.place == place), None)
+            trains = workload is not None and workload.role in WORKER_ROLES
+            rivals = backends if trains else (target.name,)
+            yield from _room(target, place, workload, pods, rivals, room, limits.get(target.name), growth, most or {})
             yield from _surge(target, pods, room)
-            continue
-        rivals = backends if target.name in backends else (target.name,)
-        yield from _room(target, workload, pods, rivals, room, limits.get(target.name), growth, most or {})
-        yield from _surge(target, pods, room)
-        if workload is not None:
-            yield from _strays(target, workload, pods, room)
+            if workload is not None:
+                yield from _strays(target, workload, pods, room)
 
 
 def _room(
     target: TargetPlan,
+    place: Path,
     workload: Workload | None,
     pods: Pods,
     rivals: Collection[str],
@@ -74,10 +83,11 @@ def _room(
 ) -> Iterator[Finding]:
     """Whether the nodes could hold the pods at all, before any of them or of the rival training backend is placed.
 
-    ``limit`` is the most pods that KEDA may run; None where KEDA does not scale them.
+    ``limit`` is the most pods that KEDA may run; None if KEDA does not scale the target.
     """
-    scaled = target.replicas[1] is None
-    wanted = target.replicas[1] if not scaled else most_replicas(target.after.reveal()) if limit is None else limit
+    body = target.after.reveal()
+    scaled = target.replicas[1] is None and place == target.place
+    wanted = replicas_of(body, place) if not scaled else most_replicas(body) if limit is None else limit
     if not wanted:
         return
     can = room.holds(pods, rivals, wanted)
@@ -88,12 +98,13 @@ def _room(
     if not adding and workload is not None and (lacks := _lacking_gpus(target, workload, pods, room)) is not None:
         yield lacks._replace(severity=Severity.WARNING if scaled else Severity.ERROR)
         return
-    field = f"{workload.role}.replicas" if workload is not None else "spec.replicas"
+    field = f"{workload.role}.replicas" if workload is not None else f"{place}.replicas"
+    whose = pods_words(target.name, place)
     yield Finding(
         "RES101",
         # An autoscaler may add nodes that do not exist yet.
         Severity.ADVICE if adding and not short else Severity.WARNING if scaled else Severity.ERROR,
-        f"{target.name} {'may grow to' if scaled else 'needs'} {plural(wanted, 'pod')}, but the nodes can hold {can}",
+        f"{whose} {'may grow to' if scaled else 'needs'} {plural(wanted, 'pod')}, but the nodes can hold {can}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(pods, room, rivals),
@@ -105,7 +116,7 @@ def _room(
 
 
 def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Finding | None:
-    """Returns the finding about GPUs that no node has, or not as many of them; None if the nodes have such GPUs."""
+    """Returns the finding about GPUs of which no node has any, or enough; None if the nodes have such GPUs."""
     wanted = f"a pod of {target.name} needs {plural(pods.gpus, 'GPU')}"
     if not workload.products or pods.gpus != workload.gpus:
         return None  # A patch decides the GPUs, not the stack's section.
@@ -122,7 +133,8 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
         return None
     have = Counter((one.product or "an unknown GPU", one.whole, one.kind) for one in ours or every)
     detail = "; ".join(_gpus_of(*key, nodes=number) for key, number in sorted(have.items()) if key[2] != "none")
-    names = few(workload.products, 2, " or ")
+    more = len(workload.products) - 2
+    names = listed((*workload.products[:2], *([f"{more} more"] if more > 0 else ())), "or")
     if ours:
         fitting = f"{most}{' or less' if most > 1 else ''}"
         return Finding(
@@ -139,7 +151,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
     return Finding(
         "RES101",
         Severity.ERROR,
-        f"{wanted} of {names}, which no node has",
+        f"{wanted}, but no node has {names}",
         target=target.name,
         field="gpu.model",
         detail=f"{detail}." if detail else "No node has a GPU.",
@@ -153,7 +165,7 @@ def _gpus_of(product: str, whole: int, kind: str, *, nodes: int) -> str:
 
 
 def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str, int], room: Room) -> str:
-    """What to do where the limits of node pools leave no room for this many more pods; empty where they do.
+    """What to do if the limits of node pools leave no room for this many more pods; empty if they do.
 
     Only GPUs are counted, because the limits are GPU limits.
     """
@@ -177,14 +189,25 @@ def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
     if missing:
         return f"add nodes with {' and '.join(missing)}, which no node has, or label existing nodes"
     added = " (an autoscaler may add them)" if scaled else ""
+    taints = sorted(set() if can else _in_the_way(pods, room))
+    if taints:
+        named = f"the taint {taints[0]}" if len(taints) == 1 else f"the taints {listed(taints)}"
+        return f"let the pods tolerate {named}, or add nodes without {'it' if len(taints) == 1 else 'them'}{added}"
     less = "request less per pod, reduce the replicas" if can else "change what a pod requests to what a node has"
     return f"{less}, or add nodes{added}"
 
 
+def _in_the_way(pods: Pods, room: Room) -> set[str]:
+    """The taints without which a node would take the pods."""
+    tolerant = pods._replace(spec={**pods.spec, "tolerations": [{"operator": "Exists"}]})
+    nodes = [node for node in room.nodes if not _holds(node, pods) and _holds(node, tolerant)]
+    return {key for node in nodes for key in untolerated(pods, node)}
+
+
 def _holds(node: Node, pods: Pods) -> bool:
     """Whether an empty node takes one pod. A pod may request a resource that the node is not known to have, except
-    slices:
-    a node gets them once it exists and is divided, and no autoscaler adds a node for a resource of no machine type.
+    slices: a node has slices only after it is divided, and no autoscaler adds a node for a resource that no machine
+    type has.
     """
     fits = all(
         amount <= node.allocatable.get(name, Fraction(0) if is_slice(name) else amount)
@@ -214,9 +237,43 @@ def _surge(target: TargetPlan, pods: Pods, room: Room) -> Iterator[Finding]:
     )
 
 
+def second_cluster(target: TargetPlan) -> str:
+    """The pods of the RayCluster that the upgrade of a RayService starts, in words: ``4 pods with 1 GPU``."""
+    body, gpus = target.after.reveal(), target.gpus[1]
+    number = plural(sum(replicas_of(body, place) or 0 for place in pod_places(body)), "pod")
+    return f"{number} with {plural(gpus, 'GPU')}" if gpus else number
+
+
+def _upgrade(target: TargetPlan, room: Room) -> Finding:
+    """The finding about the pods of a RayService that double during its upgrade, a warning if they have no room."""
+    body = target.after.reveal()
+    asked = ((place, pods_of(body, place), replicas_of(body, place) or 0) for place in pod_places(body))
+    short = [(place, pods) for place, pods, wanted in asked if room.holds(pods, upto=wanted) < wanted]
+    lacks = " and ".join(pods_words(target.name, place) for place, _ in short)
+    return Finding(
+        "RES112",
+        Severity.WARNING if short else Severity.ADVICE,
+        f"the upgrade of {target.name} starts {second_cluster(target)} beside the running ones"
+        + (f", but the nodes have no room for {lacks}" if short else ""),
+        target=target.name,
+        field="spec.upgradeStrategy.type",
+        detail=_by_node(short[0][1], room)
+        if short
+        else "KubeRay stops the old RayCluster once the new one serves; until then both hold their nodes",
+        remedy="add nodes (an autoscaler may add them), or stop other pods: until all of these run, the old ones serve"
+        if short
+        else "no action needed",
+    )
+
+
 def _may_stop(body: Mapping[str, Any]) -> bool:
-    """Whether the Deployment's rollout may stop an old pod before a new pod is ready."""
+    """Whether the rollout may stop an old pod before a new one is ready; StatefulSets and RayClusters always may.
+
+    A RayService never does, and has its own finding.
+    """
     spec = body.get("spec") or {}
+    if body.get("kind") in ("StatefulSet", *RAY_CLUSTERS):
+        return True
     strategy = spec.get("strategy") or {}
     if strategy.get("type") == "Recreate":
         return True
@@ -231,7 +288,7 @@ def _may_stop(body: Mapping[str, Any]) -> bool:
 
 
 def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> Iterator[Finding]:
-    """Nodes that would take the pods although they are meant for others."""
+    """The finding about nodes that would take the pods although they are meant for other pods."""
     wrong: dict[str, list[str]] = {}
     for node in room.open_to(pods):
         if words := _wrong_gpu(workload, node) if pods.gpus else _wrong_cpu(workload, node):
@@ -243,7 +300,7 @@ def _strays(target: TargetPlan, workload: Workload, pods: Pods, room: Room) -> I
         Severity.ERROR,
         f"pods of {target.name} may land on {plural(sum(map(len, wrong.values())), 'node')} not meant for them",
         target=target.name,
-        field="spec.template.spec.affinity",
+        field=f"{workload.place}.template.spec.affinity",
         detail=by_node(wrong),
         remedy=f"keep the node affinity that the patch of {workload.role} sets, or cordon or relabel these nodes",
     )

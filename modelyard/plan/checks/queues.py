@@ -1,4 +1,6 @@
-"""Checks the pool that teams share: flavors, quotas, and whether the nodes have what the quotas promise."""
+"""Checks the pool that teams share: flavors, quotas, whether the nodes have what the quotas promise, and the teams of
+worker clusters.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -18,11 +20,11 @@ from modelyard.workloads.facts.nodepools import gives, is_for_pools
 from modelyard.workloads.facts.pool import apart, only_elsewhere
 
 MANY = 4
-"""A finding names this many nodes and counts the rest."""
+"""The number of nodes that a finding names; it counts the rest."""
 HOST: Final = "kubernetes.io/hostname"
 """The narrowest level that a topology can have."""
 _FIXED: Final = {"ResourceFlavor": ("nodeLabels", "tolerations", "topologyName"), "Topology": ("levels",)}
-"""Fields that Kueue does not allow to change, of a flavor once it has a topology."""
+"""The fields of a flavor that Kueue does not allow to change once the flavor has a topology."""
 
 
 def check_queues(stack: Stack, nodes: Iterable[Node]) -> Iterator[Finding]:
@@ -153,7 +155,7 @@ def _topology(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
 
 
 def _basics(stack: Stack, index: int, team: Team) -> Iterator[Finding]:
-    """Whether CPU and memory of every job are counted, and only once."""
+    """Checks whether a team's quotas count the CPU and memory of every job, and count them only once."""
     alone = apart(team)
     if not alone:
         return
@@ -240,7 +242,7 @@ def _quotas(stack: Stack, index: int, team: Team, known: set[str]) -> Iterator[F
 
 
 def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
-    """Whether the nodes of each flavor have the GPUs that the teams were promised."""
+    """Checks whether the nodes of each flavor have the GPUs that the teams' quotas promise."""
     promises: list[_Promise] = []
     shares: dict[str, dict[str, list[tuple[str, int]]]] = {}
     for team in stack.config.teams:
@@ -292,7 +294,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
 
 
 class _Promise(NamedTuple):
-    """What teams were promised of a single flavor."""
+    """What the teams' quotas promise of one flavor."""
 
     at: int
     """The flavor's place in the stack file."""
@@ -300,11 +302,11 @@ class _Promise(NamedTuple):
     resource: str
     gpus: int
     places: Mapping[str, Fraction]
-    """GPUs of each node, and of each pool that may add some."""
+    """GPUs of each node, and of each node pool that may add nodes."""
 
 
 def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
-    """Whether flavors that share nodes together promise more than the nodes have: Kueue counts each flavor alone."""
+    """Checks whether flavors that share nodes together promise more than these have: Kueue counts each flavor alone."""
     every = tuple(promises)
     above = list(range(len(every)))
 
@@ -336,3 +338,76 @@ def _together(stack: Stack, promises: Iterable[_Promise]) -> Iterator[Finding]:
             "give the flavors different labels, or lower the quotas to the total of their nodes",
             detail=", ".join(f"{one.flavor} {one.gpus}" for one in group),
         )
+
+
+LONGEST: Final = 63 - len("clusters-")
+"""Characters in a team's name: the parameters of an AdmissionCheck name the MultiKueueConfig ``clusters-TEAM``, in 63
+characters at most (Kueue 0.19.2, AdmissionCheckParametersReference)."""
+
+
+def check_clusters(stack: Stack) -> Iterator[Finding]:
+    """The findings about worker clusters and the teams that name them."""
+    known = [cluster.name for cluster in stack.config.worker_clusters]
+    yield from named_twice(stack, "QUE001", "workerClusters")
+    for index, team in enumerate(stack.config.teams):
+        yield from _names(stack, index, team, known)
+    yield from _cohorts(stack)
+
+
+def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[Finding]:
+    twice = repeated(team.clusters)
+    for number, name in enumerate(team.clusters):
+        where: Path = ("teams", index, "clusters", number)
+        if name not in known:
+            yield stack.finding(
+                "QUE010",
+                Severity.ERROR,
+                where,
+                f"team {team.name} sends its jobs to worker cluster {name}, which is not defined",
+                instead(name, known, "workerClusters"),
+            )
+        elif number in twice:
+            yield stack.finding(
+                "QUE010",
+                Severity.ERROR,
+                where,
+                f"team {team.name} lists {name} twice under clusters",
+                "drop one of them",
+            )
+    if team.clusters and len(team.name) > LONGEST:
+        yield stack.finding(
+            "QUE010",
+            Severity.ERROR,
+            ("teams", index, "name"),
+            f"the name of team {team.name} has {len(team.name)} characters, and that of a team with clusters "
+            f"{LONGEST} at most",
+            "give the team a shorter name",
+        )
+
+
+def _cohorts(stack: Stack) -> Iterator[Finding]:
+    """Whether teams lend each other GPUs in clusters where the other team's jobs run."""
+    first: dict[tuple[str, str], Team] = {}
+    reported: set[tuple[str, str]] = set()
+    for index, team in enumerate(stack.config.teams):
+        if team.cohort is None:
+            continue
+        for quota in team.quotas:
+            other = first.setdefault((team.cohort, quota.flavor), team)
+            pair = (other.name, team.name)
+            if frozenset(other.clusters) == frozenset(team.clusters) or pair in reported:
+                continue
+            reported.add(pair)
+            yield stack.finding(
+                "QUE012",
+                Severity.WARNING,
+                ("teams", index, "cohort"),
+                f"teams {other.name} and {team.name} lend each other {quota.flavor}, but their jobs run in different "
+                "clusters",
+                "give them the same clusters, or different cohorts",
+                detail=f"{other.name}: {_clusters(other)}; {team.name}: {_clusters(team)}",
+            )
+
+
+def _clusters(team: Team) -> str:
+    return ", ".join(team.clusters) or "this cluster"

@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from modelyard.findings import Finding, Severity
+from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.capacity import MANY, amount
-from modelyard.kube.scheduling.pods import limits_of, pods_of
+from modelyard.kube.scheduling.pods import ONE_TEMPLATE, limits_of, pod_places, pods_of, replicas_of
 from modelyard.kube.state import Quota
 from modelyard.plan.values import TargetPlan
 
@@ -46,9 +47,9 @@ def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iter
                 )
 
 
-def pods_within(body: Mapping[str, Any], namespace: str, quotas: Iterable[Quota]) -> int:
-    """How many more pods of a Deployment the quotas of its namespace allow now."""
-    charges = charged(body)
+def pods_within(body: Mapping[str, Any], place: Path, namespace: str, quotas: Iterable[Quota]) -> int:
+    """How many more pods of an object's workload the quotas of its namespace allow now."""
+    charges = charged(body, place)
     counts = [
         (quota.hard[name] - quota.used.get(name, _ZERO)) // charge
         for quota in quotas
@@ -59,9 +60,9 @@ def pods_within(body: Mapping[str, Any], namespace: str, quotas: Iterable[Quota]
     return max(0, min((int(count) for count in counts), default=MANY))
 
 
-def charged(body: Mapping[str, Any] | None) -> dict[str, Fraction]:
-    """What a quota counts for one pod of a Deployment, by the names that a quota may use."""
-    pods = pods_of(body)
+def charged(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> dict[str, Fraction]:
+    """What a quota counts for one pod that an object has at a place, by the names that a quota may use."""
+    pods = pods_of(body, place)
     if not pods.spec:
         return {}
     return {
@@ -74,9 +75,17 @@ def charged(body: Mapping[str, Any] | None) -> dict[str, Fraction]:
 
 
 def _growth(target: TargetPlan) -> dict[str, Fraction]:
-    """How much more a target's pods request than before; less is negative."""
-    before, after = target.replicas
-    if after is None:
-        after = before
-    old, new = charged(target.before.reveal()), charged(target.after.reveal())
-    return {name: new.get(name, _ZERO) * (after or 0) - old.get(name, _ZERO) * (before or 0) for name in {**old, **new}}
+    """How much more a target's pods request than before; less is negative.
+
+    While a RayService is upgraded, its old pods still run.
+    """
+    before, after = target.before.reveal(), target.after.reveal()
+    total: dict[str, Fraction] = {}
+    for place in dict.fromkeys((*pod_places(before), *pod_places(after))):
+        running, wanted = replicas_of(before, place), replicas_of(after, place)
+        if place == target.place and target.replicas[1] is None:
+            wanted = running
+        for sign, body, number in ((0 if target.upgrades else -1, before, running), (1, after, wanted)):
+            for name, value in charged(body, place).items():
+                total[name] = total.get(name, _ZERO) + sign * value * (number or 0)
+    return total

@@ -1,7 +1,7 @@
 """Applies the hardware rules to what pods really get.
 
-A stack file states what it wants. A parameter, a patch of the project, or a dropped patch can change
-that; the rules still apply, and a finding names the source of the value.
+A stack file sets the sizes of pods. A parameter, a patch of the project, or a dropped patch can change them; the rules
+still apply, and a finding names the source of the value.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -12,8 +12,9 @@ from modelyard.findings import Finding
 from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.hardware.rules.pods import Applied, stated_gpus
 from modelyard.kube import merge
-from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
-from modelyard.plan.trace import Trace, trace, written_at
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, replicas_of
+from modelyard.plan.trace import Trace, kind_of, trace, written_at
 from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse
 from modelyard.stack.config import Stack
@@ -22,59 +23,60 @@ from modelyard.workloads.rules import check_applied, check_container
 
 _ZERO = Fraction(0)
 _FIELDS = {
-    "replicas": "spec.replicas",
-    "gracePeriod": "spec.template.spec.terminationGracePeriodSeconds",
-    "cpu": "spec.template.spec.containers[name={container}].resources.requests.cpu",
-    "memory": "spec.template.spec.containers[name={container}].resources.requests.memory",
-    "volume": 'spec.template.spec.containers[name={container}].resources.requests["ephemeral-storage"]',
-    "gpu": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
-    "gpus": 'spec.template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
-    "perWorker": f"spec.template.spec.containers[name={{container}}].env[name={GPUS_VARIABLE}].value",
+    "replicas": "replicas",
+    "gracePeriod": "template.spec.terminationGracePeriodSeconds",
+    "cpu": "template.spec.containers[name={container}].resources.requests.cpu",
+    "memory": "template.spec.containers[name={container}].resources.requests.memory",
+    "volume": 'template.spec.containers[name={container}].resources.requests["ephemeral-storage"]',
+    "gpu": 'template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
+    "gpus": 'template.spec.containers[name={container}].resources.limits["nvidia.com/gpu"]',
+    "perWorker": f"template.spec.containers[name={{container}}].env[name={GPUS_VARIABLE}].value",
 }
-"""The field of a Deployment that shows each stack file field, by its last part."""
+"""The field that has the value of each key of the stack file, by the key's last part: below the place of the pods."""
 
 
 def check_sizes(
     stack: Stack,
     targets: Iterable[TargetPlan],
-    workloads: Mapping[str, Workload],
+    workloads: Mapping[str, tuple[Workload, ...]],
     chosen: tuple[Selected, ...],
     reported: Collection[Finding],
 ) -> Iterator[Finding]:
-    """Findings about pods that get something other than what the stack file says.
+    """Findings about pods that get something other than what the stack file sets.
 
     Args:
         stack: the stack; its own invalid values have separate findings.
         targets: the plan's targets.
-        workloads: by name of their Deployment.
+        workloads: by name of their object.
         chosen: the stack's patches, to find the patch that set a value.
         reported: the findings about the stack's own values.
     """
     known = {(finding.code, finding.summary) for finding in reported}
     for target in targets:
-        workload = workloads.get(target.name)
-        if workload is None or workload.cpu is None or target.key.kind != "Deployment":
-            continue
-        yield from check_container(stack, workload.role, pods_of(target.after.reveal()).container(workload.container))
-        applied = _applied(target, workload)
-        if applied == wanted_sizes(workload):
-            continue
-        for finding in check_applied(stack, workload.role, applied):
-            if (finding.code, finding.summary) not in known:
-                yield _explained(finding, target, workload, stack, chosen)
+        those = workloads.get(target.name, ()) if target.key.kind in WORKLOAD_KINDS else ()
+        for workload in (one for one in those if one.cpu is not None):
+            pods = pods_of(target.after.reveal(), workload.place)
+            yield from check_container(stack, workload.role, pods.container(workload.container))
+            applied = _applied(target, workload)
+            if applied == wanted_sizes(workload):
+                continue
+            for finding in check_applied(stack, workload.role, applied):
+                if (finding.code, finding.summary) not in known:
+                    yield _explained(finding, target, workload, stack, chosen)
 
 
 def _applied(target: TargetPlan, workload: Workload) -> Applied:
-    pods = pods_of(target.after.reveal())
+    body = target.after.reveal()
+    pods = pods_of(body, workload.place)
     container = pods.container(workload.container)
     amounts = container_requests(container)
     return Applied(
-        replicas=target.replicas[1],
+        replicas=target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place),
         cpu=amounts.get("cpu", _ZERO),
         memory=amounts.get("memory", _ZERO),
         volume=amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
         gpus=pods.gpus,
-        grace_period=grace_of(target.after.reveal()) if workload.grace_period is not None else 0,
+        grace_period=grace_of(body, workload.place) if workload.grace_period is not None else 0,
         stated_gpus=stated_gpus(container, pods.gpus),
     )
 
@@ -99,8 +101,8 @@ def _explained(
     field = _FIELDS.get(last)
     if field is None:
         return finding
-    path = merge.Path.parse(field.format(container=workload.container))
-    schema = merge.MergeSchema.kubernetes(stack.config.kubernetes_version).of(target.key.api_version, target.key.kind)
+    path = merge.Path((*workload.place, *merge.Path.parse(field.format(container=workload.container))))
+    schema = kind_of(target, chosen, stack.config.kubernetes_version)
     who, remedy, file, line = _giver(trace(target, path, schema, stack, chosen, bases=True), stack)
     if file and not line:
         line = written_at(file, path, chosen)

@@ -1,22 +1,22 @@
 """Whether the Kubernetes version in a stack file matches the version that its plan starts from.
 
-That version's schema validates objects and controls how fields are merged.
+The schema of the version in the stack file validates objects and controls how fields are merged.
 """
 
-import re
 from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
 from modelyard.kube.state import ClusterState
+from modelyard.patterns import regex
 from modelyard.stack.config import Stack
 
-_MINOR = re.compile(r"v?(\d+)\.(\d+)")
+_MINOR = regex(r"v?(\d+)\.(\d+)")
 _KEY = "kubernetesVersion"
 
 
 def check_version(stack: Stack, state: ClusterState) -> Iterator[Finding]:
-    """A finding where a shipped schema fits the cluster better than the version that the stack file names."""
+    """A finding if a shipped schema fits the cluster better than that of the version in the stack file."""
     runs, named = _minor(state.version), _minor(stack.config.kubernetes_version)
     if runs is None or named is None or runs == named:
         return

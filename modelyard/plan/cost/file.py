@@ -1,6 +1,6 @@
 """A project's price file: from YAML to ``Prices``, or to all findings about it.
 
-It is read with the same care as a stack file: limits, positions, all errors at once. Its schema is
+Reads the file with the same care as a stack file: limits, positions, all errors at once. The schema is
 ``prices.schema.json``.
 """
 
@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path as FilePath
 from typing import Any
 
-from modelyard.files import ReadError, read_file
+from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order, ordered
 from modelyard.hardware import near_gpus, resolve
 from modelyard.hardware.gpu_models import GpuModel, by_id, own_gpus, using
@@ -24,7 +24,7 @@ from modelyard.stack.placing import of_mistake, of_problem
 from modelyard.stack.schema import gate
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
-from modelyard.stack.yaml.source import MAX_BYTES, Problem
+from modelyard.stack.yaml.source import Problem
 
 Loaded = tuple[Prices | None, tuple[Finding, ...]]
 SCHEMA = FilePath(__file__).with_name("prices.schema.json")
@@ -44,11 +44,11 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
 
     Args:
         root: the project's folder.
-        shown: the path of the file relative to it.
+        shown: the path of the file, relative to that folder.
         stack: the stack whose key ``prices`` names the file.
     """
     try:
-        content = read_file(root / shown, limit=MAX_BYTES, within=root)
+        content = read_file(root / shown, limit=MAX_YAML_BYTES, within=root)
     except ReadError as error:
         what = "does not exist" if error.missing else f"cannot be read: {error.reason}"
         finding = Finding(
@@ -56,7 +56,7 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
             Severity.ERROR,
             f"the price file {plain(shown, 200)} {what}",
             field="prices",
-            remedy="correct the path, or write the file: docs/guides/cost.md shows one",
+            remedy="correct the path, or write the file (modelyard schema prices)",
         )
         return None, (stack.place(finding, "prices"),)
     prices, findings = load_text(content, shown, own_gpus())
@@ -70,7 +70,7 @@ def load_text(content: bytes, shown: str, own: tuple[GpuModel, ...] = ()) -> Loa
     Args:
         content: the bytes of the file.
         shown: the file's path in findings.
-        own: the GPUs that its project defines.
+        own: the GPUs that the file's project defines.
     """
     with using(own):
         return _loaded(content, shown)
@@ -128,7 +128,7 @@ def _gpu_key(item: Mapping[str, Any]) -> tuple[str, ...]:
 def _repeated(
     document: Document, section: str, key_of: Callable[[Mapping[str, Any]], tuple[str, ...]]
 ) -> Iterator[Mistake]:
-    """Entries for the same thing, where it is unclear which one counts."""
+    """The findings about entries for the same thing, because it is unclear which one counts."""
     first: dict[tuple[str, ...], int] = {}
     for index, item in _entries(document, section):
         key = key_of(item)

@@ -1,9 +1,9 @@
 """What the pods of a plan cost: the share of a node that a pod keeps others from using, at the node's price.
 
-On a machine with GPUs, a pod pays for the GPUs it holds, with the rest of the machine included; for slices,
-it pays by their part of the machine's slices. On a machine without GPUs, it pays for the larger of its shares of
-CPU and memory. Shares are of the node's allocatable resources, as the scheduler counts: pods that fill a node pay for
-the whole machine.
+On a machine with GPUs, a pod pays for the GPUs that it holds, with the rest of the machine included. A pod with slices
+pays for its part of the machine's slices. On a machine without GPUs, it pays for the larger of its shares of CPU and
+memory. Shares are of the node's allocatable resources, as the scheduler counts: pods that fill a node pay for the whole
+machine.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 
 from modelyard.hardware import resolve
 from modelyard.hardware.mig import resource_compute
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.capacity import gate, label_keys, obstacle
-from modelyard.kube.scheduling.pods import Pods, pod_spec, pods_of, replicas_of
+from modelyard.kube.scheduling.pods import Pods, pod_places, pod_spec, pods_of, replicas_of
 from modelyard.kube.state import ClusterState, Node
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL, is_slice
 from modelyard.plan.autoscaling import most_replicas, wakes
 from modelyard.plan.cost.prices import LIST, Prices, cpu_price, gpu_price
-from modelyard.plan.cost.values import Count, Money, Price, StackCost, TargetCost, stack_cost
+from modelyard.plan.cost.values import Count, Money, Price, StackCost, TargetCost, stack_cost, sum_of
 from modelyard.plan.keda import bounds, fewest
 from modelyard.plan.values import Plan, TargetPlan
 
@@ -30,13 +32,13 @@ class Load(NamedTuple):
     """The pods of one target, before or after a plan."""
 
     pods: Count | None
-    """None where the number that may run is unknown."""
+    """The number of pods; None if the number that may run is unknown."""
     asks: tuple[Fraction, ...]
-    """What one pod requests of its node, as far as it is charged."""
+    """The requests of one pod that it pays for."""
     places: tuple[str, ...]
     """Names of the nodes that may hold a pod, sorted."""
     each: Mapping[str, Fraction] | None
-    """USD an hour of one pod by node; None where a node has no price or there is no node."""
+    """USD per hour of one pod, by node; None if a node has no price, or there is no node."""
 
 
 def usd(load: Load) -> Money | None:
@@ -56,16 +58,16 @@ def usd(load: Load) -> Money | None:
 def delta(before: Load, after: Load) -> Money | None:
     """What the plan adds or saves; None where unknown.
 
-    This is not every amount after minus every amount before, which would show differences that the plan does not
-    cause. What the plan does not decide is equal before and after:
+    The result is not every amount after minus every amount before, which would show differences that the plan does not
+    cause. What the plan does not decide is the same before and after:
 
-    - where a pod lands, if the same nodes may hold it: each node's price is compared with itself;
-    - how many pods an autoscaler runs, if its bounds are the same; if not, both amounts answer the
-      same demand within their own bounds.
+    - where a pod runs, if the same nodes may hold it: each node's price is compared with itself;
+    - how many pods an autoscaler runs, if its bounds are the same; if not, both amounts meet the same demand within
+      their own bounds.
 
-    An unchanged target therefore has a delta of exactly zero, even if its cost is unknown, and one more pod
-    adds the cost of one pod. If other nodes may hold the pods than before, the plan decides where they land, and any
-    node before is compared with any node after.
+    An unchanged target therefore has a delta of exactly zero, even if its cost is unknown, and one more pod adds the
+    cost of one pod. If different nodes may hold the pods than before, the plan decides where they run, and any node
+    before is compared with any node after.
     """
     if before.pods is None or after.pods is None:
         return None
@@ -109,19 +111,19 @@ def _answer(demand: int, bounds: Count) -> int:
     return min(max(demand, bounds.low), bounds.high)
 
 
-_REPLICATED = ("Deployment", "StatefulSet", "ReplicaSet")
-"""Kinds whose ``spec.replicas`` sets the number of pods, 1 where it is not set."""
+_REPLICATED = (*WORKLOAD_KINDS, "ReplicaSet")
+"""Kinds that set a number of pods; it is 1 if the field is not set."""
 _NAME = "metadata.name"
 _NOBODY = Count(0, 0)
 _ZERO = Fraction(0)
 
 
 def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Prices | None = None) -> StackCost:
-    """What the targets of a plan cost in its own cluster, before it, after it, and the difference.
+    """What the targets of a plan cost in the plan's own cluster, before and after the plan, and the difference.
 
     Args:
         plan: the changes; remote clusters have separate plans.
-        state: the starting state of the plan; pods may land on its nodes.
+        state: the starting state of the plan; pods may run on its nodes.
         prices: the project's own prices, which override list prices.
         earlier: the project's earlier prices, if they change with the plan.
     """
@@ -137,7 +139,7 @@ def cost_of(plan: Plan, state: ClusterState, prices: Prices = LIST, earlier: Pri
 
 
 def _kinds(plan: Plan, nodes: Iterable[Node], tables: Iterable[Prices]) -> tuple[Node, ...]:
-    """The first node of each kind: nodes that neither prices nor the plan's pods distinguish cost the same."""
+    """The first node of each kind; nodes that neither prices nor the plan's pods distinguish are of one kind."""
     bodies = (body.reveal() for target in plan.targets for body in (target.before, target.after))
     keys = {key for body in bodies for key in _named_by(body)}
     if _NAME in keys:
@@ -153,8 +155,8 @@ def _kinds(plan: Plan, nodes: Iterable[Node], tables: Iterable[Prices]) -> tuple
 
 def _named_by(body: Mapping[str, Any] | None) -> tuple[str, ...]:
     """The keys by which an object's pods distinguish nodes: labels, or the nodes' names."""
-    keys = label_keys(pods_of(body))
-    return (_NAME,) if keys is None else keys
+    found = [label_keys(pods_of(body, place)) for place in pod_places(body)]
+    return tuple(key for keys in found for key in ((_NAME,) if keys is None else keys))
 
 
 def _target(
@@ -162,11 +164,24 @@ def _target(
 ) -> Iterator[TargetCost]:
     """The cost of a target; nothing for an object without pods; ``limits`` are KEDA's, before and after."""
     was, will = target.before.reveal(), target.after.reveal()
-    if not pod_spec(will) and not pod_spec(was):
-        return
-    now = _moment(was, _count_before(was, limits[0]), before)
-    then = _moment(will, _count_after(target, limits[1]), after)
-    yield TargetCost(
+    places = dict.fromkeys((*pod_places(was), *pod_places(will)))
+    parts = [
+        _part(target, place, limits if place == target.place else (None, None), before, after)
+        for place in places
+        if pod_spec(will, place) or pod_spec(was, place)
+    ]
+    if parts:
+        yield sum_of(parts)
+
+
+def _part(
+    target: TargetPlan, place: Path, limits: Sequence[Count | None], before: "_Offers", after: "_Offers"
+) -> TargetCost:
+    """The cost of the pods that a target has at one place."""
+    was, will = target.before.reveal(), target.after.reveal()
+    now = _moment(was, place, _count_before(was, place, limits[0]), before)
+    then = _moment(will, place, _count_after(target, place, limits[1]), after)
+    return TargetCost(
         kind=target.key.kind,
         name=target.name,
         pods=(now.load.pods, then.load.pods),
@@ -182,33 +197,33 @@ def _range(least: int | None, most: int | None) -> Count | None:
     return None if least is None or most is None else Count(least, most)
 
 
-def _count_before(body: dict[str, Any] | None, limit: Count | None) -> Count | None:
+def _count_before(body: dict[str, Any] | None, place: Path, limit: Count | None) -> Count | None:
     if body is None:
         return _NOBODY
     if limit is not None:
         return limit
-    return _count(body, wakes(body))
+    return _count(body, place, wakes(body))
 
 
-def _count_after(target: TargetPlan, limit: Count | None) -> Count | None:
+def _count_after(target: TargetPlan, place: Path, limit: Count | None) -> Count | None:
     body = target.after.reveal()
     if not body:
         return _NOBODY
     if limit is not None:
         return limit
-    left = target.replicas[1] is None and replicas_of(body) is not None
+    left = place == target.place and target.replicas[1] is None and replicas_of(body, place) is not None
     ours = "replicas" in (target.applied.reveal().get("spec") or {})
-    return _count(body, left or (wakes(body) and not ours))
+    return _count(body, place, left or (wakes(body) and not ours))
 
 
-def _count(body: Mapping[str, Any], scaled: bool) -> Count | None:
-    """The number of pods; under an autoscaler from 0, since it may scale to zero, to the most that it may run."""
+def _count(body: Mapping[str, Any], place: Path, scaled: bool) -> Count | None:
+    """The number of pods; with an autoscaler, from 0 to the most pods that it may run."""
     if scaled:
         most = most_replicas(body)
         return None if most is None else Count(0, most)
     if body.get("kind") not in _REPLICATED:
         return None
-    replicas = replicas_of(body)
+    replicas = replicas_of(body, place)
     return Count(1, 1) if replicas is None else Count(replicas, replicas)
 
 
@@ -228,7 +243,7 @@ class _Moment(NamedTuple):
 
 
 class _Offer(NamedTuple):
-    """What one pod costs by the node that it may land on."""
+    """The cost of one pod, by the node on which it may run."""
 
     places: tuple[str, ...] = ()
     each: Mapping[str, Fraction] | None = None
@@ -237,7 +252,7 @@ class _Offer(NamedTuple):
 
 
 class _Offers:
-    """Where pods may land and what they cost there; pods with equal requests are computed once."""
+    """The nodes on which pods may run, with the cost of a pod on each; pods with equal requests are computed once."""
 
     def __init__(self, nodes: Iterable[Node], prices: Prices) -> None:
         self._nodes, self._prices = tuple(nodes), prices
@@ -255,11 +270,11 @@ class _Offers:
         return self._offers[key]
 
 
-def _moment(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers) -> _Moment:
-    """The pods of an object, with what one of them costs by the node that it may land on."""
+def _moment(body: Mapping[str, Any] | None, place: Path, count: Count | None, offers: _Offers) -> _Moment:
+    """The pods of an object, with the cost of one pod by the node on which it may run."""
     if count == _NOBODY:
         return _Moment(Load(count, (), (), None), count)
-    pods = pods_of(body)
+    pods = pods_of(body, place)
     gpus = _times(count, pods.gpus)
     held = _held(pods)
     asks = (held,) if held else (_asked(pods, "cpu"), _asked(pods, "memory"))
@@ -273,7 +288,7 @@ def _moment(body: Mapping[str, Any] | None, count: Count | None, offers: _Offers
 
 
 def _offer(pods: Pods, places: Sequence[Node], prices: Prices) -> _Offer:
-    """What one of the pods costs on these nodes, or by its GPU where there are none."""
+    """What one of the pods costs on these nodes, or by its GPU if there are no nodes."""
     names = tuple(sorted(node.name for node in places))
     each: dict[str, Fraction] = {}
     used: dict[Price, None] = {}
@@ -298,7 +313,7 @@ def _asked(pods: Pods, resource: str) -> Fraction:
 
 
 def _is_meant(node: Node, pods: Pods) -> bool:
-    """Whether the node, if empty and large enough, could hold a pod that pays for its share of it."""
+    """Whether the node, if it were empty and large enough, could hold a pod that pays for a share of the node."""
     # GPUs carry the whole price of a GPU machine. Pods without GPUs are counted on the nodes where they usually run.
     return bool(_held(pods)) == _has_gpus(node) and not obstacle(pods, node)
 
@@ -330,7 +345,7 @@ def _homeless(pods: Pods) -> str:
 
 
 def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:
-    """What a pod costs by its requested GPUs while no node exists, such as in a node pool scaled to zero."""
+    """What a pod costs by its requested GPUs while there is no node, as in a node pool scaled to zero."""
     if not prices.gpus or not pods.gpus:
         return {}, {}
     gpus = {gpu.id: prices.gpus.get(gpu.id) for gpu in map(resolve, _products(pods)) if gpu is not None}

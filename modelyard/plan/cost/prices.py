@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TYPE_LABEL = MACHINE_LABEL
 REGION_LABEL = "topology.kubernetes.io/region"
 NO_GPU = "none"
-"""In place of a GPU: only machines without GPUs."""
+"""Stands in place of a GPU for machines without GPUs."""
 _EVERYWHERE = "(same in all regions)"
 
 
@@ -26,13 +26,14 @@ class Prices(NamedTuple):
     """The prices that a project sets. If empty, only list prices apply."""
 
     machines: Mapping[tuple[str, str, str], Price] = {}
-    """By type, region and GPU: an id of the GPU table, or ``none``. Empty means every region, or any GPU."""
+    """By type, region and GPU: an id of the GPU table, or ``none``. An empty region means every region, and an empty
+    GPU any GPU."""
     gpus: Mapping[str, Price] = {}
-    """By id in the GPU table."""
+    """Prices of GPU models by their id in the GPU table."""
 
 
 LIST = Prices()
-"""List prices only."""
+"""No prices of a project, only list prices."""
 
 
 def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
@@ -55,7 +56,7 @@ def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
 
 
 def cpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
-    """What a node without GPUs costs, or why that is unknown. Only the project sets such prices; there is no list."""
+    """What a node without GPUs costs, or why that is unknown. Only the project sets such prices: the list has none."""
     own = _own_machine(node, prices)
     return own, "" if own is not None else _nowhere(node)
 
@@ -71,7 +72,7 @@ def list_price(kind: str) -> Price | None:
 
 
 def listed(row: "Instance") -> Price | None:
-    """The price in a row of the table of machine types, None where it has none."""
+    """The price in a row of the table of machine types; None if the row has none."""
     if row.usd_per_hour is None:
         return None
     region = "" if row.region.endswith(_EVERYWHERE) else row.region

@@ -16,10 +16,9 @@ from modelyard.workloads.facts.remote import remote_clusters
 
 @of_project
 def priced(root: Path, planned: Planned, earlier: Prices | None = None) -> Planned:
-    """The same plan with its cost in all of its clusters; no plan, only the findings, where the stack's price file has
-    errors.
+    """The plan with its cost in all of its clusters; only the findings if the stack's price file has errors.
 
-    A stack that could not be planned stays as it is.
+    A stack that could not be planned is returned unchanged.
 
     Args:
         root: the project's folder, which holds price files.

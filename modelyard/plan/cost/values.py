@@ -4,7 +4,7 @@ Amounts are exact USD an hour and ranges: a pod may land on one of several machi
 of pods. An unknown amount or number is None, never zero.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -32,14 +32,14 @@ class Price(NamedTuple):
     usd: Fraction
     """For an hour of the whole machine, or of one GPU."""
     region: str
-    """Empty if the price is valid in every region."""
+    """The region of the price; empty if the price is valid in every region."""
     date: str
     """``YYYY-MM-DD``, empty if unknown."""
     source: str
     listed: bool
-    """Whether it is a cloud's public on-demand price, which a contract may undercut."""
+    """Whether the price is a cloud's public on-demand price, which a contract may undercut."""
     discount: str = ""
-    """Why it differs from the list price, such as ``reserved for 3 years``."""
+    """Why the price differs from the list price, such as ``reserved for 3 years``."""
 
 
 class TargetCost(NamedTuple):
@@ -48,23 +48,23 @@ class TargetCost(NamedTuple):
     kind: str
     name: str
     pods: tuple[Count | None, Count | None]
-    """None where the number that may run is unknown."""
+    """The number of pods; None if the number that may run is unknown."""
     gpus: tuple[Count | None, Count | None]
-    """GPUs that these pods hold, which equals GPU-hours an hour."""
+    """GPUs that these pods hold, which is also the number of GPU-hours per hour."""
     usd: tuple[Money | None, Money | None]
     delta: Money | None
     """What the plan adds or saves. Not the difference of the two ranges: ``modelyard.plan.cost.pods`` explains why."""
     prices: tuple[Price, ...]
     """The prices behind the amounts."""
     unknown: str
-    """Why an amount is unknown, empty where none is."""
+    """Why an amount is unknown; empty if all are known."""
 
 
 class Total(NamedTuple):
     """A sum over targets, as far as it is known."""
 
     usd: Money | None
-    """The sum over targets with a known amount; None where those have no pods."""
+    """The sum over targets with a known amount; None if these have no pods."""
     unknown: Count | None
     """Pods that the sum leaves out; None where their number is also unknown."""
 
@@ -105,9 +105,34 @@ def stack_cost(targets: Iterable[TargetCost], jobs_only: Iterable[JobsOnly] = ()
         targets=every,
         before=_total([_Part(one.usd[0], one.pods[0], _some(one.pods[0])) for one in every]),
         after=_total([_Part(one.usd[1], one.pods[1], _some(one.pods[1])) for one in every]),
-        delta=_total([_Part(one.delta, _more(*one.pods), bool(one.prices)) for one in every]),
+        delta=_total([_Part(one.delta, _more(*one.pods), any(one.delta or ())) for one in every]),
         gpus=(_sum(one.gpus[0] for one in every), _sum(one.gpus[1] for one in every)),
         jobs_only=tuple(jobs_only),
+    )
+
+
+def sum_of(parts: Sequence[TargetCost]) -> TargetCost:
+    """The cost of all pods of one target, of which each part has some."""
+    first, *more = parts
+    if not more:
+        return first
+    return first._replace(
+        pods=(_sum(one.pods[0] for one in parts), _sum(one.pods[1] for one in parts)),
+        gpus=(_sum(one.gpus[0] for one in parts), _sum(one.gpus[1] for one in parts)),
+        usd=(_added(one.usd[0] for one in parts), _added(one.usd[1] for one in parts)),
+        delta=_added(one.delta for one in parts),
+        prices=tuple(sorted({price for one in parts for price in one.prices})),
+        unknown=next((one.unknown for one in parts if one.unknown), ""),
+    )
+
+
+def _added(amounts: Iterable[Money | None]) -> Money | None:
+    """The sum; None if one amount is unknown."""
+    known = list(amounts)
+    if None in known:
+        return None
+    return Money(
+        sum((one.low for one in known if one), Fraction(0)), sum((one.high for one in known if one), Fraction(0))
     )
 
 
@@ -115,7 +140,9 @@ class _Part(NamedTuple):
     usd: Money | None
     pods: Count | None
     priced: bool
-    """Whether a price supports the amount: zero pods cost nothing without a price."""
+    """Whether the amount says something: zero pods cost nothing without a price, and an unchanged target says nothing
+    about the change of others.
+    """
 
 
 def _total(parts: list[_Part]) -> Total:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 from modelyard.plan.cost.values import Count, JobsOnly, Money, Price, StackCost, Total
-from modelyard.stack.words import few
+from modelyard.stack.words import few, listed
 
 if TYPE_CHECKING:
     from modelyard.plan.cost.prices import GpuPrice
@@ -18,6 +18,7 @@ Span = Literal["day", "month"]
 HOURS: dict[Span, int] = {"day": 24, "month": 730}
 """Hours of a span. A month is a twelfth of 365 days, as in the clouds' own calculators."""
 UNKNOWN = "unknown"
+NO_CHANGE = "no change"
 
 
 def amount(usd: Fraction) -> str:
@@ -44,7 +45,7 @@ def difference(usd: Money | None, per: str = "/h") -> str:
 def _change(usd: Money, per: str, less: str, more: str) -> str:
     """A difference of costs: what is saved in the form of ``less``, what is added in the form of ``more``."""
     if not any(usd):
-        return "no change"
+        return NO_CHANGE
     if usd.low >= 0:
         return more.format(money(usd, per))
     if usd.high <= 0:
@@ -70,14 +71,13 @@ def gpu_hours(gpus: Count | None) -> str:
 
 
 def origin(prices: Iterable[Price]) -> str:
-    """The source of amounts: ``list price 2026-07-20``; ``price 2026-10-01 (reserved)``; empty without any."""
+    """The source of amounts: ``list price 2026-07-20``; ``prices 2026-10-01, in part reserved``; empty without any."""
     known = tuple(prices)
-    own: dict[str, list[Price]] = {}
-    for price in known:
-        if not price.listed:
-            own.setdefault(price.discount, []).append(price)
-    parts = [_dated("list price", [price for price in known if price.listed])]
-    parts += [_dated("price", some) + (f" ({discount})" if discount else "") for discount, some in sorted(own.items())]
+    own = [price for price in known if not price.listed]
+    discounts = sorted({price.discount for price in own if price.discount})
+    part = "" if all(price.discount for price in own) and len(discounts) == 1 else "in part "
+    why = f", {part}{listed(discounts, 'and')}" if discounts else ""
+    parts = (_dated("list price", [price for price in known if price.listed]), _dated("price", own) + why)
     return "; ".join(filter(None, parts))
 
 

@@ -21,9 +21,9 @@ from modelyard.plan.undo.ledger import (
 from modelyard.plan.undo.restore import at, foreign
 
 State = Literal["held", "returning", "returned", "changed"]
-"""``held``: ours. ``returning``: the earlier value is back, the earlier owner is not yet. ``returned``: both are back.
-``changed``: another manager has since set or removed it, and an undo leaves it alone.
-"""
+"""``held``: modelyard owns the field. ``returning``: the earlier value is restored, the earlier owner is not yet.
+``returned``: both are restored. ``changed``: another manager has since set or removed the field, and an undo leaves it
+alone."""
 
 
 class Entry(NamedTuple):
@@ -31,15 +31,14 @@ class Entry(NamedTuple):
 
     path: Path
     before: Any
-    """The value before we took it; ``merge.ABSENT`` if the field did not exist. Hidden if it is a secret, as ``now``
-    is.
-    """
+    """The value before modelyard took the field; ``merge.ABSENT`` if the field did not exist. Hidden if it is a secret,
+    like ``now``."""
     owners: tuple[Owner, ...]
     """The earlier owners; a default had none."""
     now: Any
     state: State
     holders: tuple[Owner, ...] = ()
-    """The current owners, if it has changed."""
+    """The current owners, if the field is ``changed``."""
 
 
 class Noted(NamedTuple):
@@ -49,9 +48,9 @@ class Noted(NamedTuple):
     patches: str
     """The patches on the object, ``name@version`` with commas."""
     entries: tuple[Entry, ...]
-    """Sorted by path."""
+    """The ledger's fields, sorted by path."""
     problem: str = ""
-    """Why its ledger cannot be read."""
+    """Why the object's ledger cannot be read; empty if it can."""
 
 
 def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
@@ -83,7 +82,7 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
 def noted_in(state: ClusterState) -> tuple[Noted, ...]:
     """The objects that carry a ledger, or whose ledger the engine's state has a copy of, in the order of their keys.
 
-    A destroy uses the copy for fields of ours that the object's own ledger does not have.
+    A destroy uses the copy for fields that modelyard owns and the object's own ledger lacks.
     """
     found = []
     for key, body in sorted(state.objects.reveal().items(), key=lambda pair: pair[0]):

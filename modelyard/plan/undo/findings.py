@@ -14,13 +14,11 @@ from modelyard.stack.config import Stack
 from modelyard.stack.words import few, plural
 
 OTHER_STATE = "OWN016"
-"""Code of the finding where this stack applied objects that its state does not have."""
+"""Code of the finding about objects that this stack applied and its state does not have."""
 
 
 def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
-    """The finding where no patch of the stack asks for an object any more; ``back`` is the undo that restores it, None
-    if it is deleted.
-    """
+    """The finding that no patch of the stack asks for an object; ``back`` is its undo, None for a delete."""
     held = annotations_of(body).get(PATCHES_ANNOTATION)
     holds = f"it has {held}" if held else "it has fields that modelyard set"
     if back is None:
@@ -43,7 +41,7 @@ def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
 
 
 def stranger(name: str, body: dict[str, Any]) -> Finding:
-    """The finding where an object has our patches, but neither the stack nor the engine's state has it."""
+    """The finding about an object with modelyard's patches that neither the stack nor the engine's state has."""
     return Finding(
         "OWN006",
         Severity.WARNING,
@@ -55,7 +53,7 @@ def stranger(name: str, body: dict[str, Any]) -> Finding:
 
 
 def two_states(stack: Stack, names: Sequence[str]) -> Finding:
-    """The finding where this stack applied objects from another state than the one that was read."""
+    """The finding that this stack applied objects from another state than the one that was read."""
     return Finding(
         OTHER_STATE,
         Severity.WARNING,
@@ -69,7 +67,7 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
 
 
 def unread(stack: Stack, why: str) -> Finding:
-    """The finding where a live plan cannot read what earlier applies left in the engine's state."""
+    """The finding that a live plan cannot read what earlier applies left in the engine's state."""
     return Finding(
         "OWN006",
         Severity.ADVICE,
@@ -82,12 +80,12 @@ def unread(stack: Stack, why: str) -> Finding:
 
 
 def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[Finding]:
-    """The finding where a live plan lacks quotas or autoscalers, because the credentials may not list them.
+    """The finding that a live plan lacks quotas or autoscalers, because the credentials may not list them.
 
     Args:
         stack: the stack of the plan.
         lists: such as ``resourcequotas of ml-platform``.
-        cluster: name of their remote cluster; empty for the home cluster.
+        cluster: name of the remote cluster of these lists; empty for the home cluster.
     """
     if lists:
         where = f" in remote cluster {cluster}" if cluster else ""
@@ -98,12 +96,12 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
             stack=stack.name,
             file=stack.file,
             detail="with them, a plan compares new pods with quotas, and does not set replicas that an autoscaler sets",
-            remedy="ask for the right to list them: docs/guides/rights.md has the roles",
+            remedy="ask for the right to list them: modelyard's guide on rights has the roles",
         )
 
 
 def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
-    """Which owners get how many fields back, and what happens to the others."""
+    """How many fields are restored to which owners, and what happens to the other fields."""
     back = [path for path in restorable_fields(ledger, ours(body), others(body), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
     parts = [

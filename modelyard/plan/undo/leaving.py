@@ -1,7 +1,8 @@
-"""Objects that the stack no longer asks for: an apply restores what it patched, and deletes what it made.
+"""Objects that the stack no longer asks for: an apply restores those that the stack patched, and deletes those that it
+created.
 
-The engine's state has these objects. If the state is not available, as in an offline plan,
-the annotations of the objects replace it.
+The engine's state lists these objects. Without the state, as in an offline plan, the objects' annotations are used
+instead.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -9,15 +10,16 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.catalog.library import Phase
-from modelyard.cluster import Answer, Deletion, Question
+from modelyard.cluster import Answer, Deletion, Question, Refusal
 from modelyard.findings import Finding
-from modelyard.hiding import Confidential
+from modelyard.hiding import Confidential, hidden_words
 from modelyard.kube import merge
-from modelyard.kube.scheduling.pods import pods_of, replicas_of
+from modelyard.kube.merge import Path
+from modelyard.kube.scheduling.pods import gpus_of, is_ray_head, pod_places, replaced_pods, replicas_of
 from modelyard.kube.state import ClusterState, Held, ObjectKey, annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.prediction import predict, undeletable
+from modelyard.plan.prediction import predict, refused, undeletable
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import let_go, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours
@@ -36,7 +38,7 @@ class Leaving(NamedTuple):
     live: dict[str, Any]
     schema: merge.Type
     undo: Undo | None
-    """The undo that restores it; None if it is deleted."""
+    """The undo that restores the object; None if an apply deletes the object."""
     role: str
     elsewhere: bool
 
@@ -47,7 +49,7 @@ class Leaving(NamedTuple):
 
     @property
     def request(self) -> dict[str, Any]:
-        """The request that restores it, for any later version of the object."""
+        """The request that restores the object, for any later version of the object."""
         if self.undo is None:
             return {}
         metadata = {name: value for name, value in self.undo.request["metadata"].items() if name != "resourceVersion"}
@@ -55,7 +57,7 @@ class Leaving(NamedTuple):
 
     @property
     def question(self) -> Question:
-        """The question to the API server about it."""
+        """The question to the API server about restoring or deleting the object."""
         return self.request if self.undo is not None else Deletion(self.key, self.live["metadata"].get("uid", ""))
 
 
@@ -64,7 +66,7 @@ def leaving(
     state: ClusterState,
     schemas: merge.MergeSchema,
     library: Library,
-    workloads: Mapping[str, Workload],
+    workloads: Mapping[str, tuple[Workload, ...]],
     namespace: str,
 ) -> Iterator[Leaving]:
     """The objects that the stack no longer asks for.
@@ -74,7 +76,7 @@ def leaving(
         state: the starting state.
         schemas: the schemas of the stack's Kubernetes version.
         library: the project's patches, which show the object's workload.
-        workloads: by name of their Deployment.
+        workloads: by name of their object, training workers first.
         namespace: the stack's namespace.
 
     Raises:
@@ -109,17 +111,19 @@ def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:
     }
 
 
-def _role(key: ObjectKey, live: dict[str, Any], library: Library, workloads: Mapping[str, Workload]) -> str:
-    """The workload of the object, by its name, else by the patches on it; empty if unknown."""
+def _role(key: ObjectKey, live: dict[str, Any], library: Library, workloads: Mapping[str, tuple[Workload, ...]]) -> str:
+    """The workload of the object, by the object's name, or else by the patches on it; empty if unknown."""
     if key.name in workloads:
-        return workloads[key.name].role
+        return workloads[key.name][0].role
+    roles = []
     for patch in str(annotations_of(live).get(PATCHES_ANNOTATION, "")).split(","):
         name, _, version = patch.partition("@")
         found = library.patches.get(name, {}).get(version)
         role, _, last = (found.meta.params.get("deployment", "") if found is not None else "").partition(".")
         if last == "deployment":
-            return role
-    return ""
+            roles.append(role)
+    # An object of KubeRay has the head and the workers.
+    return next((role for role in roles if role in WORKER_ROLES), roles[0] if roles else "")
 
 
 def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
@@ -133,9 +137,7 @@ def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
 
 
 def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
-    """The finding where the cluster has objects that this stack applied, but the state that was read does not have
-    them: they are from another state of the stack.
-    """
+    """The finding that this stack applied objects in the cluster from another state than the one that was read."""
     objects = state.objects.reveal()
     names = [
         key.name
@@ -147,21 +149,18 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
 
 
 def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
-    """The plan of such an object, with its findings; ``answer`` is the API server's answer to its question."""
+    """The plan of an object to restore or delete, with findings; ``answer`` is the answer to ``Leaving.question``."""
     findings: tuple[Finding, ...] = ()
     after: dict[str, Any] = {}
     changes: tuple[FieldChange, ...] = ()
     if one.undo is not None:
-        offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
-        foreseen, findings = predict(one.local_name, one.schema, one.live, one.request, offline, answer)
-        after = finished(foreseen.after, one.undo.ledger)
+        after, findings = _restored(one, one.undo, answer)
         changes = tuple(_changes(one, one.undo, after))
     elif answer is not None and answer.refusal is not None:
         findings = (undeletable(one.local_name, answer.refusal),)
-    rolls = any(change.path[:2] == ("spec", "template") for change in changes)
-    before_replicas = replicas_of(one.live)
-    after_replicas = replicas_of(after) if after or before_replicas is None else 0
-    gpus = (pods_of(one.live).gpus * (before_replicas or 0), pods_of(after).gpus * (after_replicas or 0))
+    place = _place(one, after)
+    before_replicas = replicas_of(one.live, place)
+    after_replicas = replicas_of(after, place) if after or before_replicas is None else 0
     target = TargetPlan(
         key=one.key,
         action="delete" if one.undo is None else "restore",
@@ -171,18 +170,40 @@ def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Fi
         before=Confidential(one.live),
         after=Confidential(after),
         changes=changes,
-        replaces_pods=min(before_replicas or 0, after_replicas or 0) if rolls else 0,
+        replaces_pods=replaced_pods(one.live, after, (change.path for change in changes)),
         replicas=(before_replicas, after_replicas),
-        gpus=gpus,
+        gpus=(gpus_of(one.live), gpus_of(after)),
         managed=one.undo is None,
         role=one.role,
         elsewhere=one.elsewhere,
+        place=place,
     )
     return target, (*findings, let_go(one.local_name, one.live, one.undo))
 
 
+def _restored(one: Leaving, back: Undo, answer: Answer | None) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    """The object after its undo, with findings; if the undo would be rejected, the object as it is."""
+    try:
+        offline = merge.server_side(one.live, one.request, FIELD_MANAGER, one.schema, force=True)
+    except merge.MergeError as error:
+        refusal = Refusal("invalid", hidden_words(str(error), one.request))
+        return one.live, (refused(one.local_name, refusal),)
+    foreseen, findings = predict(one.local_name, one.schema, one.live, one.request, offline, answer)
+    return finished(foreseen.after, back.ledger), findings
+
+
+def _place(one: Leaving, after: Mapping[str, Any]) -> Path:
+    """Where the object has the pods of its workload; of several worker groups, the first that an apply scales."""
+    places = pod_places(one.live)
+    if one.role not in WORKER_ROLES or len(places) == 1:
+        return places[0]
+    groups = [place for place in places if not is_ray_head(place)]
+    scaled = (place for place in groups if replicas_of(one.live, place) != replicas_of(after, place))
+    return next(scaled, groups[0])
+
+
 def _phase(one: Leaving, before: int, after: int) -> Phase:
-    """The phase: a deletion comes after its replacement is ready, if the GPUs allow it."""
+    """The phase of an object to restore or delete: a delete waits for the replacement, if the GPUs allow it."""
     if one.undo is None:
         return "down"
     if one.role == "apiServer":

@@ -1,7 +1,7 @@
-"""The ledger of a target: what its fields held before we took them, and their owners.
+"""The ledger of a target: the values and owners that its fields had before modelyard took them.
 
-It travels with the object, as the annotation ``modelyard.dev/ledger``, so that a reader of the object sees what
-an undo would restore. An undo drops a field that did not exist before, or whose earlier value is unknown.
+The ledger is on the object, as the annotation ``modelyard.dev/ledger``, so that a reader of the object sees what an
+undo would restore. An undo drops a field that did not exist before, or whose earlier value is unknown.
 """
 
 import json
@@ -24,12 +24,12 @@ class LedgerError(Exception):
 
 
 class Earlier(NamedTuple):
-    """A manager that owned fields before us."""
+    """A manager that owned fields before modelyard took them."""
 
     entry: Mapping[str, str]
     """The owner's entry of managedFields without its fields: manager, operation, apiVersion, subresource, time."""
     fields: FieldSet
-    """The fields that we took from this owner, with the list items around them."""
+    """The fields that modelyard took from this owner, with the list items around them."""
 
     @property
     def owner(self) -> Owner:
@@ -48,7 +48,9 @@ class Ledger(NamedTuple):
     """Fields and list items that did not exist before."""
     owners: tuple[Earlier, ...] = ()
     returning: FieldSet = {}  # noqa: RUF012
-    """Fields that no patch asks for any more: already set back, and waiting for their earlier owners."""
+    """Fields that no patch asks for any more: their earlier values are restored, their earlier owners are not yet."""
+    empty: FieldSet = {}  # noqa: RUF012
+    """Maps and lists of a custom resource that existed before and were empty."""
 
     def owners_of(self, path: Path) -> tuple[Owner, ...]:
         """The earlier owners of a field."""
@@ -66,6 +68,7 @@ def write_ledger(ledger: Ledger) -> str:
             "absent": ledger.absent,
             "owners": [[dict(each.entry), each.fields] for each in ledger.owners],
             "returning": ledger.returning,
+            **({"empty": ledger.empty} if ledger.empty else {}),
         },
         sort_keys=True,
         separators=(",", ":"),
@@ -91,6 +94,7 @@ def read_ledger(text: str) -> Ledger:
             _set(document["absent"]),
             tuple(Earlier(_entry(entry), _set(fields)) for entry, fields in document["owners"]),
             _set(document["returning"]),
+            _set(document.get("empty", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LedgerError(f"modelyard did not write it: {wrong_form(error)}") from error
@@ -108,7 +112,7 @@ def _entry(value: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def read_or_none(text: str) -> Ledger | None:
-    """The ledger from a text, None if it is unreadable."""
+    """The ledger from a text; None if the text is no ledger."""
     try:
         return read_ledger(text) if text else None
     except LedgerError:
@@ -116,8 +120,8 @@ def read_or_none(text: str) -> Ledger | None:
 
 
 def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
-    """The ledger that an object carries, completed from the one that was ``noted`` elsewhere for fields of ours that it
-    lacks. An unreadable ledger counts as none.
+    """An object's ledger, with entries of ``noted`` for fields that modelyard owns; an unreadable ledger counts as
+    empty.
     """
     carried, copy = read_or_none(ledger_text(body)), read_or_none(noted)
     if carried is None or copy is None:
@@ -126,7 +130,7 @@ def known_ledger(body: Mapping[str, Any], noted: str = "") -> Ledger:
 
 
 def ledger_text(body: Mapping[str, Any]) -> str:
-    """The ledger that an object carries, as text; empty where it carries none."""
+    """The ledger that an object carries, as text; empty if it carries none."""
     return str(annotations_of(body).get(LEDGER_NOTE) or "")
 
 
@@ -139,7 +143,7 @@ def without_ledger(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def ledger_of(body: Mapping[str, Any]) -> Ledger:
-    """The ledger that an object carries, an empty one if it carries none.
+    """The ledger that an object carries; an empty one if it carries none.
 
     Raises:
         LedgerError: the annotation is no ledger.
@@ -149,7 +153,7 @@ def ledger_of(body: Mapping[str, Any]) -> Ledger:
 
 
 def ours(body: Mapping[str, Any]) -> FieldSet:
-    """The fields of an object that we own."""
+    """The fields of an object that modelyard owns."""
     found: FieldSet = {}
     for entry in entries(body):
         if entry.get("manager") == FIELD_MANAGER and not entry.get("subresource"):
@@ -204,16 +208,20 @@ def items(fields: FieldSet) -> Iterator[Path]:
     return filter(is_item, fieldset.paths(fields))
 
 
+def below(fields: FieldSet, path: Path) -> Iterator[Path]:
+    """The members of a set that are inside a map or list."""
+    return (member for member in fieldset.paths(fields) if len(member) > len(path) and member[: len(path)] == path)
+
+
 def covered(ledger: Ledger) -> FieldSet:
     """The fields and list items whose earlier values a ledger has."""
     return fieldset.union(in_items([*(path for path, _ in ledger.held), *items(ledger.items)]), ledger.absent)
 
 
 def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledger:
-    """The ledger with entries that only an older ledger of the object has, for example after it was lost in between.
+    """The ledger with entries that only an older ledger of the object has, for example because the newer one was lost.
 
-    Fields that the older one lists as returning do not count. ``among`` are the fields to fill; None for
-    all.
+    Fields that the older ledger lists as returning do not count. ``among`` are the fields to fill; None for all.
     """
     held = dict(ledger.held)
 
@@ -240,7 +248,14 @@ def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledg
         items=fieldset.union(ledger.items, fieldset.of(*there)),
         absent=fieldset.union(ledger.absent, fieldset.of(*missing)),
         owners=tuple(each for _, each in sorted(owners.items())),
+        empty=fieldset.union(ledger.empty, around(older.empty, missing)),
     )
+
+
+def around(empty: FieldSet, members: Iterable[Path]) -> FieldSet:
+    """The maps and lists that contain any of the members."""
+    inside = fieldset.of(*members)
+    return fieldset.of(*(path for path in fieldset.paths(empty) if any(below(inside, path))))
 
 
 def with_owners(owners: Iterable[Earlier], body: Mapping[str, Any], new: FieldSet) -> tuple[Earlier, ...]:

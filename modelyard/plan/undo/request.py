@@ -1,7 +1,7 @@
-"""A request that can be undone: it first notes what it takes, and restores what it no longer asks for."""
+"""Reversible requests: each notes the fields that it takes, and restores those that the stack no longer asks for."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path, fieldset
@@ -13,6 +13,7 @@ from modelyard.names import LEDGER_NOTE
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER
 from modelyard.plan.undo.ledger import (
     Ledger,
+    around,
     covered,
     has,
     in_items,
@@ -27,7 +28,16 @@ from modelyard.plan.undo.ledger import (
     with_owners,
     write_ledger,
 )
-from modelyard.plan.undo.restore import NOTES, finished, handed_over, partial, restorable_fields, undo
+from modelyard.plan.undo.restore import (
+    NOTES,
+    finished,
+    handed_over,
+    last_entries,
+    partial,
+    restorable_fields,
+    undo,
+    values_of,
+)
 
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
 
@@ -42,7 +52,7 @@ class ReversibleRequest(NamedTuple):
     given_back: Mapping[Path, tuple[Owner, ...]]
     """The restored fields with their earlier owners; empty for a field that had no owner."""
     forgotten: bool
-    """Whether we own fields whose earlier values are lost."""
+    """Whether modelyard owns fields whose earlier values are lost."""
     hands_over: bool
     """Whether fields have their earlier values and still wait for their earlier owners."""
 
@@ -69,10 +79,11 @@ def reversible_request(
         # The apply itself reports the error.
         return ReversibleRequest(request=asked, ledger=before, given_back={}, forgotten=False, hands_over=waiting)
     back = restorable_fields(before, mine, others(live), wanted)
-    ledger = _taken(_continued(before, mine, wanted, back), live, mine, wanted, schema)
-    request = _asking(asked, back, live, schema)
+    last = last_entries(before, mine, others(live), wanted)
+    ledger = _taken(_continued(before, mine, wanted, back, last), live, mine, wanted, schema)
+    request = _asking(asked, {**back, **values_of(last, live)}, live, schema)
     text = write_ledger(ledger)
-    if carried is not None and text != noted and _settled(live, with_note(request, noted), schema):
+    if carried is not None and text != noted and not last and _settled(live, with_note(request, noted), schema):
         # Restored fields stay in the ledger until something else changes, so that an apply without changes sends
         # nothing.
         ledger, text = before, noted
@@ -86,12 +97,12 @@ def reversible_request(
 
 
 def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:
-    """The fields that only we own and whose earlier values are not in the ledger."""
+    """The fields that only modelyard owns and whose earlier values are not in the ledger."""
     alone = fieldset.difference(fieldset.difference(ours(live), others(live)), _NOTE_FIELDS)
     return fieldset.difference(alone, covered(ledger))
 
 
-def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any]) -> Ledger:
+def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[Path, Any], last: FieldSet) -> Ledger:
     """The entries of a ledger that still count: fields that are asked for again, and fields that are restored now.
 
     A field that was restored and is asked for again counts as never taken.
@@ -104,17 +115,20 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
     there = [path for path in items(before.items) if counts(path)]
     members = in_items([*(path for path, _ in held), *there])
     owners = [each._replace(fields=fieldset.intersection(each.fields, members)) for each in before.owners]
+    removed = fieldset.difference(before.returning, mine)
+    absent = fieldset.union(fieldset.intersection(fieldset.difference(before.absent, removed), wanted), last)
     return Ledger(
         held,
         fieldset.of(*there),
-        fieldset.intersection(before.absent, wanted),
+        absent,
         tuple(each for each in owners if each.fields),
-        fieldset.difference(in_items(back), wanted),
+        fieldset.union(fieldset.difference(in_items(back), wanted), last),
+        around(before.empty, fieldset.paths(absent)),
     )
 
 
 def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSet, schema: merge.Type) -> Ledger:
-    """The ledger with the fields that a request takes and it lacks."""
+    """The ledger, with the fields that a request takes and that the ledger lacks."""
     noted = [*(path for path, _ in ledger.held), *items(ledger.items)]
     new = fieldset.difference(fieldset.difference(wanted, mine), fieldset.union(in_items(noted), ledger.absent))
     values = {path: _value(schema, live, path) for path in leaves(new)}
@@ -128,19 +142,34 @@ def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSe
         ),
         absent=fieldset.union(ledger.absent, fieldset.of(*missing)),
         owners=with_owners(ledger.owners, live, new),
+        empty=fieldset.union(ledger.empty, fieldset.of(*_empty(schema, live, missing))),
     )
 
 
+def _empty(schema: merge.Type, live: dict[str, Any], missing: Iterable[Path]) -> Iterator[Path]:
+    """The empty maps and lists of a custom resource in which missing fields would be the first entries."""
+    for path in missing:
+        around_it = (Path(path[:depth]) for depth in range(len(path) - 1, 0, -1))
+        place = next((one for one in around_it if merge.value_at(schema, live, one) is not merge.ABSENT), None)
+        if place is not None and merge.value_at(schema, live, place) in ({}, []) and not _type_at(schema, place).native:
+            yield place
+
+
 def _value(schema: merge.Type, live: dict[str, Any], path: Path) -> Any:
-    """The value of a field as it is owned; for a map or list that is owned in parts, only that it exists."""
+    """The value of a field as it is owned; of a map or list that is owned in parts, only the fact that it exists."""
     value = merge.value_at(schema, live, path)
     if not isinstance(value, dict | list):
         return value
+    kind = _type_at(schema, path)
+    whole = not kind.separable if isinstance(value, dict) else kind.list_kind == "atomic"
+    return value if whole else type(value)()
+
+
+def _type_at(schema: merge.Type, path: Path) -> merge.Type:
     kind: Any = schema
     for element in path:
         kind = kind.child[element] if isinstance(element, str) else kind.item
-    whole = not kind.separable if isinstance(value, dict) else kind.list_kind == "atomic"
-    return value if whole else type(value)()
+    return cast("merge.Type", kind)
 
 
 def _settled(live: dict[str, Any], request: dict[str, Any], schema: merge.Type) -> bool:
@@ -179,11 +208,16 @@ def _as_listed(live: Any, value: Any, kind: merge.Type) -> Any:
 
 
 def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], Mapping[Path, tuple[Owner, ...]]]:
-    """An object after its undo, and the restored fields with their owners."""
+    """An object after its undo, and the restored fields with their owners; the object itself if the API server would
+    reject the undo.
+    """
     plan = undo(body, known_ledger(body))
     if plan is None:
         return body, {}
-    released = merge.server_side(body, plan.request, FIELD_MANAGER, schema, force=True).object
+    try:
+        released = merge.server_side(body, plan.request, FIELD_MANAGER, schema, force=True).object
+    except merge.MergeError:
+        return body, {}
     return finished(released, plan.ledger), gets_back(plan.ledger)
 
 

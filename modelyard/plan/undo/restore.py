@@ -1,7 +1,11 @@
-"""Restores fields: first the earlier value, by an apply that still asks for it, then the owners, by themselves.
+"""Restores fields: first the earlier values, by an apply that still sets them, then the owners, by a separate write.
 
-No single write does both. An apply cannot name another owner, and the API server makes the writer of a value its
-owner. In between, the fields are ours at their earlier value, so that no default ever takes effect and pods roll once.
+No single write does both. An apply cannot name another owner, and the API server makes the writer of a value its owner.
+In between, modelyard owns the fields with their earlier values, so that no default ever takes effect and pods are
+replaced once.
+
+An apply that drops the last entry of a map or list leaves null, which a custom resource rejects. So the apply keeps the
+entries of a map or list that was empty before, and the second write removes them.
 """
 
 from collections.abc import Mapping
@@ -15,17 +19,17 @@ from modelyard.kube.merge.managed import entries, identity, with_entries
 from modelyard.kube.state import annotations_of
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.undo.ledger import Ledger, has, in_items, items, leaves, others, ours, write_ledger
+from modelyard.plan.undo.ledger import Ledger, below, has, in_items, items, leaves, others, ours, write_ledger
 
 NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 """Annotations that only modelyard writes."""
 
 
 def partial(values: Mapping[Path, Any], live: Mapping[str, Any]) -> dict[str, Any]:
-    """The object with only these fields, and the keys of the list items around them.
+    """The object with only some fields, and the keys of the list items around them.
 
-    A path that ends at a list item asks for the item only; its value is ignored. Items keep their order from
-    ``live``, because an apply would otherwise reorder them.
+    A path that ends at a list item adds the item only; its value is ignored. Items keep their order from ``live``,
+    because an apply would otherwise reorder them.
     """
     out: dict[str, Any] = {}
     for path in sorted(values, key=lambda path: _place(path, live)):
@@ -65,7 +69,7 @@ def _place(path: Path, live: Any) -> tuple[tuple[int, str], ...]:
 
 
 def restorable_fields(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> dict[Path, Any]:
-    """The fields and items of a ledger to restore: only ours now, and no longer wanted.
+    """The fields and items of a ledger to restore: those that only modelyard owns, and that are no longer wanted.
 
     A field that another manager also owns is simply dropped: it keeps that manager's value.
     """
@@ -77,17 +81,38 @@ def _due(path: Path, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> bool
     return has(mine, path) and not has(theirs, path) and not has(wanted, path)
 
 
+def last_entries(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: FieldSet) -> FieldSet:
+    """The fields in maps and lists that were empty before and that are to be empty again."""
+    members: list[Path] = []
+    for path in fieldset.paths(ledger.empty):
+        if not any(below(theirs, path)) and not any(below(wanted, path)):
+            members += below(mine, path)
+    return fieldset.of(*members)
+
+
+def values_of(fields: FieldSet, live: Mapping[str, Any]) -> dict[Path, Any]:
+    """The present values of fields, in the form that ``partial`` takes; a map that is owned in parts is its parts."""
+    return {
+        path: {} if isinstance(path[-1], Key) else at(live, path)
+        for path in fieldset.paths(fields)
+        if not any(below(fields, path))
+    }
+
+
 def handed_over(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     """The object with the waiting fields owned by their earlier owners; the same object if none waits.
 
-    Only managedFields change. Fields that are no longer ours are left alone.
+    Only managedFields change, and the maps and lists that are to be empty again. Fields that modelyard no longer owns
+    are left alone.
     """
     back = fieldset.intersection(ledger.returning, ours(body))
     return _owned_anew(body, back, back, ledger) if back else body
 
 
 def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Ledger) -> dict[str, Any]:
-    """The object without ``drop`` of ours, and with ``back`` owned by the earlier owners."""
+    """The object with ``drop`` no longer owned by modelyard, with ``back`` owned by the earlier owners, and without the
+    entries in ``back`` of maps and lists that were empty.
+    """
     left: list[dict[str, Any]] = []
     gets = {identity(each.entry): fieldset.intersection(each.fields, back) for each in ledger.owners}
     for entry in entries(body):
@@ -100,30 +125,47 @@ def _owned_anew(body: dict[str, Any], drop: FieldSet, back: FieldSet, ledger: Le
             left.append({**entry, "fieldsV1": fields})
     gone = {identity(each.entry): each.entry for each in ledger.owners}
     left += [{**gone[who], "fieldsV1": fields} for who, fields in gets.items() if fields]
+    for path in fieldset.paths(ledger.empty):
+        there = at(body, path)
+        if any(below(back, path)) and isinstance(there, dict | list):
+            body = _replaced(body, path, type(there)())
     return with_entries(body, left)
+
+
+def _replaced(value: Any, path: Path, new: Any) -> Any:
+    """The value with another one at a path, which leads to a value."""
+    if not path:
+        return new
+    element, rest = path[0], Path(path[1:])
+    if isinstance(element, Key):
+        wanted = dict(element.fields).items()
+        return [_replaced(one, rest, new) if wanted <= one.items() else one for one in value]
+    return {**value, element: _replaced(value[element], rest, new)}
 
 
 class Undo(NamedTuple):
     """How to restore an object."""
 
     request: dict[str, Any]
-    """What to apply: drops fields that did not exist before, and sets the earlier values of the others."""
+    """What to apply: drops fields that did not exist before, except the last entries of maps and lists, and sets the
+    earlier values of the others.
+    """
     ledger: Ledger
-    """The ledger to finish with: every field is returning."""
+    """The ledger after the undo: every field is returning."""
     left: Mapping[Path, tuple[Owner, ...]]
     """Fields that stay as they are, because another manager owns them now."""
 
 
 def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
-    """How to restore an object, None if we own nothing of it.
+    """How to restore an object; None if modelyard owns nothing of it.
 
-    It needs no schema, so that it works without the program that wrote the ledger.
+    Needs no schema, so an undo works without the program that wrote the ledger.
     """
     mine = ours(body)
     if not mine:
         return None
-    back = restorable_fields(ledger, mine, others(body), {})
-    request = partial(back, body)
+    back, last = restorable_fields(ledger, mine, others(body), {}), last_entries(ledger, mine, others(body), {})
+    request = partial({**back, **values_of(last, body)}, body)
     names = ("name", "namespace", "resourceVersion")
     metadata = {name: body["metadata"][name] for name in names if name in body["metadata"]}
     more = request.pop("metadata", {})
@@ -136,13 +178,13 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
             **request,
             "metadata": {**more, **metadata, "annotations": notes},
         },
-        ledger._replace(returning=in_items(back)),
+        ledger._replace(returning=fieldset.union(in_items(back), last)),
         foreign(body, ledger),
     )
 
 
 def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    """The object without a trace of us, once its undo request is applied: earlier owners, and no notes."""
+    """The object after its undo, without a trace of modelyard: with earlier owners, and without annotations."""
     mine = ours(body)
     after = _owned_anew(body, mine, fieldset.intersection(ledger.returning, mine), ledger)
     annotations = {name: text for name, text in annotations_of(after).items() if name not in NOTES}
@@ -151,9 +193,9 @@ def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
 
 
 def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
-    """Fields of a ledger that another manager set after us, with their current owners.
+    """Fields of a ledger that another manager set after modelyard, with their current owners.
 
-    After a scale to 0 there is no owner, because it leaves no trace.
+    After a scale to 0, ``spec.replicas`` has no owner, because the API server records none.
     """
     mine = ours(body)
     found = {}

@@ -21,11 +21,13 @@ class Format(NamedTuple):
     """The description for the help."""
     ending: str = ""
     """File ending that selects this format by default; empty: none."""
+    rules: bool = False
+    """Whether it describes the rules that have findings or were checked."""
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "sarif": Format("sarif", "code scanning", ".sarif"),
-    "junit": Format("junit", "test reports", ".xml"),
+    "sarif": Format("sarif", "code scanning", ".sarif", rules=True),
+    "junit": Format("junit", "test reports", ".xml", rules=True),
     "github": Format("annotations", "annotations and the run's summary"),
 }
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard.explanations import Explanation, explanations
 from modelyard.findings import Severity
+from modelyard.report.code_host import Link, Links, no_links
 
 WORDS = {one.value: one.word for one in Severity}
 """Severities as texts name them, most severe first."""
@@ -34,6 +35,8 @@ class Place(NamedTuple):
     """``file:line:column`` as far as they are known."""
     short: str
     """The location without the file, if the stack's name implies it."""
+    url: str
+    """The location's address on the code host; empty if it has none."""
 
 
 class Item(NamedTuple):
@@ -82,13 +85,14 @@ class Text(NamedTuple):
     """Markdown."""
 
 
-def parts_of(document: Mapping[str, Any]) -> tuple[Part, ...]:
+def parts_of(document: Mapping[str, Any], links: Links | None = None) -> tuple[Part, ...]:
     """The findings by part, the most severe first within each."""
+    link = no_links if links is None else links.at
     titles = {code: one.title for code, one in _known(document).items()}
     parts = []
     number = 0
     for name, heading in PARTS.items():
-        alike = _alike(document, name)
+        alike = _alike(document, name, link(name))
         families: dict[tuple[str, ...], list[Item]] = {}
         for values, places in sorted(alike.items(), key=lambda pair: _rank(dict(pair[0]))):
             one = dict(values)
@@ -123,13 +127,14 @@ def _known(document: Mapping[str, Any]) -> dict[str, Explanation]:
     return {**explanations(), **rules}
 
 
-def _alike(document: Mapping[str, Any], part: str) -> dict[tuple[tuple[str, Any], ...], list[Place]]:
+def _alike(document: Mapping[str, Any], part: str, link: Link) -> dict[tuple[tuple[str, Any], ...], list[Place]]:
     found: dict[tuple[tuple[str, Any], ...], list[Place]] = {}
     for finding in _of_part(document.get("project", {}).get("findings", {}), part):
-        found.setdefault(_values(finding), []).append(Place(None, PROJECT, _location(finding), _location(finding)))
+        at = _location(finding)
+        found.setdefault(_values(finding), []).append(Place(None, PROJECT, at, at, link(at)))
     for index, stack in enumerate(document["stacks"]):
         for finding in _of_part(stack["findings"], part):
-            found.setdefault(_values(finding), []).append(_place(index, stack, finding))
+            found.setdefault(_values(finding), []).append(_place(index, stack, finding, link))
     return found
 
 
@@ -161,10 +166,11 @@ def _location(finding: Mapping[str, Any]) -> str:
     return ":".join(str(finding[part]) for part in ("file", "line", "column") if finding.get(part))
 
 
-def _place(index: int, stack: Mapping[str, Any], finding: Mapping[str, Any]) -> Place:
+def _place(index: int, stack: Mapping[str, Any], finding: Mapping[str, Any], link: Link) -> Place:
     location, line = _location(finding), finding.get("line", 0)
     own = finding.get("file", "") == stack["file"]
-    return Place(index, stack["stack"], location, f"line {line}" if own and line else "" if own else location)
+    short = f"line {line}" if own and line else "" if own else location
+    return Place(index, stack["stack"], location, short, link(location))
 
 
 def _rank(finding: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ STATUSES = {"added": "added", "removed": "with a deleted file"}
 _QUIETED = {"waived": "newly waived", "relaxed": "no longer checked or less severe"}
 _BECAME = {**_QUIETED, "fixed": "fixed", "still": "still there"}
 _ALWAYS = ("fixed", "still there")
+_GRAVE = ("training", "loss")
 CAP = 100
 """Rows shown before the reader asks for more."""
 
@@ -65,7 +66,10 @@ class Row(NamedTuple):
 
 
 def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
-    """The severity of the preview (``error``, ``warning`` or ``fixed``), and whether an apply is blocked, in words."""
+    """The severity of the preview (``error``, ``warning`` or ``fixed``), and whether an apply is blocked, in words.
+
+    A change that stops training, or loses data or GPUs, is a warning even if nothing is wrong with it.
+    """
     stacks = [stack for stack in document["stacks"] if stack["blocked"]]
     project = document.get("project", {}).get("findings", {})
     if not stacks and any(finding["severity"] == "error" for finding in project.get("new", ())):
@@ -78,7 +82,8 @@ def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
         notes = [f"; {plural(gone, 'stack file')} deleted"] if gone else []
         errors = {words: document["summary"].get(part, {}).get("error", 0) for part, words in _QUIETED.items()}
         notes += [f"; {plural(number, 'error')} {words}" for words, number in errors.items() if number]
-        return ("warning" if notes else "fixed"), f"Every stack can be applied{''.join(notes)}"
+        grave = any(one["risk"] in _GRAVE for one in document["outcomes"])
+        return ("warning" if notes or grave else "fixed"), f"Every stack can be applied{''.join(notes)}"
     unplanned = sum(stack["unplanned"] for stack in stacks)
     words = f"{plural(len(stacks), 'stack')} cannot be applied"
     return "error", f"{words}, {unplanned} of them not even planned" if unplanned else words
@@ -100,7 +105,11 @@ def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:
         _known(
             document,
             "podsReplaced",
-            Stat("Pods replaced", f"{summary['podsReplaced']:,}", "running pods that a new template replaces"),
+            Stat(
+                "Pods replaced",
+                f"{summary['podsReplaced']:,}",
+                f"{summary['podsStopped']:,} stopped, {summary['podsStarted']:,} started",
+            ),
         ),
         _known(document, "gpus", Stat("GPUs", _arrow(f"{before:,}", f"{after:,}"), difference(after - before))),
         Stat(

@@ -3,23 +3,109 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import jinja2
 
+from modelyard.report.code_host import Links
 from modelyard.report.html import bars, overview
 from modelyard.report.html import findings as findings
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
 from modelyard.report.html.costs import Cost, cost_chart, costs_of
 from modelyard.report.html.findings import Part
-from modelyard.report.html.matrix import WORDS as MOVES
-from modelyard.report.html.matrix import matrix_of
 from modelyard.report.html.text import breakable, inline, markdown, visible
+from modelyard.report.preview.live import lines_of
 from modelyard.report.preview.words import HAPPENS
 from modelyard.stack.words import plural
+
+Move = Literal["same", "up", "down", "new", "gone", "none"]
+MOVES: dict[Move, str] = {
+    "same": "",
+    "up": "upgraded",
+    "down": "downgraded",
+    "new": "new here",
+    "gone": "no longer used",
+    "none": "not used",
+}
+
+
+class Cell(NamedTuple):
+    """One patch in one stack."""
+
+    move: Move
+    before: str
+    after: str
+
+
+class Row(NamedTuple):
+    """One stack."""
+
+    stack: int
+    """The stack's index in the document."""
+    name: str
+    cells: tuple[Cell, ...]
+    """One per patch; empty if unknown."""
+    why: str
+    """Why the versions are unknown, empty if they are known."""
+
+
+class Matrix(NamedTuple):
+    """All changed stacks by all their patches."""
+
+    patches: tuple[str, ...]
+    rows: tuple[Row, ...]
+    moved: tuple[int, ...]
+    """The number of stacks in which each patch changes its version, is new or is gone."""
+
+
+def matrix_of(document: Mapping[str, Any]) -> Matrix:
+    """Stacks by patches; patches that change in some stack come first."""
+    stacks = document["stacks"]
+    moved: dict[str, int] = {}
+    for stack in stacks:
+        for one in stack.get("patches", ()):
+            if not _why(stack):
+                moved[one["name"]] = moved.get(one["name"], 0) + (one["before"] != one["after"])
+    names = tuple(sorted(moved, key=lambda name: (not moved[name], name)))
+    rows = tuple(Row(at, stack["stack"], _cells(stack, names), _why(stack)) for at, stack in enumerate(stacks))
+    return Matrix(names, rows, tuple(moved[name] for name in names))
+
+
+def _why(stack: Mapping[str, Any]) -> str:
+    if stack["unplanned"]:
+        return "cannot be planned"
+    return "stack file deleted" if stack["status"] == "removed" else ""
+
+
+def _cells(stack: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Cell, ...]:
+    if _why(stack):
+        return ()
+    known = {one["name"]: (one["before"], one["after"]) for one in stack.get("patches", ())}
+    cells = []
+    for name in names:
+        before, after = known.get(name, (None, None))
+        cells.append(Cell(_move(before, after), before or "", after or ""))
+    return tuple(cells)
+
+
+def _move(before: str | None, after: str | None) -> Move:
+    if before == after:
+        return "none" if before is None else "same"
+    if before is None:
+        return "new"
+    if after is None:
+        return "gone"
+    return "up" if _order(before) < _order(after) else "down"
+
+
+def _order(version: str) -> list[tuple[int, str]]:
+    """The sort key of a version, by its numbers: ``v10`` comes after ``v9``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", version) if part]
+
 
 DIFF_VERSION = "9.0.0"
 """Version of the library in ``vendor/diff``."""
@@ -37,10 +123,10 @@ _SCRIPTS = (
 )
 
 
-def page(document: Mapping[str, Any], title: str) -> str:
+def page(document: Mapping[str, Any], title: str, links: Links | None = None) -> str:
     """The page, the same bytes for the same document."""
     document = visible(document)
-    parts, costs = findings.parts_of(document), costs_of(document)
+    parts, costs = findings.parts_of(document, links), costs_of(document)
     styles, early, library, scripts = _assets()
     tone, words = overview.verdict(document)
     return (
@@ -60,7 +146,10 @@ def page(document: Mapping[str, Any], title: str) -> str:
             head=document["head"],
             tone=tone,
             verdict=words,
+            headline=document["title"],
+            outcomes=document["outcomes"],
             stats=overview.stats(document),
+            clusters=tuple(lines_of(document)),
             rows=overview.rows_of(document, costs),
             has_cost=any(costs),
             parts=parts,
@@ -199,6 +288,7 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
         ],
         "places": places.values,
         "scenes": scenes.values,
+        "steps": {name: one["steps"] for one in document["outcomes"] if one["steps"] for name in one["stacks"]},
     }
 
 

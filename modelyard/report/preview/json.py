@@ -20,6 +20,7 @@ from modelyard.preview import (
     grouped_submissions,
 )
 from modelyard.preview.topology import topology_to_json
+from modelyard.report.preview.outcome import Outcome, outcomes, title
 
 FORMAT_VERSION = 1
 
@@ -36,7 +37,7 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
     """
     every: tuple[News | StackDiff, ...] = (preview.project, *preview.stacks)
     codes = {finding.code for news in every for finding in _every(news)}
-    groups = grouped(preview.stacks)
+    groups, happens = grouped(preview.stacks), outcomes(preview)
     places = {
         (name, group.change.kind, group.change.name): at for at, group in enumerate(groups) for name in group.stacks
     }
@@ -44,11 +45,15 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
         "formatVersion": FORMAT_VERSION,
         "base": preview.base._asdict(),
         "head": preview.head._asdict(),
+        "title": title(preview, happens),
+        "outcomes": [_outcome(one) for one in happens],
         "summary": _summary(preview),
         "changes": [_group(group) for group in groups],
         "submissions": [_submission(group) for group in grouped_submissions(preview.stacks)],
         "stacks": [_stack(stack, places) for stack in preview.stacks],
         "unchanged": list(preview.unchanged),
+        "offline": [one._asdict() for one in preview.offline],
+        "unlisted": [{**one._asdict(), "lists": list(one.lists)} for one in preview.unlisted],
         "project": {"findings": _news(preview.project)},
         "rules": {
             code: {"title": rule.title, "markdown": rule.body}
@@ -56,6 +61,10 @@ def preview_document(preview: Preview, rules: Mapping[str, Explanation] | None =
             if code in codes
         },
     }
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in outcome._asdict().items()}
 
 
 def _summary(preview: Preview) -> dict[str, Any]:
@@ -69,6 +78,8 @@ def _summary(preview: Preview) -> dict[str, Any]:
         "unchanged": len(preview.unchanged),
         "unplanned": sum(stack.unplanned for stack in stacks),
         "podsReplaced": sum(stack.replaces_pods for stack in stacks),
+        "podsStopped": sum(stack.stops_pods for stack in stacks),
+        "podsStarted": sum(stack.starts_pods for stack in stacks),
         "gpusBefore": sum(before for before, _ in gpus),
         "gpusAfter": sum(after for _, after in gpus),
         "new": _tally(finding for news in every for finding in news.new),
@@ -152,7 +163,10 @@ def _stack(stack: StackDiff, places: dict[tuple[str, str, str], int]) -> dict[st
         "unplanned": stack.unplanned,
         "recordedChanged": stack.recorded,
         "blocked": stack.blocked,
+        "pending": None if stack.pending is None else stack.pending._asdict(),
         "podsReplaced": None if stack.unplanned else stack.replaces_pods,
+        "podsStopped": None if stack.unplanned else stack.stops_pods,
+        "podsStarted": None if stack.unplanned else stack.starts_pods,
         "gpus": None if stack.gpus is None else _pair(stack.gpus),
         "targets": [_target(target, places[stack.stack, target.kind, target.name]) for target in stack.targets],
         "patches": [version._asdict() for version in stack.patches],

@@ -1,13 +1,13 @@
 """Words that all forms of a preview share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
 from modelyard.plan.cost.values import StackCost, Total, stack_cost
+from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, difference, gpu_hours, origin
 from modelyard.plan.cost.words import change as cost_change
-from modelyard.plan.cost.words import difference, gpu_hours, origin
 from modelyard.preview import (
     Group,
     News,
@@ -16,6 +16,7 @@ from modelyard.preview import (
     SubmissionDiff,
     SubmissionGroup,
     TargetDiff,
+    grouped,
     grouped_submissions,
 )
 from modelyard.preview.values import Moved, Relaxed, Waived
@@ -98,39 +99,42 @@ def moved_words(moved: Moved) -> Finding:
     return moved.finding._replace(detail=f"changed; before: {moved.before}")
 
 
-def headline(preview: Preview) -> str:
-    """``2 of 3 stacks change``."""
-    total = len(preview.stacks) + len(preview.unchanged)
-    if not preview.stacks and preview.project.changes:
-        return f"only findings of the project change, none of {total} stacks"
-    if not preview.stacks:
-        return f"no changes in {plural(total, 'stack')}"
-    return f"{len(preview.stacks)} of {plural(total, 'stack')} change{'s' if len(preview.stacks) == 1 else ''}"
-
-
 def span(preview: Preview) -> str:
     """The compared commits."""
     head, base = preview.head, shorten(preview.base.name, _NAME)
     against = shorten(head.name, _NAME) if head.name != "working tree" else f"working tree on {head.commit[:8]}"
-    return f"{against} against {base} ({preview.base.commit[:8]})"
+    return f"{against} against {base}" + (f" ({preview.base.commit[:8]})" if preview.base.commit else "")
 
 
 def effects(preview: Preview) -> list[str]:
-    """The effects: stacks, pods, GPUs, cost, GPU-hours, submissions, findings."""
+    """The effects in numbers: stacks, pods, GPUs, cost, GPU-hours, submissions, findings."""
     stacks = preview.stacks
     known = [stack for stack in stacks if not stack.unplanned]
-    pods = sum(stack.replaces_pods for stack in known)
     submitted = len(grouped_submissions(stacks))
     parts = parts_of(preview)
     counted = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
+    total = len(stacks) + len(preview.unchanged)
     return [
+        f"{len(stacks)} of {plural(total, 'stack')} change{'s' if len(stacks) == 1 else ''}",
         *(f"{number} {word}" for word, number in _statuses(stacks) if number),
-        *([plural(pods, "pod") + " replaced" if pods else "no pods replaced"] if known else []),
+        *([f"pods: {pods_words(preview) or 'no change'}"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
         *([f"{plural(submitted, 'change')} {SUBMITTED}"] if submitted else []),
         *(f"{words}: {tally(findings)}" for words, findings in counted if findings),
     ]
+
+
+def pods_words(one: StackDiff | Preview) -> str:
+    """``3 pods replaced, 3 stopped, 3 started``; empty if no pod is."""
+    stacks = [stack for stack in one.stacks if not stack.unplanned] if isinstance(one, Preview) else [one]
+    numbers = (
+        (sum(stack.replaces_pods for stack in stacks), "replaced"),
+        (sum(stack.stops_pods for stack in stacks), "stopped"),
+        (sum(stack.starts_pods for stack in stacks), "started"),
+    )
+    words = [f"{number} {what}" for number, what in numbers if number]
+    return ", ".join(words)
 
 
 def _gpus(stacks: Iterable[StackDiff]) -> list[str]:
@@ -150,9 +154,16 @@ def _cost(stacks: Iterable[StackDiff]) -> list[str]:
     if not known:
         return []
     total = stack_cost(target for cost in known for target in cost.targets)
-    change = cost_change(total.delta)
-    cost = "cost unchanged" if change == "no change" else f"cost {change}"
-    return [f"{cost}{sources(total)}", hours(total)]
+    short = cost_words(total.delta)
+    words = short if short in (UNKNOWN, NO_CHANGE) else cost_change(total.delta)
+    return [f"cost {words}{sources(total)}", hours(total)]
+
+
+def cost_words(delta: Total) -> str:
+    """The difference of a cost; never ``no change`` while a part of it is unknown."""
+    if delta.usd is None or (not any(delta.usd) and not _complete(delta)):
+        return UNKNOWN
+    return difference(delta.usd) + ("" if _complete(delta) else " and more of unknown price")
 
 
 def sources(cost: StackCost) -> str:
@@ -172,7 +183,7 @@ def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
     return [
         ("added", sum(stack.status == "added" for stack in stacks)),
         ("stack file deleted", sum(stack.status == "removed" for stack in stacks)),
-        ("not planned (what changes there is unknown)", sum(stack.unplanned for stack in stacks)),
+        ("could not be planned", sum(stack.unplanned for stack in stacks)),
     ]
 
 
@@ -231,8 +242,7 @@ def _worth(cost: Total | None) -> list[str]:
     """What a change costs; empty if it costs nothing."""
     if cost is None or (cost.usd is not None and not any(cost.usd) and _complete(cost)):
         return []
-    some_pods = "" if cost.usd is None or _complete(cost) else " and more of unknown price"
-    return [f"cost {difference(cost.usd)}{some_pods}"]
+    return [f"cost {cost_words(cost)}"]
 
 
 def _complete(cost: Total) -> bool:
@@ -266,6 +276,52 @@ def gravest_first(stacks: Iterable[StackDiff]) -> list[StackDiff]:
 def _gravity(stack: StackDiff) -> tuple[int, ...]:
     errors = sum(finding.blocks for finding in stack.new)
     return not stack.unplanned, not stack.blocked, -errors, errors - len(loud(stack.new))
+
+
+class Changes(NamedTuple):
+    """The changes of objects, identical ones grouped, by how they are shown."""
+
+    changed: tuple[Group, ...]
+    """New errors first, then new warnings, then replaced pods and GPUs that move."""
+    new: Mapping[tuple[str, ...], tuple[Group, ...]]
+    """The objects of new stacks, by the stacks that have them; together they are one section."""
+    same: tuple[Group, ...]
+    """Objects that stay the same under other patch versions."""
+
+
+def changes_of(preview: Preview) -> Changes:
+    """The changes of a preview, the gravest first."""
+    added = {stack.stack for stack in preview.stacks if stack.status == "added"}
+    changed: list[Group] = []
+    same: list[Group] = []
+    new: dict[tuple[str, ...], list[Group]] = {}
+    for group in sorted(grouped(preview.stacks), key=_group_gravity):
+        if added.issuperset(group.stacks):
+            new.setdefault(group.stacks, []).append(group)
+        else:
+            (same if group.change.status == "same" else changed).append(group)
+    return Changes(tuple(changed), {stacks: tuple(groups) for stacks, groups in new.items()}, tuple(same))
+
+
+def _group_gravity(group: Group) -> tuple[int, ...]:
+    errors = sum(finding.blocks for finding in group.findings.new)
+    return -errors, -len(loud(group.findings.new)), -group.replaces_pods, -abs(group.gpus[1] - group.gpus[0])
+
+
+def object_name(change: TargetDiff) -> str:
+    """``deployment-ray-head``, ``RayCluster training``: the name, with its kind if it is no Deployment."""
+    return change.name if change.kind == "Deployment" else f"{change.kind} {change.name}"
+
+
+def group_words(group: Group) -> str:
+    """The patch versions that change, and the effect."""
+    return " · ".join(filter(None, (version_words(group.change), change_words(group))))
+
+
+def same_words(groups: Iterable[Group]) -> str:
+    """The objects that stay the same under other patch versions, in one sentence; empty if there are none."""
+    words = [f"{group.change.name} ({version_words(group.change)}) in {few(group.stacks, NAMES)}" for group in groups]
+    return f"Other patch versions, same object: {few(words, NAMES, '; ')}." if words else ""
 
 
 _NAMES_OBJECT = (("kind",), ("metadata", "name"))

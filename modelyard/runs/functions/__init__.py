@@ -1,13 +1,13 @@
-"""Functions that run as jobs: what a call takes into its container, and its outcome in the log.
+"""Functions that run as jobs: what a call sends to its container, and its outcome in the log.
 
-Owns pickling a call (``payload``), the program that runs it in the container (``runner``), and finding its outcome
-among the lines of the log (``outcome``). Does not talk to a cluster, and reads no outcome that another run wrote.
+Owns pickling a call and finding its outcome among the lines of the log (``payload``), and the program that runs the
+call in the container (``runner``). Does not talk to a cluster, and does not read the outcome of another run.
 """
 
-from modelyard.runs.functions.outcome import Outcome
 from modelyard.runs.functions.payload import (
     Call,
     CallError,
+    Outcome,
     RemoteTraceback,
     call_objects,
     loaded,

@@ -1,7 +1,10 @@
-"""What a call takes into its container: a Secret with the pickled call, and the Job of a notebook that runs it."""
+"""A call: its Secret, the Job that runs it (like the Job of a notebook), and its outcome in the log."""
 
 import base64
+import binascii
 import copy
+import hashlib
+import hmac
 import io
 import json
 import linecache
@@ -21,11 +24,12 @@ from modelyard.hiding import Confidential
 from modelyard.runs.functions import runner
 
 FOLDER: Final = "/run/modelyard/call"
-"""Where the container finds the Secret."""
+"""The folder of the container where the Secret is mounted."""
 LARGEST: Final = 1024 * 1024
-"""Bytes of all values of a Secret (Kubernetes' MaxSecretSize)."""
+"""The most bytes of all values of a Secret together (Kubernetes' MaxSecretSize)."""
 FUNCTION: Final = "modelyard.dev/function"
 """Annotation with the name of the function."""
+_PROOF: Final = hashlib.sha256().digest_size
 _OF_NOTEBOOKS: Final = ("modelyard.dev/notebook", RESULT)
 
 
@@ -44,11 +48,11 @@ class Call(NamedTuple):
     """A pickled call."""
 
     files: dict[str, bytes]
-    """The files of its folder in the container, by name."""
+    """The files of the call's folder in the container, by name."""
     mark: str
     """Prefix of the lines of the log that have its outcome."""
     key: bytes
-    """Proves that an outcome comes from its container."""
+    """Proves that an outcome comes from the call's container."""
 
 
 def pickled(
@@ -58,14 +62,14 @@ def pickled(
     name: str,
     sources: Mapping[str, str],
 ) -> Call:
-    """A call with everything that it takes along.
+    """A call with everything that its container needs.
 
     Args:
         function: the function to run.
         args: its arguments.
         kwargs: its arguments by name.
         name: the function's name in errors.
-        sources: the text of its file, by the file's name, for tracebacks.
+        sources: the text of the function's file, by the file's name, for tracebacks.
 
     Raises:
         CallError: cloudpickle is missing, something cannot be pickled, or the call is too large.
@@ -129,7 +133,7 @@ def _unpicklable(
 
 
 def sources_of(function: Callable[..., Any]) -> dict[str, str]:
-    """The text of a function's file, by the file's name, also if the file is a notebook's cell."""
+    """The text of a function's file, by the file's name; the file may be a notebook's cell."""
     code = getattr(function, "__code__", None)
     lines = linecache.getlines(code.co_filename) if code is not None else []
     return {code.co_filename: "".join(lines)} if code is not None and lines else {}
@@ -154,7 +158,7 @@ def call_objects(
         call: the pickled call.
         name: the function's name.
         folder: the caller's current folder, which the container uses too if it is on the workspace volume.
-        seconds: its time limit; None: that of notebooks.
+        seconds: time limit of the call; None: that of notebooks.
     """
     made = copy.deepcopy(job.reveal())
     metadata, pod = made["metadata"], made["spec"]["template"]["spec"]
@@ -188,7 +192,7 @@ def loaded(data: bytes, name: str) -> Any:
     """The result of a call.
 
     Raises:
-        CallError: it cannot be read here.
+        CallError: the result cannot be unpickled here.
         Exception: what the call raised, with its traceback as the cause.
     """
     __tracebackhide__ = True  # in IPython
@@ -207,3 +211,39 @@ def loaded(data: bytes, name: str) -> Any:
         exception = result if isinstance(result, Exception) else CallError(f"{name} raised {last}")
         raise exception from RemoteTraceback(text)
     return result
+
+
+class Outcome:
+    """Collects the outcome of one call, line by line."""
+
+    def __init__(self, call: Call) -> None:
+        self._mark, self._key = f"{call.mark}:", call.key
+        self._chunks: dict[int, str] = {}
+        self._total = 0
+
+    def output(self, line: str) -> str | None:
+        """The call's own output in a line of its log; None if the line has only a part of the outcome."""
+        text, mark, rest = line.partition(self._mark)
+        if not mark:
+            return line
+        number, _, rest = rest.partition(":")
+        total, _, chunk = rest.partition(":")
+        if number.isdecimal() and total.isdecimal():
+            if int(number) == 0:
+                # A pod in place of one that was taken away starts again.
+                self._chunks.clear()
+            self._chunks[int(number)], self._total = chunk, int(total)
+        return text or None
+
+    def data(self) -> bytes | None:
+        """The whole outcome; None while parts of it are missing, or if it does not come from the call's container."""
+        if not self._total or len(self._chunks) < self._total:
+            return None
+        chunks = [self._chunks.get(at, "") for at in range(self._total)]
+        try:
+            sealed = base64.b64decode("".join(chunks), validate=True)
+        except binascii.Error:
+            return None
+        proof, data = sealed[:_PROOF], sealed[_PROOF:]
+        expected = hmac.new(self._key, data, hashlib.sha256).digest()
+        return data if hmac.compare_digest(proof, expected) else None

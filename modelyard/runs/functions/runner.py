@@ -1,7 +1,7 @@
 """Runs one pickled call in a container and writes its outcome to the log.
 
-The container gets this file as it is: it imports nothing of modelyard, and its syntax suits any Python 3, so that
-another version of Python can say what it is.
+The container gets this file unchanged. The file imports nothing of modelyard, and its syntax is valid in any Python 3,
+so that a container with another version of Python can report its version.
 """
 
 import atexit
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 SETTINGS, CALL, LIBRARY, PROGRAM = "settings.json", "call", "cloudpickle.zip", "run.py"
-"""The files beside each other: what the caller expects, the call, the pickler, and this file."""
+"""The names of the files in the call's folder: what the caller expects, the call, the pickler, and this file."""
 CHUNK = 3000
-"""Characters of an outcome in a line. A write of less than 4096 bytes to a pipe is never mixed with another."""
+"""Characters of an outcome per line. A write of less than 4096 bytes to a pipe is never mixed with another write."""
 LIMIT = 4 * 1024 * 1024
 """Bytes of the largest outcome, compressed: kubelets begin a new log file after 10 MiB."""
 
@@ -89,7 +89,7 @@ def _called(folder: Path, settings: dict[str, Any]) -> tuple[str, bytes, str]:
 
 
 def _sealed(settings: dict[str, Any], state: str, value: bytes, text: str) -> bytes:
-    """An outcome, compressed, behind a code that only the caller and this container can make."""
+    """An outcome, compressed, after a code that only the caller and this container can compute."""
     data = zlib.compress(pickle.dumps((state, value, text), protocol=4))
     return hmac.new(bytes.fromhex(settings["key"]), data, hashlib.sha256).digest() + data
 

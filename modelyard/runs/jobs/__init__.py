@@ -1,11 +1,10 @@
-"""Jobs that run once: from a job of the stack file to the objects that a submission makes.
+"""Jobs that run once: from a job of the stack file to the objects that a submission creates.
 
 Owns the template that a job is rendered from, the name of its run, and what blocks its submission. Renders with
 ``catalog``; creates nothing (``cluster`` does), and queues nothing (Kueue does).
 """
 
 from modelyard.runs.jobs.environment import environment_build, job_environment, notebook_environment
-from modelyard.runs.jobs.growth import check_growth, check_template
 from modelyard.runs.jobs.submission import (
     TEMPLATES,
     check_dispatch,
@@ -17,7 +16,7 @@ from modelyard.runs.jobs.submission import (
     run_name,
     unfit_for_run,
 )
-from modelyard.runs.jobs.template import Submission, submission
+from modelyard.runs.jobs.template import Submission, check_growth, check_template, submission
 
 __all__ = [
     "TEMPLATES",

@@ -13,7 +13,7 @@ from modelyard.workloads.environments.rules import check_environments, environme
 from modelyard.workloads.facts.environments import build_facts
 
 TEMPLATE: Final = "environment-build"
-"""Name of the patch."""
+"""Name of the patch that builds a Python environment."""
 
 
 def environment_build(stack: Stack, library: Library, environment: Environment, namespace: str) -> Submission:
@@ -31,7 +31,7 @@ def environment_build(stack: Stack, library: Library, environment: Environment, 
 
 
 def problems_of(stack: Stack, environment: Environment) -> tuple[Finding, ...]:
-    """The errors about a Python environment itself: with any of them it can be neither built nor used."""
+    """The errors about a Python environment itself: with any of them, it can be neither built nor used."""
     index = stack.config.environments.index(environment)
     bare = stack._replace(config=stack.config._replace(jobs=(), resources=()))
     return tuple(
@@ -40,7 +40,7 @@ def problems_of(stack: Stack, environment: Environment) -> tuple[Finding, ...]:
 
 
 def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Finding, ...]]:
-    """The Python environment of notebooks, None without one; errors block the submission."""
+    """The Python environment of notebooks, or None; errors block the submission."""
     name = stack.config.notebooks.environment
     if name is None:
         return None, ()
@@ -50,7 +50,7 @@ def notebook_environment(stack: Stack) -> tuple[Environment | None, tuple[Findin
 
 
 def job_environment(stack: Stack, job: Job) -> tuple[Environment | None, tuple[Finding, ...]]:
-    """The Python environment of a job's runs, None without one; errors block the run."""
+    """The Python environment of a job's runs, or None; errors block the run."""
     resource = next((one for one in stack.config.resources if one.name == job.resource), None)
     name = environment_of(job, resource)
     if name is None:

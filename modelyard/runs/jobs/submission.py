@@ -1,4 +1,4 @@
-"""The objects that a submission makes."""
+"""The objects that a submission of a job creates, and the errors that block it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -11,13 +11,12 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.partitions import slice_of
 from modelyard.hiding import Confidential
 from modelyard.runs.jobs.environment import job_environment
-from modelyard.runs.jobs.growth import check_growth
-from modelyard.runs.jobs.template import Submission, chosen_template, submission
+from modelyard.runs.jobs.template import Submission, check_growth, chosen_template, submission
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Engine, Job, Resource, Spark
 from modelyard.stack.names import fresh, lasting, repeated
 from modelyard.stack.waivers import waive
-from modelyard.workloads import job_facts, stack_facts, workloads
+from modelyard.workloads import every_workload, job_facts, stack_facts
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.facts.environments import environment_named, run_environment
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed, team_of_resource
@@ -27,16 +26,16 @@ from modelyard.workloads.sizing import Sized, check_jobs, sized
 TEMPLATES: Final[Mapping[Engine, str]] = {"job": "job-run", "ray": "job-ray", "spark": "job-spark"}
 """The patch that a job is rendered from, by the engine that runs its workers."""
 LONGEST_RUN: Final = 54
-"""Characters of the longest name of a run: pods add an index and an ending, and 63 is the most for a label."""
+"""The most characters of a run's name: pods add an index and an ending, and a label has at most 63."""
 
 
 def run_name(job: str, *, shown: bool = False) -> str:
-    """A name for a new run of a job: the job's name and five random characters; without them if it is only shown."""
+    """A name for a new run: the job's name and five random characters; if the run is only shown, the job's name."""
     return lasting(job, LONGEST_RUN, "run") if shown else fresh(job, LONGEST_RUN, "run")
 
 
 def job_submission(stack: Stack, library: Library, name: str, run: str, today: date | None = None) -> Submission:
-    """The objects that a submission of a job makes.
+    """The objects that a submission of a job creates.
 
     Args:
         stack: the job's stack.
@@ -52,7 +51,7 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
     found = errors_about(stack, (job,), today, everything)
     if any(one.blocks for one in found):
         return Submission(Confidential(()), found)
-    known = stack_facts(stack, workloads(stack.config), everything)
+    known = stack_facts(stack, every_workload(stack.config), everything)
     on = next(one for one in everything if any(other is job for other, _ in one.jobs))
     given = job_facts(stack.config, job, on, run, stack.name)
     resource = _resource(stack, job)
@@ -76,10 +75,10 @@ def job_submission(stack: Stack, library: Library, name: str, run: str, today: d
 def job_templates(stack: Stack, library: Library) -> Iterator[tuple[Job, Selected]]:
     """The template of each job's submission, with a run named like the job.
 
-    Leaves out jobs that have nothing to submit, whatever is waived.
+    Leaves out jobs that have nothing to submit, regardless of waivers.
     """
     config, everything = stack.config, sized(stack.config)
-    known = stack_facts(stack, workloads(config), everything)
+    known = stack_facts(stack, every_workload(config), everything)
     places = {id(job): one for one in everything for job, _ in one.jobs}
     # If two resources share a name, it is unclear which one a job means.
     twice = {config.resources[index].name for index in repeated(one.name for one in config.resources)}
@@ -106,7 +105,7 @@ def _resource(stack: Stack, job: Job) -> Resource | None:
 def errors_about(
     stack: Stack, jobs: Iterable[Job], today: date | None = None, everything: Sequence[Sized] | None = None
 ) -> tuple[Finding, ...]:
-    """The errors about jobs and their resources, because of which a run would wait for ever or run in a wrong place.
+    """The errors about jobs and their resources with which a run would wait forever or run in a wrong place.
 
     Args:
         stack: the stack of the jobs.
@@ -134,7 +133,7 @@ def errors_about(
 
 
 def check_images(stack: Stack) -> Iterator[Finding]:
-    """The advice about jobs that cannot be submitted because no image is set for them.
+    """The notes about jobs that cannot be submitted because they have no image.
 
     Leaves out jobs that another finding covers: jobs of remote resources, of unknown resources, and of stages.
     """
@@ -152,7 +151,7 @@ def check_images(stack: Stack) -> Iterator[Finding]:
 
 
 def unfit_for_run(stack: Stack, index: int, job: Job) -> Finding | None:
-    """Why a job has no run to make, whatever is waived."""
+    """Why a job cannot have a run, regardless of waivers."""
     resource = _resource(stack, job)
     remote = resource.remote if resource is not None else None
     where: Path = ("jobs", index)
@@ -221,7 +220,7 @@ def check_dispatch(stack: Stack, everything: Sequence[Sized]) -> Iterator[Findin
 
 
 def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
-    """What keeps the runs of a job in worker clusters from working as in the home cluster."""
+    """Why runs of a job in worker clusters do not work as in the home cluster."""
     where: Path = ("jobs", index)
     team = job.team or one.resource.team
     if job.engine == "spark":
@@ -263,7 +262,7 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
 
 # What is wrong with jobs that run on Spark.
 CONF = ("spark.executor.", "spark.driver.", "spark.task.resource.", "spark.dynamicAllocation.", "spark.kubernetes.")
-"""Settings that other keys or the resource already set; Kueue would not count them in ``conf``."""
+"""Spark settings that other keys or the resource set; Kueue would not count them in ``conf``."""
 _SAID = (
     *("instances", "cores", "memory", "memoryOverhead", "memoryOverheadFactor", "resource.gpu.amount"),
     *("enabled", "minExecutors", "maxExecutors", "executorIdleTimeout"),
@@ -272,7 +271,7 @@ _SAID = (
 
 
 def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
-    """The findings about jobs of engine ``spark``, and about other jobs that have its settings.
+    """The findings about jobs of engine ``spark``, and about other jobs with settings of Spark.
 
     Args:
         stack: the stack of the jobs.
@@ -297,7 +296,7 @@ def check_spark(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
 
 
 def _wrong(job: Job, one: Sized | None) -> Iterator[tuple[Path, str, str]]:
-    """The settings that cannot run as written: where, what is wrong, and what to do."""
+    """The settings with which a Spark job cannot run: where they are, what is wrong, and what to do."""
     spark = job.spark
     if spark.version is None:
         yield ("spark",), "does not set the Spark version of its image", "set spark.version, such as 3.5.7"
@@ -335,7 +334,7 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
 
 
 def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[Finding]:
-    """Whether the pods have memory for a heap beside the overhead."""
+    """Checks whether the pods have memory for a heap next to the overhead."""
     pods: list[tuple[str, Fraction, Path]] = [
         ("driver", driver_of(job.spark)["memory"], ("jobs", index, "spark", "driverMemory"))
     ]

@@ -7,8 +7,16 @@ each as a ``Problem``.
 Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster or render templates.
 """
 
-from modelyard.runs.notebooks.choice import Choice, Chosen, choose
-from modelyard.runs.notebooks.facts import TEMPLATE, labels_of, nodes_of, notebook_facts, products_of
+from modelyard.runs.notebooks.choice import (
+    TEMPLATE,
+    Choice,
+    Chosen,
+    choose,
+    labels_of,
+    nodes_of,
+    notebook_facts,
+    products_of,
+)
 from modelyard.runs.notebooks.offer import Free, Held, Offer, Part, offer
 from modelyard.runs.notebooks.parameters import parse_parameters
 from modelyard.runs.notebooks.place import Place, Problem, job_name, locate

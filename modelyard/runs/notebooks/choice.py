@@ -1,19 +1,26 @@
-"""The nodes and GPUs of a submission: by flavor, GPU and allocation mode. A part of a GPU is a partition's slice."""
+"""The nodes and GPUs of a submission, by flavor, GPU and allocation mode; a part of a GPU is a partition's slice.
 
-from typing import NamedTuple
+``notebook_facts`` offers them to the template of a notebook's job.
+"""
 
-from modelyard.hardware import near_gpus, resolve
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from modelyard import quantity
+from modelyard.hardware import near_gpus, products, resolve
 from modelyard.hardware.partitions import Slice, partition_gpu, slices
-from modelyard.names import GPU_RESOURCE
-from modelyard.runs.notebooks.place import Problem
-from modelyard.stack.config import Allocation, Config
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.runs.notebooks.place import Place, Problem
+from modelyard.stack.config import Allocation, Config, Stack
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Flavor, Partition, Team, Toleration
 from modelyard.stack.words import plural
-from modelyard.workloads.facts.pool import Quotas, gpu_flavors, teams_here
+from modelyard.workloads import node_labels
+from modelyard.workloads.facts.environments import image_with, run_environment
+from modelyard.workloads.facts.pool import Quotas, gpu_flavors, namespace_of, teams_here
 
 GPU_NODES = Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule")
-"""GPU nodes usually have this taint, whatever their flavors say."""
+"""Tolerates the taint that GPU nodes usually have, even if their flavor does not list it."""
 
 
 class Choice(NamedTuple):
@@ -34,14 +41,14 @@ class Chosen(NamedTuple):
     """The nodes, GPUs and queue that a submission gets."""
 
     flavor: Flavor
-    """Has no name if the stack has no flavors: any node with the stack's GPU."""
+    """The flavor; without a name if the stack has no flavors: any node with the stack's GPU."""
     gpus: int
     allocation: Allocation
     team: Team | None
-    """The team whose queue it enters; None: it starts at once, or waits for a node."""
+    """The team whose queue the submission enters; None: it starts at once, or waits for a node."""
     priority: str | None
     part: Slice | None = None
-    """The slice that it gets as its GPU; None: whole GPUs."""
+    """The slice that the submission gets as its GPU; None: whole GPUs."""
 
 
 def choose(config: Config, choice: Choice) -> Chosen | tuple[Problem, ...]:
@@ -81,7 +88,7 @@ def _team(config: Config, choice: Choice, problems: list[Problem]) -> Team | Non
 def _flavor(
     config: Config, choice: Choice, team: Team | None, whole: int | None, problems: list[Problem]
 ) -> Flavor | None:
-    """The only flavor that fits the choice; ``whole``: GPUs of it that the team must be able to hold; None: any."""
+    """The only flavor that fits the choice; the team must be able to hold ``whole`` of its GPUs; None: any number."""
     gpu = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and gpu is None:
         summary = _empty("GPU", choice.device) or f"{choice.device} does not name exactly one GPU"
@@ -133,7 +140,7 @@ def _flavor(
 
 
 def _theirs(config: Config, team: Team, whole: int | None) -> tuple[Flavor, ...]:
-    """The flavors of which a team can hold that many whole GPUs at once; None: any GPUs, or parts of them."""
+    """The flavors of which a team can hold ``whole`` GPUs at once; None: any GPUs, or parts of them."""
     if whole is None:
         return gpu_flavors(config, team)
     pool = Quotas(config)
@@ -228,3 +235,81 @@ def _no(kind: str, name: str) -> str:
 def _empty(kind: str, name: str) -> str:
     """The message that a name is empty; a sentence that quotes it would have a gap."""
     return "" if name.strip() else f"the name of the {kind} is empty"
+
+
+TEMPLATE: Final = "job-notebook"
+"""Name of the patch that runs a notebook."""
+
+
+def notebook_facts(
+    stack: Stack, name: str, place: Place, chosen: Chosen, parameters: Mapping[str, str]
+) -> dict[str, Any]:
+    """The facts below ``notebook``, as plain JSON-like values."""
+    config, team = stack.config, chosen.team
+    return {
+        "notebook": {
+            "stack": stack.name,
+            "name": name,
+            "namespace": namespace_of(team) if team is not None else config.platform.namespace,
+            "queue": team.name if team is not None else None,
+            "priority": chosen.priority,
+            "flavor": chosen.flavor.name or None,
+            "nodes": nodes_of(chosen),
+            "anyPlace": team is not None and bool(chosen.flavor.topology),
+            "products": products_of(chosen),
+            "tolerations": _tolerations(chosen),
+            "image": image_with(config, config.notebooks.environment, config.notebooks.image),
+            "environment": run_environment(config, config.notebooks.environment),
+            "claim": config.notebooks.claim,
+            "path": config.notebooks.path,
+            "cpu": config.notebooks.cpu,
+            "memory": quantity.times(config.notebooks.memory, chosen.gpus),
+            "gpus": chosen.gpus,
+            "gpuResource": chosen.part.resource if chosen.part is not None else GPU_RESOURCE,
+            "timeLimit": config.notebooks.time_limit,
+            "keep": config.notebooks.keep,
+            "arguments": [escaped(one) for one in _arguments(place, parameters)],
+        }
+    }
+
+
+def _tolerations(chosen: Chosen) -> list[dict[str, str]]:
+    """Tolerates the taint of GPU nodes, as every run with GPUs; Kueue adds the flavor's tolerations to a queued job."""
+    theirs = chosen.flavor.tolerations if chosen.team is None else ()
+    return [
+        {key: value for key, value in one._asdict().items() if value is not None}
+        for one in dict.fromkeys((GPU_NODES, *theirs))
+    ]
+
+
+def nodes_of(chosen: Chosen) -> dict[str, str]:
+    """Labels of a notebook's nodes. Nodes with slices may have another product label than nodes with whole GPUs."""
+    labels = node_labels(chosen.flavor) if chosen.flavor.name else {}
+    if chosen.part is None:
+        return labels
+    return {**{key: value for key, value in labels.items() if key != PRODUCT_LABEL}, **chosen.part.nodes}
+
+
+def products_of(chosen: Chosen) -> list[str]:
+    """Product labels that nodes may have for the stack's GPU, if no flavor sets them."""
+    if chosen.part is not None:
+        return []
+    gpu = resolve(chosen.flavor.gpu) if not chosen.flavor.name and chosen.flavor.gpu else None
+    return list(products(gpu)) if gpu is not None else []
+
+
+def labels_of(chosen: Chosen) -> dict[str, tuple[str, ...]]:
+    """The labels of the nodes that a notebook may run on, each with its allowed values."""
+    found = {key: (value,) for key, value in nodes_of(chosen).items()}
+    return found | ({PRODUCT_LABEL: tuple(names)} if (names := products_of(chosen)) else {})
+
+
+def _arguments(place: Place, parameters: Mapping[str, str]) -> list[str]:
+    """Arguments of the runner: the notebook, its result, and options for papermill."""
+    given = [word for name, value in parameters.items() for word in ("-p", name, value)]
+    return [place.notebook, place.result, *given]
+
+
+def escaped(argument: str) -> str:
+    """A container's argument that stays unchanged: Kubernetes would replace ``$(NAME)`` with a variable's value."""
+    return argument.replace("$(", "$$(")

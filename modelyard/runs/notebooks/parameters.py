@@ -16,14 +16,14 @@ from modelyard.stack.words import did_you_mean, few
 def parse_parameters(
     words: Iterable[str], notebook: Notebook | None, shown: str
 ) -> tuple[dict[str, str], tuple[Problem, ...]]:
-    """Names and values of ``name=value``, and what is wrong with them.
+    """Names and values of texts ``name=value``, and what is wrong with these.
 
     A value stays text: papermill reads numbers, true, false and none in it, as its own ``-p`` does.
 
     Args:
-        words: as given.
+        words: the texts, as the user wrote them.
         notebook: the notebook for the parameters; None if it could not be read.
-        shown: its path as problems name it.
+        shown: the notebook's path in messages.
     """
     found: dict[str, str] = {}
     problems = []
@@ -60,7 +60,7 @@ LONGEST: Final = 1_000_000
 _HIDDEN: Final = re.compile(
     r"^\s*%%|^[ \t]*%run\b|\bimport[ \t]+\*|\b(?:exec|eval|globals|locals|vars|get_ipython)\b", re.MULTILINE
 )
-"""What may set variables whose names do not appear in the cell."""
+"""Calls and statements that may set variables whose names do not appear in the cell."""
 _LINE: Final = re.compile(r"^([ \t]*)[%!?].*$", re.MULTILINE)
 """A line for IPython: a magic, a shell command, a request for help."""
 _ANSWER: Final = re.compile(r"^([ \t]*[\w, \t]+=[ \t]*)[%!].*$", re.MULTILINE)

@@ -21,7 +21,7 @@ class Problem(NamedTuple):
 LONGEST_FILE: Final = 255
 """Bytes of the longest file name on common file systems."""
 LONGEST_JOB: Final = 52
-"""Characters of the longest job name: pods add eleven to it and may have 63."""
+"""Characters of the longest job name: pods add eleven characters, and may have 63."""
 _PARTIAL: Final = "."
 """Prefix of the result's name while the job runs."""
 
@@ -43,11 +43,11 @@ def locate(notebook: Path, workspace: Path, mounted: str, job: str, shown: str) 
     """Where a notebook and the result of ``job`` are, or why the job could not reach them.
 
     Args:
-        notebook: as given; follows links in it and uses their destination.
+        notebook: the path that the user gave; links in it are resolved.
         workspace: the local folder of the volume.
         mounted: where the volume is in the container.
         job: name of the job.
-        shown: the notebook's path as problems name it.
+        shown: the notebook's path in messages.
     """
     if workspace.exists() and not workspace.is_dir():
         return (Problem(f"the workspace {workspace} is not a folder", "name the folder where the volume is mounted"),)

@@ -28,7 +28,7 @@ class Notebook(NamedTuple):
     has_parameters: bool
     """Whether a cell is tagged ``parameters``."""
     defaults: str = ""
-    """Source of that cell, of the first one if several have the tag."""
+    """Source of the cell that is tagged ``parameters``; of the first if several are."""
 
 
 def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
@@ -36,7 +36,7 @@ def read_notebook(path: Path, shown: str) -> Notebook | tuple[Problem, ...]:
 
     Args:
         path: the file.
-        shown: the path as problems name it.
+        shown: the path in messages.
     """
     if path.suffix != _SUFFIX:
         return (Problem(f"{shown} does not end in {_SUFFIX}", f"name a file that ends in {_SUFFIX}"),)

@@ -8,7 +8,7 @@ from modelyard.stack.jobs import Stage
 
 
 def before(stages: Sequence[Stage]) -> Mapping[str, frozenset[str]]:
-    """All stages that must succeed before each stage, by its name; a stage in a cycle is among its own."""
+    """All stages that must succeed before each stage, by the stage's name; a stage in a cycle is one of them."""
     needs = {stage.name: {name for name in stage.needs if any(one.name == name for one in stages)} for stage in stages}
     found: dict[str, frozenset[str]] = {}
     for name, direct in needs.items():
@@ -24,7 +24,7 @@ def before(stages: Sequence[Stage]) -> Mapping[str, frozenset[str]]:
 
 
 def behind(stages: Sequence[Stage], name: str) -> tuple[Stage, ...]:
-    """A stage and all that need it, directly or indirectly; each needs only stages among them."""
+    """A stage and all stages that need it, directly or indirectly, each with only the needs among them."""
     known = before(stages)
     found = [stage for stage in stages if stage.name == name or name in known[stage.name]]
     names = {stage.name for stage in found}
@@ -46,11 +46,10 @@ def in_order(stages: Sequence[Stage]) -> tuple[Stage, ...]:
 
 
 def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
-    """For each set of stages that wait for one another, names of which each needs the next and the last needs the
-    first.
+    """For each set of stages that wait for one another, the names of a cycle: each needs the next, the last the first.
 
-    A stage that needs itself is no cycle here. Cycles that share a stage are one set, shown by the shortest cycle of
-    its first stage.
+    Leaves out a stage that needs itself. Cycles that share a stage are one set, shown by the shortest cycle of the
+    set's first stage.
     """
     needs = {stage.name: [name for name in stage.needs if name != stage.name] for stage in stages}
     known = before([stage._replace(needs=tuple(needs[stage.name])) for stage in stages])
@@ -63,9 +62,10 @@ def circles(stages: Sequence[Stage]) -> tuple[tuple[str, ...], ...]:
 
 
 def circle_through(stages: Sequence[Stage], name: str, need: str) -> tuple[str, ...]:
-    """The shortest cycle that would result if a stage also needed ``need``: its name, that stage's, and so on.
+    """The shortest cycle that would result if a stage also needed ``need``: the stage's name, that of ``need``, and so
+    on.
 
-    Empty if there would be none.
+    Empty if no cycle would result.
     """
     if name not in before(stages)[need]:
         return ()
@@ -91,9 +91,9 @@ def _way_back(needs: Mapping[str, Sequence[str]], start: str) -> tuple[str, ...]
 def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[int, tuple[str, ...]]:
     """The largest sum of weights of stages that can run at the same time, and their names in the order of the stages.
 
-    A stage can hand its GPUs on to any stage after it. When as many as possible are handed on, those that are not are
-    the most in use at a time (Dilworth's theorem, with weights). Handing on is a maximum flow, and its minimum cut
-    names the stages: so the time grows with the number of stages, not of their subsets.
+    A stage can hand its GPUs on to any stage after it. If as many GPUs as possible are handed on, the others are the
+    most in use at a time (Dilworth's theorem, with weights). Handing on is a maximum flow, and its minimum cut contains
+    the stages. The running time therefore grows with the number of stages, not with that of their subsets.
     """
     known = before(stages)
     names = [stage.name for stage in stages if weights.get(stage.name)]
@@ -124,7 +124,7 @@ def most_at_once(stages: Sequence[Stage], weights: Mapping[str, int]) -> tuple[i
 
 
 class _Step(NamedTuple):
-    """A stage on a path, either as the giver or as the taker."""
+    """A stage on a path of handed-on GPUs, either as the giver or as the taker."""
 
     stage: str
     gives: bool
@@ -136,7 +136,7 @@ def _way(
     takes: Mapping[str, int],
     handed: Mapping[tuple[str, str], int],
 ) -> tuple[dict[_Step, _Step | None], _Step | None]:
-    """A shortest path by which more can be handed on.
+    """A shortest path by which more GPUs can be handed on.
 
     Args:
         later: the stages after each one.

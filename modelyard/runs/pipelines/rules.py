@@ -102,7 +102,7 @@ class _Judge:
         return self._error(code, severity, at, f"has the stage {self.stages[number].name}, which {summary}", remedy)
 
     def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
-        """Whether the stage has something to run on this cluster."""
+        """Checks whether the stage has something to run on this cluster."""
         if (stage.job is None) == (stage.rollout is None):
             what = "neither a job nor a rollout" if stage.job is None else "both a job and a rollout"
             yield self._stage("PIP002", Severity.ERROR, number, "", f"has {what}", "give one of the two")
@@ -209,23 +209,23 @@ class _Judge:
                 "PIP005",
                 Severity.ERROR,
                 ("stages", number, "needs"),
-                f"can never run: {' needs '.join((*found, found[0]))}",
+                f"can never run: its stages need each other: {' → '.join((*found, found[0]))}",
                 "drop one of these needs",
             )
 
     def _artifacts(self) -> Iterator[Finding]:
-        """Whether each artifact that is read is written before, by one stage, to a bucket that pods reach."""
+        """Checks whether one earlier stage writes each artifact that a stage reads, to a bucket that pods can reach."""
         pipeline = self.pipeline
         writers: dict[str, str] = {}
         for number, stage in enumerate(self.stages):
             for place, name in enumerate(stage.writes):
-                other = "the inputs" if name in pipeline.inputs else writers.get(name)
+                other = "its inputs" if name in pipeline.inputs else writers.get(name)
                 if other is not None and other != stage.name:
                     yield self._error(
                         "PIP007",
                         Severity.ERROR,
                         ("stages", number, "writes", place),
-                        f"gets {name} from {other} and from the stage {stage.name}: one would overwrite the other",
+                        f"has two writers of artifact {name}, {other} and {stage.name}; one would overwrite the other",
                         "give one of them another name",
                     )
                 writers.setdefault(name, stage.name)
@@ -273,7 +273,7 @@ class _Judge:
         return [name for name in stage.reads if name not in self.pipeline.inputs]
 
     def _circle(self, circle: Sequence[str], artifact: str, writers: Mapping[str, str]) -> tuple[str, str]:
-        """Why each stage of a cycle waits for the next, the first for the artifact of the second; and how to fix it."""
+        """Why each stage of a cycle waits for the next, the first for an artifact, and how to break the cycle."""
         stages = {stage.name: stage for stage in self.stages}
         words, readers, others = [f"{circle[0]} reads {artifact} from {circle[1]}"], [circle[0]], list[str]()
         for name, following in pairwise((*circle[1:], circle[0])):
@@ -304,7 +304,7 @@ class _Judge:
             )
 
     def _one_namespace(self) -> Iterator[Finding]:
-        """Whether one pod can start all stages."""
+        """Checks whether one pod can start all stages, because they are in one namespace."""
         places: dict[str, list[str]] = {}
         for stage in self.stages:
             place = self._namespace(stage)

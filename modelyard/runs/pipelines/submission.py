@@ -1,4 +1,4 @@
-"""The objects of a run: every stage, held back, and the pod that starts one stage after another."""
+"""The objects of a pipeline's run: every stage, suspended, and the pod that starts one stage after another."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -21,11 +21,11 @@ from modelyard.stack.remote import Place
 from modelyard.workloads import (
     Facts,
     deployment_of,
+    every_workload,
     job_facts,
     namespace_of_job,
     namespace_of_resource,
     stack_facts,
-    workloads,
 )
 from modelyard.workloads.sizing import Sized, sized
 
@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
 
 def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | None:
-    """The address of an artifact in a run: an input's own place, else below the run's name; None if it has none."""
+    """The address of an artifact in a run: an input's own place, or else below the run's name; None if it has none."""
     if name in pipeline.inputs:
         return address(config, pipeline.inputs[name])
     whose = run.earlier if name in run.kept else run.name
@@ -56,7 +56,7 @@ def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | N
 
 
 def variables(config: Config, pipeline: Pipeline, stage: Stage, run: Run) -> dict[str, str]:
-    """The environment variables of a stage: the run, and the addresses of what it reads and writes."""
+    """The environment variables of a stage: the run, and the addresses of what the stage reads and writes."""
     found = {"PIPELINE_RUN": run.name}
     for kind, names in (("INPUT", stage.reads), ("OUTPUT", stage.writes)):
         for name in names:
@@ -69,7 +69,7 @@ def variables(config: Config, pipeline: Pipeline, stage: Stage, run: Run) -> dic
 TEMPLATE: Final = "pipeline-run"
 """The patch for the pod that starts the stages."""
 MODEL: Final = "modelyard.dev/model"
-"""Annotation of the pods that serve a model: its address."""
+"""Annotation of the pods that serve a model: the model's address."""
 _LONGEST: Final = 54
 """Characters of the longest name of a stage's run, as of every job's."""
 _STARTED: Final = (("batch/v1", "Job"), (RAY, "RayJob"), (SPARK, "SparkApplication"), ("apps/v1", "Deployment"))
@@ -78,10 +78,10 @@ _PLURALS: Final[Mapping[str, tuple[str, str]]] = {one[1]: (one[0], KINDS[one].pl
 
 
 class Since(NamedTuple):
-    """Where a run that continues an earlier one begins."""
+    """The stage with which a run begins that continues an earlier run."""
 
     stage: str
-    """A stage of the pipeline: it and all stages that need it run again."""
+    """A stage of the pipeline: this stage and all stages that need it run again."""
     run: str
     """Name of the earlier run, which has the artifacts of the other stages."""
 
@@ -95,7 +95,7 @@ def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
 def errors_of(
     stack: Stack, pipeline: Pipeline, everything: tuple[Sized, ...], today: date | None = None
 ) -> tuple[Finding, ...]:
-    """The errors that block a pipeline: its own, and those of the jobs of its stages.
+    """The errors that block a pipeline: those of the pipeline, and those of the jobs of its stages.
 
     Args:
         stack: the pipeline's stack.
@@ -122,19 +122,19 @@ def pipeline_submission(
     since: Since | None = None,
     today: date | None = None,
 ) -> Submission:
-    """The objects that a submission of a pipeline makes; the first owns the others, which are deleted with it.
+    """The objects that a submission of a pipeline creates; the first owns the others, which are deleted with it.
 
     Args:
         stack: the pipeline's stack.
         library: the project's patches.
         pipeline: one of the stack's.
         run: name of the run, see :func:`pipeline_run_name`.
-        since: where it begins, if not with the first stages.
+        since: the stage with which the run begins; None: with the first stages.
         today: the date for waivers; None: no waiver applies.
     """
     config = stack.config
     everything = sized(config)
-    facts = stack_facts(stack, workloads(config), everything)
+    facts = stack_facts(stack, every_workload(config), everything)
     if errors := errors_of(stack, pipeline, everything, today):
         return Submission(Confidential(()), errors)
     wanted, whole = in_order(pipeline.stages), Run(run)
@@ -183,9 +183,9 @@ class _Made(NamedTuple):
 
     namespace: str
     started: list[tuple[str, str]]
-    """Kind and name of what starts or is rolled out when it is the stage's turn."""
+    """Kind and name of the object that is started or rolled out at the stage's turn."""
     release: dict[str, Any]
-    """The merge patch that starts it."""
+    """The merge patch that starts the stage."""
     objects: tuple[dict[str, Any], ...] = ()
     findings: tuple[Finding, ...] = ()
     template: str = ""
@@ -194,7 +194,7 @@ class _Made(NamedTuple):
 
 
 def _rollout(config: Config, pipeline: Pipeline, stage: Stage, everything: Sequence[Sized], whole: Run) -> _Made:
-    """What a submission makes of a stage that hands a model to the pods of a resource."""
+    """The objects of a stage that rolls a model out to the pods of a resource."""
     one = next(each for each in everything if not each.own and each.resource.name == stage.rollout)
     model = artifact(config, pipeline, stage.reads[0], whole)
     return _Made(
@@ -211,7 +211,7 @@ def _job_run(
     whole: Run,
     facts: Facts,
 ) -> _Made:
-    """What a submission makes of a stage that runs a job; ``facts`` are the stack's."""
+    """The objects of a stage that runs a job; ``facts`` are the stack's."""
     config = stack.config
     job, one = next((job, one) for one in everything for job, _ in one.jobs if job.name == stage.job)
     known = job_facts(config, job, one, f"{whole.name}-{stage.name}", stack.name)
@@ -235,7 +235,7 @@ def jumping(made: Submission, answers: Sequence[Created]) -> Finding | None:
 
     Args:
         made: a submission.
-        answers: its objects as the API server would make them.
+        answers: the submission's objects as the API server would create them.
     """
     for body, answer in zip(made.objects.reveal(), answers, strict=True):
         labels = body["metadata"].get("labels", {})
@@ -259,14 +259,14 @@ def jumping(made: Submission, answers: Sequence[Created]) -> Finding | None:
 
 
 def _of_run(body: dict[str, Any], pipeline: Pipeline, stage: Stage, run: str) -> dict[str, Any]:
-    """An object of a stage, labelled with its run, as are its pods, of which the pool knows nothing else."""
+    """An object of a stage, labelled with its run; so are its pods, which have nothing else that identifies the run."""
     more = {PIPELINE: pipeline.name, PIPELINE_RUN: run, STAGE: stage.name}
     metadata = {**body["metadata"], "labels": {**body["metadata"].get("labels", {}), **more}}
     return {**{key: _labelled(value, more) for key, value in body.items()}, "metadata": metadata}
 
 
 def _labelled(part: Any, more: Mapping[str, str]) -> Any:
-    """A part of an object, with more labels wherever its labels name a job's run: on the pods of every engine."""
+    """A part of an object, with more labels wherever labels name a job's run, as on the pods of every engine."""
     if isinstance(part, list):
         return [_labelled(one, more) for one in part]
     if not isinstance(part, dict):
@@ -278,7 +278,7 @@ def _labelled(part: Any, more: Mapping[str, str]) -> Any:
 
 
 def _held(body: dict[str, Any]) -> dict[str, Any]:
-    """A stage's object while it waits: suspended, in a queue that does not exist, and kept as long as the run."""
+    """A waiting stage's object: suspended, in a queue that does not exist, and kept as long as the run."""
     if body["kind"] not in _PLURALS:
         return body
     metadata, spec = body["metadata"], {**body["spec"], "suspend": True}
@@ -324,7 +324,7 @@ def _step(stage: Stage, made: _Made) -> dict[str, Any]:
 
 
 def _rules(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rights of the pod that starts the stages: read and patch these objects, nothing else."""
+    """The rights of the pod that starts the stages: to read and patch the objects of the run, nothing else."""
     names: dict[str, list[str]] = {}
     for step in steps:
         names.setdefault(step["kind"], []).extend(step["objects"])

@@ -1,4 +1,4 @@
-"""The size of a pipeline: each stage with its pods, and the most GPUs that it ever holds at a time.
+"""The size of a pipeline: each stage with its pods, and the most GPUs that the pipeline holds at a time.
 
 A slice does not count as a GPU.
 """
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from modelyard.runs.pipelines.graph import before, in_order, most_at_once
 from modelyard.stack.jobs import Pipeline, Stage
-from modelyard.workloads.facts.heads import Head, head_of
+from modelyard.workloads.facts.jobs import Head, head_of
 from modelyard.workloads.sizing import Sized
 
 
 class StageSize(NamedTuple):
-    """One stage and what it takes while it runs; a rollout takes no more than its resource already has."""
+    """One stage and what it holds while it runs; a rollout holds no more than its resource already has."""
 
     stage: Stage
     workers: int
@@ -26,14 +26,14 @@ class StageSize(NamedTuple):
     gpus: int
     """Whole GPUs of all workers that run at a time."""
     time_limit: int | None
-    """Seconds that it may run; None for a rollout."""
+    """Seconds that the stage may run; None for a rollout."""
     team: str | None
     slices: int = 0
-    """Parts of GPUs, of all its workers that run at a time."""
+    """Slices of all workers that run at a time."""
     slice: str | None = None
-    """The resource name of these parts; None if it has none."""
+    """The resource name of the slices; None if the stage has none."""
     head: Head | None = None
-    """The pod beside the workers; None if there is none."""
+    """The pod next to the workers (Ray's head, Spark's driver); None if there is none."""
 
 
 class Summary(NamedTuple):
@@ -44,7 +44,7 @@ class Summary(NamedTuple):
     most_gpus: int
     """The most GPUs that stages hold at a time."""
     most_by: tuple[str, ...]
-    """The stages that hold them."""
+    """The stages that hold ``most_gpus``."""
     gpu_seconds: int
     """The most that a run holds: each stage's GPUs for as long as it may run."""
     longest: int

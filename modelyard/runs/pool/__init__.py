@@ -1,7 +1,7 @@
 """The GPU pool now: who has which GPUs, which of them are idle, what waits, and why a run waits or has failed.
 
-Interprets pods, queues and metrics for people and their runs. All of it is pure: ``cluster`` reads the objects, and
-``promql`` asks a Prometheus server. Changes nothing and schedules nothing: Kueue starts what waits.
+Interprets pods, queues and metrics for users and their runs. Everything here is pure: ``cluster`` reads the objects,
+and ``promql`` asks a Prometheus server. Changes nothing and schedules nothing: Kueue starts waiting runs.
 """
 
 from modelyard.runs.pool.diagnosis import Diagnosis

@@ -13,7 +13,7 @@ About = Literal["queue", "quota", "nodes", "pods", "end"]
 
 
 class Cause(NamedTuple):
-    """One cause that keeps a run from its GPUs, or ended it."""
+    """One cause that keeps a run from its GPUs, or that ended the run."""
 
     about: About
     summary: str
@@ -49,7 +49,7 @@ class DiagnosisBuilder:
         self.helps: list[str] = []
 
     def cause(self, about: About, summary: str, *details: str | None) -> None:
-        """Adds a cause after the earlier ones; leaves out empty details."""
+        """Adds a cause after the earlier causes; leaves out empty details."""
         self.causes.append(Cause(about, summary, tuple(filter(None, details))))
 
     def why(self, run: Run, summary: str) -> Diagnosis:

@@ -23,12 +23,12 @@ _NO_QUEUE: Final = "doesn't exist"
 
 
 def located(runs: Iterable[Run], workloads: Iterable[Mapping[str, Any]], config: Config) -> tuple[Run, ...]:
-    """The runs, each with the clusters that run it, or ran it.
+    """The runs, each with the clusters in which it runs or ran.
 
     Args:
         runs: a stack's runs.
         workloads: Kueue's workloads in their namespaces.
-        config: the stack's config, which has names for its clusters.
+        config: the stack's config, which has the names of its clusters.
     """
     there: dict[str, str] = {}
     for body in workloads:
@@ -48,19 +48,19 @@ def cluster_name(cluster: str, config: Config) -> str:
 
 
 def taken_in(work: Work, config: Config) -> str | None:
-    """The worker cluster that runs work; None if there is none."""
+    """The worker cluster that has admitted a Workload; None if there is none."""
     name = (work.body.get("status") or NOTHING).get("clusterName")
     return cluster_name(str(name), config) if name else None
 
 
 def asked_of(work: Work, config: Config) -> list[str]:
-    """The worker clusters that have been asked to take work."""
+    """The worker clusters to which Kueue has copied a Workload."""
     names = (work.body.get("status") or NOTHING).get("nominatedClusterNames") or ()
     return [cluster_name(str(name), config) for name in names]
 
 
 def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
-    """The clusters that have a run, and while any of it waits, those that its team's jobs go to."""
+    """The clusters that have a run and, while a part of the run waits, those to which its team sends jobs."""
     if run.clusters and not run.count("queued"):
         return run.clusters
     theirs = next((team.clusters for team in config.teams if team.name == run.team), ())
@@ -68,12 +68,12 @@ def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
 
 
 def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
-    """Whether a part of a run is for other clusters, so that it needs no room here."""
+    """Whether a part of a run is for other clusters, so that it needs no room in this cluster."""
     return part.dispatched or bool(clusters_for(run, config))
 
 
 def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> bool:
-    """Adds the clusters for a run that Kueue does not reach, in Kueue's words; returns whether there is one."""
+    """Adds the clusters for a run that Kueue does not reach, in Kueue's words; returns whether there are any."""
     found = False
     if "multikueueclusters" in known.objects.unread or not known.queues.there:
         return found
@@ -95,7 +95,7 @@ def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> boo
 
 
 def add_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
-    """Adds that work has its quota here, and which clusters have been asked and have not taken it."""
+    """Adds that a Workload has its quota in the home cluster, and which worker clusters have not admitted it."""
     status = work.body.get("status") or NOTHING
     asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
@@ -112,7 +112,7 @@ def add_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
 
 
 def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
-    """Adds the clusters that a run is in, and what you find there."""
+    """Adds the clusters that a run is in, and what the user finds there."""
     if run.clusters and run.over:
         diagnosis.cause(
             "pods",
@@ -125,7 +125,7 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
 
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
-    """Why a cluster has not taken work, in the words of its Kueue; empty if it was not read or reports nothing."""
+    """Why a cluster has not admitted a Workload, in the words of the cluster's Kueue; empty if these are unknown."""
     far = known.far.get(name)
     if far is None or far.workloads is None:
         return ""

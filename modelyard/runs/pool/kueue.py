@@ -23,29 +23,29 @@ class Work(NamedTuple):
     name: str
     namespace: str
     uids: tuple[str, ...]
-    """UIDs of the objects that it stands for."""
+    """UIDs of the objects that the Workload stands for."""
     local_queue: str
     queue: str | None
     """The ClusterQueue; None if the local queue leads nowhere."""
     reserved: bool
-    """Whether it has its quota."""
+    """Whether the Workload has its quota."""
     admitted: bool
-    """Whether it also passed its queue's checks, so that it may start."""
+    """Whether the Workload also passed its queue's admission checks, so that it may start."""
     over: bool
-    """Whether it is finished, or deactivated so that nothing admits it."""
+    """Whether the Workload is finished, or deactivated so that it is never admitted."""
     gpus: tuple[tuple[str, int], ...]
-    """What it asks for, by resource; what it got, if that is less."""
+    """GPUs that the Workload requests, by resource; the GPUs that it got, if these are fewer."""
     flavors: tuple[tuple[str, str], ...]
-    """The flavor of each GPU resource for which it has quota."""
+    """The flavor of each GPU resource for which the Workload has quota."""
     priority: int
     order: str
-    """The time that decides its place in the queue."""
+    """The time that decides the Workload's place in its queue."""
     since: str
-    """The time since which it waits, or waited."""
+    """The time since which the Workload waits, or waited."""
 
     @property
     def parts(self) -> list[Mapping[str, Any]]:
-        """Its assigned quota, one item per pod set."""
+        """The quota that the Workload was assigned, one item per pod set."""
         admission = (self.body.get("status") or NOTHING).get("admission") or NOTHING
         return list(admission.get("podSetAssignments") or ())
 
@@ -86,14 +86,14 @@ class Queues:
         held = {uid for work in self.works if work.reserved and not work.over for uid in work.uids}
         asks = [work for work in self.works if not (work.reserved or work.over)]
         self.more = {uid: work for work in asks for uid in work.uids if uid in held}
-        """By UID of a run's object that has quota: the workload that asks for more workers."""
+        """The workload that requests more workers, by the UID of the run's object that has quota."""
         self.by_run = {
             (work.namespace, run): work
             for work in best
             for part in (work.body.get("spec") or NOTHING).get("podSets") or ()
             if (run := labels_of(part.get("template") or NOTHING).get(RUN))
         }
-        """By namespace and run: the pods of a Ray cluster are not made by the object that the workload stands for."""
+        """Workloads by namespace and run, because the workload's object does not create the pods of a Ray cluster."""
 
     def queue_of(self, namespace: str, local: str) -> str | None:
         """The ClusterQueue that a local queue leads to."""
@@ -104,18 +104,18 @@ class Queues:
         return f"team-{local}" if self._unread and f"team-{local}" in self.teams else None
 
     def team_of(self, queue: str | None) -> str | None:
-        """The team of a queue: the stack's name for it, else the queue's."""
+        """The team of a queue: the stack's team, or else the name of the queue."""
         if queue is None:
             return None
         return self.teams[queue].name if queue in self.teams else queue
 
     def team_in(self, namespace: str) -> str | None:
-        """The only team that has a namespace."""
+        """The team of a namespace; None if the namespace has no team, or several."""
         teams = self._namespaces.get(namespace, set())
         return next(iter(teams)) if len(teams) == 1 else None
 
     def adds(self, work: Work) -> bool:
-        """Whether a workload asks for more workers of a run that has quota."""
+        """Whether a workload requests more workers for a run that has quota."""
         return any(uid in self.more for uid in work.uids)
 
     def waiting(self, queue: str) -> list[Work]:
@@ -136,7 +136,7 @@ class Queues:
         return sorted(other for other in self.bodies if self._cohort_name(other) == name)
 
     def nested(self, queue: str) -> bool:
-        """Whether the queue's cohort has quotas or a parent: then the cohort is an object."""
+        """Whether the queue's cohort has quotas or a parent, in which case the cohort is an object."""
         return self._cohort_name(queue) in self._cohorts
 
     def stopped(self, queue: str) -> str:
@@ -150,7 +150,7 @@ class Queues:
     def quotas(self, queue: str) -> tuple[QuotaUse, ...]:
         """A ClusterQueue's quotas of GPUs, in the order in which its flavors are tried.
 
-        Kueue wants a line of every flavor for every resource; leaves out those with which the queue can never have a
+        Kueue requires every flavor to list every resource; leaves out entries with which the queue can never have a
         GPU.
         """
         body = self.bodies.get(queue)
@@ -221,7 +221,7 @@ class Queues:
 
 
 def _differences(bodies: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The Workloads; one that asks for more workers of a run only with the pods that it adds."""
+    """The Workloads; one that requests more workers for a run has only the pods that it adds."""
     bodies = tuple(bodies)
     known = {f"{body['metadata']['namespace']}/{body['metadata']['name']}": body for body in bodies}
     for body in bodies:
@@ -245,22 +245,22 @@ def _gpu_quotas(queue: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def owner_name(work: Work) -> str:
-    """Name of the object that a workload stands for, as its creator knows it."""
+    """Name of the object that a workload stands for, as the object's creator knows it."""
     return str(made_by(work.body).get("name") or work.name)
 
 
 def reason_of(work: Work) -> str:
-    """Why it has no quota, in Kueue's words; empty if Kueue has not reported a reason yet."""
+    """Why a Workload has no quota, in Kueue's words; empty if Kueue has not reported a reason yet."""
     return str(condition(work.body, "QuotaReserved").get("message") or "")
 
 
 def next_try(work: Work) -> str:
-    """The time before which Kueue does not try it again, as after a start that took too long; empty: at once."""
+    """The time before which Kueue does not retry a Workload, as after a start that took too long; empty if none."""
     return str(((work.body.get("status") or NOTHING).get("requeueState") or NOTHING).get("requeueAt") or "")
 
 
 def least_gpus(work: Work) -> dict[str, int]:
-    """The GPUs that a workload needs of each resource to start: less than it asks for, if fewer pods are enough."""
+    """The GPUs of each resource that a workload needs to start: fewer than it requests, if fewer pods are enough."""
     return _asked(work.body.get("spec") or NOTHING, least=True)
 
 
@@ -285,7 +285,7 @@ def _got(admission: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, str]]:
 
 
 def _order(body: Mapping[str, Any]) -> str:
-    """The time that decides its place: its creation, or when it was sent back for not starting."""
+    """The time that decides a Workload's place: its creation, or when it was put back because it did not start."""
     evicted = condition(body, "Evicted")
     if evicted.get("status") == "True" and evicted.get("reason") in ("PodsReadyTimeout", "AdmissionCheck"):
         return str(evicted.get("lastTransitionTime"))
@@ -293,10 +293,10 @@ def _order(body: Mapping[str, Any]) -> str:
 
 
 def _since(body: Mapping[str, Any]) -> str:
-    """The time since which it waits: since its creation, since its stage's turn, or since it lost its quota.
+    """The time since which a Workload waits: its creation, its stage's turn, or the loss of its quota.
 
-    Kueue makes a stage's Workload with the run, and no condition of it changes its status at the stage's turn. But the
-    name of its queue changes then, and the API server records when Kueue wrote that.
+    Kueue creates a stage's Workload together with the run, and at the stage's turn no condition of the Workload
+    changes. But the name of its queue changes, and the API server records when Kueue wrote that name.
     """
     evicted = condition(body, "Evicted")
     parts = (body.get("spec") or NOTHING).get("podSets") or ()

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import JOB_NAME, RUN
+from modelyard.names import RAY_NODE_TYPE
 from modelyard.runs.pool.objects import INDEX, NOTHING, labels_of
 from modelyard.runs.pool.runs import Run
 
-_RAY_TYPE: Final = "ray.io/node-type"
 _SPARK_ROLE: Final = "spark-role"
 _EXECUTOR: Final = "spark-exec-id"
 """Spark's labels: ``driver`` or ``executor``, and the executor's number, from 1."""
@@ -17,16 +17,15 @@ class Source(NamedTuple):
     """The origin of one worker's lines."""
 
     worker: int | None
-    """Number of the worker or trial; None: a pod beside them, such as the Ray submitter, Ray's head or Spark's driver.
-    """
+    """Number of the worker or trial; None: another pod, such as the Ray submitter, Ray's head or Spark's driver."""
     mark: str
-    """Prefix of its lines, if there are several sources."""
+    """Prefix of the source's lines, if there are several sources."""
     pod: str
     container: str
 
 
 def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
-    """The sources of a run's log, pods beside the workers first."""
+    """The sources of a run's log, the workers last."""
     trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
     stages = {part.name: part.stage or "stages" for part in run.parts} if run.stages else {}
     latest: dict[tuple[int, str], Source] = {}
@@ -38,7 +37,7 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         labels = labels_of(pod)
         index = labels.get(INDEX) or (pod["metadata"].get("annotations") or NOTHING).get(INDEX)
         job = labels.get(JOB_NAME, "")
-        kind, executor = labels.get(_RAY_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
+        kind, executor = labels.get(RAY_NODE_TYPE) or labels.get(_SPARK_ROLE), labels.get(_EXECUTOR)
         if executor is not None:
             kind, index = None, executor
         if stages:

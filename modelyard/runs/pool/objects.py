@@ -1,4 +1,4 @@
-"""Reads Kubernetes objects: conditions, owners, and the GPUs that pods ask for."""
+"""Reads Kubernetes objects: conditions, owners, and the GPUs that pods request."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -11,7 +11,7 @@ LOCAL_QUEUE: Final = "kueue.x-k8s.io/local-queue-name"
 """Label of the pods that Kueue starts, with the name of their LocalQueue."""
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 NOTHING: Final[Mapping[str, Any]] = {}
-"""A part that an object lacks."""
+"""Stands for a part that an object lacks."""
 
 
 def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:
@@ -20,7 +20,7 @@ def gpus_of(amounts: Mapping[str, Fraction]) -> dict[str, int]:
 
 
 def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
-    """The GPUs that one pod of a spec asks for, by resource."""
+    """The GPUs that one pod of a spec requests, by resource."""
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     if not any(
         is_gpu(name)
@@ -34,7 +34,7 @@ def asks_for(spec: Mapping[str, Any]) -> dict[str, int]:
 
 
 def condition(body: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """The condition of that type, empty if there is none."""
+    """An object's condition of a type; empty if there is none."""
     found = (body.get("status") or NOTHING).get("conditions") or ()
     return next((one for one in found if one.get("type") == kind), NOTHING)
 
@@ -64,13 +64,13 @@ def labels_of(body: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def made_by(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The reference to the controller that made an object, empty if there is none."""
+    """The reference to the controller that created an object; empty if there is none."""
     references: Iterable[Mapping[str, Any]] = body["metadata"].get("ownerReferences") or ()
     return next((one for one in references if one.get("controller")), next(iter(references), NOTHING))
 
 
 def workload_name(body: Mapping[str, Any]) -> str:
-    """The owner of a pod: the Deployment of its ReplicaSet, else its owner, else the pod itself."""
+    """The name of a pod's workload: the Deployment of its ReplicaSet, or else its owner, or else the pod itself."""
     owner = made_by(body)
     name = str(owner.get("name") or body["metadata"]["name"])
     return name.rpartition("-")[0] or name if owner.get("kind") == "ReplicaSet" else name

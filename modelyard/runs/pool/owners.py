@@ -1,4 +1,4 @@
-"""The owner of pods and workloads: a team's run if labels name it, else the workload that made them."""
+"""The owner of pods and workloads: a team's run if labels name it, or else the workload that created the pods."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ def owner_of_pod(pod: Mapping[str, Any], queues: Queues) -> Owner:
 
 
 def owner_of_work(work: Work, queues: Queues) -> Owner:
-    """The owner of a workload: Kueue does not give it its job's labels, but its pods have them."""
+    """The owner of a workload: Kueue does not copy the job's labels to it, but its pods have them."""
     for part in (work.body.get("spec") or {}).get("podSets") or ():
         labels = labels_of(part.get("template") or {})
         if RUN in labels or JOB in labels:
@@ -44,7 +44,7 @@ def owner_of_work(work: Work, queues: Queues) -> Owner:
 
 
 def _run(labels: Mapping[str, str]) -> str | None:
-    """The run that the verbs of runs know: for a stage, its pipeline's run."""
+    """The run that commands such as ``job why`` accept: for a stage, its pipeline's run."""
     return labels.get(PIPELINE_RUN) or labels.get(RUN)
 
 
@@ -63,25 +63,26 @@ class Stake(NamedTuple):
     """GPUs that become free when a run is stopped."""
 
     gpus: int
-    """GPUs of its running parts, and of parts whose pods are still stopping."""
+    """GPUs of the run's running parts, and of parts whose pods are still stopping."""
     quota: int
-    """GPUs for which it has quota and which no pod of it uses yet."""
+    """GPUs for which the run has quota and that none of its pods uses yet."""
     asked: int
-    """GPUs of parts that start without a queue: their pods ask the scheduler for them, and may have got them."""
+    """GPUs of parts that start without a queue: their pods request them from the scheduler, and may have them
+    already."""
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """All GPUs of the stake."""
         return sum(self)
 
 
 def stake(run: Run, workloads: Iterable[Mapping[str, Any]]) -> Stake:
-    """The current share of a run in the pool.
+    """The GPUs that a run holds now in the pool.
 
     Args:
         run: the run.
-        workloads: Kueue's workloads in its namespace: they have the quota of a part before it starts, for example while
-            a check of its queue has not passed. Empty without the right to read them.
+        workloads: Kueue's workloads in the run's namespace, which have the quota of a part before it starts, for
+            example while an admission check has not passed. Empty without the right to read them.
     """
     reserved: dict[str, int] = {}
     for body in workloads:

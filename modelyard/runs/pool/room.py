@@ -24,7 +24,7 @@ class Refuses(NamedTuple):
     reason: str
     nodes: tuple[str, ...]
     later: bool
-    """Whether they accept it when other pods have ended."""
+    """Whether the nodes accept the pod when other pods have ended."""
 
 
 class Places(NamedTuple):
@@ -35,13 +35,13 @@ class Places(NamedTuple):
     empty: int
     """Pods that the nodes would have room for if nothing else ran there."""
     refuses: tuple[Refuses, ...]
-    """Nodes that accept a pod later come first, then the reasons with the most nodes."""
+    """The refusals: nodes that accept a pod later come first, then the reasons with the most nodes."""
     cordoned: tuple[str, ...]
     """Nodes that could hold a pod if they were not cordoned."""
 
 
 class Floor:
-    """The nodes and what their pods take of them, read once."""
+    """The nodes and what their pods request of them, read once."""
 
     def __init__(self, nodes: Iterable[Mapping[str, Any]], pods: Iterable[Mapping[str, Any]]) -> None:
         self.nodes: tuple[Node, ...] = tuple(sorted(map(node_of, nodes), key=lambda node: node.name))
@@ -96,7 +96,7 @@ class Floor:
 
 
 def _open(node: Node) -> Node:
-    """The node as if it were not cordoned."""
+    """The node without the taint and setting of a cordon."""
     return node._replace(schedulable=True, taints=tuple(one for one in node.taints if one.get("key") != _CORDON))
 
 
@@ -105,7 +105,7 @@ _DOMAINS: Final = 6
 
 
 def add_room(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
-    """Adds whether the nodes would have room if the work were admitted now."""
+    """Adds whether the nodes would have room for a run's pods if Kueue admitted them now."""
     floor = floor_of(diagnosis, known)
     for part in (work.body.get("spec") or NOTHING).get("podSets") or ():
         spec, count = (part.get("template") or NOTHING).get("spec") or NOTHING, int(part.get("count", 1))
@@ -136,19 +136,19 @@ def _add_together(
     most = max(one.empty for one in found.values())
     workers = plural(count, "worker")
     diagnosis.cause(
-        "nodes", f"nodes with one {level} have room for {_best(found.values()).room} of {workers} now", *lines
+        "nodes", f"nodes with the same {level} have room for {_best(found.values()).room} of {workers} now", *lines
     )
-    without = "drop together of the job"
+    without = "remove together from the job"
     if most < count:
-        held = f"nodes with one {level} can hold {most} of {workers} even when empty"
+        held = f"nodes with the same {level} can hold {most} of {workers} even when empty"
         diagnosis.helps.append(f"{held}: {without}, use fewer or smaller workers, or add nodes there")
     else:
-        diagnosis.helps.append(f"wait until nodes with one {level} have room for {workers}, or {without}")
+        diagnosis.helps.append(f"wait until nodes with the same {level} have room for {workers}, or {without}")
     return True
 
 
 def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
-    """The nodes and what runs there; None without the right to read them."""
+    """The nodes and what runs on them; None without the right to read them."""
     if hidden := [name for name in ("nodes", "pods") if name in known.objects.unread]:
         diagnosis.cause(
             "nodes", f"these credentials may not list the cluster's {' and '.join(hidden)}, so free capacity is unknown"

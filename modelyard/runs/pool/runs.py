@@ -1,4 +1,4 @@
-"""Runs: groups what submissions made, with one state for each run."""
+"""Runs: groups the objects that submissions created, with one state for each run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -37,7 +37,7 @@ _FIRST: Final[Sequence[State]] = (
     "failed",
     "succeeded",
 )
-"""The state of a run with several parts is the first of these: what still goes on comes before what has ended."""
+"""The state of a run with several parts is the first of these that a part has: active states come before ended ones."""
 
 
 DISPATCHER: Final = "kueue.x-k8s.io/multikueue"
@@ -45,7 +45,7 @@ DISPATCHER: Final = "kueue.x-k8s.io/multikueue"
 
 
 class Part(NamedTuple):
-    """One object of a run: all of it, a trial, or a stage."""
+    """One object of a run: the whole run, a trial, or a stage."""
 
     body: Confidential[Mapping[str, Any]]
     kind: str
@@ -60,10 +60,10 @@ class Part(NamedTuple):
     """All workers' GPUs together, of every resource."""
     created: str
     started: str
-    """Empty if it has not started."""
+    """When the part started; empty if it has not."""
     ended: str
     stage: str = ""
-    """Name of the pipeline's stage; empty if it is no stage."""
+    """Name of the pipeline's stage; empty if the part is no stage."""
 
     @property
     def key(self) -> ObjectKey:
@@ -72,24 +72,24 @@ class Part(NamedTuple):
 
     @property
     def queue(self) -> str | None:
-        """The queue that it is in, or enters at its stage's turn; None: it is not queued."""
+        """The queue that the part is in, or enters at its stage's turn; None: it is not queued."""
         body = self.body.reveal()
         label = labels_of(body).get(QUEUE)
         return annotations_of(body).get(LATER) if label == HELD else label
 
     @property
     def holds(self) -> int:
-        """GPUs that it has, or is about to get: none before its quota and none after its end."""
+        """GPUs that the part has, or is about to get: none before it has quota and none after its end."""
         return self.gpus if self.state in ("starting", "running", "cancelled") else 0
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the part has ended."""
         return self.state in ENDED
 
     @property
     def dispatched(self) -> bool:
-        """Whether Kueue makes it in another cluster, and nothing here starts its pods."""
+        """Whether Kueue creates the part in another cluster, so that nothing here starts its pods."""
         return bool((self.body.reveal().get("spec") or {}).get("managedBy") == DISPATCHER)
 
 
@@ -101,22 +101,22 @@ class Run(NamedTuple):
     stack: str
     namespace: str
     team: str | None
-    """The queue that it was submitted to; in the home cluster it has the team's name, and a remote cluster has no
-    teams. None: it is not queued.
-    """
+    """The queue that the run was submitted to; in the home cluster, the queue has the team's name, and a remote cluster
+    has no teams. None: the run is not queued."""
     parts: tuple[Part, ...]
-    """Sorted; several are trials of a search, or a pipeline's stages after the object that starts them."""
+    """The parts, sorted. Several parts are trials of a search, or a pipeline's stages after the object that starts
+    them."""
     clusters: tuple[str, ...] = ()
-    """The other clusters that run it, or ran it, by the stack's names; none: this cluster, or unknown."""
+    """The other clusters in which the run runs or ran, by the stack's names; empty: this cluster, or unknown."""
     remote: str = ""
-    """The resource in whose remote cluster it was found; empty: in the home cluster."""
+    """The resource in whose remote cluster the run was found; empty: in the home cluster."""
     position: int | None = None
-    """Position in its queue, from 1, of the part that is nearest to its quota; None: no part waits, or it is unknown.
-    """
+    """Position in its queue, from 1, of the part that is nearest to its quota; None: no part waits, or the position is
+    unknown."""
 
     @property
     def user(self) -> str:
-        """The user who submitted it; empty if no label names one."""
+        """The user who submitted the run; empty if no label names one."""
         return next(filter(None, (labels_of(part.body.reveal()).get(USER) for part in self.parts)), "")
 
     @property
@@ -131,22 +131,22 @@ class Run(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The arguments with which the verbs of runs find it."""
+        """The arguments with which commands such as ``job why`` find the run."""
         return run_words(self.stack, self.name, self.remote)
 
     @property
     def again(self) -> str:
-        """The command that submits it once more."""
+        """The command that submits the run again."""
         return f"modelyard {'pipeline' if self.stages else 'job'} submit {self.stack} {self.job}"
 
     @property
     def dispatched(self) -> bool:
-        """Whether any part of it runs in other clusters."""
+        """Whether any part of the run is in another cluster."""
         return bool(self.clusters) or any(part.dispatched for part in self.parts)
 
     @property
     def state(self) -> State:
-        """The run's state: while a part goes on, the run does."""
+        """The run's state; the run is active while any part is."""
         leader, have = self.leader, {part.state for part in self.work}
         goes_on = have - {"held", *ENDED}
         if leader is None or (goes_on and leader.state != "cancelled"):
@@ -165,7 +165,7 @@ class Run(NamedTuple):
 
     @property
     def leader(self) -> Part | None:
-        """The part that starts the stages; None: it has none, or it is gone."""
+        """The part that starts the stages; None: the run has no stages, or the part is gone."""
         return next((part for part in self.parts if not part.stage), None) if self.stages else None
 
     @property
@@ -175,53 +175,53 @@ class Run(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """The noun for several parts of it."""
+        """The noun for several parts of the run."""
         return "stage" if self.stages else "trial"
 
     @property
     def reason(self) -> str:
-        """Why it failed, in one word of Kubernetes or KubeRay; empty otherwise."""
+        """Why the run failed, in one word of Kubernetes or KubeRay; empty otherwise."""
         parts = (*self.stages, *self.parts)
         return next((part.reason for part in parts if part.state == "failed"), "") if self.over else ""
 
     @property
     def over(self) -> bool:
-        """Whether no part of it goes on or will."""
+        """Whether all parts of the run have ended."""
         return self.state in ENDED
 
     @property
     def gpus(self) -> int:
-        """GPUs that all its parts together ask for."""
+        """GPUs that all parts together request."""
         return sum(part.gpus for part in self.parts)
 
     @property
     def holds(self) -> int:
-        """GPUs that it has."""
+        """GPUs that the run has."""
         return sum(part.holds for part in self.parts)
 
     @property
     def slice(self) -> str:
-        """The resource of its GPUs if all are slices of one kind; empty otherwise."""
+        """The resource of the run's GPUs if all are slices of one kind; empty otherwise."""
         kinds = {name for part in self.parts for spec, _ in pod_sets(part.body.reveal()) for name in asks_for(spec)}
         return next(iter(kinds)) if len(kinds) == 1 and is_slice(*kinds) else ""
 
     def counted(self, gpus: int) -> str:
-        """A number of its GPUs, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``."""
+        """A number of the run's GPUs, in words: ``2 GPUs``, ``1 nvidia.com/mig-1g.5gb``."""
         return f"{gpus} {self.slice}" if self.slice else plural(gpus, "GPU")
 
     @property
     def created(self) -> str:
-        """When it was submitted."""
+        """When the run was submitted."""
         return min(part.created for part in self.parts)
 
     @property
     def started(self) -> str:
-        """When its first part started; empty if none has."""
+        """When the first part started; empty if none has."""
         return min((part.started for part in self.parts if part.started), default="")
 
     @property
     def ended(self) -> str:
-        """When its last part ended; empty while any part goes on."""
+        """When the last part ended; empty while any part is active."""
         return max((part.ended for part in self.parts), default="") if self.over else ""
 
     def has(self, name: str) -> bool:
@@ -301,6 +301,6 @@ def with_positions(runs: Iterable[Run], queues: Queues) -> tuple[Run, ...]:
 
 
 def near_runs(name: str, runs: Iterable[Run]) -> list[str]:
-    """The runs with the most similar names, the nearest first; without any, those of the job."""
+    """The runs with the most similar names, the most similar first; without any, the runs of the job."""
     known = list(runs)
     return near(name, [run.name for run in known]) or [run.name for run in known if run.job == name][:3]

@@ -1,4 +1,4 @@
-"""The state of a part, from its object and by its kind: its state, its pods, when it started and ended.
+"""The state of a run's part, read from the part's object: state, pods, start and end.
 
 The states of a SparkApplication are those of the Spark operator (ApplicationStateType of its API v1beta2).
 """
@@ -39,7 +39,7 @@ def state_of(body: Mapping[str, Any]) -> tuple[State, str, str]:
 
 
 def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
-    """When it started and ended; empty if it has not."""
+    """When a part started and ended; each empty if it has not."""
     status = body.get("status") or NOTHING
     started = status.get("startTime") or status.get("lastSubmissionAttemptTime")
     ended = status.get("completionTime") or status.get("endTime") or status.get("terminationTime")
@@ -52,9 +52,9 @@ def times_of(body: Mapping[str, Any], state: State) -> tuple[str, str]:
 
 
 def pod_sets(body: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], int]]:
-    """The pod specs, each with its wanted number of pods; Ray's head and Spark's driver first.
+    """The pod specs of a part, each with its wanted number of pods; Ray's head and Spark's driver first.
 
-    Workers that a run on Ray adds count once they are ready: those that it asks for may wait for quota.
+    Workers that a run on Ray adds count once they are ready, because requested workers may wait for quota.
     """
     spec = body.get("spec") or NOTHING
     if body["kind"] == "SparkApplication":
@@ -80,7 +80,7 @@ def _executor(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _executors(body: Mapping[str, Any]) -> int:
-    """The wanted number of executors; if it changes, how many there are, or the initial number."""
+    """The wanted number of executors; if the number varies, the current one, or the initial one."""
     dynamic = (body.get("spec") or NOTHING).get("dynamicAllocation") or NOTHING
     if not dynamic.get("enabled"):
         return int(_executor(body).get("instances", 1))
@@ -90,7 +90,7 @@ def _executors(body: Mapping[str, Any]) -> int:
 
 
 def _spark_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod of Spark with the GPUs that it asks for, which its application lists beside the template."""
+    """A pod spec of Spark with the pod's GPUs, which the application lists next to the template."""
     gpu = pod.get("gpu") or NOTHING
     amounts = {str(gpu["name"]): str(gpu["quantity"])} if gpu.get("quantity") else {}
     container = {"name": "spark", "resources": {"limits": amounts, "requests": amounts}}
@@ -98,7 +98,7 @@ def _spark_spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _job(body: Mapping[str, Any]) -> tuple[State, str, str] | None:
-    """How a Job ended; None: it has not."""
+    """How a Job ended; None if it has not."""
     if condition(body, "Complete").get("status") == "True":
         return "succeeded", "", ""
     failed = condition(body, "Failed")
@@ -118,7 +118,7 @@ def _ray(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool
 
 
 def _spark(status: Mapping[str, Any]) -> tuple[tuple[State, str, str] | None, bool]:
-    """How a SparkApplication ended, and whether it runs. After a failed submission, it is retried or fails too."""
+    """How a SparkApplication ended, and whether it runs. After a failed submission, it is retried, or it fails too."""
     found = status.get("applicationState") or NOTHING
     state = found.get("state") or ""
     if state == "COMPLETED":

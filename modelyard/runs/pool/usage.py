@@ -1,4 +1,4 @@
-"""How busy GPUs were and which did nothing, from the metrics of NVIDIA's DCGM exporter in a Prometheus server."""
+"""How busy GPUs were and which were idle, from the metrics of NVIDIA's DCGM exporter in a Prometheus server."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -17,7 +17,7 @@ class Known(NamedTuple):
 
     gpus: int
     idle: int
-    """GPUs among them that did nothing the whole time."""
+    """The number of these GPUs that did nothing in the whole time range."""
     load: float = 0.0
     """Sum of the average of each GPU, in per cent."""
 
@@ -26,22 +26,22 @@ class Usage(NamedTuple):
     """A server's metrics of the GPUs of pods."""
 
     pods: Mapping[tuple[str, str], Known]
-    """By namespace and name of the pod."""
+    """The metrics of each pod's GPUs, by namespace and name of the pod."""
     minutes: int
     """Length of the time range."""
     problem: str = ""
-    """Why nothing is known; empty if something is."""
+    """Why no metrics are known; empty if some are."""
 
 
 def busy_gpus(server: Server, minutes: int) -> Usage:
     """Asks a server how many GPUs of each pod it knows, how many of them did nothing, and how busy they were.
 
     Args:
-        server: to ask.
-        minutes: the time range; a GPU that did nothing in it is idle.
+        server: the Prometheus server.
+        minutes: the length of the time range; a GPU that did nothing in this range is idle.
 
     Raises:
-        ServerError: the server is out of reach.
+        ServerError: the server is unreachable.
     """
     gpus, idle, load = (_counted(server, query) for query in queries(minutes))
     for one in (gpus, idle, load):
@@ -57,7 +57,7 @@ def busy_gpus(server: Server, minutes: int) -> Usage:
 
 
 def queries(minutes: int) -> tuple[str, str, str]:
-    """Queries for the GPUs of each pod, for those of them that did nothing, and for the sum of their averages."""
+    """Three queries: for the GPUs of each pod, for the number that did nothing, and for the sum of their averages."""
     # The server counts: an answer with each GPU of a large cluster would be too long.
     each = f"max by ({', '.join((*_PODS, *_GPU))}) (max_over_time({METRIC}[{minutes}m]))"
     average = each.replace("max_over_time", "avg_over_time")

@@ -3,12 +3,13 @@
 from typing import Literal, NamedTuple
 
 Queueing = Literal["quota", "check", "node"]
-"""What work waits for: its team's quota, a check of its queue (such as another cluster that takes it), or a node."""
+"""What a run or pod waits for: its team's quota, an admission check of its queue (such as another cluster), or a
+node."""
 NodeState = Literal["ready", "cordoned", "not ready"]
 
 
 class Idle(NamedTuple):
-    """How many of an owner's GPUs do nothing, and how busy the others are."""
+    """How many of an owner's GPUs are idle, and how busy the others are."""
 
     idle: int = 0
     unknown: int = 0
@@ -21,7 +22,7 @@ class Idle(NamedTuple):
         return Idle(self.idle + other.idle, self.unknown + other.unknown, self.load + other.load)
 
     def utilisation(self, taken: int) -> int | None:
-        """Average per cent of the known GPUs among those taken; None if none is known."""
+        """Average utilisation, in per cent, of the taken GPUs whose use is known; None if none is."""
         known = taken - self.unknown
         return round(self.load / known) if known > 0 else None
 
@@ -30,19 +31,19 @@ class Owner(NamedTuple):
     """The owner of pods."""
 
     team: str | None
-    """None if no queue or namespace names it."""
+    """The owner's team; None if neither a queue nor a namespace names it."""
     namespace: str
     name: str
-    """Name of the run, else of the workload that made the pods."""
+    """Name of the run, or else of the workload that created the pods."""
     job: str | None = None
-    """Name of the run's job in a stack; None: it is no run."""
+    """Name of the run's job in a stack; None: the owner is no run."""
     stack: str | None = None
     stage: str | None = None
-    """Stage of a pipeline's run; None: it is no stage."""
+    """Stage of a pipeline's run; None: the owner is no stage."""
 
     @property
     def words(self) -> str:
-        """The name, and the stage."""
+        """The owner's name, with the stage."""
         return f"{self.name} (stage {self.stage})" if self.stage else self.name
 
 
@@ -59,9 +60,9 @@ class Taker(NamedTuple):
     pods: int
     nodes: tuple[str, ...]
     since: str
-    """When the first of the pods started, or was made; RFC 3339."""
+    """When the first of the pods started, or was created; RFC 3339."""
     cluster: str | None = None
-    """The worker cluster of the pods, of which no nodes and no product are known. None: this cluster."""
+    """The worker cluster of the pods, whose nodes and product are unknown. None: this cluster."""
 
 
 class NodeUse(NamedTuple):
@@ -80,7 +81,7 @@ class NodeUse(NamedTuple):
 
     @property
     def free(self) -> int:
-        """GPUs that a new pod could get: none on a node that takes no pods."""
+        """GPUs that a new pod could get: none on a node that accepts no pods."""
         return max(0, self.gpus - self.taken) if self.state == "ready" else 0
 
 
@@ -94,10 +95,11 @@ class ProductUse(NamedTuple):
     taken: int
     free: int
     closed: int
-    """Free GPUs on nodes that take no pods."""
+    """Free GPUs on nodes that accept no pods."""
     idle: Idle
     queued: int
-    """GPUs that waiting work asks for and could get of these. Work that could take several kinds counts for each."""
+    """GPUs of this product that waiting runs and pods request. A request that several products can meet counts for
+    each."""
     slices: bool
     """Whether each is a part of a GPU: a MIG slice, or a share."""
 
@@ -112,11 +114,11 @@ class QuotaUse(NamedTuple):
     borrowed: int
     """The part of ``used`` that is borrowed."""
     borrow: int | None
-    """How much more than its own it may use at most; None: whatever its cohort has free. 0 without a cohort."""
+    """The most that the queue may borrow; None: whatever its cohort has free. 0 without a cohort."""
 
     @property
     def most(self) -> int | None:
-        """The most it can ever use; None: no limit."""
+        """The most that the queue can ever use of the flavor; None: no limit."""
         return None if self.borrow is None else self.nominal + self.borrow
 
 
@@ -128,7 +130,7 @@ class QueueUse(NamedTuple):
     """The stack's team that owns the queue; None: it has another owner."""
     cohort: str | None
     stopped: str
-    """Why it admits nothing, empty if it admits."""
+    """Why the queue admits nothing; empty if it admits."""
     quotas: tuple[QuotaUse, ...]
     waiting: int
     """Workloads."""
@@ -136,20 +138,21 @@ class QueueUse(NamedTuple):
 
 
 class Waiter(NamedTuple):
-    """Work without its GPUs."""
+    """A run or pod that waits for GPUs."""
 
     owner: Owner
     queue: str | None
-    """ClusterQueue that it waits in; None: it waits for a scheduler."""
+    """The ClusterQueue in which it waits; None: it waits for the scheduler."""
     place: int | None
     """Place in that queue, from 1."""
     on: Queueing
     gpus: tuple[tuple[str, int], ...]
-    """By resource."""
+    """The requested GPUs, by resource."""
     since: str
     """The time since which it waits: for a stage of a pipeline, its turn."""
     reason: str
-    """In the words of Kueue or the scheduler; for a check, its name and the clusters that were asked."""
+    """Why it waits, in the words of Kueue or the scheduler; for an admission check, its name and the clusters that were
+    asked."""
 
     @property
     def total(self) -> int:

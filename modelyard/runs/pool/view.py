@@ -20,7 +20,8 @@ from modelyard.stack.config import Config
 
 _KUEUE_GATE = "kueue.x-k8s.io/"
 _MIG = "-MIG-"
-"""Part of the product of nodes whose GPUs are all cut into slices of one profile, named like whole GPUs."""
+"""Part of the product label of nodes whose GPUs are all divided into slices of one profile that are named like whole
+GPUs."""
 
 
 class PoolView(NamedTuple):
@@ -32,7 +33,7 @@ class PoolView(NamedTuple):
     takers: tuple[Taker, ...]
     waiters: tuple[Waiter, ...]
     queued: int
-    """GPUs that all waiting work asks for."""
+    """GPUs that all waiting runs and pods request."""
     queues: tuple[QueueUse, ...]
     """The queues with a quota of GPUs."""
     kueue: bool
@@ -41,7 +42,7 @@ class PoolView(NamedTuple):
     """Lists that these credentials may not read."""
 
     def of_team(self, team: str) -> "PoolView":
-        """The view of one team: what it has and waits for, and its nodes; products stay whole."""
+        """The view of one team: what it has and waits for, and its nodes; the products are unchanged."""
         return self._replace(
             nodes=tuple(one for one in self.nodes if any(owner.team == team for owner in one.owners)),
             takers=tuple(one for one in self.takers if one.owner.team == team),
@@ -50,7 +51,7 @@ class PoolView(NamedTuple):
         )
 
     def of_node(self, name: str) -> "PoolView":
-        """The view of one node and its pods; products stay whole."""
+        """The view of one node and its pods; the products are unchanged."""
         return self._replace(
             nodes=tuple(one for one in self.nodes if one.name == name),
             takers=tuple(one for one in self.takers if name in one.nodes),
@@ -134,7 +135,7 @@ def _held(pod: Mapping[str, Any], queues: Queues, usage: Usage | None, now: date
 
 
 def _is_shared(node: Node) -> bool:
-    """Whether ``nvidia.com/gpu`` is a share there, so that the metrics of a GPU cover several pods."""
+    """Whether ``nvidia.com/gpu`` is a share on a node, so that the metrics of a GPU cover several pods."""
     shares = node.labels.get(REPLICAS_LABEL, "1") not in ("0", "1")
     return shares or node.labels.get(PRODUCT_LABEL, "").endswith("-SHARED")
 
@@ -251,7 +252,7 @@ def _takers(held: Iterable[_Held], products: Mapping[str, str], far: Iterable[Ta
 
 
 def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) -> Iterable[Waiter]:
-    """What waits for quota, queue by queue in its order, then for a check of its queue, then for a node."""
+    """What waits for quota, queue by queue in its order; then what waits for an admission check; then for a node."""
     places = {
         (work.namespace, work.name): place
         for queue in sorted({work.queue for work in queues.works if work.queue is not None})
@@ -292,7 +293,7 @@ def _waiters(pods: Iterable[Mapping[str, Any]], queues: Queues, config: Config) 
 
 
 def _pending(work: Work) -> Iterable[str]:
-    """The checks that work has not passed, each with Kueue's message."""
+    """The admission checks that a Workload has not passed, each with Kueue's message."""
     for check in (work.body.get("status") or NOTHING).get("admissionChecks") or ():
         if check.get("state") != "Ready":
             yield str(check["name"]) + (f": {check['message']}" if check.get("message") else "")
@@ -306,7 +307,7 @@ def _looks_for_a_node(pod: Mapping[str, Any]) -> bool:
 
 
 def _queued(objects: PoolObjects, queues: Queues, nodes: Iterable[Node]) -> dict[tuple[str, str], int]:
-    """GPUs that waiting work asks for, by the products that it could get them of."""
+    """GPUs that waiting runs and pods request, by the products that can meet the request."""
     kinds: dict[str, Node] = {}
     for node in nodes:
         if gpus_of(node.allocatable):

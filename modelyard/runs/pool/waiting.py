@@ -49,7 +49,7 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
 
 
 def add_growing(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
-    """Adds why a part that runs does not get the workers that it asks for beside those that it has."""
+    """Adds why a running part does not get the additional workers that it requests."""
     if (work := known.queues.more.get(part.uid)) is not None:
         _in_queue(run, work, diagnosis, known, explained=False)
 
@@ -74,11 +74,11 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
             diagnosis.helps.append(f"see why: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
     if work in waiting:
-        place = waiting.index(work) + 1
-        ahead = Counter(_named(one, queues) for one in waiting[: place - 1])
+        position = waiting.index(work) + 1
+        ahead = Counter(_named(one, queues) for one in waiting[: position - 1])
         names = [f"{name} ({many} workloads)" if many > 1 else name for name, many in ahead.items()]
         before = f", behind {few(names)}" if names else ""
-        diagnosis.cause("queue", f"place {place} of {len(waiting)} in queue {work.queue}{before}")
+        diagnosis.cause("queue", f"position {position} of {len(waiting)} in queue {work.queue}{before}")
     words = reason_of(work)
     # Right after Kueue has taken quota away, this message says why, which is already reported.
     said = str(condition(work.body, "Evicted").get("message") or "")
@@ -107,9 +107,10 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
         most = max(limits, default=0)
         # In a tree of cohorts, more can be lent than the members show.
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
-            less = f"ask for at most {plural(most, 'GPU')}, or " if most else ""
+            less = f"ask for at most {_counted({resource: most})}, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
-            diagnosis.helps.append(f"{less}raise the quota of {whose}: the run needs {least}, more than it allows")
+            needs = f"the run needs {_counted({resource: least})}, more than the quota allows"
+            diagnosis.helps.append(f"{less}raise the quota of {whose}: {needs}")
             return
     cohort = queues.cohort(work.queue or "")
     holders: dict[Owner, list[Work]] = {}
@@ -128,7 +129,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     if order:
         diagnosis.helps.append(
             f"the run {'grows' if queues.adds(work) else 'starts'} when quota of "
-            f"{'its cohort' if len(cohort) > 1 else 'its queue'} is free; holders: "
+            f"{'its cohort' if len(cohort) > 1 else 'its queue'} is free, now held by "
             + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
@@ -138,7 +139,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
 
 
 def _could_take(work: Work, queues: Queues) -> set[tuple[str, str]]:
-    """The resources and flavors that would fit: runs on others do not keep it waiting."""
+    """The resources and flavors that a Workload could use: runs on others do not keep it waiting."""
     # The cohort's quotas count too: its own queue can borrow what it lacks.
     quotas = {
         (quota.resource, quota.flavor)
@@ -197,14 +198,14 @@ def _gpus(work: Work) -> str:
 
 
 def _counted(gpus: Mapping[str, int]) -> str:
-    """Whole GPUs, and slices by their names."""
+    """A number of whole GPUs, and of slices by their names, in words."""
     return ", ".join(
         plural(count, "GPU") if name == GPU_RESOURCE else f"{count} {name}" for name, count in gpus.items()
     )
 
 
 def add_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
-    """Adds that Kueue took a part's quota away again, and for which work."""
+    """Adds that Kueue evicted a part, and in favor of which run."""
     work = known.queues.by_uid.get(part.uid)
     evicted = condition(work.body, "Evicted") if work is not None else NOTHING
     if evicted.get("status") != "True":
@@ -215,7 +216,7 @@ def add_evicted(part: Part, diagnosis: DiagnosisBuilder, known: Evidence) -> Non
     if evicted.get("reason") == "Preempted" and other is not None:
         diagnosis.cause("queue", f"the run was preempted for {_named(other, known.queues)}", words)
     else:
-        diagnosis.cause("queue", f"Kueue took its quota away: {evicted.get('reason')}", words)
+        diagnosis.cause("queue", f"Kueue evicted the run: {evicted.get('reason')}", words)
     again = moment(next_try(work)) if work is not None else None
     if again is not None and again > known.now:
         diagnosis.cause("queue", f"Kueue retries the run in {span(int((again - known.now).total_seconds()))}")

@@ -13,7 +13,7 @@ from modelyard.stack.config import Config
 
 
 def waiting_pods(objects: PoolObjects, config: Config) -> tuple[Waiting, ...] | None:
-    """The pods that wait for whole GPUs, of any owner; None if these credentials may not read who waits.
+    """The pods that wait for whole GPUs, of any owner; None if these credentials may not read them.
 
     A suspended run has no pods: its Workload stands for them, on the nodes of each flavor of its queue.
     """
@@ -32,7 +32,7 @@ def waiting_pods(objects: PoolObjects, config: Config) -> tuple[Waiting, ...] | 
 
 
 def _queued(work: Work, queues: Queues, pods: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[Waiting]:
-    """One pod of each pod set for each flavor of its queue; none if the queue admits nothing."""
+    """One pod of each pod set of a Workload for each flavor of its queue; none if the queue admits nothing."""
     if work.queue is None or queues.stopped(work.queue):
         return
     maker = pods.get((work.namespace, owner_name(work))) if made_by(work.body).get("kind") == "Pod" else None

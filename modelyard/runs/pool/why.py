@@ -1,4 +1,4 @@
-"""Why a run waits or failed: quota, queue, nodes, pods, in this order, and what would help."""
+"""Why a run waits or failed (quota, queue, nodes and pods, in this order), and what would help."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,15 +31,15 @@ def why(
     now: datetime,
     far: Mapping[str, FarObjects] = MappingProxyType({}),
 ) -> Diagnosis:
-    """Why a run waits or has failed; for one that runs or has succeeded, since when.
+    """Why a run waits or has failed; for a run that is active or has succeeded, since when.
 
     Args:
         run: the run.
-        pods: its own, including ended ones.
+        pods: the run's pods, including ended ones.
         objects: the pool, with everything that runs there.
         config: the stack's config.
         now: the present, with a time zone.
-        far: its objects on worker clusters, by the stack's names for them; only clusters that were read.
+        far: the run's objects on worker clusters, by the stack's names of the clusters; only clusters that were read.
     """
     diagnosis, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
     (run,) = located((run,), objects.workloads, config)
@@ -57,7 +57,7 @@ def why(
             _given_up(run, diagnosis)
             return diagnosis.why(run, "cannot start")
         case "suspended":
-            diagnosis.cause("queue", "its objects are suspended and name no queue, so nothing starts them")
+            diagnosis.cause("queue", "its objects are suspended and name no queue, so they cannot start")
             first = "" if run.remote else "give its job or resource a team, and "
             diagnosis.helps.append(f"{first}submit it again: {run.again}")
             return diagnosis.why(run, "is suspended")
@@ -99,21 +99,21 @@ def _waited(waiting: Iterable[Part], known: Evidence) -> str:
 
 
 def _waits_since(part: Part, known: Evidence) -> str:
-    """The time since which a part waits: for a stage its turn, not the submission of the run."""
+    """The time since which a part waits; for a stage, its turn instead of the submission of the run."""
     if (work := known.queues.by_uid.get(part.uid)) is not None:
         return work.since
     return written_at(part.body.reveal(), "metadata", "annotations", RELEASED) if part.stage else part.created
 
 
 def _given_up(run: Run, diagnosis: DiagnosisBuilder) -> None:
-    """Adds that nothing starts the stages any more that wait for others."""
+    """Adds that stages which wait for other stages will not start, because nothing starts stages any more."""
     leader, held = run.leader, run.count("held")
     if not held or (leader is not None and not leader.over):
         return
     end = "is gone" if leader is None else str(leader.state)
-    stages = "them" if held == len(run.stages) else plural(held, "stage")
+    stages = "they" if held == len(run.stages) else plural(held, "stage")
     diagnosis.cause(
-        "queue", f"the Job that starts its stages {end}, so nothing starts {stages}", leader.message if leader else None
+        "queue", f"the Job that starts its stages {end}, so {stages} cannot start", leader.message if leader else None
     )
     diagnosis.helps.append(f"submit it again: {run.again}")
 
@@ -125,7 +125,7 @@ def _failed(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilder
             diagnosis.cause("end", name + WORDS.get(part.reason, part.reason or "it failed"), part.message)
     ends = failed_pods(pods)
     if ends:
-        first = f"{plural(len(ends), 'pod')} failed, the first of them {ends[0]}"
+        first = f"{plural(len(ends), 'pod')} failed{', first' if len(ends) > 1 else ':'} {ends[0]}"
         diagnosis.cause("pods", first, *(str(end) for end in ends[1:5]))
     elif run.clusters:
         add_clusters(run, diagnosis)
@@ -183,7 +183,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
 
 
 def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The claims that keep pods from getting a node."""
+    """The PersistentVolumeClaims that keep pods from getting a node."""
     words = (str(condition(pod, "PodScheduled").get("message") or "") for pod in pods)
     return [*dict.fromkeys(name for one in words for name in _NO_CLAIM.findall(one))]
 
@@ -215,7 +215,7 @@ class PodEnd(NamedTuple):
 
     pod: str
     worker: str
-    """Its number among the run's workers; empty if it has none."""
+    """The pod's number among the run's workers; empty if it has none."""
     reason: str
     """``OOMKilled``, ``Error``, ``Evicted``, ``PreemptionByScheduler``, …"""
     exit_code: int | None
@@ -266,7 +266,7 @@ def _end(pod: Mapping[str, Any]) -> tuple[str, PodEnd]:
 
 
 def what_would_help(run: Run, ends: Iterable[PodEnd], *, logs: bool) -> Iterator[str]:
-    """What to do about a failure, the surest first.
+    """What to do about a failure, the most promising first.
 
     Args:
         run: the failed run.

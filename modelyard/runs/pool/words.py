@@ -4,7 +4,7 @@ from datetime import datetime
 
 
 def run_words(stack: str, run: str, remote: str = "") -> str:
-    """The arguments with which the verbs of runs find a run; ``remote`` is the resource of its remote cluster."""
+    """The arguments with which commands such as ``job why`` find a run; ``remote`` is its remote cluster's resource."""
     return f"{stack} {run}" + (f" --remote {remote}" if remote else "")
 
 
@@ -23,7 +23,7 @@ def span(seconds: int) -> str:
 
 # Times as Kubernetes writes them, and how long ago they were.
 def moment(text: str) -> datetime | None:
-    """A time in RFC 3339; None if the text is none."""
+    """The time in a text of RFC 3339; None if the text has another form."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -5,8 +5,9 @@
 longer than 30 characters stays text too.
 """
 
-import re
 from typing import Final
+
+from modelyard.patterns import regex
 
 Scalar = str | int | float | bool | None
 
@@ -15,7 +16,7 @@ _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
 }
-_NUMBER = re.compile(
+_NUMBER = regex(
     r"(?P<int>[-+]?[0-9]+)|0o(?P<oct>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)"
     r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
 )

@@ -1,19 +1,23 @@
 """Checks the bytes of a YAML file before parsing, and words the parser's syntax errors."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from yaml._yaml import CParser
 from yaml.error import MarkedYAMLError, YAMLError
+from yaml.events import ScalarEvent
 
+from modelyard.files import MAX_YAML_BYTES
+from modelyard.patterns import regex
 from modelyard.stack import codes
 from modelyard.stack.words import plain
-
-MAX_BYTES = 16 * 1024 * 1024
-"""Size of the largest file that is parsed. A file of 40 lines has about 1,000 bytes, one of 20,000 jobs 3 million."""
 
 Place = tuple[int, int]
 """1-based line and column."""
 
 _CONTROL: Final = bytes({*range(32), 127} - {9, 10, 13})
+_AFTER_NO_COLON = ("did not find expected key", "mapping values are not allowed in this context")
+_NO_COLON = regex(rb"[A-Za-z_][\w./-]*(:[\w./-]+)*([ \t]+[^\]}]+)?")
+"""A line that starts as a key does, without a colon behind the key."""
 _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -40,7 +44,7 @@ class Refused(Exception):
 
 def checked(content: bytes, problems: list[Problem]) -> bytes:
     """Returns the bytes if they are small enough, UTF-8, and free of control characters."""
-    if len(content) > MAX_BYTES:
+    if len(content) > MAX_YAML_BYTES:
         raise Refused(too_large(len(content)))
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]
@@ -65,7 +69,7 @@ def checked(content: bytes, problems: list[Problem]) -> bytes:
 
 def too_large(size: int) -> Problem:
     """Returns the problem for a file of ``size`` bytes."""
-    limit = f"the limit is {MAX_BYTES:,} bytes"
+    limit = f"the limit is {MAX_YAML_BYTES:,} bytes"
     return Problem(codes.LIMIT, f"the text has {size:,} bytes; {limit}", remedy="keep only configuration in this file")
 
 
@@ -103,11 +107,53 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
             indent.index(b"\t") + 1,
             remedy="indent with spaces; YAML does not allow tabs there",
         )
+    if (start := _open_quote(error, content)) is not None:
+        what, remedy = "the quote that opens here is not closed", "close it at the end of the value, on the same line"
+        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
+    if (start := _without_colon(error, lines)) is not None:
+        what, remedy = "the line has no colon after its key", "write `key: value`; indent further lines of a long text"
+        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
     problem = plain(error.problem or "cannot be read", 200)
     context = f" {plain(error.context, 200)}" if error.context else ""
     return Problem(
         codes.SYNTAX, f"the text is not YAML:{context} {problem}", line, column, remedy=_hint(problem, source)
     )
+
+
+def _open_quote(error: MarkedYAMLError, content: bytes) -> Place | None:
+    """Where a quote opens that is not closed, or only by the next quote of the file."""
+    if error.context == "while scanning a quoted scalar":
+        return _at(error.context_mark)
+    if error.problem != "did not find expected key" or error.problem_mark is None:
+        return None
+    parser, start = CParser(content), None
+    try:
+        while (event := parser.get_event()) is not None:
+            if isinstance(event, ScalarEvent) and event.style in ("'", '"'):
+                begin, end = event.start_mark, event.end_mark
+                if begin is not None and end is not None and begin.line < end.line == error.problem_mark.line:
+                    start = begin
+    except YAMLError:
+        pass
+    return _at(start)
+
+
+def _without_colon(error: MarkedYAMLError, lines: list[bytes]) -> Place | None:
+    """Where a key starts that no colon follows."""
+    if error.problem == "could not find expected ':'":
+        return _at(error.context_mark)
+    if error.problem_mark is None or error.problem not in _AFTER_NO_COLON:
+        return None
+    for number in range(error.problem_mark.line - 1, -1, -1):
+        text = lines[number].strip()
+        if text and not text.startswith(b"#"):
+            start = lines[number].index(text)
+            return (number + 1, start + 1) if _NO_COLON.fullmatch(text) else None
+    return None
+
+
+def _at(mark: Any) -> Place | None:
+    return None if mark is None else (mark.line + 1, mark.column + 1)
 
 
 def _hint(problem: str, source: bytes) -> str:

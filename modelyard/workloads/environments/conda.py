@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from modelyard.patterns import regex
 from modelyard.stack.environments import Environment, Fault, Pinned
 
 CHANNELS: Final = ("conda-forge",)
@@ -19,17 +20,17 @@ SOLVER_SHA256: Final = "4f4ab1d34d5394e7ce130a86e59009c95ace4f5757d9c3af04de1351
 """SHA-256 of its wheel for Linux x86_64 and Python 3.10 or newer."""
 _VERSION: Final = r"[A-Za-z0-9*][A-Za-z0-9.+!*_]*"
 _CLAUSE: Final = rf"(?:==|!=|~=|<=|>=|<|>)\s*{_VERSION}"
-_PACKAGE: Final = re.compile(
+_PACKAGE: Final = regex(
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9._-]*)"
     rf"(?:\s*=\s*(?P<version>{_VERSION})(?:\s*=\s*(?P<build>[A-Za-z0-9._*]+))?|\s*{_CLAUSE}(?:\s*[,|]\s*{_CLAUSE})*)?"
 )
 """The common part of conda's match specifications: no channel, no brackets, no URL."""
-_CHANNEL: Final = re.compile(
+_CHANNEL: Final = regex(
     r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9._-]+)*"
     r"|https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~-]+)*/?"
 )
-_TOKEN: Final = re.compile(r"@|/t/")
-_FILE: Final = re.compile(
+_TOKEN: Final = regex(r"@|/t/")
+_FILE: Final = regex(
     r"(?P<url>https?://[A-Za-z0-9._-]+(?::[0-9]{1,5})?/(?:[A-Za-z0-9._~%-]+/)*"
     r"(?P<name>[A-Za-z0-9_][A-Za-z0-9._-]*)-(?P<version>[A-Za-z0-9._%+!]+)-(?P<build>[A-Za-z0-9._%+]+)"
     r"\.(?:conda|tar\.bz2))#sha256:(?P<sha>[0-9a-f]{64})"

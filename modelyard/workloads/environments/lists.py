@@ -9,19 +9,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from modelyard.hiding import hidden, hidden_file
+from modelyard.patterns import regex
 from modelyard.stack.environments import Fault
 
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _CLAUSE: Final = r"(?:===|==|!=|~=|<=|>=|<|>)\s*[A-Za-z0-9][A-Za-z0-9.+!*_-]*"
-_REQUIREMENT: Final = re.compile(
+_REQUIREMENT: Final = regex(
     rf"(?P<name>{_NAME})\s*(?:\[\s*{_NAME}(?:\s*,\s*{_NAME})*\s*\])?\s*"
     rf"(?:\(\s*{_CLAUSE}(?:\s*,\s*{_CLAUSE})*\s*\)|{_CLAUSE}(?:\s*,\s*{_CLAUSE})*)?\s*(?:;(?P<marker>.+))?"
 )
 """The grammar of dependency specifiers (Python Packaging User Guide), without references to files."""
-_REFERENCE: Final = re.compile(r"\s@\s|^[A-Za-z0-9._\[\],-]+@|://|^[./~]")
-_FILE: Final = re.compile(r"\.(?:whl|tar\.gz|zip)\s*(?:;|$)")
-_SEPARATORS: Final = re.compile(r"[-_.]+")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_REFERENCE: Final = regex(r"\s@\s|^[A-Za-z0-9._\[\],-]+@|://|^[./~]")
+_FILE: Final = regex(r"\.(?:whl|tar\.gz|zip)\s*(?:;|$)")
+_SEPARATORS: Final = regex(r"[-_.]+")
+_CONTROL: Final = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Line(NamedTuple):

@@ -6,10 +6,10 @@ conda's files come before pip's, one per line, each URL with its hash.
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from modelyard.patterns import regex
 from modelyard.stack.environments import Lock, Pinned
 from modelyard.workloads.environments.conda import Solved, pinned
 from modelyard.workloads.environments.lists import canonical
@@ -20,10 +20,10 @@ PLATFORM: Final = "linux x86_64"
 """Platform of GPU nodes; wheels are for one platform."""
 MAX_BYTES: Final = 96 * 1024
 """Size of the largest lock, about 900 packages. The build gets it as an argument; Linux allows 128 KiB."""
-_PIN: Final = re.compile(
+_PIN: Final = regex(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9][A-Za-z0-9.+!_-]*)(?: --hash=sha256:[0-9a-f]{64})+"
 )
-_HEAD: Final = re.compile(r"# python (3\.\d+), linux x86_64\n# list sha256:([0-9a-f]{64})\n")
+_HEAD: Final = regex(r"# python (3\.\d+), linux x86_64\n# list sha256:([0-9a-f]{64})\n")
 
 
 class LockError(ValueError):

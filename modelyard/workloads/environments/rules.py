@@ -1,6 +1,5 @@
 """Checks the Python environments of a stack, and what names them."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final, Protocol
 
@@ -8,6 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel, cuda, resolve
 from modelyard.hardware.gpu_models import version
 from modelyard.hardware.nodes import driver_verdict
+from modelyard.patterns import regex
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.environments import Environment, Fault, Pinned
 from modelyard.stack.jobs import Job, Resource
@@ -257,11 +257,11 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
 # Three forms are in use for pip: a local version (`torch 2.0.1+cu118`), NVIDIA's own runtime
 # (`nvidia-cuda-runtime-cu12 12.1.105`, from CUDA 13 on without the suffix), and names with a major version
 # (`cupy-cuda12x`). In conda channels CUDA is a separate package: `cudatoolkit` up to 11.8, later `cuda-cudart`.
-_LOCAL: Final = re.compile(r"\+cu(\d{2})(\d)(?:\D|$)")
-_RUNTIME: Final = re.compile(r"nvidia-cuda-runtime(-cu\d{2})?")
-_MAJOR: Final = re.compile(r".+-cuda(\d{2})x")
+_LOCAL: Final = regex(r"\+cu(\d{2})(\d)(?:\D|$)")
+_RUNTIME: Final = regex(r"nvidia-cuda-runtime(-cu\d{2})?")
+_MAJOR: Final = regex(r".+-cuda(\d{2})x")
 _CONDA: Final = ("cudatoolkit", "cuda-cudart")
-_VERSION: Final = re.compile(r"(\d{2})\.(\d{1,2})(?:\.|$)")
+_VERSION: Final = regex(r"(\d{2})\.(\d{1,2})(?:\.|$)")
 
 
 def cuda_of(packages: Iterable[Pinned]) -> tuple[tuple[str, Pinned], ...]:

@@ -1,8 +1,9 @@
 """Facts of jobs and of the resources that they run on."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from shlex import join
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from modelyard import quantity
 from modelyard.hardware import products, resolve
@@ -13,7 +14,7 @@ from modelyard.workloads.facts.environments import image_with, run_environment
 from modelyard.workloads.facts.fact import Fact
 from modelyard.workloads.facts.partitions import gpu_facts
 from modelyard.workloads.facts.pool import is_dispatched, namespace_of, takes_any_place
-from modelyard.workloads.facts.spark import spark_facts
+from modelyard.workloads.facts.spark import driver_of, spark_facts
 
 CPU_PERCENT = 70
 """CPU utilization at which pods scale up; it leaves enough room until the new pods are ready."""
@@ -198,3 +199,24 @@ def products_for(config: Config, named: str | None) -> tuple[str, ...]:
 def _namespace(config: Config, team: str | None) -> str:
     """Returns the namespace of a team's jobs; without a known team, the platform's namespace."""
     return next((namespace_of(one) for one in config.teams if one.name == team), config.platform.namespace)
+
+
+_AUTOSCALER: Final = {"cpu": Fraction(1, 2), "memory": Fraction(512 * 2**20)}
+"""What KubeRay 1.5.1 adds to the head for Ray's autoscaler (BuildAutoscalerContainer), as Kueue counts it too."""
+
+
+class Head(NamedTuple):
+    """The kind of head and its requests."""
+
+    what: Literal["head", "driver"]
+    """``head`` of Ray, or ``driver`` of Spark."""
+    requests: tuple[tuple[str, Fraction], ...]
+    """Cores and bytes, by ``cpu`` and ``memory``."""
+
+
+def head_of(job: Job) -> Head | None:
+    """Returns the head of a job's run; None if the run has only workers."""
+    if job.engine == "ray":
+        more = _AUTOSCALER if job.grows else {}
+        return Head("head", tuple((key, quantity.parse(value) + more.get(key, 0)) for key, value in RAY_HEAD.items()))
+    return Head("driver", tuple(driver_of(job.spark).items())) if job.engine == "spark" else None

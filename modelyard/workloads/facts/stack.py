@@ -81,6 +81,11 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
     written("autoscaling.prometheus", lambda given: given.config.autoscaling.prometheus or ""),
     written("autoscaling.pollingInterval", lambda given: given.config.autoscaling.polling_interval),
     written("autoscaling.cooldownPeriod", lambda given: given.config.autoscaling.cooldown_period),
+    Fact(
+        "targets.deployments",
+        lambda given: all(one.kind == "Deployment" for one in given.workloads),
+        ("targets",),
+    ),
     Fact("stack.name", lambda given: given.name, (), "the name of the stack file"),
     Fact("stack.context", lambda given: given.context, (), "Pulumi's setting kubernetes:context"),
 )
@@ -129,6 +134,8 @@ def _workload_table(role: str) -> tuple[Fact[_Sized], ...]:
     return (
         *(Fact(fact.path, _of_config(fact.value), fact.source) for fact in more),
         target("deployment", lambda given: given.workload.deployment),
+        Fact(f"{role}.kind", lambda given: given.workload.kind, ("targets", role)),
+        Fact(f"{role}.group", lambda given: given.workload.group, ("targets", role)),
         target("container", lambda given: given.workload.container),
         own("replicas", lambda given: given.workload.replicas, idle=switch),
         own("cpu", lambda given: given.workload.cpu),

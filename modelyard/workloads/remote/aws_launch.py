@@ -1,7 +1,7 @@
 """Turns a resource on AWS into the Pulumi program that launches each of its jobs, without values entered twice.
 
-The program is three lines around ``components.launching``; ``job.json`` holds everything known about the job. The time
-of the launch is set at the launch, because AWS counts the machine's deadline from it.
+The program is three lines around ``modelyard.components.launching``; ``job.json`` holds everything known about the
+job. The time of the launch is set at the launch, because AWS counts the machine's deadline from it.
 """
 
 import json
@@ -26,18 +26,14 @@ LONGEST: Final = 32
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PROGRAM: Final = '''"""{form}: launches job {job} of resource {resource}."""
 
-import sys
 from pathlib import Path
 
-here = Path(__file__).resolve().parent
-sys.path[:0] = [str(one) for one in here.parents if (one / "components" / "launching.py").is_file()]
+from modelyard.components.launching import launch
 
-from components.launching import launch
-
-launch(here / "job.json")
+launch(Path(__file__).resolve().parent / "job.json")
 '''
 _PROJECT: Final = """# {form}, job {job} of resource {resource}: {type} in {region}, at most {limit} s.
-# Run it below the project's folder, in its virtual environment (make setup LOCK=aws), as account {account}:
+# Run it in a virtual environment with modelyard[aws], as account {account}:
 # pulumi stack init {name}
 # pulumi config set launched "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 # pulumi config set dataManifest SHA256        # if export.sh printed one

@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from modelyard.workloads.remote.script import Part
+
 Statement = Mapping[str, Any]
 Conditions = Mapping[str, Mapping[str, str | list[str]]]
 
@@ -58,3 +60,39 @@ def reading(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]
 def writing(bucket: str, prefix: str, partition: str = "aws") -> list[Statement]:
     """Returns the statement for adding objects below ``prefix``: no reading, no listing, no delete."""
     return [allow(["s3:PutObject"], [f"arn:{partition}:s3:::{bucket}/{prefix}*"])]
+
+
+def rights(part: Part, write: bool) -> str:
+    """Returns the document that limits credentials to a prefix, as JSON."""
+    made = _s3(part, write) if part.scheme == "s3" else _gs(part, write)
+    return json.dumps(made, indent=2) + "\n"
+
+
+def _s3(part: Part, write: bool) -> dict[str, Any]:
+    bucket, prefix = part.bucket.url.partition("://")[2], f"{part.prefix}/"
+    statements = reading(bucket, prefix)
+    if write:
+        # Writing lists the prefix and removes what an earlier run left.
+        statements += [*writing(bucket, prefix), allow(["s3:DeleteObject"], [f"arn:aws:s3:::{bucket}/{prefix}*"])]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _gs(part: Part, write: bool) -> dict[str, Any]:
+    bucket = part.bucket.url.partition("://")[2]
+    objects = f"projects/_/buckets/{bucket}/objects/{part.prefix}/"
+    listed = f"api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('{part.prefix}/')"
+    # An object admin could also share the objects with others.
+    role = "objectUser" if write else "objectViewer"
+    return {
+        "accessBoundary": {
+            "accessBoundaryRules": [
+                {
+                    "availableResource": f"//storage.googleapis.com/projects/_/buckets/{bucket}",
+                    "availablePermissions": [f"inRole:roles/storage.{role}"],
+                    "availabilityCondition": {
+                        "expression": f"resource.name.startsWith('{objects}') || {listed}",
+                    },
+                }
+            ]
+        }
+    }

@@ -4,7 +4,7 @@ from typing import Any
 
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
-from modelyard.workloads.remote.access import rights
+from modelyard.workloads.remote.aws_rights import rights
 from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs, writes
 from modelyard.workloads.remote.script import Part, export_script, import_script, job_script
 

@@ -55,7 +55,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
 
 
 def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -> Iterator[Finding]:
-    """Checks that its context leads to the controller that earlier resources name for this context."""
+    """Checks that its context points to the controller that earlier resources name for this context."""
     cluster = _cluster(resource)
     if cluster is None or cluster.context is None:
         return
@@ -66,8 +66,8 @@ def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -
                 "REM013",
                 Severity.ERROR,
                 (*where, "context"),
-                f"context {cluster.context} of {resource.name} leads to one API server, and {other.name} says it is "
-                f"{known.controller}",
+                f"context {cluster.context} of {resource.name} points to one API server, "
+                f"but controller of {other.name} is {known.controller}",
                 "correct controller of one of them, or give them different contexts",
             )
             return

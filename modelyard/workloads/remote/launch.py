@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from modelyard.hardware.instances import provider_of
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
-from modelyard.workloads.remote.access import rights
 from modelyard.workloads.remote.aws_launch import aws_files, aws_job
+from modelyard.workloads.remote.aws_rights import rights
 from modelyard.workloads.remote.offers import Own, offers
 from modelyard.workloads.remote.places import data_of, model_prefix, remote_jobs, writes
 from modelyard.workloads.remote.script import Part, export_script, import_script, job_script, secrets_of

@@ -302,7 +302,7 @@ def _apart(stack: Stack) -> Iterator[Finding]:
 # job.
 LASTS: Final[Mapping[str, int]] = {"s3": 12 * 3600, "gs": 3600}
 """Maximum lifetime of short-lived credentials in seconds, by scheme of a bucket's URL. Sources: AWS STS, AssumeRole,
-DurationSeconds; Google Cloud IAM, short-lived credentials: an hour unless the organisation extends it."""
+DurationSeconds; Google Cloud IAM, short-lived credentials: an hour unless the organization extends it."""
 
 
 def check_lifetimes(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:

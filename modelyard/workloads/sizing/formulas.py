@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from modelyard.hardware import GpuModel
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
 from modelyard.quantity import GB, GI, parse
+from modelyard.stack import durations
 from modelyard.stack.jobs import Job, JobType
-from modelyard.workloads.sizing.assumptions import with_assumptions
+from modelyard.stack.shape import field_of
 from modelyard.workloads.sizing.sources import (
     CACHE_BYTES,
     CELL,
@@ -26,7 +27,76 @@ from modelyard.workloads.sizing.sources import (
     WAVES,
     WEIGHT,
 )
-from modelyard.workloads.sizing.values import Estimate, Need, Term, Unit, amount, count
+from modelyard.workloads.sizing.values import Assumption, Estimate, Need, Term, Unit, amount, count
+
+
+class _Default(NamedTuple):
+    key: str
+    """As in the stack file, below the job."""
+    value: int | str
+    """As in the job."""
+    says: str
+
+
+_COLUMNS: Final = _Default("columns", 50, "a table of medium width")
+_ROW_TIME: Final = _Default("requestTime", "1m", "a core predicts 1,000 rows a second")
+_WITHIN: Final = _Default("within", 3600, "the rows are predicted in an hour")
+_MODEL_FILE: Final = _Default("model.size", "2Gi", "a large model for CPUs")
+_REQUEST_TIME: Final = _Default("requestTime", "100m", "a core answers 10 requests a second")
+_ANSWER_TIME: Final = _Default("requestTime", "10", "an answer of some hundred tokens")
+_SEQUENCE: Final = _Default("sequence", 4096, "a long question with its answer")
+_PARAMETERS: Final = _Default("model.parameters", "8G", "a small language model, such as Llama 3 8B")
+_HEADS: Final = _Default("model.keyValueHeads", 8, "as in every Llama 3")
+_HEAD_SIZE: Final = _Default("model.headSize", 128, "as in every Llama 3")
+_LAYERS: Final = ((20 * 10**9, 32), (150 * 10**9, 80))
+"""Parameters up to which a language model is taken for Llama 3 8B and 70B, and their layers. The layers and heads are
+those of A. Dubey et al., The Llama 3 Herd of Models (2024), table 3.
+"""
+_MOST_LAYERS: Final = 126
+"""Layers of Llama 3 405B."""
+
+
+def with_assumptions(job: Job) -> tuple[Job, tuple[Assumption, ...]]:
+    """Returns the job with what its estimate assumes in place of sizes that are not set, and these assumptions."""
+    made = []
+    for one in _defaults(job):
+        section, _, key = one.key.rpartition(".")
+        if getattr(job.model if section else job, field_of(key)) is not None:
+            continue
+        given: Any = {field_of(key): one.value}
+        job = job._replace(model=job.model._replace(**given)) if section else job._replace(**given)
+        shown = durations.text(one.value) if isinstance(one.value, int) and one is _WITHIN else str(one.value)
+        made.append(Assumption(one.key, shown, one.says))
+    return job, tuple(made)
+
+
+def _defaults(job: Job) -> tuple[_Default, ...]:
+    """Returns what to take where the job sets nothing; empty for a job without rows or a request rate."""
+    model = job.model
+    file = () if model.parameters is not None else (_MODEL_FILE,)
+    match job.type:
+        case "data-sink" | "dataset" if job.rows is not None:
+            return (_COLUMNS,)
+        case "training" if job.rows is not None and model.parameters is None:
+            return (_COLUMNS,)
+        case "batch-prediction" if job.rows is not None:
+            return (_COLUMNS, _ROW_TIME, _WITHIN, *file)
+        case "serving" if job.request_rate is not None:
+            return (_REQUEST_TIME, *file)
+        case "llm-serving" if job.request_rate is not None:
+            weights = () if model.size is not None else (_PARAMETERS,)
+            return (*weights, _layers(job), _HEADS, _HEAD_SIZE, _ANSWER_TIME, _SEQUENCE)
+    return ()
+
+
+def _layers(job: Job) -> _Default:
+    model = job.model
+    parameters = parse(model.parameters or str(_PARAMETERS.value))
+    if model.size is not None:
+        parameters = parse(model.size) / WEIGHT[model.precision]
+    layers = next((layers for most, layers in _LAYERS if parameters <= most), _MOST_LAYERS)
+    return _Default("model.layers", layers, "as in the Llama 3 of this size")
+
 
 MOST_GPUS: Final = 16
 """GPUs of the largest machine in the table of instances; a larger job needs several machines."""
@@ -95,7 +165,7 @@ def _data(job: Job, found: _Sum) -> Fraction | None:
 def _partitions(data: Fraction, found: _Sum) -> int:
     """Returns the cores for a dataset that is processed partition by partition."""
     pieces = found.whole("partitions", f"data ÷ {_PARTITION}", data / PARTITION, "parts", "partition")
-    return found.whole("cores in all", f"partitions ÷ {WAVES}", Fraction(pieces, WAVES), "cores", "waves")
+    return found.whole("total cores", f"partitions ÷ {WAVES}", Fraction(pieces, WAVES), "cores", "waves")
 
 
 def _data_sink(job: Job, _gpu: GpuModel | None) -> Estimate:
@@ -105,7 +175,7 @@ def _data_sink(job: Job, _gpu: GpuModel | None) -> Estimate:
     if data is None:
         return found.result(Need(gpus=0), *_absent(rows=job.rows, columns=job.columns))
     cores = min(_partitions(data, found), MOST_CPU)
-    cpu = found.whole("cpu", f"cores in all, at most {MOST_CPU}", Fraction(cores), "cores", "convention")
+    cpu = found.whole("cpu", f"total cores, at most {MOST_CPU}", Fraction(cores), "cores", "convention")
     each = cpu * PARTITION * IN_MEMORY + PROCESS
     formula = f"{_each(cpu, 'core')} × {_PARTITION} × {IN_MEMORY} + {_PROCESS}"
     memory = found.gi("memory", formula, Fraction(each), "in-memory", "convention")
@@ -121,7 +191,7 @@ def _dataset(job: Job, _gpu: GpuModel | None) -> Estimate:
     memory = found.term("in memory", f"data × {IN_MEMORY}", data * IN_MEMORY, "bytes", "in-memory")
     workers = found.whole("workers", f"in memory ÷ {_MOST_MEMORY}", memory / MOST_MEMORY, "pods", "convention")
     cores = min(_partitions(data, found), workers * MOST_CPU)
-    formula = f"cores in all ÷ workers, at most {MOST_CPU}"
+    formula = f"total cores ÷ workers, at most {MOST_CPU}"
     cpu = found.whole("cpu", formula, Fraction(cores, workers), "cores", "convention")
     each = memory / workers + PROCESS
     formula = f"in memory ÷ workers + {_PROCESS}"
@@ -168,14 +238,16 @@ def _deep_training(job: Job, gpu: GpuModel | None) -> Estimate:
     gpus = found.whole(
         "GPUs", f"all but CUDA ÷ ({gpu.memory_gb} GB of the {gpu.short} − CUDA)", needed / room, "GPUs", "sharding"
     )
-    needed = found.term("GPU memory", "their sum, CUDA on each GPU", needed + CUDA * gpus, "bytes")
+    needed = found.term("GPU memory", "their sum, with CUDA on each GPU", needed + CUDA * gpus, "bytes")
     return found.result(_training_pod(found, gpus, gpu, needed), *missing, notes=notes)
 
 
 def _training_pod(found: _Sum, gpus: int, gpu: GpuModel, gpu_memory: Fraction) -> Need:
     """Estimates one pod with the GPUs: its cores and memory follow them."""
     cores, beside = beside_gpus(gpus, gpu)
-    cpu = found.whole("cpu", f"{TRAINING_CPU}, or one a GPU if that is more", Fraction(cores), "cores", "training-pod")
+    cpu = found.whole(
+        "cpu", f"{TRAINING_CPU}, or one per GPU if that is more", Fraction(cores), "cores", "training-pod"
+    )
     least = max(MEMORY_GB, gpu.memory_gb)
     memory = found.gi("memory", f"{gpus} × {least} GB", Fraction(beside), "training-pod")
     return Need(1, cpu, memory, gpus, math.ceil(gpu_memory))
@@ -217,8 +289,8 @@ def _with_model(found: _Sum, size: Fraction | None, rest: int, formula: str) -> 
 
 def _spread(found: _Sum, cores: int) -> tuple[int, int]:
     """Returns the number of workers and the cores of each."""
-    workers = found.whole("workers", f"cores in all ÷ {MOST_CPU}", Fraction(cores, MOST_CPU), "pods", "convention")
-    return workers, found.whole("cpu", "cores in all ÷ workers", Fraction(cores, workers), "cores")
+    workers = found.whole("workers", f"total cores ÷ {MOST_CPU}", Fraction(cores, MOST_CPU), "pods", "convention")
+    return workers, found.whole("cpu", "total cores ÷ workers", Fraction(cores, workers), "cores")
 
 
 def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
@@ -234,7 +306,7 @@ def _batch_prediction(job: Job, _gpu: GpuModel | None) -> Estimate:
     work = f"{_each(rows, 'row')} × {count(time)} s ÷ {count(Fraction(job.within))} s"
     busy = found.term("busy cores", work, rows * time / job.within, "cores", "little")
     formula = f"busy cores ÷ {count(UTILISATION)}"
-    cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
+    cores = found.whole("total cores", formula, busy / UTILISATION, "cores", "utilisation")
     workers, cpu = _spread(found, cores)
     held = cpu * job.batch * job.columns * CELL * IN_MEMORY
     cells = f"{_each(cpu, 'core')} × {_each(job.batch, 'row')} × {_each(job.columns, 'column')}"
@@ -252,7 +324,7 @@ def _serving(job: Job, _gpu: GpuModel | None) -> Estimate:
     workers = cpu = None
     if busy is not None:
         formula = f"requests at a time ÷ {count(UTILISATION)}, a core each"
-        cores = found.whole("cores in all", formula, busy / UTILISATION, "cores", "utilisation")
+        cores = found.whole("total cores", formula, busy / UTILISATION, "cores", "utilisation")
         workers, cpu = _spread(found, cores)
     return found.result(Need(workers, cpu, _with_model(found, size, PROCESS, _PROCESS), 0), *missing)
 

@@ -113,7 +113,7 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
         Severity.ERROR if shared else Severity.WARNING,
         (*where, "gpus"),
         f"a pod of resource {one.resource.name} asks for {gpus} slices of partition {partition.name}, "
-        + ("and the device plugin gives it one" if shared else "and a process uses one of them"),
+        + ("but the device plugin refuses more than one" if shared else "but a process uses only one of them"),
         "set gpus to 1, and workers to more",
         detail="The pod would fail with UnexpectedAdmissionError."
         if shared

@@ -54,7 +54,7 @@ class Sized(NamedTuple):
 
     resource: Resource
     own: bool
-    """Whether it is the default of one job that names no resource."""
+    """Whether it is the default for one job that names no resource."""
     jobs: tuple[tuple[Job, Estimate], ...]
     need: Need
     """What the jobs that share its pods need together, or the largest job with its own pods."""

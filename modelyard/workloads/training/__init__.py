@@ -26,6 +26,12 @@ def active(config: Config) -> Backend:
     return BACKENDS[config.training]
 
 
+def training_words(config: Config) -> str:
+    """``Ray training``, or ``no training`` if the platform has no training workers."""
+    trains = any(role not in config.platform.without for role in WORKER_ROLES)
+    return f"{active(config).title if trains else 'no'} training"
+
+
 def backend_of(role: str) -> Backend | None:
     """The backend whose jobs need the workload ``role``; None if no job does."""
     return _BY_ROLE.get(role)
@@ -37,4 +43,4 @@ def is_head(role: str) -> bool:
     return found is not None and found.worker != role
 
 
-__all__ = ["BACKENDS", "WORKER_ROLES", "Backend", "active", "backend_of", "is_head"]
+__all__ = ["BACKENDS", "WORKER_ROLES", "Backend", "active", "backend_of", "is_head", "training_words"]

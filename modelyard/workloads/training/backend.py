@@ -22,7 +22,8 @@ class HeadService(NamedTuple):
     """Context of the kubeconfig, None for its current one."""
     namespace: str
     deployment: str
-    """Deployment of the Ray head."""
+    """Object of the Ray head's pods."""
+    kind: str = "Deployment"
 
 
 class Broker(NamedTuple):
@@ -96,7 +97,7 @@ class Head(NamedTuple):
         own = self.sizes(config)
         return PodSizes(
             role=self.role,
-            deployment=self.target(config).deployment,
+            deployment=self.target(config).name,
             replicas=own.replicas,
             cpu=own.cpu,
             memory=own.memory,
@@ -129,7 +130,7 @@ class Backend(NamedTuple):
     sizes: Callable[[Config], _WorkerSizes]
     """That section."""
     target: Callable[[Config], Target]
-    """The Deployment that takes jobs."""
+    """The object whose pods take jobs."""
     gpus: Callable[[Config], int]
     """GPUs of one of its pods."""
     allocations: Callable[[Config], tuple[Allocation, ...]]
@@ -147,7 +148,7 @@ class Backend(NamedTuple):
     queue: Callable[[Config], str]
     """Where its waiting jobs are."""
     queries: Queries
-    available: Callable[[Config], bool] = lambda _: True
+    released: Callable[[Config], bool] = lambda _: True
     """Whether the platform's release has it."""
     gpus_set_by: Path = ()
     """Path in the stack file of the number of GPUs; empty if no line sets it."""
@@ -162,12 +163,16 @@ class Backend(NamedTuple):
         """The roles of the workloads that a job needs."""
         return (self.worker,) if self.head is None else (self.head.role, self.worker)
 
+    def available(self, config: Config) -> bool:
+        """Whether the platform has it."""
+        return self.worker not in config.platform.without and self.released(config)
+
     def pods(self, config: Config) -> PodSizes:
         """The sizes of the pods that take jobs, as in the stack file."""
         own = self.sizes(config)
         return PodSizes(
             role=self.worker,
-            deployment=self.target(config).deployment,
+            deployment=self.target(config).name,
             replicas=own.replicas,
             cpu=own.cpu,
             memory=own.memory,

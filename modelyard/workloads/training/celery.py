@@ -1,6 +1,5 @@
 """Celery training: replicas that each take one job at a time from a queue of the broker."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -8,14 +7,15 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
-from modelyard.stack.config import Config, Stack
+from modelyard.patterns import regex
+from modelyard.stack.config import WORKERS, Config, Stack
 from modelyard.workloads.facts.fact import written
 from modelyard.workloads.training.backend import Backend, Broker, NoJobSource, Queries, Source
 
 _SECTION = "celery"
-_REFERENCE = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
+_REFERENCE = regex(r"\$\(([A-Za-z_][A-Za-z0-9_]*)\)")
 """A variable in a container's arguments."""
-_PLACE = re.compile(r"\{(?:queue|concurrency|jobLimit)\}")
+_PLACE = regex(r"\{(?:queue|concurrency|jobLimit)\}")
 
 
 def rules(stack: Stack) -> list[Finding]:
@@ -45,7 +45,7 @@ def _concurrency(stack: Stack) -> list[Finding]:
             f"{_SECTION}.concurrency is {concurrency}, but a replica trains exactly one job at a time",
             detail="Each replica trains one job: two jobs in one pod would share its GPU.",
             remedy=f"set {_SECTION}.concurrency to 1; {_SECTION}.replicas adds concurrent jobs",
-            target=stack.config.targets.celery.deployment,
+            target=stack.config.targets.celery.name,
         )
     ]
 
@@ -62,7 +62,7 @@ def _job_limit(stack: Stack) -> list[Finding]:
             f"{_SECTION}.jobLimit is {limit} s, but training jobs run for at most {JOB_SECONDS} s (six hours)",
             detail="The platform ends a training job after six hours, regardless of the worker's limit.",
             remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
-            target=stack.config.targets.celery.deployment,
+            target=stack.config.targets.celery.name,
         )
     ]
 
@@ -90,7 +90,7 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
                 f"(since 3.8.17) is shorter than the job limit of {celery.job_limit} s",
                 detail=detail,
                 remedy=remedy,
-                target=stack.config.targets.celery.deployment,
+                target=stack.config.targets.celery.name,
             )
         ]
     if celery.consumer_timeout >= celery.job_limit:
@@ -103,13 +103,13 @@ def _consumer_timeout(stack: Stack) -> list[Finding]:
             f"{'.'.join(path)} is {celery.consumer_timeout} s, but a training job may run for {celery.job_limit} s",
             detail=detail,
             remedy=remedy,
-            target=stack.config.targets.celery.deployment,
+            target=stack.config.targets.celery.name,
         )
     ]
 
 
 def _allocation(stack: Stack) -> list[Finding]:
-    allocation, target = stack.config.gpu.allocation, stack.config.targets.celery.deployment
+    allocation, target = stack.config.gpu.allocation, stack.config.targets.celery.name
     if allocation == "partial":
         return [
             stack.finding(
@@ -158,7 +158,7 @@ def _idle_gpus(stack: Stack, pods: PodSizes) -> list[Finding]:
 def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Finding]:
     """Returns what a worker's arguments and variables state otherwise than the stack."""
     celery, names = stack.config.celery, stack.config.celery.variables
-    deployment = stack.config.targets.celery.deployment
+    deployment = stack.config.targets.celery.name
     settings = {one["name"]: str(one["value"]) for one in container.get("env") or () if "value" in one}
     words = _words(container, settings)
     stated = (
@@ -227,7 +227,7 @@ def _jobs(stack: Stack) -> Source:
 CELERY: Final = Backend(
     name="celery",
     title="Celery",
-    worker="celery",
+    worker=WORKERS["celery"],
     unit="replica",
     sizes=lambda config: config.celery,
     target=lambda config: config.targets.celery,

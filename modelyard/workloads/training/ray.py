@@ -15,11 +15,11 @@ from modelyard.hardware.limits import (
 from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import cpu_finding, gpu_of, memory_finding, release
 from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
-from modelyard.stack.config import Allocation, Config, Stack
+from modelyard.stack.config import WORKERS, Allocation, Config, Stack
 from modelyard.stack.words import plural
-from modelyard.workloads.training.backend import Backend, Dashboard, Head, HeadService, Queries, Source
+from modelyard.workloads.training.backend import Backend, Dashboard, Head, HeadService, NoJobSource, Queries, Source
 
-_HEAD, _WORKER = "rayHead", "rayWorker"
+_HEAD, _WORKER = "rayHead", WORKERS["ray"]
 
 
 def rules(stack: Stack) -> list[Finding]:
@@ -116,7 +116,7 @@ def _release(stack: Stack) -> list[Finding]:
                 "RAY005",
                 Severity.ERROR,
                 path,
-                f"platform.release {text} has no Ray training, which came with 23.04",
+                f"platform.release {text} has no Ray training; the first release with it is 23.04",
                 detail="Ray training is a preview from release 23.04 on and the default from 23.07 on.",
                 remedy="set training to celery, or upgrade the platform",
             )
@@ -164,7 +164,7 @@ def _interconnect(stack: Stack) -> list[Finding]:
                 "GPU008",
                 Severity.WARNING if default else Severity.ADVICE,
                 ("gpu", "model"),
-                f"{wanted.per_worker} GPUs per worker without NVLink: {gpu.short} has none{mark}",
+                f"{gpu.short} has no NVLink{mark}, and each worker has {wanted.per_worker} GPUs",
                 detail=detail,
                 remedy="choose a GPU with NVLink for multi-GPU training, or workers of one GPU (gpu.perWorker: 1)",
             )
@@ -187,7 +187,7 @@ def _interconnect(stack: Stack) -> list[Finding]:
 _BUSY = 'max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}), 0)[30m:15s]) or vector(0)'
 
 
-def _available(config: Config) -> bool:
+def _released(config: Config) -> bool:
     # A release that cannot be read has a finding of its own.
     return (release(config) or RAY_PREVIEW) >= RAY_PREVIEW
 
@@ -202,13 +202,19 @@ def _jobs(stack: Stack) -> Source:
     config = stack.config
     if config.drain.ray.jobs is not None:
         return Dashboard(config.drain.ray.jobs)
-    return HeadService(stack.context, config.platform.namespace, config.targets.ray_head.deployment)
+    if _HEAD in config.platform.without:
+        return NoJobSource(
+            f"platform.without leaves out {_HEAD}, which has the jobs API",
+            "set drain.ray.jobs: http://ray-head.example.com:8265",
+        )
+    head = config.targets.ray_head
+    return HeadService(stack.context, config.platform.namespace, head.name, head.kind)
 
 
 RAY: Final = Backend(
     name="ray",
     title="Ray",
-    worker="rayWorker",
+    worker=_WORKER,
     head=Head(
         role="rayHead",
         sizes=lambda config: config.ray_head,
@@ -221,13 +227,13 @@ RAY: Final = Backend(
     gpus=lambda config: config.gpu.per_worker,
     gpus_set_by=("gpu", "perWorker"),
     allocations=_allocations,
-    available=_available,
+    released=_released,
     longest_job=lambda _: JOB_SECONDS,
     rules=rules,
     pod_rules=worker_findings,
     jobs=_jobs,
     query=lambda config: config.drain.ray.query,
-    queue=lambda config: config.targets.ray_head.deployment,
+    queue=lambda config: config.targets.ray_head.name,
     queries=Queries(
         valid=_BUSY,
         vendor='max_over_time(clamp_min(sum(ray_tasks{State!~"FINISHED|FAILED"}[15s]), 0)[30m]) or vector(0)',

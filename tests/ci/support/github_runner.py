@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ class Runner:
         env: Mapping[str, str] | None = None,
         secrets: Mapping[str, Mapping[str, str]] | None = None,
         variables: Mapping[str, Mapping[str, str]] | None = None,
+        workflows: Path = WORKFLOWS,
     ) -> None:
         """Prepares a run.
 
@@ -67,8 +69,9 @@ class Runner:
             env: variables of the machine.
             secrets: by environment; ``""`` for those that every job has. ``variables`` likewise, beside the SHA-256 of
                 the machine's engine.
+            workflows: the folder with the workflows.
         """
-        self.repository, self.home, self.ref = repository, home, ref
+        self.repository, self.home, self.ref, self.workflows = repository, home, ref, workflows
         self.github = {
             "repository": "example/platform",
             "server_url": "https://github.example.com",
@@ -89,28 +92,39 @@ class Runner:
 
     def run(self, name: str, inputs: Mapping[str, str] | None = None) -> dict[str, Job]:
         """Runs the jobs of a workflow in their order."""
-        workflow = yaml.safe_load((WORKFLOWS / name).read_text(encoding="utf-8"))
+        workflow = yaml.safe_load((self.workflows / name).read_text(encoding="utf-8"))
+        inputs = _inputs(workflow) | dict(inputs or {})
         done: dict[str, Job] = {}
+        before: dict[str, set[str]] = {}
         for job, body in workflow["jobs"].items():
             needs = body.get("needs", [])
             needs = [needs] if isinstance(needs, str) else needs
+            before[job] = {*needs}.union(*(before[other] for other in needs))
             values = {
                 "github": self.github,
-                "inputs": inputs or {},
+                "inputs": inputs,
                 "needs": {other: {"result": done[other].result, "outputs": done[other].outputs} for other in needs},
             }
             good = all(done[other].result == "success" for other in needs)
+            # A job that failed long before counts too.
+            good = good and not any(done[other].result == "failure" for other in before[job])
             if not holds(body.get("if"), values, _status(good)):
                 done[job] = Job("skipped", {})
             elif "uses" in body:
                 called = body["uses"].removeprefix("./.github/workflows/")
-                inner = self.run(called, {key: str(value) for key, value in body.get("with", {}).items()})
-                failed = any(one.result == "failure" for one in inner.values())
-                done |= {f"{job}/{other}": one for other, one in inner.items()}
+                failed = False
+                for variant, chosen in _matrix(body):
+                    given = body.get("with", {}).items()
+                    context = values | {"matrix": chosen}
+                    inner = self.run(
+                        called, {key: interpolated(str(value), context, _status(good)) for key, value in given}
+                    )
+                    failed = failed or any(one.result == "failure" for one in inner.values())
+                    done |= {f"{job}{variant}/{other}": one for other, one in inner.items()}
                 done[job] = Job("failure" if failed else "success", {})
             else:
                 for variant, chosen in _matrix(body):
-                    name = f"{(inputs or {}).get('stack', '')}{job}{variant}"
+                    name = f"{inputs.get('stack', '')}{job}{variant}"
                     done[job + variant] = self._job(name, body, values | {"matrix": chosen})
         return done
 
@@ -201,7 +215,9 @@ class Runner:
                 self.artifacts[options["name"]] = kept
                 return {"artifact-id": str(len(self.artifacts))}
             case "actions/download-artifact":
-                shutil.copytree(self.artifacts[options["name"]], workspace, dirs_exist_ok=True)
+                for name, kept in self.artifacts.items():
+                    if fnmatchcase(name, options.get("pattern", options.get("name", ""))):
+                        shutil.copytree(kept, workspace, dirs_exist_ok=True)
             case "github/codeql-action/upload-sarif":
                 self.uploads.append(json.loads((workspace / options["sarif_file"]).read_text()))
             case "actions/setup-python":
@@ -222,6 +238,13 @@ class Runner:
             ["checkout", "--quiet", "--detach", commit],
         ):
             subprocess.run(["git", "-C", str(workspace), *words], **quiet)
+
+
+def _inputs(workflow: Mapping[Any, Any]) -> dict[str, str]:
+    """The defaults of the inputs with which another workflow calls this one."""
+    # YAML reads the key "on" as true.
+    called = (workflow[True] if isinstance(workflow[True], dict) else {}).get("workflow_call") or {}
+    return {name: body["default"] for name, body in called.get("inputs", {}).items() if "default" in body}
 
 
 def _matrix(body: Mapping[str, Any]) -> list[tuple[str, Mapping[str, str]]]:

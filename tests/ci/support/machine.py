@@ -7,6 +7,7 @@ import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).resolve().parents[3]
 _MODELYARD = f"""#!/bin/sh
@@ -55,25 +56,18 @@ def machine(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str
     }
 
 
-class Repository:
-    """A git repository of the project, with a branch main and whatever a test commits."""
+class GitFolder:
+    """A folder with a git repository that has a branch main, and whatever a test commits."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True)
-        for name in ("stacks", "patches", "components", "policies"):
-            self._copy(name)
-        for name in ("Pulumi.yaml", ".gitignore"):
-            (folder / name).write_bytes((ROOT / name).read_bytes())
+
+    def begin(self) -> None:
+        """Makes the repository, and commits what is in the folder."""
         self.git("init", "--quiet", "--initial-branch=main")
         # A runner fetches the commit that an event is about, whatever branch it is on.
         self.git("config", "uploadpack.allowAnySHA1InWant", "true")
         self.commit("Begin")
-
-    def _copy(self, name: str) -> None:
-        import shutil
-
-        shutil.copytree(ROOT / name, self.folder / name, ignore=shutil.ignore_patterns("__pycache__"))
 
     def git(self, *words: str) -> str:
         """Runs git in the repository."""
@@ -106,6 +100,19 @@ class Repository:
         merged = self.git("rev-parse", "HEAD")
         self.git("checkout", "--quiet", "main")
         return merged
+
+
+class Repository(GitFolder):
+    """A git repository of the project."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        folder.mkdir(parents=True)
+        for name in ("stacks", "patches", "components", "policies"):
+            copytree(ROOT / name, folder / name, ignore=ignore_patterns("__pycache__"))
+        for name in ("Pulumi.yaml", ".gitignore"):
+            (folder / name).write_bytes((ROOT / name).read_bytes())
+        self.begin()
 
 
 RULE = '''

@@ -106,8 +106,8 @@ def go_round(loop: Loop, apply: Apply) -> None:
 
     # A new version of a patch: dev follows it, staging has it pinned.
     loop.branch("upgrade")
-    copytree(patches / "v1", patches / "v2")
-    template = patches / "v2" / "patch.yaml.j2"
+    copytree(patches / "v1", patches / "v5")
+    template = patches / "v5" / "patch.yaml.j2"
     mark = '        karpenter.sh/do-not-disrupt: "true"\n'
     assert mark in template.read_text()
     template.write_text(template.read_text().replace(mark, f"{mark}        {OWNER}\n"))
@@ -115,7 +115,7 @@ def go_round(loop: Loop, apply: Apply) -> None:
     seen = loop.propose()
     assert (seen.preview, seen.check) == ("success", "success"), seen
     assert "1 of 2 stacks changes" in seen.comment
-    assert "v1 → v2" in seen.comment
+    assert "v1 → v5" in seen.comment
     assert "owner" in seen.comment
     loop.merge()
     assert apply("dev")
@@ -128,7 +128,7 @@ def go_round(loop: Loop, apply: Apply) -> None:
     assert (seen.preview, seen.check) == ("success", "success"), seen
     assert "1 of 2 stacks changes" in seen.comment
     assert "staging" in seen.comment
-    assert "v1 → v2" in seen.comment
+    assert "v1 → v5" in seen.comment
     loop.merge()
     assert not apply("dev")
 

@@ -4,10 +4,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_TOKEN = re.compile(r"\s*(?:(&&|\|\||==|!=|[!(),])|'((?:[^']|'')*)'|(-?\d+(?:\.\d+)?)|([A-Za-z_][\w.-]*))")
+_TOKEN = re.compile(r"\s*(?:(&&|\|\||==|!=|[!(),])|'((?:[^']|'')*)'|(-?\d+(?:\.\d+)?)|([A-Za-z_][\w.*-]*))")
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _STATUS = re.compile(r"\b(always|cancelled|failure|success)\(")
 Functions = Mapping[str, Callable[..., Any]]
+_FUNCTIONS: Functions = {
+    "contains": lambda values, value: any(_same(one, value) for one in values),
+    "join": lambda values, separator: separator.join(map(_text, values)),
+}
 
 
 def interpolated(text: str, values: Mapping[str, Any], functions: Functions) -> str:
@@ -114,7 +118,7 @@ class _Reader:
         while not self.taken(")"):
             arguments.append(self.either())
             self.taken(",")
-        return self.functions[name](*arguments)
+        return {**_FUNCTIONS, **self.functions}[name](*arguments)
 
     def named(self, name: str) -> Any:
         if name in ("true", "false", "null"):
@@ -124,5 +128,10 @@ class _Reader:
         assert first in value, f"there is no context {first}"
         value = value[first]
         for part in rest:
-            value = value.get(part) if isinstance(value, Mapping) else None
+            if part == "*":
+                value = list(value.values())
+            elif isinstance(value, list):
+                value = [one.get(part) for one in value]
+            else:
+                value = value.get(part) if isinstance(value, Mapping) else None
         return value

@@ -24,6 +24,7 @@ PATIENCE = 240
 """Seconds that any one command may take; a rollout that hangs would keep the engine waiting for ten minutes."""
 PLURALS = {
     ("apps/v1", "Deployment"): "apis/apps/v1/namespaces/{}/deployments",
+    ("apps/v1", "StatefulSet"): "apis/apps/v1/namespaces/{}/statefulsets",
     ("v1", "ConfigMap"): "api/v1/namespaces/{}/configmaps",
     ("v1", "Service"): "api/v1/namespaces/{}/services",
     ("v1", "ServiceAccount"): "api/v1/namespaces/{}/serviceaccounts",
@@ -37,6 +38,8 @@ PLURALS = {
     ),
     ("policy/v1", "PodDisruptionBudget"): "apis/policy/v1/namespaces/{}/poddisruptionbudgets",
     ("karpenter.sh/v1", "NodePool"): "apis/karpenter.sh/v1/nodepools",
+    ("ray.io/v1", "RayCluster"): "apis/ray.io/v1/namespaces/{}/rayclusters",
+    ("ray.io/v1", "RayService"): "apis/ray.io/v1/namespaces/{}/rayservices",
     ("keda.sh/v1alpha1", "ScaledObject"): "apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects",
     ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"): "apis/kueue.x-k8s.io/v1beta2/resourceflavors",
     ("kueue.x-k8s.io/v1beta2", "ClusterQueue"): "apis/kueue.x-k8s.io/v1beta2/clusterqueues",

@@ -131,7 +131,7 @@ class Celery:
         """A worker."""
         options = ("--concurrency=1", "--pool=solo", "--without-gossip", "--without-mingle", f"--hostname={name}@lab")
         command = [str(self._bin / "celery"), "--app=tasks", "worker", *options]
-        return _spawn(command, self._folder / f"{name}.log", self._folder, self._env)
+        return spawn(command, self._folder / f"{name}.log", self._folder, self._env)
 
 
 class Ray:
@@ -147,7 +147,9 @@ class Ray:
         # The sockets of a session lie below it, and their paths have to be short.
         self.session = Path(tempfile.mkdtemp(prefix="ray-"))
         # On a busy machine its own helpers take longer than it waits for.
-        self._env = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "RAY_agent_register_timeout_ms": "300000"}
+        # Ray would demand a token if the user's home had one.
+        settings = {"RAY_AUTH_MODE": "disabled", "RAY_agent_register_timeout_ms": "300000"}
+        self._env = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", **settings}
         options = (f"--port={self._gcs}", "--dashboard-host=127.0.0.1", f"--dashboard-port={port}")
         place = f"--temp-dir={self.session}"
         self.head = self._start("head", "--head", *options, place, "--num-cpus=0", "--num-gpus=0", **env)
@@ -157,7 +159,7 @@ class Ray:
         ports = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
         chosen = [f"--{each}-port={free_port()}" for each in ports]
         command = [str(self._bin / "ray"), "start", "--block", "--disable-usage-stats", *chosen, *options]
-        return _spawn(command, self._log(name), self._folder, {**self._env, **env})
+        return spawn(command, self._log(name), self._folder, {**self._env, **env})
 
     def _log(self, name: str) -> Path:
         return self._folder / f"{name}.log"
@@ -177,7 +179,7 @@ class Ray:
         env |= {"PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}"}
         given = (token, str(lab.folder / "pki" / "ca.crt"), name, namespace, f"127.0.0.1:{self._gcs}")
         command = [str(self._bin / "python"), "-c", AUTOSCALER, *given]
-        return _spawn(command, self._log("autoscaler"), self._folder, {**self._env, **env})
+        return spawn(command, self._log("autoscaler"), self._folder, {**self._env, **env})
 
     def api(self, method: str = "GET", body: Any = None) -> Any:
         """The jobs API."""
@@ -212,12 +214,12 @@ class Ray:
     def program(self, *arguments: str) -> "subprocess.Popen[bytes]":
         """A program with a driver of its own."""
         env = {**self._env, "RAY_ADDRESS": f"127.0.0.1:{self._gcs}"}
-        return _spawn([str(self._bin / "python"), *arguments], self._log("program"), self._folder, env)
+        return spawn([str(self._bin / "python"), *arguments], self._log("program"), self._folder, env)
 
     def drive(self, folder: Path) -> "subprocess.Popen[bytes]":
         """A driver of its own, which stays connected without work."""
         code = f"import ray, time; ray.init(address='127.0.0.1:{self._gcs}', log_to_driver=False); time.sleep(600)"
-        return _spawn([str(self._bin / "python"), "-c", code], self._log("driver"), folder, self._env)
+        return spawn([str(self._bin / "python"), "-c", code], self._log("driver"), folder, self._env)
 
     def nodes(self, state: str = "ALIVE") -> int:
         """Nodes in a state by the head. One that is killed counts as alive for some 15 seconds more."""
@@ -241,7 +243,8 @@ class Ray:
             return False
 
 
-def _spawn(command: list[str], log: Path, folder: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+def spawn(command: list[str], log: Path, folder: Path, env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Starts a program whose output goes to a log."""
     with log.open("ab") as stream:
         return subprocess.Popen(
             command,
@@ -256,7 +259,7 @@ def _spawn(command: list[str], log: Path, folder: Path, env: Mapping[str, str]) 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
     """Ends a process and all that it started, at once."""
-    family = _below(process.pid)
+    family = below(process.pid)
     for pid in family:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -265,7 +268,7 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
 
 
-def _below(pid: int) -> list[int]:
+def below(pid: int) -> list[int]:
     """A process and its children, and theirs."""
     parents: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
@@ -281,7 +284,7 @@ def _below(pid: int) -> list[int]:
     return found
 
 
-def until(what: str, ready: Callable[[], bool], within: float = 60) -> None:
+def until(what: str, ready: Callable[[], bool], within: float = 120) -> None:
     """Waits until something is so."""
     end = time.monotonic() + within
     while not ready():

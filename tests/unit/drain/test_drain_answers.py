@@ -269,6 +269,23 @@ def test_the_dashboard_is_found_behind_the_service_of_the_head(tmp_path: Path, m
         assert server.paths[2] == "/api/v1/namespaces/ml/services/http:service-ray-head:8265/proxy/api/jobs/"
 
 
+def test_the_dashboard_of_a_service_is_that_of_its_active_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clusters = {"activeServiceStatus": {"rayClusterName": "models-a"}, "pendingServiceStatus": {"rayClusterName": "b"}}
+    models = {"kind": "RayService", "metadata": {"name": "models", "namespace": "ml"}, "status": clusters}
+    active = {"kind": "RayCluster", "metadata": {"name": "models-a", "namespace": "ml"}}
+    active["status"] = {"head": {"serviceName": "models-a-head-svc"}}
+    with answering(models, active, [job("RUNNING")]) as server:
+        cluster(tmp_path, server.url)
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+        assert ask(HeadService("it", "ml", "models", "RayService")).running == 1
+        assert server.paths[1:] == [
+            "/apis/ray.io/v1/namespaces/ml/rayclusters/models-a",
+            "/api/v1/namespaces/ml/services/http:models-a-head-svc:8265/proxy/api/jobs/",
+        ]
+
+
 def test_a_head_without_a_service_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {"kind": "ServiceList", "apiVersion": "v1", "metadata": {}, "items": []}
     with answering(deployment(), listed) as server:

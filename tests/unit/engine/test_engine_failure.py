@@ -32,7 +32,12 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
             "log in",
         ),
         (["failed to load checkpoint: EOF"], "an engine was killed while it wrote the state", "remove the empty"),
-        (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe"),
+        (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe pods"),
+        (
+            ["a: has not rolled out in 600 s: 0 of 1 workers ready"],
+            "a: has not rolled out in 600 s: 0 of 1 workers ready",
+            "kubectl describe pods",
+        ),
         (["team-a: timed out waiting for the condition"], "team-a: timed out", "modelyard job list STACK"),
         (
             [f"it: {CAME}'it' timed out waiting to be Ready\n\t* [One] of them\n\t* the other"],
@@ -75,6 +80,18 @@ def test_output_counts_where_no_message_says_anything(output: str, summary: str)
 def test_a_program_without_its_modules_is_told_where_they_belong() -> None:
     remedy = failure([], "ModuleNotFoundError: No module named 'components'").remedy
     assert "virtual environment that Pulumi.yaml names" in remedy
+
+
+def test_a_locked_state_names_who_holds_the_lock() -> None:
+    locked = (
+        "error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or delete the "
+        "lock file with `pulumi cancel`.\n  s3://state/.pulumi/locks/organization/p/dev/66a7.json: created by "
+        "ci runner@host-7 (pid 26602) at 2026-11-26T14:44:36Z"
+    )
+    for error in (failure([locked], ""), failure([], f"code: 255\nstderr: {locked}\n"), failure([locked], locked)):
+        held = "another run has locked the state of this stack: ci runner@host-7 (pid 26602) since 2026-11-26T14:44:36Z"
+        assert error.summary == held
+        assert "pulumi cancel --stack STACK" in error.remedy
 
 
 def test_a_stale_plan_is_told_apart() -> None:

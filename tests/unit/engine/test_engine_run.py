@@ -99,6 +99,17 @@ def test_a_stack_that_the_state_does_not_know(pulumi: Callable[[str], Path]) -> 
     assert (root / "made").exists()
 
 
+def test_a_stack_that_another_first_apply_makes_at_the_same_time(pulumi: Callable[[str], Path]) -> None:
+    unknown = "echo \"error: no stack named 'dev' found\" >&2; exit 255"
+    exists = "touch made; echo \"error: stack 'organization/it/dev' already exists\" >&2; exit 255"
+    root = pulumi(
+        f'case "$*" in *init*) {exists};; *export*) [ -e made ] || {{ {unknown}; }}; {WORKS};; *) {WORKS};; esac'
+    )
+    with Run("apply", silent) as run:
+        assert run.select(root, "dev", create=True).name == "dev"
+        assert run.state == {"it": 1}
+
+
 def test_a_run_is_one_command_whose_events_say_the_rest(pulumi: Callable[[str], Path]) -> None:
     root = pulumi(f'echo "$1" >>"$0.asked"; {WORKS}')
     asked = root / "bin" / "pulumi.asked"

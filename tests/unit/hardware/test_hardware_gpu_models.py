@@ -94,10 +94,15 @@ def test_a_brand_before_a_family_changes_nothing(name, gpu):
         ("A100 80G", ("a100-80gb",)),
         ("NVIDIA H100 SXM", ("h100-sxm5-80gb",)),
         ("T4 16 GB", ("t4",)),
+        ("A10 48GB", ("a10",)),
+        ("A10G 48GB", ("a10g",)),
+        ("A100 48GB", ("a100-40gb", "a100-80gb")),
+        ("H100 PCIe 40 GB", ("h100-pcie-80gb",)),
         ("V100 32GB", ("v100-pcie-32gb", "v100-sxm2-32gb")),
+        ("GeForce 3090", ("rtx-3090",)),
     ],
 )
-def test_a_model_with_its_memory_or_form_suggests_only_the_gpus_that_have_it(name, suggestions):
+def test_a_model_with_its_number_memory_or_form_suggests_only_the_gpus_that_have_it(name, suggestions):
     assert resolve(name) is None
     assert find(name) == Unknown(name, suggestions)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.runs.notebooks import Choice, Chosen, Held, choose, offer
-from modelyard.runs.notebooks.facts import escaped
+from modelyard.runs.notebooks.choice import escaped
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team
 

@@ -80,7 +80,7 @@ def test_a_released_version_that_was_changed_stands_in_the_version_and_names_the
     lock = (tmp_path / "patches" / "patches.lock").read_text().splitlines()
     line = next(number for number, text in enumerate(lock, 1) if text.startswith("ray-head/"))
     plan = site._replace(library=load_library(tmp_path)).plan()
-    assert only(plan) == ("PAT003", "patches/ray-head/v1/patch.yaml.j2", 1)
+    assert only(plan) == ("PAT003", "patches/ray-head/v1/meta.yaml", 1)
     (finding,) = (finding for finding in plan.findings if finding.blocks)
     assert f"patches/patches.lock:{line} has SHA-256" in finding.detail
 

@@ -16,7 +16,7 @@ from modelyard.names import NODE_POOL_LABEL
 from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
 from modelyard.plan.run_requests import Ask
 from modelyard.stack.pool import Flavor, Toleration
-from modelyard.workloads.facts.heads import Head
+from modelyard.workloads.facts.jobs import Head
 
 GPU, PRODUCT, RACK, HOST = "nvidia.com/gpu", "nvidia.com/gpu.product", "rack", "kubernetes.io/hostname"
 GI = 2**30
@@ -99,7 +99,7 @@ def slow_pods(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) ->
         return None
     if best:
         place = "nodes of one flavor" if theirs is not None else "the nodes"
-        place = f"nodes with one {ask.together}" if ask.together else place
+        place = f"nodes with the same {ask.together}" if ask.together else place
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
     most = sorted(reasons.items(), key=lambda one: -len(one[1]))[:4]
     words = [f"{len(names)} node{'' if len(names) == 1 else 's'}: {reason}" for reason, names in most]

@@ -109,6 +109,14 @@ def test_a_missing_target_leaves_the_other_targets_planned(dev: Any) -> None:
     assert len(plan.targets) == 4
 
 
+def test_the_namespace_that_has_the_targets_is_named(dev: Any) -> None:
+    keys = frozenset(key._replace(namespace="team-a") for key in dev.state.objects.reveal())
+    state = dev.state._replace(objects=Confidential({}), elsewhere=keys)
+    found = [one for one in dev._replace(state=state).plan().findings if one.code == "PAT013"]
+    assert {one.field for one in found} == {"platform.namespace"}
+    assert {one.remedy for one in found} == {"set platform.namespace to team-a, which has 5"}
+
+
 def test_a_field_of_the_stack_file_gets_its_line_and_a_field_of_the_target_gets_none(dev: Any) -> None:
     def placed(field: str) -> tuple[str, int]:
         finding = place_field(Finding("RES101", Severity.ERROR, "x", field=field), dev.stack)

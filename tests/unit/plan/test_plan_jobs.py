@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.findings import Severity
 from modelyard.plan.admission import never_admitted
 from modelyard.plan.notebook import check_notebook_room
 from modelyard.runs.notebooks import Choice, Chosen, choose
@@ -100,6 +101,34 @@ def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None
     assert "features" in told.summary
 
 
+@pytest.mark.parametrize(
+    ("jobs", "place", "summary"),
+    [
+        (
+            (Job("it", "dataset"),),
+            0,
+            "job it has no command: Deployment job-it runs 1 pod without end",
+        ),
+        (
+            (Job("a", "serving", "b"), Job("c", "training", "d"), Job("e", "training", "d")),
+            1,
+            "job c has no command: Deployment resource-d runs 2 pods without end",
+        ),
+        ((Job("a", "serving", "b"), Job("c", "training", "d", command=("python", "train.py"))), None, ""),
+    ],
+)
+def test_work_that_ends_in_pods_that_do_not_is_found(
+    dev: Any, jobs: tuple[Job, ...], place: int | None, summary: str
+) -> None:
+    resources = (Resource("b", "serving"), Resource("d", "training", workers=2))
+    site = dev.asking(runtime=IMAGE, resources=resources, jobs=jobs)
+    found = [one for one in site.plan().findings if one.code == "RES226"]
+    assert [(one.summary, one.field) for one in found] == [(summary, f"jobs[{place}]")] * (place is not None)
+    for one in found:
+        assert one.severity is Severity.WARNING
+        assert one.remedy.startswith("give it a command")
+
+
 def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_gpu(dev: Any) -> None:
     chat = Resource("chat", "llm-serving", gpus=1, team="vision")
     made = deployed(
@@ -124,9 +153,9 @@ def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_gpu(dev: Any) -> Non
     ("workers", "scale", "told"),
     [
         (2, None, []),
-        (3, None, ["the 3 pods of resource chat ask for 3 GPUs, and team vision never has more than 2"]),
+        (3, None, ["the 3 pods of resource chat ask for 3 GPUs, but team vision never has more than 2"]),
         (1, 2, []),
-        (1, 4, ["the 4 pods of resource chat ask for 4 GPUs, and team vision never has more than 2"]),
+        (1, 4, ["the 4 pods of resource chat ask for 4 GPUs, but team vision never has more than 2"]),
     ],
 )
 def test_pods_beyond_their_teams_quota(dev: Any, workers: int, scale: int | None, told: list[str]) -> None:
@@ -152,7 +181,7 @@ def test_pods_beyond_their_teams_quota(dev: Any, workers: int, scale: int | None
         (
             DEEP,
             TRAIN._replace(team="vision", together="kubernetes.io/hostname"),
-            "job train can never run: nodes with one kubernetes.io/hostname hold 1 of its 2 workers",
+            "job train can never run: nodes with the same kubernetes.io/hostname hold 1 of its 2 workers",
         ),
         (DEEP, TRAIN, None),
         (DEEP._replace(workers=3), TRAIN._replace(team="vision", least_workers=2), None),
@@ -254,18 +283,18 @@ def test_a_remedy_for_a_quota_names_only_what_helps(
     [
         (2, "16", []),
         # Ray's autoscaler has half a core beside the two of the head.
-        (2, "2", [("error", "job train asks for 2500m cores at once, and team vision never has more than 2")]),
+        (2, "2", [("error", "job train asks for 2.5 cores at once, but team vision never has more than 2")]),
         (
             1,
             "16",
             [
                 (
                     "warning",
-                    "job train may grow to 2 workers, which ask for 2 GPUs, and team vision never has more than 1",
+                    "job train may grow to 2 workers, which ask for 2 GPUs, but team vision never has more than 1",
                 )
             ],
         ),
-        (0, "16", [("error", "job train asks for 1 GPU at once, and team vision never has more than 0")]),
+        (0, "16", [("error", "job train asks for 1 GPU at once, but team vision never has more than 0")]),
     ],
 )
 def test_a_run_that_grows_needs_quota_for_its_least_workers_and_should_have_it_for_all(
@@ -327,9 +356,9 @@ def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | 
 @pytest.mark.parametrize(
     ("quotas", "job", "said"),
     [
-        ((Quota("a10", "7", "128Gi", 2),), TRAIN, "8 cores at once, and team vision never has more than 7"),
-        ((Quota("a10", "16", "40Gi", 2),), TRAIN, "48Gi of memory at once, and team vision never has more than 40Gi"),
-        ((Quota("a10", gpus=2), Quota("any", "7", "128Gi")), TRAIN, "8 cores at once, and team vision never has"),
+        ((Quota("a10", "7", "128Gi", 2),), TRAIN, "8 cores at once, but team vision never has more than 7"),
+        ((Quota("a10", "16", "40Gi", 2),), TRAIN, "48Gi of memory at once, but team vision never has more than 40Gi"),
+        ((Quota("a10", gpus=2), Quota("any", "7", "128Gi")), TRAIN, "8 cores at once, but team vision never has"),
         ((Quota("a10", gpus=2), Quota("any", "8", "48Gi")), TRAIN, None),
         (
             (Quota("a10", "8", "48Gi", 2), Quota("any", "1", "1Gi")),
@@ -344,9 +373,9 @@ def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | 
         (
             (Quota("a10", "1", "1Gi", 2), Quota("any", "64", "512Gi")),
             TRAIN,
-            "8 cores at once, and team vision never has more than 1",
+            "8 cores at once, but team vision never has more than 1",
         ),
-        ((Quota("a30", "16", "128Gi", 2),), TRAIN, "2 GPUs at once, and team vision never has more than 0"),
+        ((Quota("a30", "16", "128Gi", 2),), TRAIN, "2 GPUs at once, but team vision never has more than 0"),
         ((Quota("a10", gpus=2, resource="nvidia.com/gpu.shared"), Quota("any", "9", "99Gi")), TRAIN, "2 GPUs at once"),
         ((Quota("any", "3", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), "4 cores at once"),
         ((Quota("any", "4", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), None),
@@ -447,7 +476,7 @@ def test_a_run_is_kept_back_by_its_own_quota_and_by_no_other_job_s(dev: Any) -> 
     ("quota", "cpu", "told"),
     [
         ("16", "4", []),
-        ("2", "4", ["notebook a.ipynb asks for 4 cores at once, and team vision never has more than 2"]),
+        ("2", "4", ["notebook a.ipynb asks for 4 cores at once, but team vision never has more than 2"]),
         (None, "4", []),
         (None, "400", ["notebook a.ipynb can never run: no node takes a worker"]),
         ("900", "400", ["notebook a.ipynb can never run: no node takes a worker"]),

@@ -161,8 +161,8 @@ def test_what_would_never_get_a_node_is_an_error(
 @pytest.mark.parametrize(
     ("change", "detail", "remedy"),
     [
-        ({"gpu": "A10", "region": "us-east-1"}, "of other clouds, there are some on azure", "a10g"),
-        ({"region": "af-south-1"}, "it has them in ap-east-1", "; or another region"),
+        ({"gpu": "A10", "region": "us-east-1"}, "offered by azure", "a10g"),
+        ({"region": "af-south-1"}, "offered in ap-east-1", "; or another region"),
         ({"gpu": "rtx-4090"}, "", "l40s"),
     ],
 )

@@ -325,7 +325,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         (
             CHAT._replace(gpus=2),
             "PAR013",
-            "a pod of resource chat asks for 2 slices of partition shared, and the device plugin gives it one",
+            "a pod of resource chat asks for 2 slices of partition shared, but the device plugin refuses more than one",
         ),
         (
             CHAT._replace(gpus=0),
@@ -335,7 +335,7 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         (
             CHAT._replace(partition="small", slice="3g.40gb", gpus=2),
             "PAR013",
-            "a pod of resource chat asks for 2 slices of partition small, and a process uses one of them",
+            "a pod of resource chat asks for 2 slices of partition small, but a process uses only one of them",
         ),
     ],
 )
@@ -424,7 +424,7 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
         (
             SMALL,
             sliced("n", "small", {}, **{"nvidia.com/mig.config": "small", "nvidia.com/mig.config.state": "failed"}),
-            "says that its layout is failed",
+            "reports its layout as failed",
         ),
         (
             SMALL,

@@ -1,5 +1,6 @@
 """Whether the pods of a plan have nodes, whoever decides about them."""
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -91,9 +92,17 @@ def test_a_patch_that_replaces_the_tolerations_keeps_the_worker_off_every_gpu_no
     assert finding.blocks
     assert finding.target == RAY
     assert "dev-gpu-1 has the taint nvidia.com/gpu" in finding.detail
+    assert finding.remedy == "let the pods tolerate the taint nvidia.com/gpu, or add nodes without it"
     lost = found(plan, "OWN007")
     assert (lost.target, lost.field) == (RAY, "spec.template.spec.tolerations")
     assert "nvidia.com/gpu" in lost.detail
+
+
+def test_taints_of_nodes_that_are_too_small_anyway_are_no_remedy(dev: Any, tmp_path: Path) -> None:
+    small = tuple(node._replace(allocatable={**node.allocatable, "cpu": Fraction(1)}) for node in dev.state.nodes)
+    spec = "{template: {spec: {tolerations: [{key: team, operator: Exists}]}}}"
+    plan = dev._replace(state=dev.state._replace(nodes=small)).patched(tmp_path, spec, target=RAY).plan()
+    assert "taint" not in next(one for one in plan.findings if (one.code, one.target) == ("RES101", RAY)).remedy
 
 
 def test_a_patch_that_repeats_the_tolerations_loses_nothing(dev: Any, tmp_path: Path) -> None:

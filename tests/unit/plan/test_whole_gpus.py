@@ -1,4 +1,4 @@
-"""Resources that grow by replacement: whole GPUs while enough are free and nobody waits, else their slices."""
+"""Resources that grow by replacement: whole GPUs while enough are free and no other pod waits, else their slices."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -79,7 +79,7 @@ def decided(made: Any) -> tuple[Resource, str]:
 
 
 WHOLE = CHAT._replace(partition=None, slice=None, grow=False, gpus=1)
-ENOUGH = "whole GPUs: 2 × a100-80gb are free for its 2 pods, and nobody waits"
+ENOUGH = "whole GPUs: 2 × a100-80gb are free for its 2 pods, and no other pod waits"
 ONE = "1g.10gb of small: 1 × a100-80gb is free for its 2 pods"
 NONE = "1g.10gb of small: 0 × a100-80gb are free for its 2 pods"
 SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
@@ -116,7 +116,7 @@ SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
         ({"waiting": [wait(tolerations=[])]}, ENOUGH),
         ({"waiting": [wait(nodeSelector={"nvidia.com/gpu.product": "NVIDIA-A10"})]}, ENOUGH),
         ({"waiting": [wait(nodeSelector={"nvidia.com/gpu.product": PRODUCT})]}, SOMEBODY),
-        ({"waiting": None}, "1g.10gb of small: who waits for a GPU is not known"),
+        ({"waiting": None}, "1g.10gb of small: the pods that wait for a GPU are unknown"),
     ],
 )
 def test_it_gets_whole_gpus_while_enough_are_free_and_nobody_waits(dev: Any, changes: Any, why: str) -> None:

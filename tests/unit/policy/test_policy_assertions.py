@@ -30,7 +30,8 @@ def assertion(body: str, head: str = HEAD) -> tuple[Any, tuple[Finding, ...]]:
 def found(body: str, spec: dict[str, Any], **more: Any) -> list[Finding]:
     rule, wrong = assertion(body)
     assert rule is not None, wrong
-    seen = subject_of({"kind": "Deployment", "metadata": {"name": "it"}, "spec": spec}, facts=FACTS, **more)
+    it = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "it"}, "spec": spec}
+    seen = subject_of(it, facts=FACTS, **more)
     return judge(Settings([Setting(rule, rule.level, {})]), [seen])
 
 
@@ -95,6 +96,9 @@ def test_every_condition_and_every_place_is_told() -> None:
     [
         ("{kinds: [Deployment]}", 1),
         ("{kinds: [Job]}", 0),
+        ("{kinds: [RayCluster]}", 0),
+        ("{kinds: [apps/Deployment]}", 1),
+        ("{kinds: [example.com/Deployment]}", 0),
         ("{roles: [celery]}", 0),
         ("{when: {training: ray}}", 1),
         ("{when: {training: [celery, ray], gpu.model: A10}}", 1),
@@ -140,6 +144,8 @@ WRONG = [
     ("", 1, "assert is missing"),
     (f"match: {{kinds: Deployment}}\n{PRIORITY}", 8, 'match.kinds is "Deployment"; it must be a list'),
     (f"match: {{roles: [worker]}}\n{PRIORITY}", 8, 'match.roles[0] is "worker"; it must be apiServer'),
+    (f"match: {{kinds: [Job, Deploymnt]}}\n{PRIORITY}", 8, "match.kinds has the unknown kind Deploymnt"),
+    (f"match: {{kinds: [Widget]}}\n{PRIORITY}", 8, "match.kinds has the unknown kind Widget"),
     (f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}", 8, "match.when has the unknown fact trainning"),
     (f"level: high\n{PRIORITY}", 8, 'level is "high"; it must be mandatory, advisory or disabled'),
     (f"code: POL902\n{PRIORITY}", 8, '"code" is given twice, first on line 1'),

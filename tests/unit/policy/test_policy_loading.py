@@ -106,6 +106,7 @@ def test_a_rule_that_is_none(project: Project, change: tuple[str, str], said: st
     [
         (", level='high'", "POL901 has the level high", "write mandatory, advisory or disabled"),
         (", roles=['rayWorkr']", "POL901 looks at rayWorkr, which is not a workload", "did you mean rayWorker?"),
+        (", kinds=['Deploymnt']", "POL901 looks at Deploymnt, which is not a known kind", "did you mean Deployment?"),
         (", params=['most']", "params of POL901 is not a JSON Schema by name", "write params="),
         (", params={'most': 3}", "params of POL901 is not a JSON Schema by name", "write params="),
         (", needs=['most']", "POL901 needs most, which is not in its params", "add its schema"),

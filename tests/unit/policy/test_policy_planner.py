@@ -13,7 +13,7 @@ from modelyard.policy import planner
 from modelyard.policy.resources import Resource, subject
 from modelyard.promql.queries import _CODES as QUERIES
 from modelyard.stack import Stack, load, load_text
-from modelyard.workloads import facts, workloads
+from modelyard.workloads import by_object, facts, workloads
 from tests.support.project_copies import ROOT
 
 BASE = {"modelyard:platform": {"release": "23.10"}, "modelyard:gpu": {"model": "A10"}}
@@ -76,13 +76,13 @@ def told() -> Callable[..., list[str]]:
 
     def run(name: str, spec: dict[str, Any], *, whole: bool = False, stack: Stack | None = None) -> list[str]:
         one = stack or loaded()
-        sized = {workload.deployment: workload for workload in workloads(one.config)}
+        sized = by_object(workloads(one.config))
         metadata = {"name": name, "namespace": "ml-platform", **({"uid": "1"} if whole else {})}
         found = Resource("u", "kubernetes:apps/v1:DeploymentPatch", name, {"metadata": metadata, "spec": spec}, True)
-        seen = subject(found, sized, facts(one.config, tuple(sized.values())), "ml-platform")
+        seen = subject(found, sized, facts(one.config, workloads(one.config)), "ml-platform")
         assert seen is not None
         assert seen.whole == whole
-        findings: tuple[Finding, ...] = planner.of_object(one, sized.get(name), seen)
+        findings: tuple[Finding, ...] = planner.of_object(one, sized.get(name, ()), seen)
         return [finding.code for finding in findings if finding.severity is not Severity.ADVICE]
 
     return run
@@ -140,7 +140,7 @@ def test_objects_of_nobody_are_not_sized(told: Callable[..., list[str]]) -> None
 
 def test_replicas_beside_the_platforms_autoscaler(told: Callable[..., list[str]]) -> None:
     stack = loaded()
-    sized = {workload.deployment: workload for workload in workloads(stack.config)}
+    sized = by_object(workloads(stack.config))
     metadata = {"name": WORKER, "namespace": "ml-platform", "annotations": {"autoscaling/enabled": "true"}}
     for spec, codes in (({"replicas": 2}, ["AUT003"]), ({}, [])):
         props = {"metadata": metadata, "spec": spec}

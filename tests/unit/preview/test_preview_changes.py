@@ -77,17 +77,17 @@ def test_nothing_is_checked_out_over_the_users_tree(repository: Any) -> None:
 
 
 def test_a_new_version_of_a_patch_reaches_every_stack_that_follows_it(repository: Any) -> None:
-    repository.patch_v2("model-service", "schema.json", "/var/lib/models", "/models")
+    repository.next_patch("model-service", "schema.json", "/var/lib/models", "/models")
     found = by_name(repository.preview())
     # prod pins v1.
     assert sorted(found) == ["dev", "staging"]
     (target,) = found["dev"].targets
-    assert [tuple(version) for version in target.versions] == [("model-service", "v1", "v2")]
+    assert [tuple(version) for version in target.versions] == [("model-service", "v1", "v3")]
     assert target.replaces_pods == 2
 
 
 def test_a_new_version_that_comes_out_alike_is_told_as_such(repository: Any) -> None:
-    repository.patch_v2("model-service", "meta.yaml", "description: Size", "description: The size")
+    repository.next_patch("model-service", "meta.yaml", "description: Size", "description: The size")
     (target,) = by_name(repository.preview())["dev"].targets
     assert (target.status, target.fields, target.replaces_pods) == ("same", (), 0)
 
@@ -236,7 +236,7 @@ def test_a_recorded_platform_that_changed_is_said_and_not_taken_for_the_stacks_d
 
 
 def test_alike_changes_are_told_once(repository: Any) -> None:
-    repository.patch_v2("model-service", "schema.json", "/var/lib/models", "/models")
+    repository.next_patch("model-service", "schema.json", "/var/lib/models", "/models")
     repository.edit("stacks/Pulumi.dev.yaml", "cpu: 8\n    memory: 32Gi", "cpu: 8\n    memory: 40Gi")
     found = {group.change.name: group for group in grouped(repository.preview().stacks)}
     assert found[SERVICE].stacks == ("dev", "staging")
@@ -245,7 +245,7 @@ def test_alike_changes_are_told_once(repository: Any) -> None:
 
 
 def test_the_same_commits_give_the_same_preview(repository: Any) -> None:
-    repository.patch_v2("model-service", "schema.json", "/var/lib/models", "/models")
+    repository.next_patch("model-service", "schema.json", "/var/lib/models", "/models")
     assert repository.preview() == repository.preview()
 
 

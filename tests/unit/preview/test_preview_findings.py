@@ -275,7 +275,7 @@ def test_an_error_of_the_project_holds_the_stacks_that_change(repository: Any) -
 def test_drafts_are_told_where_a_release_is_taken_back(repository: Any) -> None:
     file = repository.root / "patches/patches.lock"
     lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(line for line in lines if not line.startswith("ray-worker/")))
+    file.write_text("".join(line for line in lines if not line.startswith("ray-worker/v1 ")))
     found = repository.preview()
     assert {finding.code for stack in found.stacks for finding in stack.new} == {"PAT018"}
     assert all(stack.targets == () and stack.fixed == () for stack in found.stacks)
@@ -294,16 +294,18 @@ def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, ho
     else:
         del locked["ray-worker/v1"]
     (folder / "patches.lock").write_text(lock_text(locked))
-    assert load_library(repository.root).findings == ()
+    # A draft must not have the name of a built-in version, but the name of a released version is the project's.
+    own = load_library(repository.root).findings
+    assert len(own) == (how == "removed")
     found = repository.preview()
-    (finding,) = found.project.new
+    (finding,) = set(found.project.new) - set(own)
     assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
     summary = f"released patch ray-worker@v1 was changed, and its line in the lock was {how}"
     assert finding.summary == summary
     assert found.blocked
     # A new version is what is asked for, and no finding.
     repository.git("checkout", "--quiet", "--", "patches")
-    repository.patch_v2("ray-worker", "meta.yaml", "description: ", "description: New ")
+    repository.next_patch("ray-worker", "meta.yaml", "description: ", "description: New ")
     assert repository.preview().project.new == ()
 
 
@@ -316,6 +318,21 @@ def test_a_released_patch_that_is_taken_away_with_its_line_is_told(repository: A
     assert f"released patch {name.replace('/', '@')} was deleted, together with its line in the lock" in {
         finding.summary for finding in found.project.new
     }
+
+
+def test_copies_of_built_in_patches_may_go_while_the_lock_stays(repository: Any) -> None:
+    for version in (repository.root / "patches").iterdir():
+        if version.is_dir():
+            rmtree(version)
+    assert not repository.preview().changes
+    repository.on_main()
+    lock = repository.root / "patches/patches.lock"
+    lock.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith("ray-head/v1 ")))
+    found = repository.preview()
+    (finding,) = found.project.new
+    assert (finding.code, finding.file) == ("PAT003", "patches/patches.lock")
+    assert finding.summary == "built-in patch ray-head@v1 is no longer used: its line in the lock is gone"
+    assert found.stacks
 
 
 def test_a_comment_on_the_policies_plans_nothing_and_a_rule_plans_each_stack_once(

@@ -19,7 +19,7 @@ def columns() -> tuple[Any, ...]:
         plan_recorded(ROOT, ROOT / "stacks" / f"Pulumi.{name}.yaml", date(2026, 11, 21)).plan
         for name in ("dev", "prod", "staging")
     )
-    return tuple(column(plan, "1.35") for plan in plans if plan is not None)
+    return tuple(column(plan, "1.35", b"key") for plan in plans if plan is not None)
 
 
 def test_values_that_differ_with_the_stacks_that_have_them(columns: Any) -> None:

@@ -47,11 +47,14 @@ def test_images_go_to_who_owns_the_workloads() -> None:
     owner = prod._replace(config=prod.config._replace(platform=prod.config.platform._replace(mode="managed")))
     assert "modelService.image" in names(promotion(stack("dev"), prod, (V1, V1)).kept)
     assert "modelService.image" in names(promotion(stack("dev"), owner, (V1, V1)).taken)
+    images = {f"{section}.image" for section in ("modelService", "rayHead", "rayWorker", "celery")}
+    assert promotion(stack("dev"), prod, (V1, V1)).ignored == images
+    assert promotion(stack("dev"), owner, (V1, V1)).ignored == set()
 
 
 def test_nothing_to_do_is_nothing() -> None:
     found = promotion(stack("dev"), stack("dev"), (V1, V1))
-    assert found == ((), ())
+    assert found == ((), (), frozenset())
     assert promoted(text("dev"), found) == text("dev")
 
 

@@ -18,7 +18,7 @@ FILE = "stacks/Pulumi.dev.yaml"
 def test_a_patch_of_remote_clusters_reaches_the_stacks_that_have_one(repository: Any) -> None:
     repository.add(FILE, FAR)
     repository.on_main()
-    repository.patch_v2("remote-cluster", "base.yaml.j2", "BestEffortFIFO", "StrictFIFO")
+    repository.next_patch("remote-cluster", "base.yaml.j2", "BestEffortFIFO", "StrictFIFO")
     (changed,) = repository.preview().stacks
     (queue,) = [one for one in changed.targets if one.fields]
     assert (changed.stack, queue.name) == ("dev", "far/remote-far")

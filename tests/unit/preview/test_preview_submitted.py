@@ -83,7 +83,7 @@ def test_what_a_resource_gets_is_told_of_the_job_that_runs_on_it(work: Any) -> N
     assert {name: fields(one) for name, one in changes.items()} == {"job fit": {"gpus": (1, 4)}}
     assert found.changes
     lines = preview_text(found)
-    assert lines[0] == "1 of 3 stacks changes"
+    assert lines[0] == "prod cannot be applied (REM003)"
     start = lines.index("For the next apply or submission")
     assert lines[start + 1 : start + 4] == ["~ job fit", "    in prod", "      gpus  1 → 4"]
     assert "1 change for the next apply or submission" in " ".join(" ".join(lines[-3:]).split())
@@ -131,12 +131,12 @@ def test_a_job_that_cannot_be_submitted_any_more_is_gone(work: Any) -> None:
 
 
 def test_another_version_of_a_template_is_told_of_the_jobs_made_from_it(work: Any) -> None:
-    work.patch_v2("job-run", "base.yaml.j2", "restartPolicy: Never", "restartPolicy: OnFailure")
+    work.next_patch("job-run", "base.yaml.j2", "restartPolicy: Never", "restartPolicy: OnFailure")
     changes = told(work.preview())
     assert list(changes) == ["job clicks", "job fit"]
     before, after = fields(changes["job fit"])["template"]
     assert before == "job-run@v1"
-    assert after.startswith("job-run@v2 (draft ")
+    assert after.startswith("job-run@v3 (draft ")
 
 
 def test_where_an_apply_leads_and_how_it_waits(repository: Any) -> None:

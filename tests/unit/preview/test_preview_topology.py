@@ -204,10 +204,10 @@ def test_the_picture_is_plain_json(prod: Planned) -> None:
 
 
 def test_a_preview_knows_the_version_of_every_patch(repository: Repository) -> None:
-    repository.patch_v2("model-service", "patch.yaml.j2", "cpu: {{ cpu }}", "cpu: {{ cpu }} ")
+    repository.next_patch("model-service", "patch.yaml.j2", "cpu: {{ cpu }}", "cpu: {{ cpu }} ")
     stacks = {one.stack: one for one in repository.preview().stacks}
     moves = {one.name: (one.before, one.after) for one in stacks["dev"].patches}
-    assert moves["model-service"] == ("v1", "v2")
+    assert moves["model-service"] == ("v1", "v3")
     assert moves["ray-worker"] == ("v1", "v1")
 
 

@@ -344,7 +344,7 @@ def test_one_context_leads_to_one_controller(stack: Make) -> None:
     second = ("credentialsSecret: site", "context: farm")
     (found,) = (one for one in check_remote(stack(*ON_A_CLUSTER, first, second)) if one.code == "REM013")
     assert (found.blocks, found.field) == (True, "resources[1].remote.cluster.context")
-    assert found.summary.endswith("of away leads to one API server, and far says it is https://10.8.0.4:6443")
+    assert found.summary.endswith("of away points to one API server, but controller of far is https://10.8.0.4:6443")
     same = ("https://10.8.0.4:6443", "https://10.8.0.5:6443")
     assert not [one for one in check_remote(stack(*ON_A_CLUSTER, first, second, same)) if one.code == "REM013"]
 

@@ -174,6 +174,20 @@ def test_summary_findings_and_values_need_no_scripts() -> None:
         assert words in text
 
 
+def test_the_page_begins_with_the_sentences_of_the_comment() -> None:
+    stacks = (stack("a", target()), stack("b", target()), stack("c", target("64Gi"), new=(finding("c"),)))
+    text = " ".join(Page(made(*stacks)).text.split())
+    assert "each of a, b replaces 1 GPU pod." in text
+    assert "c cannot be applied (RES001)." in text
+
+
+def test_a_note_is_called_note() -> None:
+    note = finding(severity=Severity.ADVICE)
+    text = " ".join(Page(made(stack("dev", target(), new=(note,)))).text.split())
+    assert "note RES001" in text
+    assert "advice" not in text
+
+
 def test_an_unknown_cost_is_said_and_never_nothing() -> None:
     page = Page(made(stack("dev", target())))
     assert "Unknown: this preview was made without prices." in page.text

@@ -11,8 +11,8 @@ from modelyard.report.html.bars import WIDTH, gpus_of
 from modelyard.report.html.changes import changes_of
 from modelyard.report.html.costs import cost_chart, costs_of, total_cost
 from modelyard.report.html.findings import parts_of
-from modelyard.report.html.matrix import matrix_of
 from modelyard.report.html.overview import rows_of, stats, verdict
+from modelyard.report.html.page import matrix_of
 from modelyard.report.html.text import breakable, inline, markdown, value_text
 
 FINDING = {"code": "RES001", "severity": "error", "summary": "too little", "remedy": "ask for more"}
@@ -38,12 +38,13 @@ def stack(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def document(*stacks: dict[str, Any], changes: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
-    summary = {"added": 0, "removed": 0, "unchanged": 0, "unplanned": 0, "podsReplaced": 0} | {
+    summary = {"added": 0, "removed": 0, "unchanged": 0, "unplanned": 0} | {
+        **dict.fromkeys(("podsReplaced", "podsStopped", "podsStarted"), 0),
         "gpusBefore": sum(one["gpus"]["before"] for one in stacks if one["gpus"]),
         "gpusAfter": sum(one["gpus"]["after"] for one in stacks if one["gpus"]),
         **dict.fromkeys(("new", "fixed", "still"), NONE),
     }
-    return {"stacks": list(stacks), "changes": list(changes), "summary": summary, "unchanged": []}
+    return {"stacks": list(stacks), "changes": list(changes), "summary": summary, "unchanged": [], "outcomes": []}
 
 
 def changed(**changes: Any) -> dict[str, Any]:

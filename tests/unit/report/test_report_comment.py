@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
 from modelyard.plan.cost.values import Count, Money, Price, StackCost, TargetCost, stack_cost
 from modelyard.preview import FieldDiff, StackDiff
-from modelyard.preview.values import Relaxed, Revision, Waived
+from modelyard.preview.values import Offline, Relaxed, Revision, Waived
 from modelyard.report.preview.markdown import LEAST, LIMIT, least, preview_markdown
 from modelyard.report.preview.text import preview_text
 from tests.support.preview_values import finding, preview, stack, target
@@ -63,19 +64,19 @@ def test_one_error_is_told_with_its_stack_among_many_warnings() -> None:
     rows = [line for line in text.splitlines() if line.startswith("| team-")]
     assert rows[0].startswith("| team-0249 | 1 target |")
     assert len(rows) == 40
-    findings = [line for line in text.splitlines() if line.startswith("- **")]
+    findings = [line for line in text.splitlines() if line.startswith(("- **error", "- **warning"))]
     assert findings[0].startswith("- **error RES001** team-0249: no memory at all")
 
 
 def test_what_a_thousand_stacks_have_alike_is_one_line_with_their_number() -> None:
     names = [f"team-{at:04}" for at in range(1000)]
     text = preview_markdown(preview(*(stack(name, new=(wrong(name, "RES001", "too little"),)) for name in names)))
-    (line,) = (line for line in text.splitlines() if line.startswith("- **"))
+    (line,) = (line for line in text.splitlines() if line.startswith("- **error"))
     assert line.startswith("- **error RES001** team-0000, team-0001, ")
     assert "and 994 more: too little" in line
     assert "<code>stacks/Pulumi.team-0001.yaml:3</code>" in line
     lines = "\n".join(preview_text(preview(*(stack(name, new=(wrong(name, "RES001", "x"),)) for name in names[:3]))))
-    assert lines.count("RES001") == 1
+    assert lines.count("error   RES001") == 1
     assert "team-0001 (stacks/Pulumi.team-0001.yaml:3)" in " ".join(lines.split())
 
 
@@ -96,10 +97,11 @@ def test_no_comment_is_longer_than_its_limit(limit: int, number: int) -> None:
     stacks[0] = stacks[0]._replace(new=errors, fixed=errors, targets=(target(versions=()),) * 3)
     found = preview(*stacks, unchanged=tuple(f"{hostile}{at}" for at in range(50)))
     found = found._replace(base=Revision(hostile, "a" * 40), head=Revision(hostile, "b" * 40))
+    found = found._replace(offline=tuple(Offline(hostile, f"{hostile}{at}") for at in range(50)))
     text = preview_markdown(found, limit=limit)
     assert len(text) <= limit
     assert text.count("<details") == text.count("</details>")
-    assert f"## modelyard: {number} of {number + 50} stacks change" in text
+    assert f"\n{number} of {number + 50} stacks change" in text
     assert re.search(r"^\*\*New errors:\*\* .*RES001", text, re.MULTILINE)
 
 
@@ -136,7 +138,7 @@ def test_cost_and_gpu_hours_are_told_by_stack_by_change_and_together() -> None:
     text = preview_markdown(found)
     assert "cost +USD 5.00/h, +USD 3,650.00 a month (list price 2026-08-03; price 2026-08-03)" in text
     assert "48 → 96 GPU-hours a day" in text
-    assert "| a | 1 target | 1 | 1 | 24 → 48 | +USD 2.00/h (list price 2026-08-03) | none |" in text
+    assert "| a | 1 target | 1 replaced | 1 | 24 → 48 | +USD 2.00/h (list price 2026-08-03) | none |" in text
     assert "in a, b · replaces 2 pods · cost +USD 5.00/h" in text
     lines = "\n".join(preview_text(found))
     assert "a: costs USD 3.00/h, USD 2.00/h more (list price 2026-08-03); 24 → 48 GPU-hours a day" in lines
@@ -167,16 +169,16 @@ def test_a_change_names_the_findings_about_its_target() -> None:
 def test_the_gpus_of_a_stack_are_those_of_all_its_targets() -> None:
     found = preview(stack("a", target(gpus=(0, 0)), others=3), stack("b", target(gpus=(1, 2)), others=4))
     text = preview_markdown(found)
-    assert "| a | 1 target | 1 | 3 |" in text
-    assert "| b | 1 target | 1 | 5 → 6 |" in text
+    assert "| a | 1 target | 1 replaced | 3 |" in text
+    assert "| b | 1 target | 1 replaced | 5 → 6 |" in text
     assert "GPUs 8 → 9" in text
 
 
 def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
     found = preview(stack("a", status="removed", others=4))
     for text in (preview_markdown(found), "\n".join(preview_text(found))):
-        assert "1 stack file deleted, no pods replaced, GPUs stay at 4" in text
-    assert "| a | stack file deleted | 0 | 4 |" in preview_markdown(found)
+        assert "1 stack file deleted · pods: no change · GPUs stay at 4" in text
+    assert "| a | stack file deleted | none | 4 |" in preview_markdown(found)
 
 
 @pytest.fixture(scope="module")
@@ -193,6 +195,24 @@ def lenient() -> list[StackDiff]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "unchanged", "rows"),
+    [
+        ({}, (), False),
+        ({}, ("prod",), True),
+        ({"recorded": True}, (), True),
+        ({"status": "added"}, (), True),
+        ({"unplanned": True}, (), True),
+    ],
+)
+def test_the_only_stack_has_no_row_that_repeats_the_effects(
+    changes: dict[str, Any], unchanged: tuple[str, ...], rows: bool
+) -> None:
+    text = preview_markdown(preview(stack("dev", target(), **changes), unchanged=unchanged))
+    assert ("| dev |" in text) == rows
+    assert f"1 of {1 + len(unchanged)} stack" in text
+
+
 @pytest.mark.parametrize("limit", [LEAST, 8_000, LIMIT])
 def test_what_is_waived_or_no_longer_checked_keeps_the_limit_and_is_named_at_the_top(
     limit: int, lenient: list[StackDiff]
@@ -200,7 +220,7 @@ def test_what_is_waived_or_no_longer_checked_keeps_the_limit_and_is_named_at_the
     text = preview_markdown(preview(*lenient), limit=limit)
     assert len(text) <= limit
     top = text.partition("| Stack |")[0]
-    assert "newly waived: 12000 errors, no longer checked or less severe: 12000 errors" in top
+    assert "newly waived: 12000 errors · no longer checked or less severe: 12000 errors" in top
     assert "**Newly waived:** RES001" in top
     assert "**No longer checked or less severe:** RES001" in top
     assert text.count("<details") == text.count("</details>")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.explanations import Explanation, explanations
-from modelyard.report.explanation import explanation_text
+from modelyard.explanations import Explanation, explanations, families
+from modelyard.report.explanation import explanation_text, list_text
 from modelyard.report.style import PLAIN, Style
 from modelyard.stack.codes import FAMILIES
 
@@ -84,3 +84,10 @@ def test_no_mark_of_markdown_is_left_where_marked_text_is_wrapped(columns: int) 
 
 def _marks(one: Explanation, style: Style) -> list[str]:
     return re.findall(r"`|\*\*", "\n".join(explanation_text(one, style)))
+
+
+def test_the_list_has_a_group_with_a_title_for_each_family() -> None:
+    groups = [group.split("\n") for group in "\n".join(list_text(explanations())).split("\n\n")]
+    assert [title for title, *_ in groups] == [words[0].upper() + words[1:] for words in families().values()]
+    listed = [[line.split()[0] for line in lines] for _, *lines in groups]
+    assert listed == [[code for code in explanations() if code.startswith(family)] for family in families()]

@@ -129,6 +129,16 @@ def test_rows_are_as_wide_as_they_may_be_and_no_wider() -> None:
     assert "    + nvidia.com/gpu.product in NVIDIA-A0, … 19 more" in text(*changes, columns=60)
 
 
+@pytest.mark.parametrize("cluster", ["spec", "spec.rayClusterConfig"])
+def test_fields_of_a_ray_cluster_name_its_head_or_group(cluster: str) -> None:
+    pod = "template.spec.containers[name=worker].resources.limits.cpu"
+    changes = [
+        change(f"{cluster}.headGroupSpec.{pod}", "1", "2"),
+        change(f"{cluster}.workerGroupSpecs[groupName=a10].replicas", 1, 2),
+    ]
+    assert text(*changes) == ["  head: resources  cpu limit 1 → 2", "  group a10: replicas  1 → 2"]
+
+
 def test_short_names_of_fields_say_how_many_they_are() -> None:
     paths = [
         "spec.replicas",

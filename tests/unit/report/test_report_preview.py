@@ -28,7 +28,7 @@ def test_a_thousand_different_changes_fit_and_the_summary_is_whole() -> None:
     stacks = [stack(f"team-{number:04}", target(f"deployment-{number}", f"{number}Gi")) for number in range(1000)]
     text = preview_markdown(preview(*stacks, unchanged=("quiet",)), report="https://ci.example.com/r")
     assert len(text) <= LIMIT
-    assert text.startswith(f"{MARK}\n## modelyard: 1000 of 1001 stacks change\n")
+    assert text.startswith(f"{MARK}\n## modelyard: each of 1000 stacks replaces 1 GPU pod\n")
     assert "and 960 more" in text
     assert re.search(r"^_\d+ more changes: the full report has them\._$", text, re.MULTILINE)
     # What there is room for is used.
@@ -38,8 +38,8 @@ def test_a_thousand_different_changes_fit_and_the_summary_is_whole() -> None:
 
 
 def test_the_gravest_comes_first() -> None:
-    found = preview(stack("dev", target(), new=(finding(),), fixed=(finding("was wrong"),), still=(finding("old"),)))
-    text = preview_markdown(found)
+    dev = stack("dev", target(), new=(finding(),), fixed=(finding("was wrong"),), still=(finding("old"),))
+    text = preview_markdown(preview(dev, stack("prod", target())))
     places = [
         text.index(words) for words in ("### New findings", "### Changes", "Fixed: 1 error", "Still there: 1 error")
     ]
@@ -52,7 +52,7 @@ def test_what_a_stack_that_cannot_be_planned_would_change_is_unknown_and_not_not
     for found in (preview(broken), preview(broken, stack("prod", target()))):
         text = preview_markdown(found)
         assert "| dev | cannot be planned | unknown | unknown | unknown | unknown | **1 new error** |" in text
-        assert "1 not planned (what changes there is unknown), " in text
+        assert "1 could not be planned · " in text
     assert "GPUs stay at" not in preview_markdown(preview(broken))
     assert "GPUs stay at" not in "\n".join(preview_text(preview(broken)))
     document = preview_document(preview(broken))
@@ -82,8 +82,37 @@ def test_versions_are_told_with_the_change() -> None:
     one = target(versions=(VersionDiff("ray-worker", "v1", "v2"), VersionDiff("extra", None, "v1")))
     assert "extra v1 added" in preview_markdown(preview(stack("dev", one)))
     same = one._replace(status="same", fields=())
-    assert "No field differs." in preview_markdown(preview(stack("dev", same)))
-    assert any("renders the same" in line for line in preview_text(preview(stack("dev", same))))
+    assert (
+        "Other patch versions, same object: deployment-worker (ray-worker v1 → v2, extra v1 added)"
+        in preview_markdown(preview(stack("dev", same)))
+    )
+    lines = preview_text(preview(stack("dev", same)))
+    assert "Other patch versions, same object: deployment-worker (ray-worker v1 → v2" in " ".join(lines)
+    assert not any(line.startswith("~") for line in lines)
+
+
+def test_a_new_stack_is_one_section_below_the_changes_and_without_fields() -> None:
+    new = [target(f"deployment-{name}", status="added") for name in ("a", "b", "c")]
+    found = preview(stack("new", *new, status="added"), stack("prod", target()))
+    lines = preview_text(found)
+    heads = [line for line in lines if line.startswith(("~", "+"))]
+    assert heads == ["~ deployment-worker", "+ new stack new: 3 objects"]
+    below = lines[lines.index(heads[1]) + 1 :][:3]
+    assert [line.split()[0] for line in below] == ["deployment-a", "deployment-b", "deployment-c"]
+    assert sum("32Gi" in line for line in lines) == 1
+    assert preview_markdown(found).count("<details") == 2
+
+
+def test_changes_with_errors_come_first() -> None:
+    quiet, wrong = target(), target("deployment-z", after="8Gi")
+    found = preview(stack("a", quiet), stack("b", wrong, new=(finding(target="deployment-z"),)))
+    heads = [line for line in preview_text(found) if line.startswith("~")]
+    assert heads == ["~ deployment-z", "~ deployment-worker"]
+
+
+def test_an_unknown_cost_has_its_reason() -> None:
+    lines = preview_text(preview(stack("dev", unplanned=True, new=(finding(),))))
+    assert "  dev: cost unknown: it cannot be planned" in lines
 
 
 @pytest.mark.parametrize("columns", [60, 100])

@@ -3,9 +3,11 @@
 import pytest
 
 from modelyard.cluster.answer import Created
-from modelyard.cluster.pool_objects import QUEUE, STACK
+from modelyard.cluster.pool_objects import QUEUE, STACK, STAGE
 from modelyard.kube.state import ObjectKey
 from modelyard.report.job import submitted_text
+from modelyard.report.pipeline import run_text
+from modelyard.report.style import Style
 
 
 @pytest.mark.parametrize(("remote", "option"), [("", ""), ("far", " --remote far")])
@@ -13,6 +15,17 @@ def test_a_run_is_followed_where_it_is(remote: str, option: str) -> None:
     labels = {QUEUE: "far", STACK: "dev"}
     made = Created(ObjectKey("batch/v1", "Job", "far-jobs", "churn-abc12"), "", labels, suspended=True)
     told = submitted_text("churn-abc12", [made], remote=remote)
-    assert told[-1] == (
+    assert " ".join(" ".join(told).split()).endswith(
         f"follow it: modelyard job why dev churn-abc12{option}, modelyard job logs dev churn-abc12{option}"
     )
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("name", ["churn-abc12", "a-job-with-a-rather-long-name-of-fifty-characters-abc12"])
+def test_no_line_is_wider_than_the_terminal(columns: int, name: str) -> None:
+    labels = {QUEUE: "team-with-a-long-name", STACK: "dev", STAGE: "train"}
+    made = [Created(ObjectKey("batch/v1", "Job", "team-namespace", name), "", labels, suspended=True)]
+    style = Style(colour=False, columns=columns)
+    for lines in (submitted_text(name, made, style), run_text("dev", name, made, style)):
+        assert name in " ".join(lines)
+        assert max(map(len, lines)) <= columns, max(lines, key=len)

@@ -13,6 +13,8 @@ from modelyard.report.takeovers import gathered, taken_over
 POD = "spec.template.spec.containers[name=worker]"
 FIELDS = ("spec.replicas", f"{POD}.resources.limits.cpu", f"{POD}.resources.requests.cpu", f"{POD}.image")
 
+MANY = tuple(f"spec.field{number}.value" for number in range(30))
+
 
 def taken(owner: str, *fields: str, target: str = "d") -> list[Finding]:
     """What the plan itself says when it takes fields over."""
@@ -62,14 +64,21 @@ def test_what_to_do_stands_once_below_several_that_say_the_same() -> None:
 
 
 @pytest.mark.parametrize("columns", [80, 100])
-def test_many_fields_take_two_lines_and_say_how_many_more_there_are(columns: int) -> None:
-    many = [f"spec.field{number}.value" for number in range(30)]
-    lines = findings_text(taken("helm", *many), Style(False, columns))
+def test_many_fields_of_a_warning_take_two_lines_and_say_how_many_more_there_are(columns: int) -> None:
+    lines = findings_text(taken("argocd", *MANY), Style(False, columns))
     assert lines[2].split() == ["s.yaml", "d"]
     assert max(map(len, lines)) <= columns
     shown = (lines[0] + lines[1]).count(".value")
     assert shown > 2
     assert lines[1].endswith(f"… {30 - shown} more")
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+def test_a_note_lists_all_fields(columns: int) -> None:
+    lines = findings_text(taken("helm", *MANY), Style(False, columns))
+    assert max(map(len, lines)) <= columns
+    assert all(f" {field.removeprefix('spec.')}" in " ".join(lines) for field in MANY)
+    assert "more" not in " ".join(lines)
 
 
 def test_findings_that_are_not_about_owners_stay_as_they_are_even_when_they_are_alike() -> None:

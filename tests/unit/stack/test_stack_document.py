@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from modelyard.files import MAX_YAML_BYTES
 from modelyard.stack import codes
 from modelyard.stack.yaml.document import MAX_DEPTH, MAX_NODES, parse, parse_plain
 from modelyard.stack.yaml.scalars import resolve
-from modelyard.stack.yaml.source import MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,13 @@ def bomb() -> bytes:
         (b"a:\n\tb: 1\n", codes.SYNTAX, 2, 1, "indented with a tab"),
         (b"a:\n  b: 1\n \tc: 2\n", codes.SYNTAX, 3, 2, "indented with a tab"),
         (b"a: [1, 2\n", codes.SYNTAX, 2, 1, "did not find expected ',' or ']'"),
-        (b"a: 'x\n", codes.SYNTAX, 2, 1, "unexpected end of stream"),
+        (b"a: 'x\nb: 1\nc: 2\n", codes.SYNTAX, 1, 4, "the quote that opens here is not closed"),
+        (b'a: "x\nb: "y"\nc: 2\n', codes.SYNTAX, 1, 4, "the quote that opens here is not closed"),
+        (b'a: "x\n  y"\nb: "z"z\n', codes.SYNTAX, 3, 7, "did not find expected key"),
+        (b"a:\n  b B\n  # c\n  d: 1\n", codes.SYNTAX, 2, 3, "the line has no colon after its key"),
+        (b"a:\n  b: 1\n  c 2\n", codes.SYNTAX, 3, 3, "the line has no colon after its key"),
+        (b"a\n  b: 1\n", codes.SYNTAX, 1, 1, "the line has no colon after its key"),
+        (b"a: b\n  c: 1\n", codes.SYNTAX, 2, 4, "mapping values are not allowed"),
         (b"a: b: c\n", codes.SYNTAX, 1, 5, "mapping values are not allowed"),
         (b"a: @x\n", codes.SYNTAX, 1, 4, "cannot start any token"),
         (b"a: \x1b[31m\n", codes.ENCODING, 1, 4, "control character 0x1b"),
@@ -170,7 +176,7 @@ def bomb() -> bytes:
         (b"a: " + b"{a: " * 70, codes.LIMIT, 1, 4 + 4 * (MAX_DEPTH - 1), "nested deeper than 64 levels"),
         (b"- x\n" * (MAX_NODES + 1), codes.LIMIT, MAX_NODES, 3, "more than 1,000,000 values"),
         (bomb(), codes.LIMIT, 5, 13, "expand to more than 50,000 values"),
-        (b"x" * (MAX_BYTES + 1), codes.LIMIT, 0, 0, "16,777,217 bytes"),
+        (b"x" * (MAX_YAML_BYTES + 1), codes.LIMIT, 0, 0, "16,777,217 bytes"),
     ],
 )
 def test_each_bad_text_is_one_problem(content: bytes, code: str, line: int, column: int, words: str) -> None:

@@ -242,9 +242,13 @@ def test_load_takes_the_name_from_the_file(tmp_path: Path, stackfiles) -> None:
     path = tmp_path / "Pulumi.eu-west.prod_1.yaml"
     path.write_text(stackfiles.BASE)
     stack, findings = load(path, "stacks/Pulumi.eu-west.prod_1.yaml")
-    assert findings == ()
     assert stack is not None
     assert (stack.name, stack.file) == ("eu-west.prod_1", "stacks/Pulumi.eu-west.prod_1.yaml")
+    (finding,) = findings
+    assert (finding.code, finding.severity, finding.line) == (codes.NO_CONTEXT, Severity.WARNING, 1)
+    assert finding.remedy == "set kubernetes:context to a context of your kubeconfig"
+    path.write_text(f"{stackfiles.BASE}  kubernetes:context: dev\n")
+    assert load(path, "stacks/Pulumi.eu-west.prod_1.yaml")[1] == ()
 
 
 @pytest.mark.parametrize(

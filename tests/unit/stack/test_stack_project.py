@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.files import ReadError
+from modelyard.files import MAX_YAML_BYTES, ReadError
 from modelyard.stack import check_project, codes, discover, find_project, load, misnamed, project_name, stack_folder
-from modelyard.stack.yaml.source import MAX_BYTES
 
 
 @pytest.fixture
@@ -141,7 +140,7 @@ def test_a_huge_file_is_refused_before_it_is_read(project: Path, monkeypatch: py
     monkeypatch.setattr("builtins.open", lambda *_, **__: pytest.fail("the file was read"))
     finding = only_finding(path)
     assert finding.code == codes.LIMIT
-    assert re.findall(r"[\d,]+", finding.summary) == ["52,428,800", f"{MAX_BYTES:,}"]
+    assert re.findall(r"[\d,]+", finding.summary) == ["52,428,800", f"{MAX_YAML_BYTES:,}"]
 
 
 def test_a_file_without_permission_is_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ SOURCES = (
         "v1.5.1",
         "config/crd/bases/*.yaml",
         "ray.io/v1",
-        ("RayCluster", "RayJob"),
+        ("RayCluster", "RayJob", "RayService"),
     ),
     Operator(
         "github.com/kedacore/keda/v2",

@@ -99,7 +99,7 @@ function clicked(event) {
 /** Names the stacks that were folded away. */
 function tellRest(button, numbers, finding) {
   const line = button.closest(".where");
-  const told = new Set($$("a", line).map((one) => one.textContent));
+  const told = new Set($$("a[href^='#']", line).map((one) => one.textContent));
   const rest = numbers.filter((number) => !told.has(stacks[number].name));
   const parts = rest.flatMap((number) => {
     const stack = stacks[number];
@@ -108,7 +108,7 @@ function tellRest(button, numbers, finding) {
     return [", ", name, place ? h("span", { class: "loc" }, ` ${place}`) : ""];
   });
   button.closest(".rest").replaceWith(...parts);
-  $$("a", line)[told.size]?.focus();
+  $$("a[href^='#']", line)[told.size]?.focus();
 }
 
 /** Paper cannot be clicked: what is folded is printed, and folded again. */

@@ -45,8 +45,10 @@ function draw(stack) {
   if (!stack) {
     $("#scenes").replaceChildren(h("p", {}, "No stack matches the filters."));
     $("#loads").replaceChildren();
+    $("#steps").replaceChildren();
     return;
   }
+  $("#steps").replaceChildren(...timeline(data.steps[stack.name] ?? []));
   const [places, ...scenes] = stack.topology;
   const [before, after] = scenes.map((scene) =>
     scene === null ? null : understood(data.places[places], data.scenes[scene]),
@@ -70,6 +72,16 @@ function draw(stack) {
     ),
   );
   $("#loads").replaceChildren(...numbers(before, after));
+}
+
+/** The steps of an apply in order, on a line. */
+function timeline(steps) {
+  if (!steps.length) return [];
+  const items = steps.map((step) => {
+    const [, head, why] = step.match(/^([^:;]*)[:;] (.*)$/s) ?? ["", step, ""];
+    return h("li", {}, h("b", {}, head), " ", why);
+  });
+  return [h("h3", {}, "Steps of an apply"), h("ol", { class: "timeline" }, ...items)];
 }
 
 function figure(stack, scene, other, words, without) {

@@ -1,0 +1,71 @@
+"""Show what the new built-in patches of this modelyard would change in each stack, before the project uses them."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import json_option, project_root, say, say_wrapped
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.signals import ended_by_signal
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    parser.add_argument(
+        "--detailed-exitcode",
+        action="store_true",
+        help="exit code 5 if there are new built-in versions and no finding is an error",
+    )
+    json_option(parser)
+
+
+def run(args: Namespace) -> Exit:
+    """Plans every stack with the current lock and with the new versions, compares, and prints."""
+    from modelyard import __version__
+    from modelyard.catalog import load_library, new_built_in
+    from modelyard.stack.words import listed
+
+    root = project_root(args)
+    library = load_library(root)
+    if library.findings:
+        raise Stop(Exit.FINDINGS, "the patches of the project have errors", "correct them first", library.findings)
+    new = new_built_in(root, library)
+    if not new:
+        if args.json:
+            say([_document((), None)])
+        else:
+            say_wrapped(
+                [
+                    f"The project uses every built-in patch version of modelyard {__version__}, or its own of the "
+                    "same name."
+                ]
+            )
+        return Exit.FINE
+    from modelyard.cli.many import each
+    from modelyard.preview.project import upgrade
+    from modelyard.report.preview.text import preview_text
+
+    with ended_by_signal("upgrade-check was stopped; its temporary files were removed"):
+        found = upgrade(root, new, date.today(), each)
+    ids = [patch.id for patch in new.values()]
+    if args.json:
+        from modelyard.report.preview.json import preview_document
+
+        say([_document(ids, preview_document(found))])
+    else:
+        say_wrapped([f"New built-in in modelyard {__version__}: {listed(ids, 'and')}", ""])
+        say(preview_text(found, style_for(args, sys.stdout)))
+        say(["", "To use them, run: modelyard patches --release"])
+    if found.blocked:
+        return Exit.FINDINGS
+    return Exit.CHANGES if args.detailed_exitcode else Exit.FINE
+
+
+def _document(versions: Sequence[str], preview: Mapping[str, Any] | None) -> str:
+    """The new versions and what they would change, as JSON."""
+    from modelyard.report.json import json_text
+
+    return json_text({"formatVersion": 1, "versions": list(versions), "preview": preview})

@@ -1,0 +1,185 @@
+"""Wait until stacks run as their files say, with all pods up to date, and queries are true. Exit code 1 if not."""
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import chosen_files, json_option, note, project_root, say, stacks_argument
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.signals import ended_by_signal
+from modelyard.stack import durations
+
+if TYPE_CHECKING:
+    from modelyard.plan.verification import Check, Checks
+    from modelyard.probes.prometheus import Server
+
+POLL: Final = 5.0
+"""Seconds between two looks at a cluster."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    stacks_argument(parser)
+    gate_options(parser)
+    parser.add_argument("--prometheus", metavar="URL", help="the Prometheus server that answers the queries")
+    json_option(parser)
+
+
+def gate_options(parser: ArgumentParser) -> None:
+    """Adds the options that say what stacks must pass."""
+    from modelyard.plan.waves import TIMEOUT
+
+    parser.add_argument(
+        "--query",
+        action="append",
+        default=[],
+        type=comparison,
+        metavar="PROMQL",
+        help="a comparison that must return a series, such as 'max(my_error_ratio) < 0.01' (repeatable)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=duration,
+        default=TIMEOUT,
+        metavar="TIME",
+        help="time in which a stack must pass, such as 15m (default 10m)",
+    )
+    parser.add_argument(
+        "--bake",
+        type=duration,
+        default=0,
+        metavar="TIME",
+        help="time for which a stack must keep passing, such as 30m (default: none)",
+    )
+    parser.add_argument(
+        "--max-failures",
+        type=failures_allowed,
+        default=0,
+        metavar="N",
+        help="number of stacks that may fail (default 0)",
+    )
+
+
+def duration(text: str) -> int:
+    """The seconds of an argument such as ``30m``."""
+    try:
+        return durations.seconds(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def failures_allowed(text: str) -> int:
+    """A number of stacks."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a number of stacks")
+    return int(text)
+
+
+def comparison(text: str) -> str:
+    """A PromQL comparison, which returns no series if it is false."""
+    from modelyard.promql import lexer
+    from modelyard.promql.parse import NotValid, parse
+    from modelyard.promql.syntax import COMPARISONS, SETS, Binary
+
+    try:
+        if lexer.too_much(text) or lexer.endless(text) or "\n" in text:
+            raise NotValid("it is too long, or not on one line")
+        tree = parse(text)
+    except NotValid as error:
+        raise ArgumentTypeError(f"{text!r} is not PromQL: {error}") from error
+    if not (isinstance(tree, Binary) and tree.operator in COMPARISONS | SETS and not tree.returns_bool):
+        raise ArgumentTypeError(f"{text!r} is not a comparison such as max(my_error_ratio) < 0.01")
+    return text
+
+
+def run(args: Namespace) -> Exit:
+    """Waits, and prints what does not pass."""
+    from modelyard.plan.verification import failures, wait
+    from modelyard.report.verification import verification_document, verification_text
+
+    with ended_by_signal("verify was stopped"):
+        root = project_root(args)
+        files = chosen_files(root, args)
+        server = _server(args)
+
+        def look(stacks: Sequence[str]) -> "Checks":
+            queries = _answers(server, args.query)
+            return {name: (*_checks(root, name, files[name]), *queries) for name in stacks}
+
+        found = wait(
+            look,
+            tuple(files),
+            timeout=args.timeout,
+            bake=args.bake,
+            poll=POLL,
+            say=note,
+            clock=time.monotonic,
+            sleep=time.sleep,
+        )
+    if args.json:
+        from modelyard.report.json import json_text
+
+        say([json_text(verification_document(found, args.max_failures))])
+    else:
+        say(verification_text(found, args.max_failures, style_for(args, sys.stdout)))
+    failed = failures(found)
+    if len(failed) <= args.max_failures:
+        return Exit.FINE
+    return Exit.UNREACHABLE if _unanswered(found, failed) else Exit.FINDINGS
+
+
+def _unanswered(found: "Checks", failed: Sequence[str]) -> bool:
+    """Whether some stack fails only because there was no answer about it."""
+    wrong = [{check.state for check in found[stack]} - {"ok"} for stack in failed]
+    return {"unknown"} in wrong
+
+
+def _server(args: Namespace) -> "Server | None":
+    if not args.query:
+        return None
+    from modelyard.probes.prometheus import BadAddress, server
+
+    if args.prometheus is None:
+        raise Stop(Exit.USAGE, "--query needs a Prometheus server", "give its address with --prometheus URL")
+    try:
+        return server(args.prometheus, os.environ, named=True)
+    except BadAddress as error:
+        raise Stop(Exit.USAGE, error.summary, error.remedy) from error
+
+
+def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
+    from modelyard.cluster.connection import ClusterError
+    from modelyard.findings import loud
+    from modelyard.plan.project import plan_live
+    from modelyard.plan.verification import Check, checks_of
+
+    try:
+        planned = plan_live(root, file, date.today())
+    except ClusterError as error:
+        return (Check("stack", name, "unknown", error.summary, error.remedy),)
+    if planned.plan is None:
+        raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(planned.findings))
+    return tuple(checks_of(planned.plan))
+
+
+def _answers(server: "Server | None", queries: Sequence[str]) -> "tuple[Check, ...]":
+    return tuple(_answer(server, query) for query in queries) if server is not None else ()
+
+
+def _answer(server: "Server", query: str) -> "Check":
+    from modelyard.plan.verification import Check
+    from modelyard.probes.prometheus import Refused, ServerError, ask
+
+    try:
+        answer = ask(server, query)
+    except ServerError as error:
+        return Check("query", query, "unknown", error.summary, error.remedy)
+    if isinstance(answer, Refused):
+        raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
+    return Check("query", query, "ok", "") if answer.series != 0 else Check("query", query, "failed", "it is not true")

@@ -1,0 +1,200 @@
+"""Split stacks into waves, canaries first, and write the pipeline that applies and verifies one after the other."""
+
+import shlex
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelyard.cli.app import style_for
+from modelyard.cli.common import change_and_label_options, matching, near_stack, project_root, stack_files
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.verify import gate_options
+from modelyard.stack import durations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from modelyard.plan.waves import Gate, Wave
+    from modelyard.report.waves import Source
+
+FORMATS = ("text", "json", "github", "gitlab", "operator")
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verb's arguments."""
+    change_and_label_options(parser)
+    parser.add_argument(
+        "--canary",
+        action="append",
+        default=[],
+        metavar="STACK|KEY=VALUE",
+        help="a stack, or the stacks with a label, for the first wave (repeatable)",
+    )
+    split = parser.add_mutually_exclusive_group()
+    split.add_argument("--by", metavar="KEY", help="a wave for each value of this label; stacks without it come last")
+    split.add_argument(
+        "--percent",
+        type=percentages,
+        default=(),
+        metavar="P,P,100",
+        help="waves that reach these shares of the other stacks, such as 10,50,100",
+    )
+    gate_options(parser)
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="text, json, github (a workflow), gitlab (a child pipeline), operator (objects of the Pulumi Kubernetes "
+        "Operator)",
+    )
+    parser.add_argument("--json", action="store_true", help="short for --format json")
+    parser.add_argument(
+        "--repo-url", metavar="URL", help="for operator: URL of the git repository (default: in CI the repository's)"
+    )
+    parser.add_argument(
+        "--organization",
+        default="organization",
+        metavar="NAME",
+        help="for operator: organization in Pulumi Cloud (default: organization, the name in other backends)",
+    )
+    parser.add_argument("--out", metavar="FILE", help="write to this file; replaces an existing one")
+
+
+def percentages(text: str) -> tuple[int, ...]:
+    """Shares such as ``10,50,100``."""
+    words = text.split(",")
+    shares = tuple(int(word) for word in words if word.isdecimal())
+    if len(shares) != len(words) or list(shares) != sorted(set(shares)) or shares[0] < 1 or shares[-1] != 100:
+        raise ArgumentTypeError(f"{text!r} is not a list of rising shares that ends with 100, such as 10,50,100")
+    return shares
+
+
+def run(args: Namespace) -> Exit:
+    """Splits and prints, or writes the file."""
+    from modelyard.plan.waves import Gate, waves
+
+    root = project_root(args)
+    every = stack_files(root, [], True)
+    files = matching(root, every, args.changed_since, args.label)
+    labels = _labels(root, every)
+    canaries = _canaries(args.canary, labels)
+    found = waves(tuple(files), labels, canaries=canaries, by=args.by, percent=args.percent)
+    if canaries and not canaries & files.keys():
+        sys.stderr.write("no canary: none of the canary stacks is among the chosen stacks\n")
+    gate = Gate(tuple(args.query), args.timeout, args.bake, args.max_failures)
+    text = _text(root, args, found, gate)
+    if args.out is None:
+        sys.stdout.write(text)
+        return Exit.FINE
+    from modelyard.cli.own import refuse_own_files
+    from modelyard.files import write_output
+
+    refuse_own_files(root, [Path(args.out)])
+    write_output(Path(args.out), text, root)
+    sys.stderr.write(f"written to {args.out}\n")
+    return Exit.FINE
+
+
+def _labels(root: Path, files: Mapping[str, Path]) -> dict[str, Mapping[str, str]]:
+    """The labels of each stack; ends the run if a stack file has errors."""
+    from modelyard.findings import loud
+    from modelyard.plan.project import load_stack
+
+    labels = {}
+    for name, path in files.items():
+        stack, findings = load_stack(root, path)
+        if stack is None:
+            raise Stop(Exit.USAGE, f"{name} cannot be read", "", loud(findings))
+        labels[name] = stack.config.labels
+    return labels
+
+
+def _canaries(wanted: "Sequence[str]", labels: Mapping[str, Mapping[str, str]]) -> set[str]:
+    canaries: set[str] = set()
+    for word in wanted:
+        key, equals, value = word.partition("=")
+        named = {name for name, own in labels.items() if own.get(key) == value} if equals else {word} & labels.keys()
+        if not named:
+            remedy = "add it to modelyard:labels of a stack" if equals else near_stack(word, labels)
+            raise Stop(Exit.USAGE, f"no stack is canary {word!r}", remedy)
+        canaries |= named
+    return canaries
+
+
+def _text(root: Path, args: Namespace, found: "Sequence[Wave]", gate: "Gate") -> str:
+    from modelyard.plan.waves import too_large
+    from modelyard.report import waves as report
+    from modelyard.report.style import PLAIN
+
+    form = args.format or ("json" if args.json else "text")
+    if (most := report.MATRIX.get(form)) and (large := too_large(found, most)):
+        raise Stop(Exit.USAGE, f"{large}; {form} starts at most {most} jobs at a time", "make smaller waves: --percent")
+    command = shlex.join(("modelyard", "waves", *_words(args)))
+    match form:
+        case "github":
+            if not found:
+                raise Stop(Exit.USAGE, "no stacks match, and a workflow needs a job", "choose other stacks")
+            if any("${{" in query for query in args.query):
+                raise Stop(Exit.USAGE, "a query has ${{, which GitHub would replace", "write the query without it")
+            return report.github(found, gate, command)
+        case "gitlab":
+            return report.gitlab(found, gate, command)
+        case "operator":
+            return report.operator(found, _source(root, args), command)
+        case "json":
+            from modelyard.report.json import json_text
+
+            return json_text(report.waves_document(found, gate)) + "\n"
+        case _:
+            style = style_for(args, sys.stdout) if args.out is None else PLAIN
+            return "\n".join(report.waves_text(found, gate, style)) + "\n"
+
+
+def _words(args: Namespace) -> Iterator[str]:
+    """The options of the command line that a pipeline depends on."""
+    from modelyard.plan.waves import TIMEOUT
+
+    if args.changed_since:
+        yield from ("--changed-since", args.changed_since)
+    for key, value in args.label:
+        yield from ("--label", f"{key}={value}")
+    for one in args.canary:
+        yield from ("--canary", one)
+    if args.by:
+        yield from ("--by", args.by)
+    if args.percent:
+        yield from ("--percent", ",".join(map(str, args.percent)))
+    for query in args.query:
+        yield from ("--query", query)
+    if args.timeout != TIMEOUT:
+        yield from ("--timeout", durations.text(args.timeout))
+    if args.bake:
+        yield from ("--bake", durations.text(args.bake))
+    if args.max_failures:
+        yield from ("--max-failures", str(args.max_failures))
+    yield from ("--format", str(args.format))
+
+
+def _source(root: Path, args: Namespace) -> "Source":
+    import os
+
+    from modelyard.plan.waves import TIMEOUT
+    from modelyard.preview.revisions import RevisionError, commit_of, prefix_of
+    from modelyard.report.code_host import repository_url
+    from modelyard.report.waves import Source
+    from modelyard.stack import project_name
+
+    if args.query or args.timeout != TIMEOUT or args.bake or args.max_failures:
+        raise Stop(
+            Exit.USAGE,
+            "the operator has no gate between stacks but that they were applied",
+            "drop --query, --timeout, --bake and --max-failures, or choose --format github or gitlab",
+        )
+    url = repository_url(os.environ) if args.repo_url is None else args.repo_url
+    if not url:
+        raise Stop(Exit.USAGE, "the operator needs the URL of the git repository", "give --repo-url URL")
+    try:
+        return Source(project_name(root), url, commit_of(root, "HEAD"), prefix_of(root), args.organization)
+    except RevisionError as error:
+        raise Stop(Exit.USAGE, error.summary, error.remedy) from error

@@ -1,0 +1,84 @@
+"""Whether the pods of an object are up to date and available."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from modelyard.kube.scheduling.pods import is_ray_head, is_rolled, pod_places, replicas_of
+
+
+def rolled_out(live: Mapping[str, Any] | None) -> bool:
+    """Whether a live object has all the pods that it asks for, up to date and available.
+
+    True for an object that asks for no pods.
+    """
+    if live is None:
+        return False
+    spec, status = live.get("spec") or {}, live.get("status") or {}
+    generation = live["metadata"].get("generation", 0)
+    if live.get("kind") == "RayCluster":
+        return _workers_ready(live)
+    if live.get("kind") == "RayService":
+        return not _upgrade(live)
+    wanted = spec.get("replicas", status.get("desiredNumberScheduled", 0))
+    # A StatefulSet may leave some pods, or all, as they are.
+    kept = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get("partition") or 0
+    replaced = max(wanted - kept, 0) if is_rolled(live) else 0
+    updated = status.get("updatedReplicas", status.get("updatedNumberScheduled", 0))
+    return bool(
+        status.get("observedGeneration", generation) >= generation
+        and (updated == wanted or replaced <= updated < wanted)
+        and status.get("availableReplicas", status.get("numberAvailable", 0)) == wanted
+        and status.get("replicas", wanted) == wanted
+    )
+
+
+def unfinished(live: Mapping[str, Any] | None, *, upgraded: bool = False) -> str:
+    """What the rollout of a workload still lacks, in words; empty when it is complete.
+
+    Args:
+        live: the workload's object; None if it does not exist.
+        upgraded: whether KubeRay makes a new RayCluster for the last change of a RayService. Without one, it may never
+            write that it has seen the change.
+    """
+    if live is None:
+        return "it does not exist"
+    seen = (live.get("status") or {}).get("observedGeneration", 0)
+    if upgraded and seen < live["metadata"].get("generation", 0):
+        return "KubeRay has not started its upgrade"
+    if rolled_out(live):
+        return ""
+    status = live.get("status") or {}
+    if live.get("kind") == "RayCluster":
+        ready, wanted = status.get("readyWorkerReplicas", 0), status.get("desiredWorkerReplicas", 0)
+        return f"{ready} of {wanted} workers ready"
+    if live.get("kind") == "RayService":
+        return _upgrade(live)
+    wanted = (live.get("spec") or {}).get("replicas", 1)
+    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
+    if available == wanted and updated < wanted:
+        return f"{updated} of {wanted} pods up to date"
+    return f"{available} of {wanted} pods available"
+
+
+def _upgrade(live: Mapping[str, Any]) -> str:
+    """What the upgrade of a RayService still lacks, in words; empty if it serves from its only RayCluster.
+
+    Its status has the workers of its RayClusters as they once were.
+    """
+    status = live.get("status") or {}
+    if name := (status.get("pendingServiceStatus") or {}).get("rayClusterName"):
+        return f"its new RayCluster {name} does not serve yet"
+    if not (status.get("activeServiceStatus") or {}).get("rayClusterName"):
+        return "it has no RayCluster yet"
+    ready = [one for one in status.get("conditions") or () if one.get("type") == "Ready"]
+    return "" if any(one.get("status") == "True" for one in ready) else "no pod of it serves requests"
+
+
+def _workers_ready(live: Mapping[str, Any]) -> bool:
+    """Whether as many workers run and are ready as the groups ask for.
+
+    KubeRay 1.5 writes ``observedGeneration`` only when another part of the status changes.
+    """
+    status = live.get("status") or {}
+    wanted = sum(replicas_of(live, place) or 0 for place in pod_places(live) if not is_ray_head(place))
+    return {status.get(f"{name}WorkerReplicas", 0) for name in ("desired", "available", "ready")} == {wanted}

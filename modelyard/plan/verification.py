@@ -1,0 +1,122 @@
+"""Whether a stack runs as its file says: the gate between the waves of a rollout."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.rollouts import unfinished
+from modelyard.plan.values import Plan
+from modelyard.stack.durations import text
+from modelyard.stack.words import plural
+
+Kind = Literal["stack", "change", "rollout", "query"]
+State = Literal["ok", "waiting", "failed", "unknown"]
+"""``waiting``: a rollout in progress. ``unknown``: the cluster or the Prometheus server did not answer."""
+
+
+class Check(NamedTuple):
+    """One thing that a verification looks at."""
+
+    kind: Kind
+    subject: str
+    """The name of the stack or of the target, or the query."""
+    state: State
+    found: str
+    """In words; empty if it is fine."""
+    remedy: str = ""
+
+
+Checks = Mapping[str, tuple[Check, ...]]
+"""The checks of each stack."""
+
+
+def checks_of(plan: Plan) -> Iterator[Check]:
+    """The checks of a live plan: an object with a pending change was not applied, or has drifted."""
+    pending = plan.pending
+    for finding in plan.findings:
+        if finding.blocks:
+            found = f"{finding.code} {finding.summary}"
+            yield Check("stack", finding.target or plan.stack, "failed", found, finding.remedy)
+    for target in plan.everything:
+        if target.name in pending:
+            found = f"it differs from the stack file in {plural(len(target.changes), 'field')}"
+            if target.action in ("create", "delete"):
+                found = "it does not exist" if target.action == "create" else "it still exists"
+            remedy = f"modelyard plan {plan.stack} --live shows the change, modelyard drift {plan.stack} who made it"
+            yield Check("change", target.name, "failed", found, remedy)
+        else:
+            yield Check("change", target.name, "ok", "")
+        if target.key.kind in WORKLOAD_KINDS and not target.leaves:
+            lacks = unfinished(target.before.reveal())
+            yield Check("rollout", target.name, "waiting" if lacks else "ok", lacks)
+
+
+def verified(checks: Iterable[Check]) -> bool:
+    """Whether a stack passes."""
+    return all(check.state == "ok" for check in checks)
+
+
+def failures(checks: Checks) -> tuple[str, ...]:
+    """The stacks that do not pass."""
+    return tuple(stack for stack, found in checks.items() if not verified(found))
+
+
+def wait(
+    look: Callable[[Sequence[str]], Checks],
+    stacks: Sequence[str],
+    *,
+    timeout: float,
+    bake: float,
+    poll: float,
+    say: Callable[[str], None],
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+) -> Checks:
+    """Waits until every stack passes, and then for as long as they must keep passing; returns the last checks.
+
+    A stack that has begun to bake ends the wait for it when a query or an object fails. A rollout in progress, as
+    after a scale-up, or a server that does not answer, ends it only after the timeout.
+
+    Args:
+        look: checks some of the stacks.
+        stacks: all of them.
+        timeout: seconds that a stack may take to pass.
+        bake: seconds for which it must keep passing.
+        poll: seconds between two looks.
+        say: receives lines of progress.
+        clock: seconds of a monotonic clock.
+        sleep: waits for a number of seconds.
+    """
+    begun = clock()
+    passed_at: dict[str, float] = {}
+    """When a stack first passed."""
+    last_passed = dict.fromkeys(stacks, begun)
+    found: dict[str, tuple[Check, ...]] = {}
+    reported: dict[str, str] = {}
+    waiting = list(stacks)
+    while True:
+        found.update(look(waiting))
+        now = clock()
+        for stack in tuple(waiting):
+            if verified(found[stack]):
+                last_passed[stack] = now
+                over = now - passed_at.setdefault(stack, now) >= bake
+                line = "" if over else f"passes; must keep passing for {text(int(bake))}"
+            else:
+                broken = stack in passed_at and any(one.state == "failed" for one in found[stack])
+                over = broken or now - last_passed[stack] >= timeout
+                line = "" if over else f"waiting: {first_wrong(found[stack])}"
+            if over:
+                waiting.remove(stack)
+            elif line != reported.get(stack):
+                reported[stack] = line
+                say(f"{stack}: {line}")
+        if not waiting:
+            return {stack: found[stack] for stack in stacks}
+        sleep(poll)
+
+
+def first_wrong(checks: Iterable[Check]) -> str:
+    """The first check that does not pass, in words."""
+    wrong = next(one for one in checks if one.state != "ok")
+    return f"{wrong.subject}: {wrong.found}"

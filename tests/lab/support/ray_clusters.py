@@ -1,0 +1,86 @@
+"""RayClusters and RayServices that somebody else's tool has created, and that the real KubeRay runs."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.lab.support.environment import NAMESPACE, Environment, Object
+from tests.support.web_servers import Quiet, listening
+
+_PATH = f"/apis/ray.io/v1/namespaces/{NAMESPACE}"
+
+
+class _Serve(Quiet):
+    """Answers as Ray Serve in the simulated pods: its application runs, and its proxies are healthy."""
+
+    def do_GET(self) -> None:
+        self.answer(json.dumps({"applications": {"models": {"name": "models", "status": "RUNNING"}}}).encode())
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(b"")
+
+
+def pod_template(name: str, *, gpu: bool = False, **amounts: str) -> Object:
+    """A pod template with one container of a size."""
+    limits = {**amounts, **({"nvidia.com/gpu": "1"} if gpu else {})}
+    container = {"name": name, "image": "images.example.com/ray:2.9.0"}
+    container |= {"resources": {"limits": limits, "requests": limits}}
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    return {"spec": {"containers": [container], **({"tolerations": tolerations} if gpu else {})}}
+
+
+def worker_group(name: str, pods: Object, *, least: int) -> Object:
+    """One worker of one pod template, at most two."""
+    size = {"replicas": 1, "minReplicas": least, "maxReplicas": 2}
+    return {"groupName": name, **size, "rayStartParams": {}, "template": pods}
+
+
+def create_ray_cluster(env: Environment, name: str, head: Object, *groups: Object) -> None:
+    """Starts KubeRay, creates a cluster, and waits for its pods: the head and one worker of each group."""
+    env.lab.start_operators("kuberay")
+    _create(env, "RayCluster", name, _cluster(head, groups))
+    env.lab.wait("the pods of the cluster", lambda: len(ray_pods(env)) == 1 + len(groups))
+
+
+@contextmanager
+def ray_service(env: Environment, name: str, head: Object, *groups: Object) -> Iterator[None]:
+    """A RayService with one worker of each group that serves, until the end: its Ray Serve is simulated."""
+    with listening(_Serve) as proxy:
+        env.lab.start_operators("kuberay", proxy=proxy)
+        cluster = {"rayClusterConfig": _cluster(head, groups), "rayClusterDeletionDelaySeconds": 1}
+        _create(env, "RayService", name, {"serveConfigV2": "applications: [{name: models}]", **cluster})
+        env.lab.wait("the pods of the service", lambda: len(ray_pods(env)) == 1 + len(groups))
+        env.lab.wait("the service", lambda: serves(env, name))
+        yield
+
+
+def serves(env: Environment, name: str) -> bool:
+    """Whether a RayService serves from its only RayCluster."""
+    (status,) = (one.get("status", {}) for one in env.found("apis/ray.io/v1/…/rayservices") if _named(one, name))
+    pending = status.get("pendingServiceStatus", {}).get("rayClusterName")
+    return status.get("serviceStatus") == "Running" and not pending
+
+
+def _named(body: Object, name: str) -> bool:
+    return bool(body["metadata"]["name"] == name)
+
+
+def _cluster(head: Object, groups: tuple[Object, ...]) -> Object:
+    return {
+        "rayVersion": "2.9.0",
+        "headGroupSpec": {"rayStartParams": {}, "template": head},
+        "workerGroupSpecs": list(groups),
+    }
+
+
+def _create(env: Environment, kind: str, name: str, spec: Object) -> None:
+    body = {"apiVersion": "ray.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    answer = env.lab.request("POST", f"{_PATH}/{kind.lower()}s?fieldManager=helm", body)
+    assert answer.status == 201, answer
+
+
+def ray_pods(env: Environment, group: str = "") -> list[Object]:
+    """The pods of RayClusters, or of their groups of a name."""
+    labels = [(one, one["metadata"].get("labels", {})) for one in env.found("api/v1/…/pods")]
+    return [one for one, own in labels if own.get("ray.io/cluster") and group in ("", own.get("ray.io/group"))]

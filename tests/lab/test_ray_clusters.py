@@ -1,0 +1,81 @@
+"""A platform whose Ray head and workers are a RayCluster that KubeRay runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from modelyard.kube.state import ObjectKey
+from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment
+from tests.lab.support.ray_clusters import create_ray_cluster, pod_template, ray_pods, worker_group
+
+HEAD, WORKERS = "deployment-ray-head", "deployment-ray-model-training-worker"
+CELERY = "deployment-model-training-tasks-gpu"
+KEY = ObjectKey("ray.io/v1", "RayCluster", NAMESPACE, "training")
+TARGETS = f"""\
+  modelyard:targets:
+    rayHead: {{rayCluster: {KEY.name}, container: ray-head}}
+    rayWorker: {{rayCluster: {KEY.name}, group: a10, container: ray-worker}}
+"""
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[Environment]:
+    with environment("dev", tmp_path) as made:
+        for name in (HEAD, WORKERS):
+            made.lab.request("DELETE", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
+        create_ray_cluster(
+            made,
+            KEY.name,
+            pod_template("ray-head", cpu="1", memory="4Gi"),
+            worker_group("cpu", pod_template("ray-worker", cpu="500m", memory="1Gi"), least=1),
+            worker_group("a10", pod_template("ray-worker", gpu=True, cpu="4", memory="12Gi"), least=1),
+        )
+        text = made.stack_file.read_text().replace("modelyard:drain:\n", "modelyard:drain:\n    enabled: false\n")
+        made.stack_file.write_text(text + TARGETS)
+        made.init()
+        yield made
+
+
+def _groups(body: Object) -> dict[str, Object]:
+    return {one["groupName"]: one for one in body["spec"]["workerGroupSpecs"]}
+
+
+def test_a_cluster_is_what_the_live_plan_said_and_a_switch_stops_its_workers(env: Environment) -> None:
+    running = sorted(one["metadata"]["uid"] for one in ray_pods(env))
+    plan = env.plan()
+    assert not plan.blocked
+    target = next(one for one in plan.targets if one.key == KEY)
+    assert (target.action, target.role, target.replicas, target.gpus) == ("update", "rayWorker", (1, 1), (1, 1))
+    codes = {one.code for one in plan.findings if one.target == KEY.name}
+    assert codes >= {"OWN018", "RES110"}
+    before = target.before.reveal()
+    assert before is not None
+    env.modelyard("apply", env.name, "--yes")
+    live = env.get(KEY)
+    assert live is not None
+    assert comparable(live) == comparable(target.after.reveal())
+    assert _groups(live)["cpu"] == _groups(before)["cpu"]
+    # KubeRay keeps the pods.
+    assert sorted(one["metadata"]["uid"] for one in ray_pods(env)) == running
+    assert env.plan().changed == ()
+    blamed = env.modelyard("blame", "--live", env.name, KEY.name, "workerGroupSpecs[groupName=a10].replicas").stdout
+    assert "training-replicas@v4" in blamed
+
+    env.stack_file.write_text(env.stack_file.read_text().replace("training: ray", "training: celery"))
+    switch = next(one for one in env.plan().targets if one.key == KEY)
+    assert (switch.phase, switch.replicas, switch.gpus) == ("down", (1, 0), (1, 0))
+    env.modelyard("apply", env.name, "--yes")
+    # An apply waits until the workers are gone.
+    assert ray_pods(env, "a10") == []
+    assert len(ray_pods(env, "cpu")) == 1
+    live = env.get(KEY)
+    assert live is not None
+    assert comparable(live) == comparable(switch.after.reveal())
+    assert env.plan().changed == ()
+
+    env.modelyard("destroy", env.name, "--yes")
+    restored = env.get(KEY)
+    assert restored is not None
+    assert restored["spec"] == before["spec"]
+    env.lab.wait("the workers of the cluster", lambda: len(ray_pods(env, "a10")) == 1)

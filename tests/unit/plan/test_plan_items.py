@@ -1,0 +1,180 @@
+"""Patches of one item of a list that the API server takes only as a whole."""
+
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import load_library
+from modelyard.findings import Severity
+from modelyard.hiding import Confidential
+from modelyard.kube import merge
+from modelyard.kube.state import ObjectKey
+from modelyard.plan import Plan, TargetPlan
+from tests.support.example_stacks import ROOT, Site
+
+KEY = ObjectKey("ray.io/v1", "RayCluster", "ml-platform", "trainer")
+SCHEMA = merge.MergeSchema.kubernetes("1.35").of(*KEY[:2])
+GROUPS = merge.Path.parse("spec.workerGroupSpecs")
+
+
+def pods(name: str, memory: str) -> dict[str, Any]:
+    limits = {"cpu": "1", "memory": memory}
+    return {"spec": {"containers": [{"name": name, "image": "ray:2", "resources": {"limits": limits}}]}}
+
+
+def group(name: str) -> dict[str, Any]:
+    size = {"replicas": 1, "minReplicas": 0, "maxReplicas": 2, "numOfHosts": 1}
+    return {"groupName": name, **size, "rayStartParams": {}, "template": pods("worker", "8Gi")}
+
+
+def cluster(**spec: Any) -> dict[str, Any]:
+    """A cluster with two groups, as Helm would have made it."""
+    body = {
+        "apiVersion": KEY.api_version,
+        "kind": KEY.kind,
+        "metadata": {"name": KEY.name, "namespace": KEY.namespace},
+        "spec": {
+            "headGroupSpec": {"rayStartParams": {}, "template": pods("head", "4Gi")},
+            "workerGroupSpecs": [group("cpu"), group("gpu")],
+            **spec,
+        },
+    }
+    return merge.server_side(None, body, "helm", SCHEMA).object
+
+
+class Patched:
+    """A stack with patches of the cluster."""
+
+    def __init__(self, dev: Site, folder: Path) -> None:
+        copytree(ROOT / "patches", folder / "patches")
+        self.folder = folder
+        self.site = dev
+        self.live = cluster()
+
+    def add(self, name: str, spec: str, items: str = "{spec.workerGroupSpecs: groupName}", meta: str = "") -> None:
+        place = self.folder / "patches" / name / "v1"
+        place.mkdir(parents=True)
+        (place / "meta.yaml").write_text(f"description: mine\nitems: {items}\n{meta}")
+        (place / "schema.json").write_text("{}")
+        head = f"# target: {KEY.name}\napiVersion: {KEY.api_version}\nkind: {KEY.kind}\n"
+        (place / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
+
+    def plan(self) -> Plan:
+        objects = Confidential({**self.site.state.objects.reveal(), KEY: self.live})
+        state = self.site.state._replace(objects=objects)
+        return self.site._replace(state=state, library=load_library(self.folder)).plan()
+
+    def target(self) -> TargetPlan:
+        return next(one for one in self.plan().targets if one.key == KEY)
+
+
+@pytest.fixture
+def patched(dev: Site, tmp_path: Path) -> Patched:
+    return Patched(dev, tmp_path)
+
+
+MEMORY = "template: {spec: {containers: [{name: worker, resources: {limits: {memory: 32Gi}}}]}}"
+
+
+def found(plan: Plan, code: str) -> list[Any]:
+    return [one for one in plan.findings if one.code == code and one.target in (KEY.name, "")]
+
+
+def test_the_whole_list_is_sent_and_only_the_item_changes(patched: Patched) -> None:
+    patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
+    target = patched.target()
+    wanted = group("gpu")
+    wanted["template"] = pods("worker", "32Gi")
+    # The API server's defaults of the other items are sent too.
+    sent = target.applied.reveal()["spec"]["workerGroupSpecs"]
+    assert [one["groupName"] for one in sent] == ["cpu", "gpu"]
+    assert sent[0] == patched.live["spec"]["workerGroupSpecs"][0]
+    assert sent[1]["template"]["spec"]["containers"][0]["image"] == "ray:2"
+    assert sent == target.after.reveal()["spec"]["workerGroupSpecs"]
+    (change,) = (one for one in target.changes if one.patch is not None)
+    assert str(change.path) == (
+        "spec.workerGroupSpecs[groupName=gpu].template.spec.containers[name=worker].resources.limits.memory"
+    )
+    assert (change.before, change.after, change.patch) == ("8Gi", "32Gi", "mine@v1")
+
+
+def test_the_plan_says_that_it_sends_and_owns_the_whole_list(patched: Patched) -> None:
+    patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
+    plan = patched.plan()
+    (note,) = found(plan, "OWN018")
+    assert note.summary == "spec.workerGroupSpecs of trainer is sent as a whole: 1 of 2 items is unchanged"
+    assert note.severity is Severity.ADVICE
+    (taken,) = found(plan, "OWN001")
+    assert taken.field == "spec.workerGroupSpecs"
+    assert not found(plan, "OWN007")
+    owners = merge.owners(patched.target().after.reveal(), GROUPS, SCHEMA)
+    assert {owner.manager for owner in owners} == {"modelyard"}
+
+
+def test_a_second_plan_changes_nothing(patched: Patched) -> None:
+    patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
+    patched.live = patched.target().after.reveal()
+    plan = patched.plan()
+    assert next(one for one in plan.targets if one.key == KEY).action == "none"
+    assert not found(plan, "OWN018")
+    assert not found(plan, "RES110")
+
+
+def test_patches_of_different_items_and_containers_come_together(patched: Patched) -> None:
+    patched.add("a", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
+    env = "template: {spec: {containers: [{name: worker, env: [{name: A, value: b}]}]}}"
+    patched.add("b", f"{{workerGroupSpecs: [{{groupName: gpu, {env}}}, {{groupName: cpu, maxReplicas: 5}}]}}")
+    cpu, gpu = patched.target().after.reveal()["spec"]["workerGroupSpecs"]
+    (container,) = gpu["template"]["spec"]["containers"]
+    assert container["resources"]["limits"]["memory"] == "32Gi"
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    assert (cpu["maxReplicas"], cpu["template"]) == (5, pods("worker", "8Gi"))
+
+
+def test_two_values_for_one_field_of_an_item_are_a_conflict(patched: Patched) -> None:
+    patched.add("a", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 3}]}")
+    patched.add("b", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 4}]}")
+    (finding,) = found(patched.plan(), "PAT010")
+    assert finding.field == "spec.workerGroupSpecs[groupName=gpu].maxReplicas"
+
+
+def test_a_misspelt_item_is_an_error_and_a_complete_one_is_new(patched: Patched) -> None:
+    patched.add("mine", "{workerGroupSpecs: [{groupName: gpus, maxReplicas: 3}]}")
+    (finding,) = found(patched.plan(), "PAT014")
+    assert finding.summary == "trainer has no spec.workerGroupSpecs[groupName=gpus]"
+    assert "it has cpu, gpu" in finding.remedy
+    (patched.folder / "patches/mine/v1/patch.yaml.j2").unlink()
+    template = "{spec: {containers: [{name: worker, image: 'ray:2'}]}}"
+    spec = f"{{groupName: more, minReplicas: 0, maxReplicas: 1, template: {template}}}"
+    head = f"# target: {KEY.name}\napiVersion: {KEY.api_version}\nkind: {KEY.kind}\n"
+    (patched.folder / "patches/mine/v1/patch.yaml.j2").write_text(f"{head}spec: {{workerGroupSpecs: [{spec}]}}\n")
+    groups = patched.target().after.reveal()["spec"]["workerGroupSpecs"]
+    assert [one["groupName"] for one in groups] == ["cpu", "gpu", "more"]
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ("{spec.workerGroups: groupName}", "is not a field of this kind"),
+        ("{spec.headGroupSpec: groupName}", "is not a list that is sent as a whole"),
+        ("{spec.workerGroupSpecs: name}", "have no field name"),
+    ],
+)
+def test_what_is_not_such_a_list(patched: Patched, items: str, words: str) -> None:
+    patched.add("mine", "{rayVersion: 2.9.0}", items)
+    (finding,) = found(patched.plan(), "PAT008")
+    assert words in finding.summary
+    assert finding.file == "patches/mine/v1/meta.yaml"
+
+
+def test_pods_of_a_ray_cluster_keep_their_template(patched: Patched) -> None:
+    patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
+    (finding,) = found(patched.plan(), "RES110")
+    assert "KubeRay" in finding.detail
+
+
+def test_a_number_of_workers_is_no_template(patched: Patched) -> None:
+    patched.add("mine", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 3}]}")
+    assert not found(patched.plan(), "RES110")

@@ -1,0 +1,263 @@
+"""Platforms whose Ray head and workers are a RayCluster of KubeRay."""
+
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from modelyard.catalog import load_library
+from modelyard.hiding import Confidential
+from modelyard.kube import merge
+from modelyard.kube.scheduling.pods import container_requests, replaced_pods
+from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.cost.pods import cost_of
+from modelyard.probes import Drain
+from modelyard.stack import load_text
+from modelyard.stack.config import PatchChoice, RayHead, RayWorker, Target
+from modelyard.workloads.training.backend import HeadService
+from modelyard.workloads.training.ray import RAY as RAY_BACKEND
+from tests.support.example_stacks import ROOT, Site
+from tests.support.ray_objects import CLUSTER as KEY
+from tests.support.ray_objects import HEAD, WORKERS, groups_of, ray_object, with_ray_object
+
+CELERY = "deployment-model-training-tasks-gpu"
+
+
+@pytest.fixture
+def ray(dev: Site) -> Site:
+    return with_ray_object(dev, KEY, ray_object(KEY))
+
+
+def target_of(plan: Plan) -> TargetPlan:
+    return next(target for target in plan.targets if target.key == KEY)
+
+
+def codes(plan: Plan) -> list[str]:
+    return [finding.code for finding in plan.findings if finding.target == KEY.name]
+
+
+def test_head_and_workers_get_the_same_pods_as_in_deployments(dev: Site, ray: Site) -> None:
+    plan = ray.plan()
+    assert not plan.blocked
+    target = target_of(plan)
+    assert target.patches == ("ray-head@v4", "ray-worker@v4", "training-replicas@v4")
+    after = target.after.reveal()
+    theirs = {one.name: one.after.reveal()["spec"]["template"]["spec"] for one in dev.plan().targets}
+    head, worker = after["spec"]["headGroupSpec"], groups_of(after)["a10"]["template"]["spec"]
+    (variable,) = head["template"]["spec"]["containers"][0]["env"]
+    assert variable in theirs[HEAD]["containers"][0]["env"]
+    for ours, name in ((head["template"]["spec"], HEAD), (worker, WORKERS)):
+        assert ours["affinity"] == theirs[name]["affinity"]
+        assert container_requests(ours["containers"][0]) == container_requests(theirs[name]["containers"][0])
+        assert ours["containers"][0]["image"] == "ray:2.52.0"
+    assert worker["terminationGracePeriodSeconds"] == 21900
+    assert groups_of(after)["cpu"] == groups_of(ray.state.objects.reveal()[KEY])["cpu"]
+
+
+def test_pods_of_all_groups_are_counted_and_kept(ray: Site) -> None:
+    plan = ray.plan()
+    target = target_of(plan)
+    assert (target.role, target.replicas, target.gpus, target.replaces_pods) == ("rayWorker", (1, 1), (1, 1), 0)
+    (finding,) = (one for one in plan.findings if one.code == "RES110")
+    assert finding.target == KEY.name
+    assert all(KEY.name not in drain.targets for drain in plan.drains)
+    (cost,) = (one for one in cost_of(plan, ray.state).targets if one.name == KEY.name)
+    assert (cost.pods, cost.gpus) == (((4, 4), (4, 4)), ((1, 1), (1, 1)))
+
+
+def test_a_cluster_that_kuberay_recreates_is_drained(dev: Site) -> None:
+    body = ray_object(KEY)
+    body["spec"]["upgradeStrategy"] = {"type": "Recreate"}
+    plan = with_ray_object(dev, KEY, body).plan()
+    assert target_of(plan).replaces_pods == 4
+    assert "RES110" not in codes(plan)
+    assert plan.drains[0].targets == (KEY.name,)
+    # The head has the jobs that wait for workers.
+    body["spec"]["workerGroupSpecs"][1]["replicas"] = 0
+    assert with_ray_object(dev, KEY, body).plan().drains[0].targets == (KEY.name,)
+
+
+@pytest.mark.parametrize(
+    ("field", "replaced"),
+    [
+        ("spec.headGroupSpec.rayStartParams.num-cpus", 4),
+        ("spec.workerGroupSpecs[groupName=gpu].template.spec.priorityClassName", 4),
+        ("spec.workerGroupSpecs[groupName=gpu]", 4),
+        ("spec.enableInTreeAutoscaling", 4),
+        ("spec.workerGroupSpecs[groupName=gpu].replicas", 0),
+        ("spec.workerGroupSpecs[groupName=gpu].minReplicas", 0),
+        ("spec.workerGroupSpecs[groupName=gpu].scaleStrategy.workersToDelete", 0),
+        ("spec.workerGroupSpecs[groupName=gpu].template.spec.tolerations", 0),
+        ("spec.headGroupSpec.template.spec.tolerations", 0),
+        ("spec.upgradeStrategy.type", 0),
+        ("metadata.annotations.team", 0),
+    ],
+)
+def test_kuberay_recreates_the_pods_for_most_fields_of_the_spec(field: str, replaced: int) -> None:
+    body = ray_object(KEY)
+    assert replaced_pods(body, body, [merge.Path.parse(field)]) == 0
+    body["spec"]["upgradeStrategy"] = {"type": "Recreate"}
+    assert replaced_pods(body, body, [merge.Path.parse(field)]) == replaced
+
+
+def test_a_plan_against_its_own_result_changes_nothing(ray: Site) -> None:
+    objects = {**ray.state.objects.reveal(), **{one.key: one.after.reveal() for one in ray.plan().targets}}
+    plan = ray._replace(state=ray.state._replace(objects=Confidential(objects))).plan()
+    assert {target.action for target in plan.targets} == {"none"}
+
+
+def test_a_switch_to_celery_stops_the_workers_once_they_are_idle(dev: Site) -> None:
+    ray = with_ray_object(dev, KEY, ray_object(KEY, minReplicas=1))
+    plan = ray.asking(training="celery").plan()
+    target = target_of(plan)
+    assert (target.replicas, target.gpus, target.phase) == ((1, 0), (1, 0), "down")
+    size = groups_of(target.after.reveal())["a10"]
+    assert (size["replicas"], size["minReplicas"]) == (0, 0)
+    assert "RES111" not in codes(plan)
+    (drain,) = plan.drains
+    source = HeadService("dev", "ml-platform", KEY.name, "RayCluster")
+    assert (drain.targets, drain.source) == ((KEY.name,), source)
+    changed = [step.target for step in plan.steps if step.target in ("deployment-api-server", KEY.name, CELERY)]
+    assert changed[0] == "deployment-api-server"
+    assert [step.phase for step in plan.steps if step.target == KEY.name] == ["drain", "down"]
+
+
+def test_a_switch_to_ray_starts_the_workers_when_the_nodes_have_gpus(dev: Site) -> None:
+    ray = with_ray_object(dev.asking(training="celery"), KEY, ray_object(KEY, replicas=0))
+    plan = ray.asking(training="ray").plan()
+    target = target_of(plan)
+    assert (target.replicas, target.gpus, target.phase) == ((0, 1), (0, 1), "up")
+    # Nothing runs in the group, but the head keeps its pod.
+    assert "RES110" in codes(plan)
+
+
+def test_the_bounds_of_a_group_decide_how_many_pods_run(dev: Site) -> None:
+    ray = with_ray_object(dev, KEY, ray_object(KEY, maxReplicas=2)).asking(ray_worker=RayWorker(replicas=3))
+    plan = ray.plan()
+    assert target_of(plan).replicas == (1, 2)
+    (finding,) = (one for one in plan.findings if one.code == "RES111")
+    assert finding.summary == "KubeRay will run 2 pods of group a10 of training, not 3"
+    assert finding.field == "spec.workerGroupSpecs[groupName=a10].replicas"
+
+
+def test_two_writers_of_the_replicas_are_an_error(dev: Site) -> None:
+    body = ray_object(KEY)
+    body["spec"]["enableInTreeAutoscaling"] = True
+    plan = with_ray_object(dev, KEY, body).plan()
+    (finding,) = (one for one in plan.findings if one.code == "OWN002")
+    assert finding.blocks
+    assert "drop training-replicas under modelyard:patches" in finding.remedy
+    without = with_ray_object(dev, KEY, body).asking(patches=(PatchChoice("training-replicas", enabled=False),)).plan()
+    assert "OWN002" not in codes(without)
+
+
+def test_pods_that_no_node_can_hold_name_their_group(dev: Site) -> None:
+    ray = with_ray_object(dev, KEY, ray_object(KEY, maxReplicas=90))
+    plan = ray.asking(ray_worker=RayWorker(replicas=50), ray_head=RayHead(cpu="1000")).plan()
+    found = {one.field: one.summary for one in plan.findings if one.code == "RES101"}
+    assert found["rayWorker.replicas"].startswith("group a10 of training needs 50 pods")
+    assert found["rayHead.replicas"].startswith("head of training needs 1 pod")
+
+
+def test_sizes_that_a_patch_of_the_project_sets_are_checked(ray: Site, tmp_path: Path) -> None:
+    copytree(ROOT / "patches", tmp_path / "patches")
+    mine = tmp_path / "patches/zz-mine/v1"
+    mine.mkdir(parents=True)
+    (mine / "meta.yaml").write_text("description: mine\noverrides: [ray-head]\n")
+    (mine / "schema.json").write_text("{}")
+    limits = "{limits: {memory: 2Gi}, requests: {memory: 2Gi}}"
+    spec = f"{{headGroupSpec: {{template: {{spec: {{containers: [{{name: ray-head, resources: {limits}}}]}}}}}}}}"
+    head = f"# target: {KEY.name}\napiVersion: {KEY.api_version}\nkind: {KEY.kind}\n"
+    (mine / "patch.yaml.j2").write_text(f"{head}spec: {spec}\n")
+    plan = ray._replace(library=load_library(tmp_path)).plan()
+    (finding,) = (one for one in plan.findings if one.code == "RAY002")
+    assert finding.detail.startswith("zz-mine@v1 sets it")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"ray_worker": Target(WORKERS, "trainer", ray_cluster=KEY.name, group="a10")}, "targets.rayWorker.container"),
+        ({"ray_head": Target(HEAD, "head", ray_cluster=KEY.name)}, "targets.rayHead.container"),
+        (
+            {"ray_worker": Target(WORKERS, "ray-worker", ray_cluster=KEY.name, group="a100")},
+            "spec.workerGroupSpecs",
+        ),
+    ],
+)
+def test_a_wrong_name_is_an_error_at_its_place(ray: Site, change: dict[str, Any], field: str) -> None:
+    plan = ray.asking(targets=ray.stack.config.targets._replace(**change)).plan()
+    assert field in {one.field for one in plan.findings if one.code == "PAT014" and one.blocks}
+
+
+def test_several_gpus_of_a_worker(ray: Site) -> None:
+    plan = ray.asking(gpu=ray.stack.config.gpu._replace(per_worker=2)).plan()
+    target = target_of(plan)
+    assert "ray-worker-multi-gpu@v4" in target.patches
+    (container,) = groups_of(target.after.reveal())["a10"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "NUM_GPUS_REQUESTED", "value": "2"}]
+    assert target.gpus == (1, 2)
+
+
+def test_a_stack_that_drops_its_patches_restores_the_cluster(ray: Site) -> None:
+    target = target_of(ray.asking(training="celery").plan())
+    objects = {**ray.state.objects.reveal(), KEY: target.after.reveal()}
+    off = tuple(PatchChoice(name, enabled=False) for name in ("ray-head", "ray-worker", "training-replicas"))
+    plan = (
+        ray.asking(patches=off, training="celery")
+        ._replace(state=ray.state._replace(objects=Confidential(objects)))
+        .plan()
+    )
+    restored = target_of(plan)
+    assert (restored.action, restored.role) == ("restore", "rayWorker")
+    assert (restored.replicas, restored.gpus) == ((0, 1), (0, 1))
+    assert groups_of(restored.after.reveal())["a10"]["replicas"] == 1
+
+
+BASE = """\
+config:
+  modelyard:training: ray
+  modelyard:platform: {release: "23.10"%s}
+  modelyard:gpu: {model: A10}
+  modelyard:autoscaling: {mode: none}
+  modelyard:targets:
+    rayHead: {%s}
+    rayWorker: {%s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("platform", "head", "worker", "words"),
+    [
+        ("", "rayCluster: c", "rayCluster: c", "lacks group"),
+        ("", "rayCluster: c", "rayCluster: c, group: g, statefulSet: s", "both a StatefulSet and a RayCluster"),
+        ("", "rayCluster: c", "rayCluster: d, group: g", "is in another RayCluster than rayWorker"),
+        ("", "", "rayCluster: d, group: g", "is in another RayCluster than rayHead"),
+        ("", "rayCluster: c, group: g", "rayCluster: c, group: g", "a RayCluster has only Ray's head and workers"),
+        (", without: [rayWorker, modelService]", "rayCluster: c", "", ""),
+        (", mode: managed", "rayCluster: c", "rayCluster: c, group: g", "mode managed creates Deployments"),
+        ("", "rayCluster: c", "rayCluster: c, group: g", ""),
+    ],
+)
+def test_what_goes_together(platform: str, head: str, worker: str, words: str) -> None:
+    text = BASE % (platform, head, worker)
+    text = text.replace("training: ray", "training: celery") if "rayWorker" in platform else text
+    stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert (stack is None) == bool(words)
+    assert all(one.line in (7, 8) for one in findings)
+    assert any(words in one.summary for one in findings) == bool(words)
+
+
+def test_a_ray_cluster_is_not_scaled_by_keda() -> None:
+    text = BASE % ("", "rayCluster: c", "rayCluster: c, group: g")
+    text = text.replace("mode: none", "mode: annotations")
+    stack, (finding,) = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert stack is None
+    assert (finding.line, finding.summary) == (5, "autoscaling.mode is annotations, which cannot scale a RayCluster")
+
+
+def test_the_jobs_api_is_that_of_the_cluster(ray: Site) -> None:
+    source = RAY_BACKEND.source(ray.stack)
+    assert source == HeadService("dev", "ml-platform", KEY.name, "RayCluster")
+    assert isinstance(Drain("ray", (KEY.name,), 60, 10, source).source, HeadService)

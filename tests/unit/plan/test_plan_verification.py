@@ -1,0 +1,149 @@
+"""The gate between waves: what a live plan shows, and how long to wait for it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+from typing import Any
+
+import pytest
+
+from modelyard.findings import Finding, Severity
+from modelyard.hiding import Confidential
+from modelyard.kube.rollouts import unfinished
+from modelyard.plan.project import plan_recorded
+from modelyard.plan.values import Plan
+from modelyard.plan.verification import Check, Checks, checks_of, failures, wait
+from tests.support.project_copies import ROOT
+
+GOOD = Check("rollout", "a", "ok", "")
+ROLLING = Check("rollout", "a", "waiting", "1 of 2 pods available")
+DRIFTED = Check("change", "a", "failed", "it differs")
+SILENT = Check("stack", "dev", "unknown", "no answer")
+
+
+def waited(
+    looks: dict[str, list[Check]], *, timeout: float = 60, bake: float = 0
+) -> tuple[Checks, float, list[str], dict[str, int]]:
+    """Waits while each look takes the next check of a stack, and then its last one; a minute is 12 looks."""
+    now, said, asked = [0.0], [], dict.fromkeys(looks, 0)
+
+    def look(stacks: Sequence[str]) -> Checks:
+        found = {stack: (looks[stack][min(asked[stack], len(looks[stack]) - 1)],) for stack in stacks}
+        for stack in stacks:
+            asked[stack] += 1
+        return found
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    found = wait(
+        look, tuple(looks), timeout=timeout, bake=bake, poll=5, say=said.append, clock=lambda: now[0], sleep=sleep
+    )
+    return found, now[0], said, asked
+
+
+def test_a_stack_that_passes_at_once_is_not_waited_for() -> None:
+    found, seconds, said, _ = waited({"dev": [GOOD]})
+    assert (failures(found), seconds, said) == ((), 0, [])
+
+
+@pytest.mark.parametrize("wrong", [ROLLING, DRIFTED, SILENT])
+def test_what_passes_in_time_passes_and_progress_is_reported_once(wrong: Check) -> None:
+    found, seconds, said, _ = waited({"dev": [wrong, wrong, wrong, GOOD]})
+    assert (failures(found), seconds, len(said)) == ((), 15, 1)
+
+
+@pytest.mark.parametrize("wrong", [ROLLING, DRIFTED, SILENT])
+def test_what_does_not_pass_in_time_fails(wrong: Check) -> None:
+    found, seconds, _, _ = waited({"dev": [wrong]})
+    assert (failures(found), seconds) == (("dev",), 60)
+
+
+def test_a_stack_must_keep_passing() -> None:
+    found, seconds, said, _ = waited({"dev": [ROLLING, GOOD]}, bake=30)
+    assert (failures(found), seconds) == ((), 35)
+    assert said[-1] == "dev: passes; must keep passing for 30s"
+
+
+def test_what_breaks_while_it_bakes_fails_at_once() -> None:
+    found, seconds, _, _ = waited({"dev": [GOOD, GOOD, DRIFTED, GOOD]}, bake=300)
+    assert (failures(found), seconds) == (("dev",), 10)
+
+
+@pytest.mark.parametrize("wrong", [ROLLING, SILENT])
+def test_a_scale_up_or_a_short_silence_does_not_end_the_bake(wrong: Check) -> None:
+    found, seconds, _, _ = waited({"dev": [GOOD, wrong, wrong, GOOD]}, bake=30)
+    assert (failures(found), seconds) == ((), 30)
+    found, seconds, _, _ = waited({"dev": [GOOD, wrong]}, bake=300)
+    assert (failures(found), seconds) == (("dev",), 60)
+
+
+def test_each_stack_is_looked_at_until_it_is_decided() -> None:
+    found, seconds, _, asked = waited({"dev": [GOOD], "prod": [ROLLING], "staging": [ROLLING, GOOD]})
+    assert (failures(found), seconds) == (("prod",), 60)
+    assert asked == {"dev": 1, "prod": 13, "staging": 2}
+    assert list(found) == ["dev", "prod", "staging"]
+
+
+@pytest.fixture(scope="module")
+def dev() -> Plan:
+    plan = plan_recorded(ROOT, ROOT / "stacks/Pulumi.dev.yaml", date(2026, 11, 21)).plan
+    assert plan is not None
+    return plan
+
+
+def settled(plan: Plan, change: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: body) -> Plan:
+    """The plan after an apply whose rollouts are complete; ``change`` edits each object."""
+
+    def targets() -> Iterator[Any]:
+        for target in plan.targets:
+            body = dict(target.after.reveal())
+            wanted = body["spec"].get("replicas", 1)
+            counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), wanted)
+            body["status"] = {**counts, "observedGeneration": body["metadata"].get("generation", 0)}
+            yield target._replace(
+                action="none", changes=(), hands_over=(), before=Confidential(change(body)), after=Confidential(body)
+            )
+
+    return plan._replace(targets=tuple(targets()), findings=())
+
+
+def wrong(plan: Plan) -> list[tuple[str, str, str]]:
+    return [(one.kind, one.subject, one.state) for one in checks_of(plan) if one.state != "ok"]
+
+
+def test_an_applied_stack_with_all_pods_passes(dev: Plan) -> None:
+    assert wrong(settled(dev)) == []
+    assert {check.kind for check in checks_of(settled(dev))} == {"change", "rollout"}
+
+
+def test_every_target_that_differs_from_the_stack_file_fails(dev: Plan) -> None:
+    failed = {subject for kind, subject, state in wrong(dev) if (kind, state) == ("change", "failed")}
+    assert failed == dev.pending
+    assert failed
+
+
+def test_a_pod_that_is_missing_is_waited_for(dev: Plan) -> None:
+    def lost(body: dict[str, Any]) -> dict[str, Any]:
+        fewer = {**body["status"], "availableReplicas": 0}
+        return {**body, "status": fewer} if body["metadata"]["name"] == "deployment-ray-head" else body
+
+    assert wrong(settled(dev, lost)) == [("rollout", "deployment-ray-head", "waiting")]
+
+
+def test_an_error_of_the_plan_fails(dev: Plan) -> None:
+    error = Finding("RES001", Severity.ERROR, "too little memory", "dev", target="deployment-ray-head")
+    assert wrong(settled(dev)._replace(findings=(error,))) == [("stack", "deployment-ray-head", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"updatedReplicas": 2, "availableReplicas": 2, "replicas": 2}, ""),
+        ({"updatedReplicas": 1, "availableReplicas": 2, "replicas": 2}, "1 of 2 pods up to date"),
+        ({"updatedReplicas": 2, "availableReplicas": 1, "replicas": 2}, "1 of 2 pods available"),
+        ({}, "0 of 2 pods available"),
+    ],
+)
+def test_what_a_rollout_lacks(status: dict[str, int], words: str) -> None:
+    assert unfinished({"kind": "Deployment", "metadata": {}, "spec": {"replicas": 2}, "status": status}) == words
+    assert unfinished(None) == "it does not exist"
