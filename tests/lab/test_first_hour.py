@@ -131,6 +131,9 @@ def healthy(lab: Lab, *, kuberay: bool) -> None:
         lab.kubectl("delete", "deployment", "deployment-ray-head", WORKER, *ours)
         lab.start_operators("kuberay")
         lab.kubectl("apply", "--filename", "-", stdin=RAY_CLUSTER)
+        # KubeRay makes the head's Service too, which must be there before the objects are counted.
+        ready = ("wait", "rayclusters/training", "--for=jsonpath={.status.state}=ready", "--timeout=120s")
+        lab.kubectl(*ready, *ours)
     lab.wait("the rollouts", lambda: rolled_out(lab))
 
 

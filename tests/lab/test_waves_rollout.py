@@ -50,9 +50,10 @@ class Rollouts:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def release(self, version: str, *, deployment: str, pods: str) -> None:
-        """Commits a new version of the patch of the Ray head, with an annotation of the object and one of its pods."""
+    def release(self, *, deployment: str, pods: str) -> None:
+        """Commits a new version of the Ray head's patch, with an annotation of the object and one of its pods."""
         patch = self.repository.folder / "patches" / "ray-head"
+        version = f"v{1 + max(int(folder.name[1:]) for folder in patch.iterdir() if folder.is_dir())}"
         copytree(patch / "v1", patch / version)
         template = patch / version / "patch.yaml.j2"
         head, _, spec = template.read_text().partition("spec:\n")
@@ -114,7 +115,7 @@ def test_a_failed_canary_leaves_the_other_clusters_alone_and_its_correction_reac
     before = {stack: rollouts.versions(stack) for stack in later}
     # Nothing waits for this rollout, so the apply succeeds, and only the gate finds out.
     rollouts.release(
-        "v4", deployment='pulumi.com/skipAwait: "true"', pods='lab.modelyard/never-ready: "true", example.com/owner: ml'
+        deployment='pulumi.com/skipAwait: "true"', pods='lab.modelyard/never-ready: "true", example.com/owner: ml'
     )
     done = rollouts.run()
     logs = "".join(job.log for job in done.values())
@@ -125,7 +126,7 @@ def test_a_failed_canary_leaves_the_other_clusters_alone_and_its_correction_reac
     assert rollouts.annotation("dev", "example.com/owner") == "ml"
     assert {stack: rollouts.versions(stack) for stack in later} == before
 
-    rollouts.release("v5", deployment='example.com/reviewed: "true"', pods="example.com/owner: platform")
+    rollouts.release(deployment='example.com/reviewed: "true"', pods="example.com/owner: platform")
     done = rollouts.run()
     logs = "".join(job.log for job in done.values())
     assert set(results(done).values()) == {"success"}, logs
