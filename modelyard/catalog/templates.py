@@ -196,7 +196,7 @@ def _text(patch: PatchVersion, file: str, name: str, source: str, params: Mappin
         text = _plain(source)
     if text is not None:
         return text
-    from modelyard.catalog.rendering import Failed, rendered  # importing Jinja2 takes as long as some plans
+    from modelyard.catalog.sandbox import Failed, rendered  # importing Jinja2 takes as long as some plans
 
     result = rendered(source, params)
     if isinstance(result, Failed):

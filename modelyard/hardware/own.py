@@ -18,8 +18,7 @@ from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, own_forms, own_id, taken, using, version
 from modelyard.names import HARDWARE_FILE
 from modelyard.stack import codes
-from modelyard.stack.mistakes import Mistake, given, name
-from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, given, name, of_mistake, of_problem
 from modelyard.stack.schema import gate
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import Problem

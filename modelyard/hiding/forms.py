@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
+from modelyard.hiding.arguments import BY_OPTION, command_pattern, hidden_command
 from modelyard.hiding.assignments import VALUE, hidden_values, shown_value
 from modelyard.hiding.names import HIDDEN, is_hidden_or_plain, is_secret
-from modelyard.hiding.programs import BY_OPTION, command_pattern, hidden_command
 from modelyard.hiding.settings import setting_places
 from modelyard.patterns import regex
 

@@ -24,7 +24,7 @@ from modelyard.stack.config import Path
 from modelyard.stack.mistakes import Mistake, given, name
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import listed, nearest, plain, quoted
-from modelyard.stack.yaml.scalars import resolve
+from modelyard.stack.yaml.document import resolve
 
 _MOST_USEFUL = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
 """Keywords in the order in which their failures are most useful."""

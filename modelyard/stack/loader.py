@@ -13,8 +13,7 @@ from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.stack import codes
 from modelyard.stack.checks import check
 from modelyard.stack.config import WORKERS, Config, Path, Stack
-from modelyard.stack.mistakes import Mistake
-from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, of_mistake, of_problem
 from modelyard.stack.project import FILE_NAME, stack_of, stacks_in
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shape import Source, made

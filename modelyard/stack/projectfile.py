@@ -12,7 +12,7 @@ from typing import Any
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import Finding, ordered
 from modelyard.stack import codes
-from modelyard.stack.placing import of_problem
+from modelyard.stack.mistakes import of_problem
 from modelyard.stack.project import DEFAULT_FOLDER, PROJECT_FILES, outside
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse

@@ -19,8 +19,7 @@ from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.mistakes import Mistake, name
-from modelyard.stack.placing import of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, name, of_mistake, of_problem
 from modelyard.stack.schema import gate
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse

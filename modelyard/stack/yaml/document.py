@@ -2,6 +2,10 @@
 
 It reads the C parser's events one by one, so nothing recurses and every limit is checked before memory is spent. It
 rejects text that two parsers could read differently: duplicate keys, several documents, tags.
+
+Plain scalars follow the core schema of YAML 1.2: ``true`` and ``false`` are booleans; ``null``, ``~`` and an empty
+scalar are null; the rest is a number or text: ``yes``, ``on`` and ``2027-03-01`` are text. A number that JSON cannot
+carry (``.inf``, ``.nan``, 1e400) or that is longer than 30 characters stays text too.
 """
 
 from typing import Any, Final, NamedTuple
@@ -20,10 +24,10 @@ from yaml.events import (
 )
 
 from modelyard.findings import MOST_COUNTED
+from modelyard.patterns import regex
 from modelyard.stack import codes
 from modelyard.stack.config import Path
 from modelyard.stack.words import quoted
-from modelyard.stack.yaml.scalars import resolve
 from modelyard.stack.yaml.source import Place, Problem, Refused, checked, syntax
 
 MAX_DEPTH = 64
@@ -39,6 +43,19 @@ _OWN_TAGS: Final = frozenset(
     ("binary", "bool", "float", "int", "map", "merge", "null", "omap", "pairs", "seq", "set", "str", "timestamp")
 )
 """YAML's own tags, which messages name. Anything else behind ``!`` may be a password without quotes."""
+Scalar = str | int | float | bool | None
+
+_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
+}
+_NUMBER = regex(
+    r"(?P<int>[-+]?[0-9]+)|0o(?P<oct>[0-7]+)|0x(?P<hex>[0-9a-fA-F]+)"
+    r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+)
+_NUMBER_STARTS = frozenset("0123456789+-.")
+_LONGEST_NUMBER = 30
 
 
 class Document(NamedTuple):
@@ -308,3 +325,24 @@ def _tagged(event: Any) -> Refused:
     name = (event.tag or "").removeprefix(_TAGS)
     what = f"the value has the tag !!{name}" if name in _OWN_TAGS else "the value has a tag"
     return _at(event, codes.FEATURE, what, "remove the tag; for text, use quotes")
+
+
+def resolve(text: str) -> Scalar:
+    """Returns the value of a plain scalar."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMBER_STARTS or len(text) > _LONGEST_NUMBER:
+        return text
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return text
+    match found.lastgroup:
+        case "int":
+            return int(text)
+        case "oct":
+            return int(found["oct"], 8)
+        case "hex":
+            return int(found["hex"], 16)
+        case _:
+            value = float(text)
+            return text if value in (float("inf"), float("-inf")) else value

@@ -7,7 +7,7 @@ from typing import Any
 
 from modelyard.catalog.library import BASE, TEMPLATE, Meta, PatchVersion, built_in_versions, read_meta
 from modelyard.catalog.precompile import FILE, precompiled_text
-from modelyard.catalog.rendering import Failed, rendered
+from modelyard.catalog.sandbox import Failed, rendered
 
 MADE: dict[str, Any] = {}
 """What the module that belongs to the patches defines."""

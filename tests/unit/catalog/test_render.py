@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render, rendering, templates
+from modelyard.catalog import Library, PatchVersion, Rendered, load_library, render, sandbox, templates
 from modelyard.timelimit import TimeBudget
 
 ENDLESS = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}"
@@ -281,4 +281,4 @@ def test_what_templates_print(tmp_path: Path, expression: str, text: str) -> Non
 def test_a_template_without_expressions_is_its_own_text(source: str) -> None:
     text = templates._plain(source)
     has_expressions = any(mark in source for mark in ("{{", "{%", "{#"))
-    assert text == (None if has_expressions else rendering.rendered(source, {}))
+    assert text == (None if has_expressions else sandbox.rendered(source, {}))

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from modelyard.files import MAX_YAML_BYTES
 from modelyard.stack import codes
-from modelyard.stack.yaml.document import MAX_DEPTH, MAX_NODES, parse, parse_plain
-from modelyard.stack.yaml.scalars import resolve
+from modelyard.stack.yaml.document import MAX_DEPTH, MAX_NODES, parse, parse_plain, resolve
 
 
 @pytest.mark.parametrize(
