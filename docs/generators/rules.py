@@ -50,8 +50,7 @@ def from_explanations() -> Iterator[RulePage]:
 
 def from_policies() -> Iterator[RulePage]:
     """The project's own rules over objects: docstrings and assertions, with the levels of ``policies/policy.yaml``."""
-    from modelyard.policy.loading import policies_of
-    from modelyard.policy.pages import explained
+    from modelyard.policy.loading import explained, policies_of
 
     levels = {"mandatory": "error", "advisory": "warning"}
     settings = policies_of(ROOT).settings.by_code

@@ -323,5 +323,5 @@ def repeatable() -> bool:
 
     It may not if a time limit was reached in this process, or if a rule printed something.
     """
-    printed = sys.modules.get("modelyard.policy.printed")
-    return not (TimeUp.raised or (printed is not None and printed.said()))
+    judging = sys.modules.get("modelyard.policy.judging")
+    return not (TimeUp.raised or (judging is not None and judging.said()))

@@ -131,7 +131,7 @@ def _with_rules(
 
 def _rules(root: Path, by: Judging) -> "Mapping[str, Explanation]":
     """The pages of the project's own rules."""
-    from modelyard.policy.pages import explained
+    from modelyard.policy.loading import explained
 
     return explained(root, by.base)
 

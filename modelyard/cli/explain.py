@@ -64,7 +64,7 @@ def _rules(args: Namespace) -> "Mapping[str, Explanation]":
     root = find_project(Path(args.directory or ".").resolve())
     if root is None or not (root / "policies").is_dir():
         return {}
-    from modelyard.policy.pages import explained
+    from modelyard.policy.loading import explained
 
     with judging(root, args) as by:
         return explained(root, by.base) if by.policies else {}

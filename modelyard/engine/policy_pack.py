@@ -26,8 +26,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import UnknownValueError
 
-from modelyard.policy.pack import Listed, Pack
-from modelyard.policy.resources import Resource
+from modelyard.policy.pack import Listed, Pack, Resource
 
 
 def serve(program: str) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a stack: one in the home cluster, and one in each remote cluster.
+"""The parts of a stack: one in the home cluster, and one in each remote cluster, and the objects that patches change.
 
 To look at all clusters of a stack, use ``cluster_parts``; if you have a plan, use ``Plan.clusters``.
 """
@@ -16,6 +16,8 @@ from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clust
 if TYPE_CHECKING:
     from modelyard.workloads import Workload
     from modelyard.workloads.sizing import Sized
+
+from modelyard.kube.state import ObjectKey, key_of
 
 
 class ClusterPart(NamedTuple):
@@ -95,3 +97,14 @@ def of_cluster(findings: Iterable[Finding], cluster: str) -> Iterator[Finding]:
             yield finding
         elif finding.target.startswith(f"{cluster}/"):
             yield finding._replace(target=finding.target.removeprefix(f"{cluster}/"))
+
+
+def objects_about(chosen: Iterable[Selected], platform: Platform) -> Iterator[ObjectKey]:
+    """The objects that patches and their bases change or create."""
+    for one in chosen:
+        for document in one.render().documents:
+            body = document.body.reveal()
+            yield ObjectKey(body["apiVersion"], body["kind"], platform.namespace, document.target)
+        if one.patch.owns(platform.mode):
+            for document in one.render_base().documents:
+                yield key_of(document.body.reveal(), platform.namespace)

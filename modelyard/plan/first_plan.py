@@ -9,7 +9,7 @@ from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import of_project
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.build import make_plan
-from modelyard.plan.patched_objects import objects_about
+from modelyard.plan.cluster_parts import objects_about
 from modelyard.plan.project import chosen_patches, library_of
 from modelyard.plan.values import FieldChange, Plan
 from modelyard.stack import Stack

@@ -13,9 +13,9 @@ from modelyard.hardware.rules.gpu import use_findings
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
+from modelyard.plan.checks.job_nodes import Ask
 from modelyard.plan.checks.jobs import check_pod_room
 from modelyard.plan.checks.nodepools import possible_nodes
-from modelyard.plan.run_requests import Ask
 from modelyard.runs.jobs import Submission, notebook_environment, submission
 from modelyard.runs.notebooks import TEMPLATE, Chosen, Place, labels_of, nodes_of, notebook_facts, products_of
 from modelyard.stack import Stack, waive

@@ -24,10 +24,9 @@ from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
-from modelyard.plan.cluster_parts import cluster_parts
+from modelyard.plan.cluster_parts import cluster_parts, objects_about
 from modelyard.plan.missing import MISSING, not_planned
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
-from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
 from modelyard.plan.values import Plan

@@ -13,9 +13,8 @@ from modelyard.findings import Finding
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KUEUE
 from modelyard.kube.state import ClusterState, Held, ObjectKey
-from modelyard.plan.cluster_parts import remote_part
+from modelyard.plan.cluster_parts import objects_about, remote_part
 from modelyard.plan.ownership import FIELD_MANAGER
-from modelyard.plan.patched_objects import objects_about
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
 from modelyard.plan.undo.findings import unlisted
 from modelyard.stack.config import Stack, dotted

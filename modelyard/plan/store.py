@@ -76,7 +76,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     if plan.remotes:
         document["remotes"] = [plan_to_json(one) for one in plan.remotes]
     if plan.cost is not None:
-        from modelyard.plan.cost.document import cost_to_json
+        from modelyard.plan.cost.values import cost_to_json
 
         document["cost"] = cost_to_json(plan.cost)
     document = without_credentials(document)
@@ -237,7 +237,7 @@ def _plan(document: Mapping[str, Any]) -> Plan:
 def _cost(value: Mapping[str, Any] | None) -> "StackCost | None":
     if value is None:
         return None
-    from modelyard.plan.cost.document import cost_from_json
+    from modelyard.plan.cost.values import cost_from_json
 
     return cost_from_json(value)
 

@@ -1,4 +1,7 @@
-"""Rules without code: ``policies/assertions/*.yaml``, each an assertion about fields of objects."""
+"""Rules without code: ``policies/assertions/*.yaml``, each an assertion about fields of objects.
+
+A field is a path of an object, with ``[*]`` for every item of a list.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -6,9 +9,8 @@ from typing import Any, NamedTuple
 
 from modelyard import quantity
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
-from modelyard.kube.merge import ABSENT, Path
+from modelyard.kube.merge import ABSENT, Key, Path, Value
 from modelyard.patterns import regex
-from modelyard.policy import fields
 from modelyard.policy.rules import Params, Rule, unknown_kind
 from modelyard.policy.shapes import ASSERTION_SCHEMA, misfits_of_file
 from modelyard.policy.subject import Subject
@@ -16,6 +18,11 @@ from modelyard.stack.words import did_you_mean, listed, plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.untrusted import fullmatch, pattern_problem
 from modelyard.workloads import FACTS, fact_at
+
+EVERY = Value("*")
+"""The element of a path that stands for every item of a list and every value of a map."""
+PODS = "pod."
+"""Prefix of a field in every pod template of an object, wherever its kind keeps them."""
 
 
 # The operators of assertions: a small set, each a pure function of a field's value and the assertion's value.
@@ -202,9 +209,9 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
     """Checks of the file that the schema cannot express; adds the conditions to ``made``."""
     for index, entry in enumerate(value["assert"]):
         where: tuple[str | int, ...] = ("assert", index)
-        in_pods = entry["field"].startswith(fields.PODS)
+        in_pods = entry["field"].startswith(PODS)
         try:
-            path = fields.parse(entry["field"].removeprefix(fields.PODS) if in_pods else entry["field"])
+            path = field_path(entry["field"].removeprefix(PODS) if in_pods else entry["field"])
         except ValueError as error:
             yield (*where, "field"), f"assert[{index}].field is not a path: {error}", "write spec.replicas"
             continue
@@ -249,11 +256,11 @@ def _fact_holds(subject: Subject, path: str, wanted: Any) -> bool:
 def _places(subject: Subject, condition: Condition) -> Iterator[tuple[str, Any]]:
     """The fields of the object that a condition is about, with their values."""
     if not condition.in_pods:
-        yield from ((str(path), value) for path, value in fields.values_at(subject.object, condition.path))
+        yield from ((str(path), value) for path, value in values_at(subject.object, condition.path))
         return
     for template in subject.templates:
         pod = {"metadata": template.metadata, "spec": template.spec}
-        yield from ((template.at(str(path)), value) for path, value in fields.values_at(pod, condition.path))
+        yield from ((template.at(str(path)), value) for path, value in values_at(pod, condition.path))
 
 
 def _absent_is_fine(condition: Condition) -> bool:
@@ -284,3 +291,63 @@ def _place(document: Document, path: Iterable[str | int]) -> tuple[int, int]:
 
 def _error(file: str, summary: str, remedy: str, line: int = 0, column: int = 0) -> Finding:
     return Finding("POL004", Severity.ERROR, summary, file=file, line=line, column=column, remedy=remedy)
+
+
+def field_path(text: str) -> Path:
+    """The path of a field, in modelyard's usual notation, with ``[*]`` for every item.
+
+    Raises:
+        ValueError: what is wrong, with the column.
+    """
+    return Path.parse(text.replace("[*]", '[="*"]'))
+
+
+def values_at(body: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """Each place that a path leads to, with its value; ABSENT if the object has nothing there.
+
+    ``[*]`` of an empty or missing list leads nowhere: there is nothing to check.
+    """
+    yield from _walk(body, path, Path())
+
+
+def _walk(value: Any, rest: Path, at: Path) -> Iterator[tuple[Path, Any]]:
+    if not rest:
+        yield at, value
+        return
+    element, left = rest[0], Path(rest[1:])
+    if element == EVERY:
+        for step, item in _items(value):
+            yield from _walk(item, left, at / step)
+        return
+    found = _one(value, element)
+    if found is ABSENT:
+        # A later ``[*]`` stands for items that do not exist.
+        if EVERY not in left:
+            yield Path((*at, *rest)), ABSENT
+    else:
+        yield from _walk(found, left, at / element)
+
+
+def _one(value: Any, element: Any) -> Any:
+    match element:
+        case str():
+            return value.get(element, ABSENT) if isinstance(value, Mapping) else ABSENT
+        case int():
+            return value[element] if isinstance(value, list | tuple) and element < len(value) else ABSENT
+        case Key(fields):
+            for item in value if isinstance(value, list | tuple) else ():
+                if isinstance(item, Mapping) and all(item.get(name) == wanted for name, wanted in fields):
+                    return item
+            return ABSENT
+        case _:
+            return element.value if isinstance(value, list | tuple) and element.value in value else ABSENT
+
+
+def _items(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Steps into a list or map: items by name if they have one, as merge keys would."""
+    if isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            name = item.get("name") if isinstance(item, Mapping) else None
+            yield (Key((("name", name),)) if isinstance(name, str) else index), item

@@ -2,8 +2,11 @@
 
 A rule's file is Python and runs as such: its author may do what ``modelyard`` may do. Assertions are data.
 So the Python may come from another commit than the data: from a reviewed one.
+
+Each rule has a page, made from its docstring or assertion: for ``explain`` and for the documentation.
 """
 
+import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,13 +17,13 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
+from modelyard.explanations import Explanation
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.findings import Finding, Severity, first
 from modelyard.names import POLICIES_FOLDER
 from modelyard.policy.assertions import load_assertion
 from modelyard.policy.changes import changed_rules, codes_in, weaker
-from modelyard.policy.judging import BUDGET, SECONDS, time_up
-from modelyard.policy.printed import kept_apart
+from modelyard.policy.judging import BUDGET, SECONDS, kept_apart, time_up
 from modelyard.policy.rules import (
     CODE,
     LEVELS,
@@ -32,7 +35,7 @@ from modelyard.policy.rules import (
     missing_parts,
     unknown_kind,
 )
-from modelyard.policy.settings import Place, Policies, settings_of
+from modelyard.policy.settings import Place, Policies, Setting, settings_of
 from modelyard.policy.shapes import RULES_SCHEMA, misfits_of_file
 from modelyard.stack.config import ROLES, RuleChoice
 from modelyard.stack.words import did_you_mean, listed, plain
@@ -323,3 +326,46 @@ def _root_of(path: Path, shown: str) -> Path:
 
 def _error(summary: str, remedy: str, file: str, line: int = 0) -> Finding:
     return Finding("POL003", Severity.ERROR, summary, file=file, line=line, remedy=remedy)
+
+
+def explained(root: Path, base: Path | None = None) -> Mapping[str, Explanation]:
+    """The pages of a project's rules by code, sorted, with the project's level and parameters for them.
+
+    Args:
+        root: the project.
+        base: the project whose Python rules count, None for the project's own.
+    """
+    settings = policies_of(root, base).settings.by_code
+    return {
+        code: Explanation(code, setting.rule.title, "\n".join((setting.rule.page, "", *_facts(setting))))
+        for code, setting in settings.items()
+    }
+
+
+def _facts(setting: Setting) -> Iterator[str]:
+    rule = setting.rule
+    yield f"**Level.** `{setting.level}`. Checks {_checks(rule)}. Defined in `{rule.file}`."
+    if not rule.params:
+        return
+    yield ""
+    yield "**Parameters.**"
+    yield ""
+    for name, schema in rule.params.items():
+        value = setting.params.get(name)
+        now = "not set: the rule does not run" if value is None and name in rule.needs else f"`{_json(value)}`"
+        yield f"- `{name}` ({schema.get('type', 'any')}): {_meaning(schema)} In this project: {now}."
+
+
+def _checks(rule: Rule) -> str:
+    if rule.judge_all is not None:
+        return "all objects together"
+    kinds = ", ".join(sorted(rule.kinds)) or "every object"
+    return f"{kinds} of {', '.join(sorted(rule.roles))}" if rule.roles else kinds
+
+
+def _meaning(schema: Mapping[str, Any]) -> str:
+    return str(schema.get("description", "")).rstrip(".") + "."
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -4,12 +4,11 @@ Reads commits (``git``) and follows their links (``links``), finds the two and w
 folder (``revisions``), chooses the stacks whose inputs differ (``project``), reads their clusters if asked
 (``live``), plans each of them at both commits (``stacks``), compares what all of them share (``shared``), two
 plans (``compare``) and what no object shows (``submitted``), classifies findings (``news``), and groups
-identical changes of many stacks (``group``).
+identical changes of many stacks (``compare``).
 Never changes the user's tree, never changes a cluster, and prints nothing.
 """
 
-from modelyard.preview.compare import compare
-from modelyard.preview.group import Group, SubmissionGroup, grouped, grouped_submissions
+from modelyard.preview.compare import Group, SubmissionGroup, compare, grouped, grouped_submissions
 from modelyard.preview.values import FieldDiff, News, Preview, StackDiff, SubmissionDiff, TargetDiff, VersionDiff
 
 __all__ = [

@@ -21,10 +21,17 @@ from modelyard.cluster.recorded import (
 )
 from modelyard.files import ReadError, list_folder, read_file
 from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
-from modelyard.policy.pages import explained
-from modelyard.preview.folders import folder_of, stack_at, wanted_of
+from modelyard.policy.loading import explained
 from modelyard.preview.links import Wanted, below, leads, linked, reach
-from modelyard.preview.project_files import files_of_plans, named_in, parents, stack_files
+from modelyard.preview.project_files import (
+    files_of_plans,
+    folder_of,
+    named_in,
+    parents,
+    stack_at,
+    stack_files,
+    wanted_of,
+)
 from modelyard.preview.revisions import Range, RevisionError, between, laid_out
 from modelyard.preview.shared import Commit, same_patches, same_policies, shared_news
 from modelyard.preview.stacks import Job, compared, planned_twice

@@ -1,5 +1,7 @@
 """The files of a project that plans and policies read: those that all stacks share, and those of each stack.
 
+Finds the stack files among the paths of a commit too.
+
 Folders count as files, and so do links, also links to folders. What links lead to is included, if it is in the project.
 """
 
@@ -14,8 +16,9 @@ from modelyard.cluster.recorded import stack_of_recorded
 from modelyard.files import MAX_YAML_BYTES, read_file
 from modelyard.names import HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER, RECORDED
 from modelyard.plan.project import named_files
-from modelyard.preview.links import linked, steps
-from modelyard.stack import discover, load, misnamed
+from modelyard.preview.git import RevisionError
+from modelyard.preview.links import Wanted, below, linked, steps
+from modelyard.stack import check_project, discover, load, misnamed, stack_folder, stack_of
 from modelyard.stack.project import PROJECT_FILES
 
 SHARED: tuple[str, ...] = (*PROJECT_FILES, HARDWARE_FILE, PATCHES_FOLDER, POLICIES_FOLDER)
@@ -185,3 +188,36 @@ def _names_in(folder: Path) -> list[str]:
         return os.listdir(folder)  # noqa: PTH208 (only names are wanted)
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def folder_of(root: Path) -> str:
+    """The folder of the stack files, relative to the project's root, with a slash at its end; empty for the root
+    itself.
+    """
+    inside = stack_folder(root).relative_to(root).as_posix()
+    return "" if inside == "." else f"{inside}/"
+
+
+def wanted_of(root: Path, where: str) -> Wanted:
+    """Selects the stack files and the recorded platforms of a project.
+
+    Call it a second time to follow a link in place of their folder.
+
+    Raises:
+        RevisionError: its Pulumi.yaml does not set a usable folder of stack files.
+    """
+    wrong = check_project(root, only_folder=True) if any((root / name).exists() for name in PROJECT_FILES) else ()
+    if wrong:
+        first = wrong[0]
+        raise RevisionError(
+            f"{first.file} {where} cannot be used, so its stacks are unknown: {first.summary}",
+            f"{first.remedy} ({first.file}:{first.line})",
+        )
+    folder, recorded = folder_of(root), below(f"{RECORDED}/")
+    return lambda path: bool(stack_at(path, folder)) or folder.startswith(f"{path}/") or recorded(path)
+
+
+def stack_at(path: str, folder: str) -> str:
+    """The stack of a stack file, empty for other files."""
+    name = path.removeprefix(folder)
+    return stack_of(name) if path.startswith(folder) and "/" not in name else ""

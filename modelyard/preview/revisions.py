@@ -1,4 +1,5 @@
-"""Two commits of the project's repository: which files differ, and the files of one, written to a temporary folder.
+"""Two commits of the project's repository: which are compared, which files differ, and the files of one, written to a
+temporary folder.
 
 Only reads from git (``git``). Writes nothing to the user's repository or working tree.
 """
@@ -6,7 +7,7 @@ Only reads from git (``git``). Writes nothing to the user's repository or workin
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
@@ -17,6 +18,7 @@ from modelyard.files import ordinary_content, read_file
 from modelyard.preview.git import FULL_CLONE, Entry, Objects, RevisionError, git, known, objects, tree, tried
 from modelyard.preview.links import Wanted, linked, reach
 from modelyard.preview.values import Revision
+from modelyard.stack.words import listed
 from modelyard.temporary import temporary_folder
 
 __all__ = [
@@ -32,6 +34,13 @@ __all__ = [
 ]
 
 WORKING_TREE = "working tree"
+_BRANCH_VARIABLES = ("GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "BITBUCKET_PR_DESTINATION_BRANCH")
+"""Where GitHub Actions, GitLab and Bitbucket name the branch that a pull request goes to."""
+_COMMIT_VARIABLE = "CI_MERGE_REQUEST_DIFF_BASE_SHA"
+"""GitLab's commit where a merge request left its branch. A pipeline of merged results also has what the branch got
+since, so the branch itself comes first.
+"""
+_DEFAULTS = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 class Range(NamedTuple):
@@ -244,3 +253,40 @@ def _name(entry: Entry, content: bytes) -> str:
     made.update(b"blob %d\0" % len(content))
     made.update(content)
     return made.hexdigest()
+
+
+def default_base(root: Path, environment: Mapping[str, str]) -> str:
+    """The branch or commit to compare with: in CI the pull request's target branch, else the default branch.
+
+    Args:
+        root: the project, in its repository.
+        environment: environment variables, some of which CI systems set.
+
+    Raises:
+        RevisionError: there is no repository, no commit, or no such branch in this clone.
+    """
+    asked = tuple(_of_pull_request(environment))
+    for name in asked or _DEFAULTS:
+        if tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") is not None:
+            return _branch(root) if name == "origin/HEAD" else name
+    git(root, "rev-parse", "--git-dir")  # outside a repository, this is the error
+    if tried(root, "rev-parse", "--verify", "HEAD") is None:
+        raise RevisionError("this repository has no commit", "commit the project, then change it on a branch")
+    branch = asked[0].removeprefix("origin/") if asked else "main"
+    raise RevisionError(
+        f"this clone has no {listed(asked or _DEFAULTS)} to compare with",
+        f"fetch the branch (git fetch origin {branch}; {FULL_CLONE}), or name a commit with --base",
+    )
+
+
+def _of_pull_request(environment: Mapping[str, str]) -> Iterator[str]:
+    for variable in _BRANCH_VARIABLES:
+        if branch := environment.get(variable):
+            yield f"origin/{branch}"
+    if commit := environment.get(_COMMIT_VARIABLE):
+        yield commit
+
+
+def _branch(root: Path) -> str:
+    """The branch that ``origin/HEAD`` stands for, such as ``origin/main``."""
+    return git(root, "rev-parse", "--abbrev-ref", "origin/HEAD").strip()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from modelyard.cli.cache import trim
-from modelyard.policy import printed
+from modelyard.policy import judging
 from modelyard.timelimit import TimeUp
 from tests.support.cli_project import ROOT, Project
 from tests.support.policy_project import RULE
@@ -120,7 +120,7 @@ def commit(root: Path, name: str) -> None:
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forks know nothing of what earlier tests did in this process."""
     monkeypatch.setattr(TimeUp, "raised", False)
-    monkeypatch.setattr(printed, "_said", False)
+    monkeypatch.setattr(judging, "_said", False)
 
 
 @pytest.fixture

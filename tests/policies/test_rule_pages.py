@@ -7,8 +7,7 @@ import yaml
 
 from modelyard.findings import Severity
 from modelyard.policy.judging import judge
-from modelyard.policy.loading import policies_of
-from modelyard.policy.pages import explained
+from modelyard.policy.loading import explained, policies_of
 from modelyard.policy.rules import PARTS
 from modelyard.policy.settings import Policies, Setting, Settings
 from tests.support.policy_subjects import ROOT, subjects

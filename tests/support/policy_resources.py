@@ -5,9 +5,8 @@ from datetime import date
 from typing import Any
 
 from modelyard.policy.loading import policies_of
-from modelyard.policy.pack import Pack
-from modelyard.policy.resources import ROOT as STACK
-from modelyard.policy.resources import Resource
+from modelyard.policy.pack import ROOT as STACK
+from modelyard.policy.pack import Pack, Resource
 from tests.support.policy_project import TODAY, Project
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from modelyard.plan.cost.document import cost_to_json
-from modelyard.plan.cost.values import Count, Money, TargetCost, stack_cost
+from modelyard.plan.cost.values import Count, Money, TargetCost, cost_to_json, stack_cost
 from modelyard.report.html import html_page
 
 Opened = Callable[..., Page]

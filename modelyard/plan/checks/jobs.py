@@ -1,31 +1,29 @@
 """Whether jobs can ever run (on a node, with all their workers, within their team's quota), and whether they end."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
+from modelyard.hardware import GpuModel, products, resolve
+from modelyard.kube.scheduling.capacity import amount
 from modelyard.kube.state import Node
-from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
-from modelyard.plan.checks.job_quotas import (
-    Short,
-    check_bare_quotas,
-    check_resource_quotas,
-    flavors_for,
-    missing_level,
-    short_of,
-)
-from modelyard.plan.run_requests import Ask, ask_of
+from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
+from modelyard.plan.checks.job_nodes import Ask, Kinds, Unplaced, ask_of, unplaced
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, plural
+from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed
 from modelyard.workloads.facts.nodepools import most_gpus
-from modelyard.workloads.facts.pool import Quotas
+from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus
 from modelyard.workloads.sizing import Sized
 
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")
 """Types whose work ends."""
 _SMALLER: Final = "request less, or add such nodes; waive RES212 if an autoscaler adds them"
+NAMED: Final = 4
+"""The number of jobs that a finding names; it counts the rest."""
 
 
 def check_job_room(
@@ -133,6 +131,165 @@ def check_pod_room(
         yield warning._replace(severity=Severity.ERROR, remedy=_SMALLER, detail=warning.detail + note)
     else:
         yield from _findings(stack, where, what, ask, _Verdict(short=short))
+
+
+class Short(NamedTuple):
+    """A request that its team's quota can never hold, in words, and how much the team can have of one flavor."""
+
+    wanted: str
+    most: str
+    why: str
+    remedy: str
+
+
+def missing_level(config: Config, ask: Ask, team: Team) -> tuple[str, str] | None:
+    """A remedy and the known levels, if no flavor that a run may use has the topology level that the run names."""
+    flavors = flavors_for(config, ask, team)
+    if ask.together is None or any(ask.together in flavor.topology for flavor in flavors):
+        return None
+    levels = {flavor.name: ", ".join(flavor.topology) or "none" for flavor in flavors}
+    have = [level for flavor in flavors for level in flavor.topology]
+    remedy = f"name one of its levels: {' or '.join(dict.fromkeys(have))}" if have else "give the flavor a topology"
+    return remedy, "; ".join(f"levels of {name}: {has}" for name, has in levels.items())
+
+
+def flavors_for(config: Config, ask: Ask, team: Team) -> tuple[Flavor, ...]:
+    """The flavors that a run may use: those from which its team has such GPUs; if none, all flavors of the team."""
+    named = {quota.flavor for quota in team.quotas}
+    flavors = gpu_flavors(config, team, ask.products, ask.resource) if ask.gpus else ()
+    return flavors or tuple(flavor for flavor in config.flavors if flavor.name in named)
+
+
+def short_of(config: Config, quotas: Quotas, ask: Ask, team: Team) -> Short | None:
+    """What a run requests that its team can never have at once; None if there is no such request, or it is reported
+    already.
+    """
+    if ask.gpus and _is_uncounted(ask.resource, team):
+        return None
+    flavors = [flavor.name for flavor in gpu_flavors(config, team, ask.products, ask.resource)] if ask.gpus else []
+    return _short_of_gpus(config, quotas, ask, team, flavors) or _short_of_basics(quotas, ask, team, flavors)
+
+
+def _is_uncounted(resource: str, team: Team) -> bool:
+    """Whether no quota of a team counts slices of this name, which another finding reports."""
+    return resource != GPU_RESOURCE and all(quota.resource != resource for quota in team.quotas)
+
+
+def _short_of_gpus(config: Config, quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
+    wanted = ask.gpus * ask.workers
+    most = max((quotas.most(team, name, ask.resource) for name in flavors), default=Fraction(0))
+    if wanted <= most:
+        return None
+    several = "; Kueue admits all of them or none" * (ask.workers > 1)
+    why = f"{plural(ask.workers, 'worker')} of {_gpus(ask, ask.gpus)}{several}"
+    what = "GPUs" if ask.resource == GPU_RESOURCE else ask.resource
+    remedy = _or((*_less(ask.workers, ask.gpus, most, f"fewer {what}", ask.fewer), _more(team, ask.resource)))
+    if not flavors and (others := gpu_flavors(config, team)):
+        have = ", ".join(f"{one.name} ({node_labels(one).get(PRODUCT_LABEL, 'any GPU')})" for one in others)
+        why = f"it asks for {' or '.join(ask.products)}, but its team has quotas of {have} only"
+        remedy = "set gpu of the resource to another GPU, or give the team a quota of a flavor with this GPU"
+    return Short(_gpus(ask, wanted), str(most), why, remedy)
+
+
+def _short_of_basics(quotas: Quotas, ask: Ask, team: Team, flavors: Sequence[str]) -> Short | None:
+    """The cores or memory that a run's team can never have, counted in the GPUs' flavor or in one for any nodes."""
+    alone = apart(team)
+    basic = [name for name in dict.fromkeys(quota.flavor for quota in team.quotas) if name not in alone]
+    able = basic
+    if ask.gpus and not alone:
+        able = [name for name in flavors if quotas.most(team, name, ask.resource) >= ask.gpus * ask.workers]
+    pods = [("worker", ask.workers, ask.amounts, able)]
+    if ask.head is not None:
+        pods.append((ask.head.what, 1, dict(ask.head.requests), basic))
+    for what, count, each, names in pods:
+        for resource, unit in (("cpu", "cores"), ("memory", "of memory")):
+            most = max((quotas.most(team, name, resource) for name in names), default=Fraction(0))
+            if names and each[resource] * count > most:
+                why = f"{plural(count, what)} of {amount(resource, each[resource])} {unit}"
+                wanted = f"{amount(resource, each[resource] * count)} {unit}"
+                less = "fewer cores" if resource == "cpu" else "less memory"
+                # The head of a Ray cluster has a fixed size.
+                changes = _less(count, each[resource], most, less, ask.fewer) if what != "head" else ()
+                return Short(wanted, amount(resource, most), why, _or((*changes, _more(team, resource))))
+    return None
+
+
+def _less(count: int, each: Fraction | int, most: Fraction, less: str, fewer: tuple[str, ...]) -> tuple[str, ...]:
+    """How a run can request less: ``fewer`` pods if the quota holds one, otherwise ``less`` per pod; empty without a
+    quota.
+    """
+    if not most:
+        return ()
+    if count > 1:
+        return fewer if each <= most else (f"request {less} for each worker",)
+    return (f"request {less}",)
+
+
+def _more(team: Team, resource: str) -> str:
+    """How the team can get more of a resource: only a limit that the team has can be raised."""
+    limited = any(quota.borrow is not None and quota.resource == resource for quota in team.quotas)
+    return "raise the team's quota" + (" or its borrow limit" if team.cohort is not None and limited else "")
+
+
+def _or(changes: Sequence[str]) -> str:
+    *first, last = changes
+    return f"{', '.join(first)}, or {last}" if first else last
+
+
+def _gpus(ask: Ask, number: int) -> str:
+    return plural(number, "GPU") if ask.resource == GPU_RESOURCE else f"{number} {ask.resource}"
+
+
+def check_resource_quotas(
+    stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team], quotas: Quotas
+) -> Iterator[Finding]:
+    """Whether a team can ever have the GPUs for all pods of a resource; Kueue admits each pod separately."""
+    config = stack.config
+    for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
+        team = teams.get(resource.team or "")
+        if team is None or not one.size.gpus or not is_deployed(config, one):
+            continue
+        name = one.part.resource if one.part is not None else GPU_RESOURCE
+        if _is_uncounted(name, team):
+            continue
+        gpu = resolve(resource.gpu or config.gpu.model) if one.part is None else None
+        flavors = gpu_flavors(config, team, products(gpu) if isinstance(gpu, GpuModel) else ())
+        have = sum((quotas.most(team, flavor.name, name) for flavor in flavors), Fraction(0))
+        pods = max(one.size.workers, resource.scale.most if resource.scale is not None else 0)
+        wanted = pods * one.size.gpus
+        if wanted > have:
+            what = "GPUs" if name == GPU_RESOURCE else name
+            yield stack.finding(
+                "RES218",
+                Severity.WARNING,
+                ("resources", index),
+                f"the {pods} pods of resource {resource.name} ask for {wanted} {what}, "
+                f"but team {team.name} never has more than {have}",
+                f"lower {'scale.most' if pods > one.size.workers else 'workers'}, or {_more(team, name)}",
+                detail="Kueue admits each pod separately: pods beyond the quota stay pending",
+            )
+
+
+def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+    """Whether pods without GPUs have a quota of nodes without GPUs, reported once per team."""
+    config = stack.config
+    bare = {flavor.name for flavor in config.flavors if not has_gpus(flavor)}
+    without: dict[str | None, dict[str, None]] = {}
+    for one in everything:
+        for job, _ in one.jobs:
+            if one.resource.remote is None and (not one.size.gpus or (job.command and job.engine != "job")):
+                without.setdefault(job.team or one.resource.team, {})[job.name] = None
+    for index, team in enumerate(config.teams):
+        flavors = {quota.flavor for quota in team.quotas}
+        if team.name in without and flavors and not flavors & bare:
+            yield stack.finding(
+                "RES216",
+                Severity.ADVICE,
+                ("teams", index, "quotas"),
+                f"team {team.name} has pods without GPUs, but only quotas of GPU nodes",
+                "add a quota of a flavor without gpu, for nodes of any kind: {flavor: any, cpu: 16, memory: 64Gi}",
+                detail=f"jobs: {few(without[team.name], NAMED)}",
+            )
 
 
 class _Verdict(NamedTuple):

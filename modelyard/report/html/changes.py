@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from modelyard.plan.cost.document import total_from_json
+from modelyard.plan.cost.values import total_from_json
 from modelyard.plan.cost.words import difference
 from modelyard.report.html.text import value_text
 from modelyard.report.preview.words import HAPPENS

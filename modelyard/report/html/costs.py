@@ -5,8 +5,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from modelyard.plan.cost import words
-from modelyard.plan.cost.document import cost_from_json
-from modelyard.plan.cost.values import Money, StackCost
+from modelyard.plan.cost.values import Money, StackCost, cost_from_json
 from modelyard.report.html.bars import Amount, Chart, Pair, rows, ticks
 from modelyard.stack.words import plural
 

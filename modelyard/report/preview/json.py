@@ -6,7 +6,7 @@ from typing import Any
 from modelyard.explanations import Explanation
 from modelyard.findings import Finding, Severity
 from modelyard.kube import merge
-from modelyard.plan.cost.document import cost_to_json, total_to_json
+from modelyard.plan.cost.values import cost_to_json, total_to_json
 from modelyard.plan.store import finding_to_json
 from modelyard.preview import (
     FieldDiff,

@@ -13,8 +13,8 @@ from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
 from modelyard.plan.cost.file import load_text
-from modelyard.plan.cost.pods import cost_of
 from modelyard.plan.cost.prices import LIST, Prices
+from modelyard.plan.cost.project import cost_of
 from modelyard.plan.cost.values import Price, StackCost, TargetCost
 from modelyard.stack import Stack
 from tests.support.example_stacks import environments

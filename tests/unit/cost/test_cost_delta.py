@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelyard.plan.cost.pods import Load, delta, usd
+from modelyard.plan.cost.project import Load, delta, usd
 from modelyard.plan.cost.values import Count, Money
 
 AMOUNTS = st.fractions(min_value=0, max_value=100, max_denominator=997)

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from modelyard.hiding import Confidential
 from modelyard.plan.cost import words
-from modelyard.plan.cost.document import cost_from_json, cost_to_json
-from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.project import cost_of
+from modelyard.plan.cost.values import cost_from_json, cost_to_json
 from modelyard.plan.store import PlanFileError, moved, plan_from_json, plan_to_json, seal
 
 WORKER = "deployment-ray-model-training-worker"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.hiding import Confidential
-from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.project import cost_of
 from modelyard.plan.cost.values import Count, Money
 
 WORKER = "deployment-ray-model-training-worker"

@@ -12,9 +12,8 @@ from jsonschema import Draft202012Validator
 
 from modelyard.plan import Plan
 from modelyard.plan.cost import words
-from modelyard.plan.cost.document import cost_from_json, cost_to_json
 from modelyard.plan.cost.project import priced
-from modelyard.plan.cost.values import Count, JobsOnly, Money, StackCost
+from modelyard.plan.cost.values import Count, JobsOnly, Money, StackCost, cost_from_json, cost_to_json
 from modelyard.plan.project import library_of, plan_recorded
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.report.part import part_of

@@ -13,8 +13,7 @@ from modelyard.kube.scheduling.capacity import MANY, amount, obstacle, on_node
 from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import NODE_POOL_LABEL
-from modelyard.plan.checks.job_nodes import Kinds, Unplaced, unplaced
-from modelyard.plan.run_requests import Ask
+from modelyard.plan.checks.job_nodes import Ask, Kinds, Unplaced, unplaced
 from modelyard.stack.pool import Flavor, Toleration
 from modelyard.workloads.facts.jobs import Head
 

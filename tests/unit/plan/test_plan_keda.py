@@ -10,7 +10,7 @@ from modelyard.findings import Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler, scalers_of
 from modelyard.plan.autoscaling import queries_of
-from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.project import cost_of
 from modelyard.stack.config import PatchChoice
 
 HEAD, RAY, CELERY, ROUTE = (

@@ -11,7 +11,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import container_requests, replaced_pods
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.project import cost_of
 from modelyard.probes import Drain
 from modelyard.stack import load_text
 from modelyard.stack.config import PatchChoice, RayHead, RayWorker, Target

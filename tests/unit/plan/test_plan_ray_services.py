@@ -12,7 +12,7 @@ from modelyard.kube.merge import Path as FieldPath
 from modelyard.kube.scheduling.pods import changes_template
 from modelyard.kube.state import Quota
 from modelyard.plan import Plan, TargetPlan
-from modelyard.plan.cost.pods import cost_of
+from modelyard.plan.cost.project import cost_of
 from modelyard.stack import load_text
 from modelyard.stack.config import PatchChoice, RayWorker
 from modelyard.workloads.training.backend import HeadService

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.kube.merge import ABSENT
-from modelyard.policy.assertions import OPERATORS, fits
-from modelyard.policy.fields import parse, values_at
+from modelyard.policy.assertions import OPERATORS, fits, field_path, values_at
 from modelyard.policy.shapes import ASSERTION_SCHEMA
 
 HOLDS = [
@@ -138,10 +137,10 @@ BODY = {
     ],
 )
 def test_where_a_field_leads(path: str, found: list[tuple[str, object]]) -> None:
-    assert [(str(at), value) for at, value in values_at(BODY, parse(path))] == found
+    assert [(str(at), value) for at, value in values_at(BODY, field_path(path))] == found
 
 
 @given(anything)
 def test_no_field_breaks_on_an_object(body: object) -> None:
     for path in ("a.b", "a[*].b", "a[name=b].c", "a[0].b", 'a[="b"]'):
-        list(values_at(body, parse(path)))
+        list(values_at(body, field_path(path)))

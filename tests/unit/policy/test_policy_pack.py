@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.policy.resources import Resource
+from modelyard.policy.pack import Resource
 from tests.support.policy_project import Project
 from tests.support.policy_resources import Run, resource, root
 

@@ -10,7 +10,7 @@ import yaml
 from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
 from modelyard.policy import planner
-from modelyard.policy.resources import Resource, subject
+from modelyard.policy.pack import Resource, subject
 from modelyard.promql.queries import _CODES as QUERIES
 from modelyard.stack import Stack, load, load_text
 from modelyard.workloads import by_object, facts, workloads

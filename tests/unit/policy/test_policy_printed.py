@@ -6,7 +6,7 @@ from time import sleep
 
 import pytest
 
-from modelyard.policy.printed import MARK, kept_apart
+from modelyard.policy.judging import MARK, kept_apart
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard.findings import Finding
-from modelyard.policy.resources import Resource
+from modelyard.policy.pack import Resource
 from tests.support.policy_project import Project
 from tests.support.policy_resources import Run, resource, root
 from tests.support.project_copies import SERVICE, SERVING, serving

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from modelyard.preview.base import default_base
-from modelyard.preview.revisions import RevisionError, between, commit_of
+from modelyard.preview.revisions import RevisionError, between, commit_of, default_base
 from tests.support.git_repository import Repository
 
 

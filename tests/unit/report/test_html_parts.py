@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.plan.cost.document import cost_to_json
-from modelyard.plan.cost.values import Count, Money, TargetCost, stack_cost
+from modelyard.plan.cost.values import Count, Money, TargetCost, cost_to_json, stack_cost
 from modelyard.report.html.bars import WIDTH, gpus_of
 from modelyard.report.html.changes import changes_of
 from modelyard.report.html.costs import cost_chart, costs_of, total_cost
