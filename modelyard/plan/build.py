@@ -18,22 +18,20 @@ from modelyard.kube.state import ClusterState, Node
 from modelyard.names import HARDWARE_FILE
 from modelyard.plan.autoscaling import check_autoscaling, check_scalers
 from modelyard.plan.checks.needed import Absent, check_needed
-from modelyard.plan.checks.placement import check_placement
+from modelyard.plan.checks.placement import check_placement, check_quotas
 from modelyard.plan.checks.queues import check_clusters, check_deleted, check_fixed, check_queues
-from modelyard.plan.checks.quotas import check_quotas
 from modelyard.plan.checks.sizes import check_sizes
 from modelyard.plan.checks.versions import check_version
 from modelyard.plan.cluster_parts import home_part
 from modelyard.plan.compose import MISFIT
 from modelyard.plan.drains import check_drains, drains
 from modelyard.plan.keda import check_keda, staying
-from modelyard.plan.objects import Objects, planned_objects
+from modelyard.plan.objects import Objects, planned_objects, unsettled
 from modelyard.plan.order import order
 from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.secrets import findings_without
 from modelyard.plan.trace import place_field
-from modelyard.plan.unsettled import unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack

@@ -10,8 +10,7 @@ from modelyard.kube.scheduling.pods import pods_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.autoscaling import most_replicas
-from modelyard.plan.checks.placement import second_cluster
-from modelyard.plan.checks.quotas import pods_within
+from modelyard.plan.checks.placement import pods_within, second_cluster
 from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan

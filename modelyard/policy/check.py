@@ -8,9 +8,9 @@ from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding, first_of_each, ordered
 from modelyard.kube import merge
 from modelyard.plan.cluster_parts import ClusterPart, cluster_parts, of_cluster, on_cluster
+from modelyard.plan.objects import Unsettled, patch_errors, unsettled
 from modelyard.plan.project import library_of
 from modelyard.plan.trace import Renderings, Trace, kind_of, trace, written_at
-from modelyard.plan.unsettled import Unsettled, patch_errors, unsettled
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.policy.judging import judge
 from modelyard.policy.loading import policies_of

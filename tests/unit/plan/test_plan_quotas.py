@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.kube.state import Quota, quotas_of
-from modelyard.plan.checks.quotas import charged
+from modelyard.plan.checks.placement import charged
 
 GPUS = "requests.nvidia.com/gpu"
 RAY = "deployment-ray-model-training-worker"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from modelyard.kube.merge import ABSENT
-from modelyard.policy.assertions import OPERATORS, fits, field_path, values_at
+from modelyard.policy.assertions import OPERATORS, field_path, fits, values_at
 from modelyard.policy.shapes import ASSERTION_SCHEMA
 
 HOLDS = [
