@@ -1,10 +1,9 @@
 """Renders a template with Jinja2 in a sandbox, and says in the words of its author why that fails.
 
-A template has no access to Python internals, nothing random, and a limit on what it creates.
-
-A patch must render equally in every run. So only plain data becomes text: the text of a method or a generator contains
-a memory address. Everything that a template creates counts, whether it is printed or kept in a variable: texts, lists,
-and what macros and ``{% set %}`` blocks collect.
+A template has no access to Python internals, nothing random, and a limit on what it creates. A patch must render
+equally in every run. So only plain data becomes text: the text of a method or a generator contains a memory address.
+Everything that a template creates counts, whether it is printed or kept in a variable: texts, lists, and what macros
+and ``{% set %}`` blocks collect.
 """
 
 import json
