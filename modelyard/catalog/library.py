@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import modelyard
 from modelyard.catalog.built_in import BUILT_IN, built_in_folder, built_in_names, lacking
-from modelyard.catalog.lock import LOCK_FILE, digest, has_lock, lock_lines, read_lock
+from modelyard.catalog.lock import LOCK_FILE, digest, file_digests, has_lock, lock_lines, locked_files, read_lock
 from modelyard.catalog.precompiled import METAS
 from modelyard.files import ReadError, list_folder, not_utf8, parse_json, read_file
 from modelyard.findings import Finding, Severity, first
@@ -85,6 +85,22 @@ class PatchVersion:
         self.template = files[TEMPLATE].decode()
         self.base = files[BASE].decode() if BASE in files else None
         self.schema_text = files[SCHEMA].decode()
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The text of each of its files, by the file's name."""
+        texts = {META: self.meta_text, TEMPLATE: self.template, SCHEMA: self.schema_text, BASE: self.base}
+        return {name: text for name, text in texts.items() if text is not None}
+
+    @property
+    def file_digests(self) -> dict[str, str]:
+        """The digest of each file, as the lock has it."""
+        return file_digests({name: text.encode() for name, text in self.files.items()})
+
+    def changed_files(self, released: Mapping[str, str]) -> list[str]:
+        """Returns the files that are added, changed or missing compared with these digests; none without digests."""
+        now = self.file_digests
+        return [name for name in sorted(now | dict(released)) if released and now.get(name) != released.get(name)]
 
     @property
     def id(self) -> str:
@@ -503,38 +519,33 @@ def _compare_with_lock(
             remedy = f"restore patches/{name}, or install the version of modelyard that the lock was written with"
             findings.append(_error("PAT003", lock_name, summary, remedy, lines[name], 0, detail))
             continue
-        newest = max(_number(version) for version in patches[patch.name])
-        # The digest covers all files, so only a built-in version is known file by file.
-        changed = _changed(patch, _built_in(name, []), locked[name])
+        # The digest covers all files. The lock names those of the project's own versions, the package has the others.
+        given = _built_in(name, [])
+        known = given is not None and given.sha256 in (locked[name], patch.sha256)
+        released = given.file_digests if given is not None and known else locked_files(folder, name)
+        changed = patch.changed_files(released)
+        if released and not changed:
+            summary = f"released patch {patch.id} is unchanged, but its line in the lock was changed"
+            remedy = f"restore the line (git log -- {lock_name})"
+            findings.append(_error("PAT003", lock_name, summary, remedy, lines[name], 0, detail))
+            continue
         if changed:
             verb = "differs" if len(changed) == 1 else "differ"
-            detail = f"{listed(changed, 'and')} {verb} from the built-in version; {detail}"
+            detail = f"{listed(changed, 'and')} {verb} from the released version; {detail}"
+        newest = max(_number(version) for version in patches[patch.name])
         findings.append(
             _error(
                 "PAT003",
                 # Reviewers look at the patch, not at the lock.
-                f"{patch.file}/{changed[0] if changed else TEMPLATE}",
+                f"{patch.file}/{changed[0]}" if changed else patch.file,
                 f"released patch {patch.id} was changed",
                 f"restore it from the commit that released it (git log -- {lock_name}): "
                 f"git checkout COMMIT -- {patch.file}; "
                 f"change it in patches/{patch.name}/v{newest + 1} instead",
-                1,
+                1 if changed else 0,
                 detail=detail,
             )
         )
-
-
-def _changed(patch: PatchVersion, given: PatchVersion | None, released: str) -> list[str]:
-    """The files in which a changed version differs from the built-in one of its name, if that one was released."""
-    if given is None or given.sha256 != released:
-        return []
-    files = (
-        (META, patch.meta_text, given.meta_text),
-        (TEMPLATE, patch.template, given.template),
-        (SCHEMA, patch.schema_text, given.schema_text),
-        (BASE, patch.base, given.base),
-    )
-    return [name for name, now, before in files if now != before]
 
 
 def _error(

@@ -1,9 +1,14 @@
-"""``patches.lock``: the SHA-256 of every released patch version, so that a release never changes silently."""
+"""``patches.lock``: the SHA-256 of every released patch version, so that a release never changes silently.
+
+The digests of a project's own files are comments: they only let an error name the file that changed, and versions of
+modelyard that do not write them read the lock as before.
+"""
 
 import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from modelyard.files import ReadError, read_file
 
@@ -68,7 +73,35 @@ def _lines(folder: Path) -> list[str]:
     return content.decode(errors="replace").splitlines()
 
 
-def lock_text(locked: Mapping[str, str]) -> str:
-    """Returns the lock file for these digests, sorted."""
+def file_digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Returns the start of the SHA-256 of each file of a version, by the file's name."""
+    return {name: hashlib.sha256(content).hexdigest()[:16] for name, content in sorted(files.items())}
+
+
+def locked_files(folder: Path, name: str) -> dict[str, str]:
+    """Returns the digests of the files of a ``name/version``, as in ``file_digests``; none if the lock lacks them.
+
+    Raises:
+        ReadError: as ``read_lock``.
+    """
+    for line in _lines(folder):
+        start, _, rest = line.partition(": ")
+        if start == f"# {name}":
+            return dict(pair.split(" ", 1) for pair in rest.split(", ") if " " in pair)
+    return {}
+
+
+def lock_text(locked: Mapping[str, str], files: Mapping[str, Mapping[str, str]] = MappingProxyType({})) -> str:
+    """Returns the lock file for these digests, sorted.
+
+    Args:
+        locked: The digest of each version by ``name/version``.
+        files: The digests of the files of some of them, as in ``file_digests``.
+    """
     width = max((len(name) for name in locked), default=0)
-    return _HEADER + "".join(f"{name:<{width}}  {locked[name]}\n" for name in sorted(locked))
+    lines: list[str] = []
+    for name in sorted(locked):
+        lines.append(f"{name:<{width}}  {locked[name]}\n")
+        if name in files:
+            lines.append(f"# {name}: {', '.join(f'{file} {sha256}' for file, sha256 in files[name].items())}\n")
+    return _HEADER + "".join(lines)

@@ -72,6 +72,7 @@ def _unused(ids: list[str]) -> list[str]:
 
 def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", only: str | None) -> Exit:
     """Adds the versions of one patch, or of all, to the lock."""
+    from modelyard.catalog.library import built_in_versions
     from modelyard.catalog.lock import LOCK_FILE, lock_text, read_lock
     from modelyard.files import write_atomically
 
@@ -79,7 +80,7 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
         raise Stop(Exit.USAGE, "nothing was released", "", library.findings)
     folder = root / PATCHES_FOLDER
     locked, _ = read_lock(folder)
-    every = (patch for versions in library.patches.values() for patch in versions.values())
+    every = [patch for versions in library.patches.values() for patch in versions.values()]
     fresh = {
         name: patch.sha256
         for patch in (*every, *new.values())
@@ -87,7 +88,14 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
         if only in (None, patch.name) and name not in locked
     }
     if fresh:
-        write_atomically(folder / LOCK_FILE, lock_text(locked | fresh), within=root)
+        given = {name: patch.sha256 for name, patch in built_in_versions().items()}
+        own = {f"{patch.name}/{patch.version}": patch for patch in every if not patch.built_in}
+        released = {
+            name: patch.file_digests
+            for name, patch in own.items()
+            if name in locked | fresh and given.get(name) != patch.sha256
+        }
+        write_atomically(folder / LOCK_FILE, lock_text(locked | fresh, released), within=root)
     already = "every version is already released" if only is None else f"every version of {only} is already released"
     say([f"released {name}" for name in sorted(fresh)] or [already])
     return Exit.FINE

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from modelyard.catalog.library import TEMPLATE, Library
+from modelyard.catalog.library import Library
 from modelyard.catalog.lock import LOCK_FILE, read_lock
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel
@@ -148,11 +148,13 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
         elif after.get(name, patch.sha256) == patch.sha256:
             newest = max(int(one[1:]) for one in library.patches[patch_name])
             how = "rewritten" if name in after else "removed"
+            earlier = old.patches.get(patch_name, {}).get(version)
+            changed = patch.changed_files(earlier.file_digests) if earlier is not None else []
             yield _error(
                 f"released patch {shown} was changed, and its line in the lock was {how}",
                 f"{restored}; change it in {PATCHES_FOLDER}/{patch_name}/v{newest + 1} instead",
-                f"{patch.file}/{TEMPLATE}",
-                1,
+                f"{patch.file}/{changed[0]}" if changed else patch.file,
+                1 if changed else 0,
                 f"the base's lock has SHA-256 {before[name][:12]}…, its files have {patch.sha256[:12]}…",
             )
 

@@ -52,6 +52,7 @@ def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None
     before = (project.patches / "patches.lock").read_text()
     result = run("patches", "--release")
     assert (result.code, result.errors) == (2, ["PAT003"])
+    assert "patches/mine/v1/meta.yaml:1" in result.err
     assert (project.patches / "patches.lock").read_text() == before
 
 

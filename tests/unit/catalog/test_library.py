@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from modelyard.catalog import Library, load_library, select
-from modelyard.catalog.lock import lock_text, read_lock
+from modelyard.catalog.lock import file_digests, lock_text, locked_files, read_lock
 from modelyard.findings import Finding
 from modelyard.stack.config import Config, Gpu, PatchChoice, Platform, Stack, Target, Targets
 from modelyard.workloads import facts, workloads
@@ -73,33 +73,48 @@ def test_a_version_says_whether_its_objects_are_always_the_stacks_own() -> None:
 
 
 @pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml", "base.yaml.j2"])
-def test_a_changed_release_is_an_error_that_names_the_changed_file_of_a_built_in_version(
-    project: Path, file: str
-) -> None:
+def test_a_changed_copy_of_a_built_in_version_is_an_error_that_names_the_changed_file(project: Path, file: str) -> None:
     path = project / "patches" / "ray-worker" / "v1" / file
     path.write_bytes(path.read_bytes() + b"\n")
     (finding,) = load_library(project).findings
     assert (finding.code, finding.location) == ("PAT003", f"patches/ray-worker/v1/{file}:1")
     lock = (project / "patches" / "patches.lock").read_text().splitlines()
     (line,) = [number for number, text in enumerate(lock, 1) if text.startswith("ray-worker/v1 ")]
-    differs = f"{file} differs from the built-in version; patches/patches.lock:{line} has SHA-256 "
+    differs = f"{file} differs from the released version; patches/patches.lock:{line} has SHA-256 "
     assert finding.detail.startswith(differs)
     assert "patches/ray-worker/v5" in finding.remedy
 
 
+@pytest.mark.parametrize("digests", [True, False], ids=["with-files", "of-an-older-modelyard"])
 @pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
-def test_a_changed_release_of_ones_own_is_an_error_that_lists_its_files(project: Path, file: str) -> None:
+def test_a_changed_release_of_ones_own_is_an_error_that_names_the_changed_file(
+    project: Path, file: str, digests: bool
+) -> None:
     path = add(project, "mine") / file
-    versions = load_library(project).patches
+    mine = load_library(project).patches["mine"]["v1"]
     lock = project / "patches" / "patches.lock"
-    lock.write_text(f"{lock.read_text()}mine/v1  {versions['mine']['v1'].sha256}\n")
+    locked, _ = read_lock(lock.parent)
+    files = {"mine/v1": mine.file_digests} if digests else {}
+    lock.write_text(lock_text(locked | {"mine/v1": mine.sha256}, files))
     assert not load_library(project).findings
     path.write_bytes(path.read_bytes() + b"\n")
     (finding,) = load_library(project).findings
-    assert (finding.code, finding.location) == ("PAT003", "patches/mine/v1/patch.yaml.j2:1")
-    # The lock has one digest for all files of a version.
+    # The lock of an older modelyard has one digest for all files of a version.
+    place = f"patches/mine/v1/{file}:1" if digests else "patches/mine/v1"
+    assert (finding.code, finding.location) == ("PAT003", place)
+    assert finding.detail.startswith(f"{file} differs from the released version; ") == digests
     assert "its files meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
     assert "patches/mine/v2" in finding.remedy
+
+
+def test_a_file_that_a_release_did_not_have_is_named(project: Path) -> None:
+    folder = add(project, "mine")
+    mine = load_library(project).patches["mine"]["v1"]
+    lock = project / "patches" / "patches.lock"
+    lock.write_text(lock_text({**read_lock(lock.parent)[0], "mine/v1": mine.sha256}, {"mine/v1": mine.file_digests}))
+    (folder / "base.yaml.j2").write_text("")
+    (finding,) = load_library(project).findings
+    assert finding.location == "patches/mine/v1/base.yaml.j2:1"
 
 
 def test_a_vanished_release_is_an_error(project: Path) -> None:
@@ -112,8 +127,11 @@ def test_a_vanished_release_is_an_error(project: Path) -> None:
 
 def test_the_lock_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     digests = {"b/v1": "0" * 64, "a-long-name/v12": "f" * 64}
-    (tmp_path / "patches.lock").write_text(lock_text(digests))
+    files = {"b/v1": file_digests({"meta.yaml": b"1", "schema.json": b"2"})}
+    (tmp_path / "patches.lock").write_text(lock_text(digests, files))
     assert read_lock(tmp_path) == (digests, ())
+    assert locked_files(tmp_path, "b/v1") == files["b/v1"]
+    assert locked_files(tmp_path, "a-long-name/v12") == {}
 
 
 def test_a_broken_lock_line_is_told_with_its_number(project: Path) -> None:

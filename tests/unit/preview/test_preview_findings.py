@@ -241,7 +241,8 @@ def test_one_digit_of_the_lock_is_an_error_of_the_project_told_once(repository: 
     assert document["project"]["findings"]["new"][0]["code"] == "PAT003"
     page = html_page(document, title="preview")
     assert "A new error of the project" in page
-    assert '<p class="where">the whole project <span class="loc">patches/ray-worker/v1/patch.yaml.j2:1</span>' in page
+    line = lock[: digit.start()].count("\n") + 1
+    assert f'<p class="where">the whole project <span class="loc">patches/patches.lock:{line}' in page
     repository.commit()
     repository.git("branch", "--force", "main")
     repository.edit("patches/patches.lock", digit[0][:-1] + other, digit[0])
@@ -301,7 +302,7 @@ def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, ho
     (finding,) = set(found.project.new) - set(own)
     assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
     summary = f"released patch ray-worker@v1 was changed, and its line in the lock was {how}"
-    assert finding.summary == summary
+    assert (finding.summary, finding.location) == (summary, "patches/ray-worker/v1/meta.yaml:1")
     assert found.blocked
     # A new version is what is asked for, and no finding.
     repository.git("checkout", "--quiet", "--", "patches")
