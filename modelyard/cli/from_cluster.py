@@ -171,8 +171,7 @@ def _loaded(root: Path, text: str, name: str, place: str) -> "Stack":
 
 def _off(effect: "Effect") -> "PatchOff":
     """A patch with the lines that a plan would have about it."""
-    from modelyard.report.fields import rows_of
-    from modelyard.report.rows import rows_text
+    from modelyard.report.fields import rows_of, rows_text
     from modelyard.report.style import PLAIN
     from modelyard.workloads.discovery import PatchOff
 

@@ -1,6 +1,6 @@
-"""Changed fields in readers' words: grouped by what they belong to, without repetition."""
+"""Changed fields in readers' words, grouped by what they belong to, and their layout: broken only between changes."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -10,8 +10,9 @@ from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan import FieldChange
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.values import names_its_item
-from modelyard.report.pods import writer
-from modelyard.report.values import Write, distinct, text_of
+from modelyard.report.style import Style, safe, shorten
+from modelyard.report.values import EVERYTHING, Write, distinct, fitted, text_of, writer
+from modelyard.stack.words import cut
 
 OWN_NOTES = frozenset({PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE, *ENGINE_ANNOTATIONS})
 """The annotations that the plan itself writes."""
@@ -298,3 +299,95 @@ def _word(element: Any) -> str:
     if isinstance(element, merge.Key):
         return ",".join(str(value) for _, value in element.fields)
     return str(element.value if isinstance(element, merge.Value) else element)
+
+
+WIDEST_LABEL = 15
+"""The widest column to align labels to; the values of a longer label begin where it ends."""
+
+
+class Piece(NamedTuple):
+    """Text that stays on one line: plain for measuring, marked up for printing."""
+
+    plain: str
+    marked: str
+
+
+def rows_text(rows: tuple[Row, ...], indent: int, style: Style) -> list[str]:
+    """The rows as lines, their values one below the other."""
+    width = max((len(row.label) for row in rows if len(row.label) <= WIDEST_LABEL), default=0)
+    return [line for row in rows for line in _row_lines(row, indent, width, style)]
+
+
+def _row_lines(row: Row, indent: int, width: int, style: Style) -> Iterator[str]:
+    """The items that fit beside the label, and below it those that need the label's columns too."""
+    label = safe(row.label)
+    lead = " " * indent + f"{label:<{width}}  "
+    beside: list[Piece] = []
+    below: list[Item] = []
+    for item in row.items:
+        whole = _piece(item, EVERYTHING, style)
+        if len(whole.plain) < style.columns - len(lead):
+            beside.append(whole)
+        else:
+            below.append(item)
+    lines = list(_packed(beside, lead, style)) or [" " * indent + shorten(label, style.columns - indent)]
+    for item in below:
+        if beside:
+            lines[-1] += ","
+        lines.extend(" " * (indent + 2) + marked for marked in _long(item, style.columns - indent - 3, style))
+    yield from lines
+
+
+def _packed(pieces: Iterable[Piece], lead: str, style: Style) -> Iterator[str]:
+    """As many pieces on a line as fit, with commas between them."""
+    line: list[Piece] = []
+    for piece in pieces:
+        used = len(lead) + sum(len(one.plain) + 2 for one in line)
+        if line and used + len(piece.plain) >= style.columns:
+            yield lead + ", ".join(one.marked for one in line) + ","
+            lead, line = " " * len(lead), []
+        line.append(piece)
+    if line:
+        yield lead + ", ".join(one.marked for one in line)
+
+
+def _long(item: Item, room: int, style: Style) -> list[str]:
+    """A change on one line, or its old and new values on a line each."""
+    whole = _piece(item, EVERYTHING, style)
+    if len(whole.plain) <= room:
+        return [whole.marked]
+    if item.before is merge.ABSENT or item.after is merge.ABSENT:
+        return [_piece(item, room, style).marked]
+    before, after = apart(item, room - 2)
+    name = [shorten(item.name, room)] if item.name else []
+    return [*name, style.removed(f"- {before}"), style.added(f"+ {after}")]
+
+
+def _piece(item: Item, room: int, style: Style) -> Piece:
+    name = shorten(item.name, max(room // 2, 1))
+    name += " " if name else ""
+    if item.before is merge.ABSENT:
+        text = "+ " + fitted(item.after, room - len(name) - 2, item.write)
+        return Piece(name + text, name + style.added(text))
+    if item.after is merge.ABSENT:
+        text = "- " + fitted(item.before, room - len(name) - 2, item.write)
+        return Piece(name + text, name + style.removed(text))
+    before, after = (fitted(value, room, item.write) for value in (item.before, item.after))
+    return Piece(f"{name}{before} → {after}", f"{name}{style.removed(before)} → {style.added(after)}")
+
+
+def apart(item: Item, room: int) -> tuple[str, str]:
+    """Both values cut to the room; if that hides the difference, they start shortly before it."""
+    before, after = (fitted(value, room, item.write) for value in (item.before, item.after))
+    if before != after:
+        return before, after
+    old, new = (safe(item.write(value, EVERYTHING)) for value in (item.before, item.after))
+    same = next(
+        (at for at, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), min(len(old), len(new))
+    )
+    start = max(same - room // 4, 0)
+    return _window(old, start, room), _window(new, start, room)
+
+
+def _window(text: str, start: int, room: int) -> str:
+    return cut(("…" if start else "") + text[start:], room)

@@ -7,9 +7,8 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.undo.entries import Entry, Noted
-from modelyard.report.fields import rows_of
+from modelyard.report.fields import rows_of, rows_text
 from modelyard.report.json import record
-from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.stack.words import plural
 

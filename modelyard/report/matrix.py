@@ -8,9 +8,8 @@ from modelyard.kube.merge import Path
 from modelyard.plan.values import names_its_item
 from modelyard.preview.matrix import Row
 from modelyard.report.fields import field_names
-from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten
-from modelyard.report.values import fitted
+from modelyard.report.values import fitted, writer
 from modelyard.stack.words import few, plural
 
 FORMAT_VERSION = 1

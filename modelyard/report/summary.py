@@ -3,10 +3,9 @@
 from collections.abc import Collection, Iterator
 
 from modelyard.plan import Plan
-from modelyard.report.finding import tally
+from modelyard.report.finding import tally, together
 from modelyard.report.part import complete, totals, unplanned
 from modelyard.report.style import Style, hanging, safe
-from modelyard.report.takeovers import together
 from modelyard.stack.words import plural
 
 

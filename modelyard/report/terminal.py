@@ -6,13 +6,11 @@ from typing import NamedTuple
 from modelyard.cluster.recorded import recorded_name
 from modelyard.findings import Finding, loud
 from modelyard.plan import Plan, TargetPlan
-from modelyard.report.fields import Row, asked_by, is_own_note, rows_by
-from modelyard.report.finding import findings_text
+from modelyard.report.fields import Row, asked_by, is_own_note, rows_by, rows_text
+from modelyard.report.finding import findings_text, taken_over
 from modelyard.report.part import part_of, unplanned
-from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.report.summary import next_text, summary_text
-from modelyard.report.takeovers import taken_over
 from modelyard.stack.words import plural
 
 

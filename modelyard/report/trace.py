@@ -6,9 +6,8 @@ from typing import Any
 from modelyard.kube import merge
 from modelyard.plan.trace import Trace
 from modelyard.report.json import record
-from modelyard.report.pods import writer
 from modelyard.report.style import PLAIN, Style, safe, shorten, table, wrapped
-from modelyard.report.values import fitted
+from modelyard.report.values import fitted, writer
 from modelyard.stack.words import plural
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
 from modelyard.report.ci.checked import Checked, sentences
-from modelyard.report.finding import findings_text, tally
+from modelyard.report.finding import ShownFinding, findings_text, gathered, tally
 from modelyard.report.style import safe
-from modelyard.report.takeovers import ShownFinding, gathered
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
 

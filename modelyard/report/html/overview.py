@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modelyard.plan.cost.words import UNKNOWN
-from modelyard.report.html.bars import difference
-from modelyard.report.html.costs import Cost, total_cost
+from modelyard.report.html.bars import Cost, difference, total_cost
 from modelyard.report.html.findings import SEVERITIES, WORDS
 from modelyard.stack.words import plural
 

@@ -14,12 +14,11 @@ import jinja2
 from modelyard.report.code_host import Links
 from modelyard.report.html import bars, overview
 from modelyard.report.html import findings as findings
+from modelyard.report.html.bars import Cost, cost_chart, costs_of
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
-from modelyard.report.html.costs import Cost, cost_chart, costs_of
 from modelyard.report.html.findings import Part
 from modelyard.report.html.text import breakable, inline, markdown, visible
-from modelyard.report.preview.live import lines_of
-from modelyard.report.preview.words import HAPPENS
+from modelyard.report.preview.words import HAPPENS, live_lines_of
 from modelyard.stack.words import plural
 
 Move = Literal["same", "up", "down", "new", "gone", "none"]
@@ -149,7 +148,7 @@ def page(document: Mapping[str, Any], title: str, links: Links | None = None) ->
             headline=document["title"],
             outcomes=document["outcomes"],
             stats=overview.stats(document),
-            clusters=tuple(lines_of(document)),
+            clusters=tuple(live_lines_of(document)),
             rows=overview.rows_of(document, costs),
             has_cost=any(costs),
             parts=parts,

@@ -9,10 +9,9 @@ from modelyard.preview import Group, Preview, StackDiff, SubmissionGroup, groupe
 from modelyard.report import markdown
 from modelyard.report.code_host import Link, Links, no_links
 from modelyard.report.fields import Item as Change
-from modelyard.report.fields import Row
-from modelyard.report.finding import tally
+from modelyard.report.fields import Row, apart
+from modelyard.report.finding import ShownFinding, alike, tally
 from modelyard.report.markdown import Item, Section, chosen, code, complete, filled, folded, html, linked, prose, text
-from modelyard.report.preview.live import live_lines
 from modelyard.report.preview.outcome import Outcome, next_command, outcomes, title, unaffected
 from modelyard.report.preview.words import (
     MOVED,
@@ -26,6 +25,7 @@ from modelyard.report.preview.words import (
     gravest_first,
     group_words,
     hours,
+    live_lines,
     moved,
     object_name,
     parts_of,
@@ -40,9 +40,7 @@ from modelyard.report.preview.words import (
     submission_words,
     waived_words,
 )
-from modelyard.report.rows import apart
 from modelyard.report.style import shorten
-from modelyard.report.takeovers import ShownFinding, alike
 from modelyard.report.values import NAMES, fitted
 from modelyard.stack.words import few, plural
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from modelyard.plan.cost.words import UNKNOWN, short_cost
 from modelyard.preview import Group, Preview, SubmissionGroup, grouped_submissions
-from modelyard.report.finding import shown_text, tally
-from modelyard.report.preview.live import live_lines
+from modelyard.report.fields import rows_text
+from modelyard.report.finding import alike, shown_text, tally
 from modelyard.report.preview.outcome import Outcome, next_command, outcomes, title
 from modelyard.report.preview.words import (
     MOVED,
@@ -16,6 +16,7 @@ from modelyard.report.preview.words import (
     changes_of,
     effects,
     group_words,
+    live_lines,
     object_name,
     parts_of,
     rows_by_patch,
@@ -25,9 +26,7 @@ from modelyard.report.preview.words import (
     submission_rows,
     submission_words,
 )
-from modelyard.report.rows import rows_text
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
-from modelyard.report.takeovers import alike
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
 

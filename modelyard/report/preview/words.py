@@ -1,7 +1,7 @@
-"""Words that all forms of a preview share."""
+"""Words that all forms of a preview share, with what it says about live clusters."""
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
@@ -19,7 +19,7 @@ from modelyard.preview import (
     grouped,
     grouped_submissions,
 )
-from modelyard.preview.values import Moved, Relaxed, Waived
+from modelyard.preview.values import Moved, Offline, Pending, Relaxed, Unlisted, Waived
 from modelyard.report.fields import Row, asked_by, rows_by, rows_of
 from modelyard.report.finding import tally
 from modelyard.report.style import shorten
@@ -337,3 +337,44 @@ def rows_by_patch(change: TargetDiff) -> tuple[tuple[str, tuple[Row, ...]], ...]
         if tuple(one.path) not in _NAMES_OBJECT
     )
     return rows_by(fields, asked_by, one_container=True)
+
+
+def live_lines(preview: Preview) -> Iterator[str]:
+    """What already differs from the clusters before the change, and which clusters or lists were not read, and why."""
+    pending = {one.stack: one.pending for one in preview.stacks if one.pending is not None}
+    return _lines(preview.base.name, pending, preview.offline, preview.unlisted)
+
+
+def live_lines_of(document: Mapping[str, Any]) -> Iterator[str]:
+    """The lines of a preview in its JSON form."""
+    pending = {one["stack"]: Pending(**one["pending"]) for one in document["stacks"] if one.get("pending") is not None}
+    offline = (Offline(**one) for one in document.get("offline", ()))
+    unlisted = (Unlisted(**{**one, "lists": tuple(one["lists"])}) for one in document.get("unlisted", ()))
+    return _lines(document["base"]["name"], pending, offline, unlisted)
+
+
+def _lines(
+    base: str, pending: Mapping[str, Pending], offline: Iterable[Offline], unlisted: Iterable[Unlisted]
+) -> Iterator[str]:
+    differing = {stack: one for stack, one in pending.items() if one.objects}
+    if differing:
+        fields = plural(sum(one.fields for one in differing.values()), "field")
+        objects = plural(sum(one.objects for one in differing.values()), "object")
+        yield (
+            f"already different from the cluster before this branch: {fields} in {objects} of {few(differing, NAMES)} "
+            f"(see modelyard plan {next(iter(differing))} --live at {base})"
+        )
+    stacks: dict[str, list[str]] = {}
+    for one in offline:
+        stacks.setdefault(one.why, []).append(one.stack)
+    for why, names in stacks.items():
+        yield f"compared with the recorded platform, not with the cluster: {few(names, NAMES)} ({why})"
+    lacking: dict[str, list[str]] = {}
+    for lists in unlisted:
+        where = f" in remote cluster {lists.cluster}" if lists.cluster else ""
+        lacking.setdefault(f"{' or '.join(lists.lists)}{where}", []).append(lists.stack)
+    for what, names in lacking.items():
+        yield (
+            f"these credentials may not list {what}, so the preview of {few(names, NAMES)} leaves them out "
+            "(modelyard explain OWN017)"
+        )

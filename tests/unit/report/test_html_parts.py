@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from modelyard.plan.cost.values import Count, Money, TargetCost, cost_to_json, stack_cost
-from modelyard.report.html.bars import WIDTH, gpus_of
+from modelyard.report.html.bars import WIDTH, cost_chart, costs_of, gpus_of, total_cost
 from modelyard.report.html.changes import changes_of
-from modelyard.report.html.costs import cost_chart, costs_of, total_cost
 from modelyard.report.html.findings import parts_of
 from modelyard.report.html.overview import rows_of, stats, verdict
 from modelyard.report.html.page import matrix_of

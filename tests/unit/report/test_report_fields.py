@@ -7,8 +7,7 @@ import pytest
 
 from modelyard.kube import merge
 from modelyard.plan import FieldChange
-from modelyard.report.fields import field_names, rows_of
-from modelyard.report.rows import rows_text
+from modelyard.report.fields import field_names, rows_of, rows_text
 from modelyard.report.style import Style
 
 POD = "spec.template.spec.containers[name=worker]"

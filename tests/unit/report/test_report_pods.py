@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from modelyard.kube import merge
-from modelyard.report.pods import nodes, preferred_nodes, tolerations, writer
-from modelyard.report.values import EVERYTHING, fitted, text_of
+from modelyard.report.values import EVERYTHING, fitted, nodes, preferred_nodes, text_of, tolerations, writer
 
 
 def wish(key: str, operator: str, *values: str) -> dict[str, Any]:

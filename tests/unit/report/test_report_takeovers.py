@@ -6,9 +6,8 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.kube.merge import Owner, Path
 from modelyard.plan import FieldChange
 from modelyard.plan.ownership import take_over
-from modelyard.report.finding import findings_text, tally
+from modelyard.report.finding import findings_text, gathered, taken_over, tally
 from modelyard.report.style import Style
-from modelyard.report.takeovers import gathered, taken_over
 
 POD = "spec.template.spec.containers[name=worker]"
 FIELDS = ("spec.replicas", f"{POD}.resources.limits.cpu", f"{POD}.resources.requests.cpu", f"{POD}.image")
