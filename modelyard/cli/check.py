@@ -22,9 +22,8 @@ from modelyard.cli.common import (
     stack_options,
 )
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.fleet import executor, executor_options, is_local
+from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
-from modelyard.cli.many import each
 from modelyard.files import folder_in_repository
 from modelyard.findings import Finding, Severity, loud, ordered
 from modelyard.report.ci import FORMATS, document

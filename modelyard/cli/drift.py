@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_files, every_stack, json_option, need_engine, project_root, say, stacks_argument
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.fleet import executor, executor_options, is_local
-from modelyard.cli.many import each
+from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.signals import ended_by_signal
 
 if TYPE_CHECKING:

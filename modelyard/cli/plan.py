@@ -23,9 +23,8 @@ from modelyard.cli.common import (
     with_jobs,
 )
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.fleet import Executor, executor, executor_options, is_local
+from modelyard.cli.fleet import Executor, each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
-from modelyard.cli.many import each
 from modelyard.findings import loud
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     if several and args.json:
         sys.stdout.write("\n]}\n" if files else '{"formatVersion": 1, "plans": []}\n')
     elif several:
-        from modelyard.report.summary import overall_text
+        from modelyard.report.part import overall_text
 
         say(["", *overall_text(len(files), planned, changed, blocked, style_for(args, sys.stdout))])
     if planned < len(files):

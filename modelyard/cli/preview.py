@@ -12,7 +12,7 @@ from modelyard.cli.app import style_for
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
 from modelyard.cli.common import note, project_root, renamed_option
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.fleet import Executor, executor, executor_options
+from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
 from modelyard.files import folder_in_repository
@@ -167,7 +167,6 @@ def _computed(
     span: "Range",
 ) -> tuple[Shown, bool]:
     """What a run shows, and whether another run would show and print the same."""
-    from modelyard.cli.many import each
     from modelyard.preview.project import preview
 
     again: list[bool] = []

@@ -22,8 +22,8 @@ from modelyard.cli.common import (
     stack_options,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.fleet import each
 from modelyard.cli.judging import Judging, base_option, judged, judging
-from modelyard.cli.many import each
 from modelyard.findings import Finding, loud
 from modelyard.report.style import safe
 

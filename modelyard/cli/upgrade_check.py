@@ -44,7 +44,7 @@ def run(args: Namespace) -> Exit:
                 ]
             )
         return Exit.FINE
-    from modelyard.cli.many import each
+    from modelyard.cli.fleet import each
     from modelyard.preview.project import upgrade
     from modelyard.report.preview.text import preview_text
 

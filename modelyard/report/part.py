@@ -1,4 +1,4 @@
-"""The part of a plan that is shown, and the targets that have no plan."""
+"""The part of a plan that is shown, the targets that have no plan, and totals over targets and stacks."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -6,6 +6,8 @@ from typing import NamedTuple
 from modelyard.findings import Finding, Severity
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.values import StackCost, stack_cost
+from modelyard.report.style import Style
+from modelyard.stack.words import plural
 
 _LEFT_OUT = ("PAT", "OWN")
 """Families of findings that leave a target out of a plan. Those about GPUs and sizes concern planned targets."""
@@ -73,3 +75,10 @@ def _part_of_cost(cost: StackCost, names: Collection[str], remotes: Collection[s
         (one for one in cost.targets if one.name in names),
         (one for one in cost.jobs_only if one.cluster in remotes),
     )
+
+
+def overall_text(stacks: int, planned: int, changed: int, blocked: int, style: Style) -> list[str]:
+    """One line over many plans: how many change something, how many have errors, how many could not be planned."""
+    line = f"{plural(stacks, 'stack')}: {changed} with changes, {planned - changed} without"
+    bad = [f"{blocked} with errors" if blocked else "", f"{stacks - planned} not planned" if planned < stacks else ""]
+    return [style.bold(line) + "".join(f"; {style.error(words)}" for words in bad if words)]

@@ -7,10 +7,9 @@ from modelyard.cluster.recorded import recorded_name
 from modelyard.findings import Finding, loud
 from modelyard.plan import Plan, TargetPlan
 from modelyard.report.fields import Row, asked_by, is_own_note, rows_by, rows_text
-from modelyard.report.finding import findings_text, taken_over
-from modelyard.report.part import part_of, unplanned
+from modelyard.report.finding import findings_text, taken_over, tally, together
+from modelyard.report.part import complete, part_of, totals, unplanned
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
-from modelyard.report.summary import next_text, summary_text
 from modelyard.stack.words import plural
 
 
@@ -271,3 +270,83 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
         yield f"pods {before} → {after}" if before is not None else f"{plural(after, 'pod')} from now on"
     elif noted and len(target.patches) == 1:
         yield "changes annotations only"
+
+
+def summary_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str = "") -> list[str]:
+    """Totals of the whole plan, preceded by those of the targets in ``only``, and where the plan is saved."""
+    left_out = unplanned(plan)
+    every = len(plan.everything) + len(left_out)
+    name = plan.stack
+    lines = []
+    if only is not None:
+        some = plan._replace(targets=tuple(one for one in plan.everything if one.name in only), remotes=())
+        missing = sum(target in only for target in left_out)
+        shown = f"{name}: {len(some.targets) + missing} of {plural(every, 'target')} shown"
+        lines = _line(f"{shown}: {', '.join(_parts(some, missing, '', 0))}", "", style)
+        name = f"all {every} targets"
+    found = tally(plan.findings)
+    words = ", ".join(_parts(plan, len(left_out), "" if only is not None else "target", len(plan.dropped_remotes)))
+    lines += _line(f"{name}: {words}", f"; {found}" if found else "", style)
+    if saved:
+        lines += hanging(f"saved to {saved}", 2, style.columns)
+    return lines
+
+
+def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
+    """The targets' totals; ``missing`` more could not be planned, the stack leaves ``dropped`` remote clusters."""
+    sums = totals(plan.everything)
+    if not plan.everything and (missing or not complete(plan)):
+        which = f" ({plural(missing, 'target')})" if missing else ""
+        yield f"nothing could be planned{which}" if noun else f"{missing} could not be planned"
+        return
+    number = plural(sums.changed, noun) if noun else str(sums.changed)
+    if sums.changed or not dropped:
+        yield f"{number} to change" if sums.changed else "nothing to change"
+    if dropped:
+        yield f"{plural(dropped, 'remote cluster')} to leave"
+    if missing:
+        yield f"{missing} could not be planned"
+    if sums.pods:
+        yield f"{plural(sums.pods, 'pod')} replaced"
+    before, after = sums.gpus
+    yield f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
+
+
+def _line(words: str, rest: str, style: Style) -> list[str]:
+    """A bold statement and the text after it, broken if it is too long."""
+    lines = hanging(words + rest, 2, style.columns)
+    if len(lines) > 1 or not rest:
+        return [style.bold(line) for line in lines]
+    shown = safe(rest)
+    return [style.bold(lines[0].removesuffix(shown)) + shown]
+
+
+def next_text(plan: Plan, only: Collection[str] | None, style: Style, saved: str = "") -> list[str]:
+    """What to do next with a plan whose targets in ``only`` were shown."""
+    before, command, after = _step(plan, only, saved)
+    lines = hanging(f"Next: {before}{command}{after}", 2, style.columns)
+    shown = safe(command)
+    return [line.replace(shown, style.link(shown)) if shown else line for line in lines]
+
+
+def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, str, str]:
+    """The next step: a command, and the words around it."""
+    if plan.blocked:
+        blocking = [alike[0].code for alike in together(plan.findings) if alike[0].blocks]
+        what = "the error above" if len(blocking) == 1 else f"the {len(blocking)} errors above"
+        return f"correct {what}; for the reason: ", f"modelyard explain {blocking[0]}", ""
+    if not plan.acts:
+        return "nothing to apply.", "", ""
+    if saved:
+        differs = "" if plan.source == "live" else "; it fails if the cluster is not as recorded"
+        return "", f"modelyard apply --plan {_quoted(saved)}", differs
+    changed = [target.name for target in plan.changed]
+    unseen = only is not None and any(name not in only for name in changed)
+    every = f"all {len(changed)} targets" if len(changed) > 1 else "1 target"
+    return "", f"modelyard apply {plan.stack}", f" applies {every}" if unseen else ""
+
+
+def _quoted(path: str) -> str:
+    from shlex import quote
+
+    return quote(path)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli import many
+from modelyard.cli import fleet
 from modelyard.cluster.connection import ClusterError
 from modelyard.cluster.recorded import load_recorded
 from modelyard.engine.applied import AppliedStack
@@ -141,7 +141,7 @@ def test_many_stacks_look_as_one_process_shows_them(world: World, run: Run, monk
     world.drop("dev", HEAD)
     world.applied["staging"] = EngineError("no engine", "install it")
     alone = run("drift", "--all")
-    monkeypatch.setattr(many, "WORTH_A_POOL", 1)
+    monkeypatch.setattr(fleet, "WORTH_A_POOL", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
     assert run("drift", "--all") == alone
     assert alone.code == 3

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli import many
+from modelyard.cli import fleet
 from modelyard.hardware import resolve
 
 L20 = """\
@@ -182,7 +182,7 @@ def test_a_saved_plan_is_stale_after_an_edit(owner: Any, run: Any) -> None:
 
 
 def test_every_process_knows_it(owner: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many, "WORTH_A_POOL", 4)
+    monkeypatch.setattr(fleet, "WORTH_A_POOL", 4)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
     owner.edit(("model: A10", "model: L20"))
     names = [f"s{number}" for number in range(4)]

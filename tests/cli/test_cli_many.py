@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli import many
+from modelyard.cli import fleet
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.progress import beside
 from modelyard.hiding import Confidential
@@ -30,36 +30,36 @@ def picky(number: int) -> int:
 
 def test_a_pool_keeps_the_order_and_uses_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
-    found = list(many.each(range(200), square))
+    found = list(fleet.each(range(200), square))
     assert [value for value, _ in found] == [number * number for number in range(200)]
     assert os.getpid() not in {process for _, process in found}
 
 
 def test_few_items_and_one_core_stay_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {process for _, process in many.each(range(many.WORTH_A_POOL - 1), square)} == {os.getpid()}
+    assert {process for _, process in fleet.each(range(fleet.WORTH_A_POOL - 1), square)} == {os.getpid()}
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
-    assert {process for _, process in many.each(range(200), square)} == {os.getpid()}
+    assert {process for _, process in fleet.each(range(200), square)} == {os.getpid()}
 
 
 def test_what_ends_the_run_comes_out_of_the_pool_as_it_was_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
     with pytest.raises(Stop) as caught:
-        list(many.each(range(100), picky))
+        list(fleet.each(range(100), picky))
     assert (caught.value.code, caught.value.summary, caught.value.remedy) == (Exit.UNREACHABLE, "no fifty", "skip it")
 
 
 def test_work_may_have_a_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a value cannot be pickled: processes inherit it."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
-    found = set(many.each(range(100), partial(length, Confidential("token"))))
+    found = set(fleet.each(range(100), partial(length, Confidential("token"))))
     assert found == {5}
 
 
 @pytest.fixture
 def crowd(project: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """More stacks than one process takes on, one of them broken."""
-    monkeypatch.setattr(many, "WORTH_A_POOL", 12)
-    names = [f"s{number:03}" for number in range(many.WORTH_A_POOL)]
+    monkeypatch.setattr(fleet, "WORTH_A_POOL", 12)
+    names = [f"s{number:03}" for number in range(fleet.WORTH_A_POOL)]
     for name in names:
         project.stack_file(name).write_bytes(project.stack_file().read_bytes())
         (project.root / "stacks/recorded" / name).symlink_to("dev")
@@ -75,7 +75,7 @@ def test_many_stacks_look_as_one_process_shows_them(
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)
     pooled = run(*words, *crowd)
-    monkeypatch.setattr(many, "WORTH_A_POOL", 1000)
+    monkeypatch.setattr(fleet, "WORTH_A_POOL", 1000)
     assert run(*words, *crowd) == pooled
     assert pooled.code == 2
     assert "CFG012" in pooled.text
@@ -143,7 +143,7 @@ def test_what_takes_longer_than_two_seconds_shows_a_bar_on_a_terminal(
         clock[0] += seconds
         return number
 
-    for _ in many.each(range(4), work):
+    for _ in fleet.each(range(4), work):
         assert terminal.line == ""
     assert seen == bars
     assert terminal.line == ""
@@ -154,7 +154,7 @@ def test_a_file_gets_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", file := StringIO())
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("modelyard.cli.progress.time.monotonic", lambda: next(clock))
-    assert list(many.each(range(4), abs)) == [0, 1, 2, 3]
+    assert list(fleet.each(range(4), abs)) == [0, 1, 2, 3]
     assert file.getvalue() == ""
 
 
@@ -168,7 +168,7 @@ def test_a_line_is_written_above_the_bar(monkeypatch: pytest.MonkeyPatch) -> Non
         beside(f"now {number}")
         return number
 
-    assert list(many.each(range(2), work)) == [0, 1]
+    assert list(fleet.each(range(2), work)) == [0, 1]
     bar = "[##########          ] 1 of 2 stacks, about 3 s left"
     assert terminal.getvalue() == f"now 0\n{bar}\r\x1b[Know 1\n{bar}\r\x1b[K"
 

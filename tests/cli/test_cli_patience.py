@@ -1,11 +1,11 @@
-"""What is told while somebody waits for a Job."""
+"""Reasons that are printed while a verb waits for a Job."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from modelyard.cli.patience import Patience
+from modelyard.cli.submitting import Patience
 from modelyard.cluster.connection import connect
 from modelyard.kube.state import ObjectKey
 from tests.support.api_server import api_server

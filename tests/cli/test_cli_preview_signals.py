@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.many import WORTH_A_POOL
+from modelyard.cli.fleet import WORTH_A_POOL
 
 SLOW = '''import time
 from pathlib import Path

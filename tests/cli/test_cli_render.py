@@ -241,8 +241,8 @@ def test_files_of_an_earlier_run_stay_where_a_later_one_fails(project: Any, run:
 
 
 def test_many_stacks_are_rendered_by_many_processes(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("modelyard.cli.many.WORTH_A_POOL", 2)
+    monkeypatch.setattr("modelyard.cli.fleet.WORTH_A_POOL", 2)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1}, raising=False)
     pooled = run("render", "--all", "--print")
-    monkeypatch.setattr("modelyard.cli.many.WORTH_A_POOL", 100)
+    monkeypatch.setattr("modelyard.cli.fleet.WORTH_A_POOL", 100)
     assert (pooled.code, pooled) == (0, run("render", "--all", "--print"))

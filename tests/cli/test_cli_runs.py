@@ -54,7 +54,7 @@ def cluster(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     project.edit(("config:\n", f"config:{POOL}"))
     running = job(RUNNING, workers=2, active=2, ready=2, startTime=LONG_AGO)
     waiting = job(WAITING, suspend=True, since=RECENTLY)
-    for module in ("job.shared", "gpus_live"):
+    for module in ("job", "gpus"):
         monkeypatch.setattr(f"modelyard.cli.{module}.datetime", Noon)
     late = condition("Failed", reason="DeadlineExceeded", message="Job was active longer than specified deadline")
     failed = job("old-cde34", conditions=[late], startTime=LONG_AGO)

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Final
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
-from modelyard.cli.environment.shared import chosen_environment, namespace_for
+from modelyard.cli.environment import chosen_environment, namespace_for
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.submitting import not_taken
 
@@ -107,7 +107,7 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
 
 def _end(client: "Client", key: "ObjectKey") -> str:
     """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
-    from modelyard.cli.patience import Patience
+    from modelyard.cli.submitting import Patience
     from modelyard.cluster.built import build_state
 
     patience = Patience(client, key)

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped, stack_argument
-from modelyard.cli.environment.shared import chosen_environment
+from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit, Stop
 
 

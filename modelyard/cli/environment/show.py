@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
-from modelyard.cli.environment.shared import chosen_environment
+from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit
 
 

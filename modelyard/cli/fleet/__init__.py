@@ -1,16 +1,20 @@
-"""Where a run plans its stacks: on this machine, or on other machines (``--on``).
+"""Where a run plans its stacks: on this machine, in one process for each core, or on other machines (``--on``).
 
 An executor runs one function for many stacks. The function and its arguments determine the results, together with the
 files of the given folders, and with the clusters that a live run reads. Decides nothing about plans.
 """
 
+import os
+import signal
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.progress import followed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -74,8 +78,6 @@ def executor(args: Namespace) -> Executor:
     if args.ray_address is not None:
         raise Stop(Exit.USAGE, f"--ray-address is for --on {RAY}", f"add --on {RAY}, or drop --ray-address")
     if args.on == LOCAL:
-        from modelyard.cli.many import local
-
         return local
     return _installed(args.on)
 
@@ -92,3 +94,79 @@ def _installed(name: str) -> Executor:
         raise Stop(Exit.USAGE, f"unknown executor {plain(name)!r}", f"name one of {known} with --on")
     loaded: Any = found[name].load()
     return cast(Executor, loaded)
+
+
+WORTH_A_POOL = 48
+"""Number of stacks from which a second process saves more time than it takes to start."""
+
+
+def each(
+    items: Sequence[Item],
+    work: Callable[[Item], Result],
+    folders: tuple[Path, ...] = (),
+    on: Executor | None = None,
+) -> Iterator[Result]:
+    """The results in the order of the items, each as soon as it and its predecessors are ready, with a bar.
+
+    Args:
+        items: see ``Executor``.
+        work: its results must be small: text to print, not plans.
+        folders: of the files that the work reads.
+        on: runs the work; None for this machine.
+    """
+    return followed((on or local)(items, work, folders), len(items))
+
+
+def local(
+    items: Sequence[Item], work: Callable[[Item], Result], _folders: tuple[Path, ...] = (), /
+) -> Generator[Result, None, None]:
+    """An executor on this machine. Spreads large numbers over one process for each core."""
+    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
+    if len(items) < WORTH_A_POOL or workers < 2:
+        yield from map(work, items)
+        return
+    import multiprocessing
+
+    # Forked children have all imports already; without fork, a single process is used.
+    if "fork" not in multiprocessing.get_all_start_methods():
+        yield from map(work, items)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(work,))
+    try:
+        # Executor.map would cancel the remaining jobs from this thread while the pool's thread may be ending the same
+        # jobs because a worker died; the pool's thread then dies with a traceback.
+        jobs = deque(pool.submit(_do, item) for item in items)
+        while jobs:
+            yield jobs.popleft().result()
+    finally:
+        # Running jobs end by themselves. A multiprocessing.Pool would kill them, and wait for ever for a lock held by a
+        # process that a signal ended first.
+        pool.shutdown(cancel_futures=True)
+
+
+_work: list[Callable[[Any], Any]] = []
+"""In a process of a pool: its work. A fork inherits it, so it need not be picklable: it may have a credential."""
+
+
+def _start(work: Callable[[Any], Any]) -> None:
+    """Prepares a process of a pool."""
+    _work.append(work)
+    _leave_signals_to_the_parent()
+
+
+def _do(item: Any) -> Any:
+    return _work[0](item)
+
+
+def _leave_signals_to_the_parent() -> None:
+    """Leaves Ctrl-C, which reaches every process of the terminal, to the process that the user started.
+
+    Other signals end a child as they would without the parent's handlers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)

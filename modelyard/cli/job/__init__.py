@@ -1,9 +1,25 @@
 """Submit jobs of a stack, or notebooks as jobs, and follow their runs."""
 
+from argparse import ArgumentParser, Namespace
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.app import Verb
+from modelyard.cli.common import chosen_stack, project_root, stack_argument
+from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.subverbs import add_subverbs, run_subverb
+from modelyard.report.style import safe
+
+if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.runs.pool import Run
+    from modelyard.stack import Stack
+    from modelyard.stack.config import Config
+    from modelyard.workloads.facts.remote import RemoteCluster
 
 _KNOWN = {
     "submit": Verb("job.submit", "start a job of a stack, or a notebook as a job"),
@@ -17,3 +33,166 @@ _KNOWN = {
 
 configure = partial(add_subverbs, known=_KNOWN)
 run = run_subverb
+
+
+class Found(NamedTuple):
+    """The runs of a stack in a cluster."""
+
+    stack: "Stack"
+    client: "Client"
+    runs: "tuple[Run, ...]"
+    """Newest first."""
+    others: "tuple[Run, ...]"
+    """Runs of other stacks."""
+    unread: tuple[str, ...]
+    now: datetime
+    namespaces: Collection[str]
+    """Namespaces of the runs."""
+    config: "Config"
+    """The stack's configuration for that cluster: in a remote cluster, without the stack's teams."""
+
+
+def run_options(parser: ArgumentParser, also: str = "") -> None:
+    """Adds the arguments for the stack and a run; ``also`` describes what else identifies the run."""
+    stack_option(parser)
+    parser.add_argument("run", metavar="RUN", help=f"name of a run, as shown by job submit and job list{also}")
+
+
+PART = ", or of the Job of a stage or trial of it"
+
+
+def stack_option(parser: ArgumentParser) -> None:
+    """Adds the argument for the stack."""
+    stack_argument(parser)
+    parser.add_argument("--remote", metavar="RESOURCE", help="in the remote cluster of this resource")
+
+
+@contextmanager
+def reached() -> Iterator[None]:
+    """Ends the run if the cluster is unreachable."""
+    from modelyard.cluster.connection import ClusterError
+
+    try:
+        yield
+    except ClusterError as error:
+        raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+
+
+def runs_in(args: Namespace, run: str = "") -> Found:
+    """The runs of the named stack, or of the default one; ``run`` is the run that the command line names."""
+    from modelyard.runs.pool import runs_of
+
+    stack = chosen_stack(project_root(args), args.stack, "run", run)
+    with reached():
+        from modelyard.cluster.connection import connect
+        from modelyard.cluster.lists import run_objects, workloads_in
+        from modelyard.workloads.facts.pool import namespaces
+
+        if args.remote is None:
+            client, where, config = connect(stack.context), namespaces(stack.config), stack.config
+        else:
+            from modelyard.plan.cluster_parts import remote_part
+
+            client, remote = client_there(args, stack, args.remote)
+            where, config = (remote.cluster.namespace,), remote_part(stack, remote).stack.config
+        objects = run_objects(client, where)
+        runs, unread = runs_of(objects), objects.unread
+        ours = tuple(run._replace(remote=args.remote or "") for run in runs if run.stack == stack.name)
+        others = tuple(run for run in runs if run.stack != stack.name)
+        if dispatched := {run.namespace for run in ours if run.dispatched}:
+            from modelyard.runs.pool.dispatch import located
+
+            workloads, hidden = workloads_in(client, dispatched)
+            ours, unread = located(ours, workloads, config), (*unread, *hidden)
+    return Found(
+        stack=stack,
+        client=client,
+        runs=ours,
+        others=others,
+        unread=unread,
+        now=datetime.now(UTC),
+        namespaces=where,
+        config=config,
+    )
+
+
+def in_order(found: Found) -> Found:
+    """The runs with their positions in the queues, as far as these credentials may read them."""
+    if not any(run.count("queued") for run in found.runs):
+        return found
+    from modelyard.cluster.lists import queued_objects
+    from modelyard.runs.pool import with_positions
+    from modelyard.runs.pool.kueue import Queues
+
+    with reached():
+        objects = queued_objects(found.client, found.namespaces)
+    # A list that is missing was named before if the runs in other clusters needed it too.
+    unread = tuple(dict.fromkeys((*found.unread, *objects.unread)))
+    return found._replace(runs=with_positions(found.runs, Queues(objects, found.config)), unread=unread)
+
+
+def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
+    """A client for the remote cluster of a resource, and for no other cluster.
+
+    Raises:
+        Stop: the resource has no remote cluster, or its context points to another cluster.
+        ClusterError: the cluster is unreachable.
+    """
+    from modelyard.cluster.remote_credentials import write_remote_credentials
+    from modelyard.plan.remote_live import leads_elsewhere, remote_client
+    from modelyard.stack.names import instead
+    from modelyard.workloads.facts.remote import remote_clusters
+
+    known = {one.name: remote for remote in remote_clusters(stack.config) for one in remote.resources}
+    if (remote := known.get(resource)) is None:
+        summary = f"{stack.name} has no resource {safe(resource)} on a remote cluster"
+        raise Stop(Exit.USAGE, summary, instead(resource, known, "resources on remote clusters"))
+    write_remote_credentials(project_root(args), stack)
+    client = remote_client(stack, remote)
+    if wrong := leads_elsewhere(remote, client):
+        raise Stop(Exit.FINDINGS, wrong, "correct context or controller")
+    return client, remote
+
+
+def run_or_part(found: Found, name: str) -> "Run":
+    """The run of that name, or the run with a stage or trial of that name; ends as ``the_run`` does."""
+    whole = [run for run in found.runs if run.has(name)]
+    return whole[0] if len(whole) == 1 else the_run(found, name)
+
+
+def the_run(found: Found, name: str) -> "Run":
+    """The run of that name; if the stack has none, ends with exit code 2 and a hint."""
+    ours = [run for run in found.runs if run.name == name]
+    if len(ours) == 1:
+        return ours[0]
+    if ours:
+        places = ", ".join(run.namespace for run in ours)
+        raise Stop(Exit.USAGE, f"several runs are named {name!r}: in {places}", "job submit did not create them")
+    theirs = next((run for run in found.others if run.name == name), None)
+    if theirs is not None:
+        summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {found.stack.name}"
+        raise Stop(Exit.USAGE, summary, f"name that stack instead of {found.stack.name}")
+    from modelyard.runs.pool.runs import near_runs
+
+    for run in found.runs:
+        if run.has(name):
+            raise Stop(
+                Exit.USAGE,
+                f"{safe(name)} is a {run.noun} of {safe(run.name)}, not a separate run",
+                f"name the whole run instead: {safe(run.name)}",
+            )
+    close = near_runs(name, found.runs)
+    meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
+    have = f"modelyard job list {found.stack.name} --all lists all remaining runs"
+    if any(one.remote is not None and one.remote.cluster is not None for one in found.stack.config.resources):
+        have += "; add --remote RESOURCE for those in a remote cluster"
+    raise Stop(
+        Exit.USAGE,
+        f"{found.stack.name} has no run {name!r} that modelyard submitted",
+        " ".join(filter(None, (meant, have))),
+    )
+
+
+def worker_contexts(config: "Config") -> dict[str, str]:
+    """The contexts of the worker clusters that have one, by cluster."""
+    return {one.name: one.context for one in config.worker_clusters if one.context is not None}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.job import reached, run_options, runs_in, the_run
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.job.shared import run_options
-
     run_options(parser)
     parser.add_argument("--mine", action="store_true", help="only if you submitted it ($MODELYARD_USER, or your login)")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
@@ -57,7 +56,6 @@ def run(args: Namespace) -> Exit:
 
 def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     """The current run and what it holds."""
-    from modelyard.cli.job.shared import reached, runs_in, the_run
     from modelyard.cli.submitting import need_user
     from modelyard.cluster.lists import workloads_in
     from modelyard.runs.pool.owners import stake
@@ -86,7 +84,6 @@ def _agreed(run: "Run", has: "Stake") -> bool:
 
 def _delete(client: "Client", run: "Run") -> None:
     """Deletes every object of the run; an object that is already gone is no failure."""
-    from modelyard.cli.job.shared import reached
     from modelyard.cluster.answer import Deletion
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
 

@@ -148,7 +148,7 @@ def _prepared(call: Call, name: str, options: Options) -> _Prepared:
     from argparse import Namespace
 
     from modelyard.cli.common import chosen_stack, project_root
-    from modelyard.cli.environment.shared import need_built
+    from modelyard.cli.environment import need_built
     from modelyard.cli.job.notebook import checked_job, choice_stop, chosen_words, need_room
     from modelyard.cluster.connection import connect
     from modelyard.runs.jobs import notebook_environment
@@ -227,7 +227,7 @@ def _run(prepared: _Prepared, call: Call) -> bytes:
 
 def _outcome(client: "Client", stack: "Stack", job: "Created", call: Call) -> bytes:
     """Prints a run's output until its outcome is there."""
-    from modelyard.cli.patience import Patience
+    from modelyard.cli.submitting import Patience
     from modelyard.cluster.lists import pods_of_run
     from modelyard.cluster.live import read
     from modelyard.runs.pool.states import ENDED, state_of

@@ -10,12 +10,11 @@ from argparse import ArgumentParser, Namespace
 from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.job import in_order, runs_in, stack_option
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.job.shared import stack_option
-
     stack_option(parser)
     parser.add_argument("--team", metavar="T", help="only runs in the queue of this team")
     parser.add_argument(
@@ -27,7 +26,6 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the table."""
-    from modelyard.cli.job.shared import in_order, runs_in
     from modelyard.cli.submitting import need_user
     from modelyard.report.runs import runs_document, runs_text
     from modelyard.stack.names import instead

@@ -7,23 +7,27 @@ in a worker cluster are read there, with the context that the stack sets for it.
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.app import style_for
 from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.job import PART, Found, reached, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.report.style import safe
 
 if TYPE_CHECKING:
+    from lightkube import Client
+
+    from modelyard.hiding import Confidential
+    from modelyard.runs.pool import Run
     from modelyard.runs.pool.logs import Source
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.job.shared import PART, run_options
-
     run_options(parser, PART)
     parser.add_argument(
         "--worker", type=int, metavar="N", help="only this worker, or this trial of a search, counted from 0"
@@ -35,9 +39,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Prints the lines as they arrive."""
-    from modelyard.cli.job.shared import reached, run_or_part, runs_in
     from modelyard.cli.signals import ended_by_signal
-    from modelyard.cli.worker_clusters import pods_elsewhere
     from modelyard.cluster.lists import pods_of_run
     from modelyard.runs.pool.logs import of_part, sources
 
@@ -49,7 +51,7 @@ def run(args: Namespace) -> Exit:
     one = run_or_part(found, args.run)
     with reached():
         pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-    elsewhere = pods_elsewhere(found, one)
+    elsewhere = _pods_elsewhere(found, one)
     theirs = [(client, pod) for client, found_there in elsewhere.found for pod in found_there.reveal()]
     clients = {pod["metadata"]["name"]: client for client, pod in theirs}
     pods += [pod for _, pod in theirs]
@@ -153,3 +155,57 @@ def _together(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
 def _write(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
+
+
+class _Sought(NamedTuple):
+    """The pods of a run in its worker clusters."""
+
+    found: "tuple[tuple[Client, Confidential[list[dict[str, Any]]]], ...]"
+    """The pods of each cluster that was read, with its client."""
+    hidden: Stop | None
+    """Why some pods were not found; None if all clusters were read, or the run is in the home cluster."""
+
+
+def _pods_elsewhere(found: "Found", run: "Run") -> _Sought:
+    """Finds the pods of a run in its worker clusters.
+
+    Raises:
+        Stop: a cluster with a context in the stack cannot be reached.
+    """
+    if not run.clusters:
+        return _Sought((), None)
+    if run.over:
+        return _Sought(
+            (),
+            Stop(
+                Exit.FINDINGS,
+                f"{run.name} {run.state} in {_cluster_names(run.clusters)}, where Kueue deletes pods and "
+                "their logs as soon as a run ends",
+                "follow the log while a run is active, with --follow, or collect the logs of that cluster",
+            ),
+        )
+    from modelyard.cluster.connection import connect
+    from modelyard.cluster.lists import pods_of_run
+    from modelyard.hiding import Confidential
+
+    contexts = worker_contexts(found.config)
+    clients = []
+    with reached():
+        for name in run.clusters:
+            if name in contexts:
+                client = connect(contexts[name])
+                pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+                clients.append((client, Confidential(pods)))
+    hidden = None
+    if unknown := _cluster_names(name for name in run.clusters if name not in contexts):
+        hidden = Stop(
+            Exit.FINDINGS,
+            f"{run.name} runs in {unknown}, where its pods and logs are",
+            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there; to "
+            f"read them with this command, give {unknown} a context under workerClusters",
+        )
+    return _Sought(tuple(clients), hidden)
+
+
+def _cluster_names(clusters: Iterable[str]) -> str:
+    return ", ".join(map(safe, clusters))

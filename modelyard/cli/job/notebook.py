@@ -88,7 +88,7 @@ def options(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Checks everything, asks the API server, creates the Job, and reports where its result will be."""
     made = _made(args)
-    from modelyard.cli.environment.shared import need_built
+    from modelyard.cli.environment import need_built
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.runs.jobs import notebook_environment
 
@@ -236,7 +236,7 @@ def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
 
 def _end(client: "Client", made: Submission, uid: str) -> str:
     """Waits for the job and returns how it ended."""
-    from modelyard.cli.patience import Patience
+    from modelyard.cli.submitting import Patience
     from modelyard.cluster.live import read
 
     key = made.key

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.job import client_there
+from modelyard.cli.job import notebook as job_notebook
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.job.notebook import options
-
     stack_argument(parser)
     parser.add_argument("what", metavar="JOB", help="name of one of its jobs, or a notebook (.ipynb)")
     parser.add_argument("--stack", dest="named", metavar="STACK", help="the stack, if it is not given before the job")
@@ -31,13 +31,11 @@ def configure(parser: ArgumentParser) -> None:
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the run"
     )
     json_option(parser)
-    options(parser)
+    job_notebook.options(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Renders the job, validates it by dry run, and creates it."""
-    from modelyard.cli.job import notebook as job_notebook
-
     if args.stack is not None and args.named is not None:
         raise Stop(Exit.USAGE, "the stack was named twice", "name it before the job, or with --stack")
     args.stack = args.stack or args.named
@@ -68,8 +66,7 @@ def _is_file(word: str) -> bool:
 
 def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namespace) -> Exit:
     """Creates the objects of a submission and reports them."""
-    from modelyard.cli.environment.shared import need_built
-    from modelyard.cli.job.shared import client_there
+    from modelyard.cli.environment import need_built
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all

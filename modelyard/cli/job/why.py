@@ -2,24 +2,27 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from modelyard.cli.app import style_for
-from modelyard.cli.common import json_option, say
+from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit
+from modelyard.cli.job import PART, reached, run_options, run_or_part, runs_in, worker_contexts
+
+if TYPE_CHECKING:
+    from modelyard.cluster.pool_objects import FarObjects
+    from modelyard.runs.pool import Run
+    from modelyard.stack.config import Config
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    from modelyard.cli.job.shared import PART, run_options
-
     run_options(parser, PART)
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Reads the cluster and explains."""
-    from modelyard.cli.job.shared import reached, run_or_part, runs_in
-    from modelyard.cli.worker_clusters import looked_at
     from modelyard.cluster.lists import pods_of_run, pool_objects
     from modelyard.report.runs import why_document, why_text
     from modelyard.runs.pool import why, with_positions
@@ -33,7 +36,7 @@ def run(args: Namespace) -> Exit:
         sent = one.dispatched or bool(config.worker_clusters)
         objects = pool_objects(found.client, found.namespaces, dispatched=sent)
     (one,) = with_positions((one,), Queues(objects, config))
-    answer = why(one, pods, objects, config, found.now, looked_at(one, config))
+    answer = why(one, pods, objects, config, found.now, _looked_at(one, config))
     if args.json:
         from modelyard.report.json import json_text
 
@@ -41,3 +44,30 @@ def run(args: Namespace) -> Exit:
     else:
         say(why_text(answer, style_for(args, sys.stdout)))
     return Exit.FINE
+
+
+def _looked_at(run: "Run", config: "Config") -> "dict[str, FarObjects]":
+    """The objects of a run in each cluster with a context; unreachable clusters are reported and left out."""
+    from modelyard.runs.pool.dispatch import clusters_for
+
+    if not run.dispatched or run.over:
+        return {}
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.lists import pods_of_run, workloads_in
+    from modelyard.cluster.pool_objects import FarObjects
+    from modelyard.hiding import Confidential
+
+    contexts = worker_contexts(config)
+    found = {}
+    for name in clusters_for(run, config):
+        if name not in contexts:
+            continue
+        try:
+            client = connect(contexts[name])
+            pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+            workloads, unread = workloads_in(client, {run.namespace})
+        except ClusterError as error:
+            note(f"worker cluster {name} was not read: {error.summary}")
+            continue
+        found[name] = FarObjects(None if unread else Confidential(tuple(workloads)), Confidential(tuple(pods)))
+    return found

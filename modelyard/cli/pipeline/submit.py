@@ -32,7 +32,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Renders the pipeline, validates it by dry run, and creates it."""
-    from modelyard.cli.environment.shared import need_built
+    from modelyard.cli.environment import need_built
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
