@@ -57,7 +57,7 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     wanted = wanted_formats(args)
     if wanted.files:
-        from modelyard.cli.own import refuse_own_files
+        from modelyard.cli.outputs import refuse_own_files
 
         refuse_own_files(root, (path for _, path in wanted.files))
     files = chosen_files(root, args)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.common import note
-from modelyard.cli.created import Undo, create, missing_folders
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.outputs import Undo, create, missing_folders
 from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelyard.cli.common import say, say_wrapped
-from modelyard.cli.created import all_or_none, create
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.outputs import all_or_none, create
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

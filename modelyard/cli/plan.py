@@ -100,7 +100,7 @@ def run(args: Namespace) -> Exit:
     """Plans and prints, one stack after the other."""
     root = project_root(args)
     if args.out:
-        from modelyard.cli.own import refuse_own_files
+        from modelyard.cli.outputs import refuse_own_files
 
         refuse_own_files(root, [Path(args.out)])
     with judging(root, args) as by:

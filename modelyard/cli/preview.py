@@ -89,7 +89,7 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     wanted = _wanted(args)
     if args.out:
-        from modelyard.cli.own import refuse_own_files
+        from modelyard.cli.outputs import refuse_own_files
 
         refuse_own_files(root, (path for _, path in wanted if path is not None))
     _check_comment(args)

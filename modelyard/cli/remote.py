@@ -67,7 +67,7 @@ def run(args: Namespace) -> Exit:
         codes = tuple(sorted({finding.code for finding in wrong if finding.field.partition(".")[0] == place}))
         made.append(RemoteResource(one, jobs, offers(stack.config, one, own), launcher, codes))
     if args.out_dir is not None:
-        from modelyard.cli.own import refuse_own_folders
+        from modelyard.cli.outputs import refuse_own_folders
 
         refuse_own_folders(root, Path(args.out_dir), [stack.name])
         written = _write(stack, chosen, own, wrong, Path(args.out_dir))

@@ -103,7 +103,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     base, inner = (Path(args.out_dir), "") if args.out_dir else (root, f"out/{args.format}/")
     out = base / inner
     if not args.show:
-        from modelyard.cli.own import refuse_own_folders
+        from modelyard.cli.outputs import refuse_own_folders
 
         refuse_own_folders(root, out, files)
     written = 0

@@ -87,7 +87,7 @@ def run(args: Namespace) -> Exit:
     if args.out is None:
         sys.stdout.write(text)
         return Exit.FINE
-    from modelyard.cli.own import refuse_own_files
+    from modelyard.cli.outputs import refuse_own_files
     from modelyard.files import write_output
 
     refuse_own_files(root, [Path(args.out)])

@@ -1,6 +1,12 @@
-"""The list of runs."""
+"""The list of runs, and what a submission prints about its run."""
 
-from modelyard.cluster.pool_objects import RunObjects
+import pytest
+
+from modelyard.cluster.answer import Created
+from modelyard.cluster.pool_objects import QUEUE, STACK, STAGE, RunObjects
+from modelyard.kube.state import ObjectKey
+from modelyard.report.job import submitted_text
+from modelyard.report.pipeline import run_text
 from modelyard.report.runs import runs_text
 from modelyard.report.style import Style
 from modelyard.runs.pool.runs import runs_of
@@ -11,3 +17,24 @@ def test_the_state_is_painted_and_no_name_that_has_it() -> None:
     body = job("running-totals-11111", active=1, ready=1, startTime=LONG_AGO)
     _, line = runs_text(runs_of(RunObjects((body,), ())), NOW, Style(True))
     assert line.startswith("running-totals-11111  \x1b[32mrunning\x1b[0m  ")
+
+
+@pytest.mark.parametrize(("remote", "option"), [("", ""), ("far", " --remote far")])
+def test_a_run_is_followed_where_it_is(remote: str, option: str) -> None:
+    labels = {QUEUE: "far", STACK: "dev"}
+    made = Created(ObjectKey("batch/v1", "Job", "far-jobs", "churn-abc12"), "", labels, suspended=True)
+    told = submitted_text("churn-abc12", [made], remote=remote)
+    assert " ".join(" ".join(told).split()).endswith(
+        f"follow it: modelyard job why dev churn-abc12{option}, modelyard job logs dev churn-abc12{option}"
+    )
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("name", ["churn-abc12", "a-job-with-a-rather-long-name-of-fifty-characters-abc12"])
+def test_no_line_is_wider_than_the_terminal(columns: int, name: str) -> None:
+    labels = {QUEUE: "team-with-a-long-name", STACK: "dev", STAGE: "train"}
+    made = [Created(ObjectKey("batch/v1", "Job", "team-namespace", name), "", labels, suspended=True)]
+    style = Style(colour=False, columns=columns)
+    for lines in (submitted_text(name, made, style), run_text("dev", name, made, style)):
+        assert name in " ".join(lines)
+        assert max(map(len, lines)) <= columns, max(lines, key=len)

@@ -1,12 +1,61 @@
-"""The files of a project, which no verb overwrites with output."""
+"""Files that verbs write: new ones appear together or not at all, and outputs never replace the project's own files."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from modelyard.cli.exit import Exit, Stop
-from modelyard.files import refuse_project_links
 from modelyard.names import HARDWARE_FILE
+from modelyard.temporary import NEW, undone
+
+Undo: TypeAlias = list[Callable[[], object]]
+"""What removes the files and folders made so far, in the order in which they were made."""
+
+
+@contextmanager
+def all_or_none() -> Iterator[Undo]:
+    """Removes what was made in the block if the block fails, also by a signal.
+
+    What cannot be removed, such as a folder in which someone else put a file, stays.
+    """
+    undo: Undo = []
+    with undone(partial(_undo, undo)):
+        yield undo
+        undo.clear()
+
+
+def create(path: Path, text: str, undo: Undo) -> None:
+    """Writes a new file, with the folders that it needs.
+
+    Raises:
+        OSError: the file exists, or cannot be written; the error names it.
+    """
+    for folder in missing_folders(path):
+        folder.mkdir()
+        undo.append(folder.rmdir)
+    handle = os.open(path, NEW, 0o666)
+    undo.append(path.unlink)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The folders above a path that do not exist yet, the outermost first."""
+    return [folder for folder in reversed(path.parents) if not folder.exists()]
+
+
+def _undo(undo: Undo) -> None:
+    for step in reversed(undo):
+        with suppress(OSError):
+            step()
+
 
 _FOLDERS = ("stacks", "patches", "policies", "components", "environments", ".pulumi")
 """Folders of a project, besides those of its stack files and every ``.git``."""
@@ -23,6 +72,7 @@ def refuse_own_files(root: Path, files: Iterable[Path]) -> None:
         Stop: a file belongs to the project.
         OSError: an output would go through a link of the project.
     """
+    from modelyard.files import refuse_project_links
     from modelyard.stack import stack_folder, stack_of
 
     for file in files:
@@ -49,6 +99,7 @@ def refuse_own_folders(root: Path, out: Path, names: Iterable[str]) -> None:
         Stop: the output would mix with the project's files.
         OSError: an output would go through a link of the project.
     """
+    from modelyard.files import refuse_project_links
     from modelyard.stack import stack_folder
 
     refuse_project_links(out, root)
