@@ -11,7 +11,7 @@ from modelyard.cluster.answer import Created, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, ask_server, transport
 from modelyard.cluster.dryrun import taken
 from modelyard.cluster.live import path_of
-from modelyard.cluster.retries import busy, patiently
+from modelyard.cluster.requests import busy, patiently
 from modelyard.cluster.writing import delete
 from modelyard.hiding import Confidential, hidden_words
 from modelyard.kube.state import key_of

@@ -16,7 +16,7 @@ from lightkube import Client
 from modelyard.cluster.answer import Answer, Claim, Deletion, Question, Refusal, Why
 from modelyard.cluster.connection import ask_server, transport
 from modelyard.cluster.live import path_of, unknown_kind
-from modelyard.cluster.retries import busy, patiently, status
+from modelyard.cluster.requests import busy, patiently, status
 from modelyard.cluster.writing import delete_options
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential

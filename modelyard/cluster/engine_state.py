@@ -5,17 +5,19 @@ for. Imports nothing of the engine, so a live plan stays as fast as its API serv
 """
 
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from modelyard.cluster.backend import backend_variables
-from modelyard.cluster.state_file import resources_in_file
-from modelyard.files import parse_json, wrong_form
+from modelyard.cluster.backend import BACKEND, backend_variables
+from modelyard.files import ReadError, parse_json, read_file, wrong_form
 from modelyard.hiding import Confidential
 from modelyard.kube.state import Held, ObjectKey, key_of
+from modelyard.stack.project import project_name
 
 RECORD = "modelyard:index:Applied"
 """Type of ``modelyard.engine.program.resource.Applied``."""
@@ -210,3 +212,52 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
 def error_of(done: "subprocess.CompletedProcess[bytes]") -> str:
     """What the engine wrote to its error stream, in one line; empty if it wrote nothing."""
     return " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("error: ")
+
+
+# From here: the state in the file of a local backend, as ``pulumi stack export`` prints it. Starting Pulumi takes more
+# processor time than reading a cluster. Only what certainly has the form that this version of Pulumi writes is read;
+# for everything else, Pulumi is asked.
+_FOLDER: Final = re.compile(r"file://([A-Za-z0-9_./-]+)\?metadata=skip")
+"""A local backend without files of attributes, which may be damaged. Other characters may need decoding."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_LAYOUT: Final = b"version: 1"
+"""The content of ``meta.yaml`` if each project has a folder."""
+_COMPRESSED: Final = (".gz", ".zst")
+_FORMS: Final[tuple[tuple[int, list[str]], ...]] = ((3, []), (4, ["hooks"]))
+"""The versions of a state and the features that it uses; modelyard's program uses hooks."""
+
+
+def resources_in_file(root: Path, stack: str) -> list[Mapping[str, Any]] | None:
+    """The resources of a stack in a local backend; empty if nothing was ever applied; None if Pulumi must be asked.
+
+    Pulumi replaces the file as a whole, so it is complete while an apply runs.
+
+    Args:
+        root: the project's folder.
+        stack: name of the stack.
+
+    Raises:
+        BackendError: credentials would reach an address that the operator did not name.
+    """
+    folder = _FOLDER.fullmatch(backend_variables(root).reveal().get(BACKEND, ""))
+    project = project_name(root)
+    # Without Pulumi, a plan says so instead of an apply.
+    if folder is None or not _NAME.fullmatch(project) or shutil.which("pulumi") is None:
+        return None
+    state = Path(os.path.abspath(root / folder[1])) / ".pulumi"  # noqa: PTH100 (as Pulumi, which follows no link)
+    file = state / "stacks" / project / f"{stack}.json"
+    try:
+        if read_file(state / "meta.yaml").strip() != _LAYOUT:
+            return None
+        if any(os.path.lexists(f"{file}{ending}") for ending in _COMPRESSED):
+            return None
+        try:
+            found = parse_json(read_file(file))
+        except ReadError as error:
+            return [] if error.missing else None
+        if (found["version"], found.get("features") or []) not in _FORMS:
+            return None
+        resources: list[Mapping[str, Any]] = (found["checkpoint"].get("latest") or {}).get("resources") or []
+    except (ReadError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return resources

@@ -9,7 +9,7 @@ from lightkube import Client
 
 from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
 from modelyard.cluster.pool_objects import JOB_NAME, RUN, STACK, PoolObjects, RunObjects
-from modelyard.cluster.retries import busy, patiently
+from modelyard.cluster.requests import busy, patiently
 from modelyard.files import parse_json
 from modelyard.kube.kinds import KUEUE, RAY, SPARK
 from modelyard.kube.state import Node, node_of

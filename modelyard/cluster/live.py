@@ -12,7 +12,7 @@ from lightkube import Client
 
 from modelyard.cluster.connection import AT_ONCE, ClusterError, ask_server, message, transport
 from modelyard.cluster.pods import holds_resources, pod_of, ray_services, request_of
-from modelyard.cluster.retries import busy, patiently
+from modelyard.cluster.requests import busy, patiently
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, SPARK

@@ -7,7 +7,7 @@ import httpx2
 from lightkube import Client
 
 from modelyard.cluster.connection import TIMEOUT, ClusterError, ask_server, transport
-from modelyard.cluster.retries import status
+from modelyard.cluster.requests import status
 
 _NONE: Final = (400, 404, 500, 502, 503, 504)
 _QUIET: Final = httpx2.Timeout(TIMEOUT, read=None)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from lightkube import Client
 
 from modelyard.cluster.connection import AT_ONCE, ask_server, transport
-from modelyard.cluster.live import identity, objects_of
-from modelyard.cluster.retries import busy, patiently, status
+from modelyard.cluster.live import identity, objects_of, read
+from modelyard.cluster.requests import busy, patiently, status
 from modelyard.kube.state import ObjectKey
 
 
@@ -62,3 +62,27 @@ def _is_absent(client: Client, key: ObjectKey) -> bool:
         return bool(answer.status_code == 404 and status(answer).get("kind") == "Status")
     ask_server(answer.raise_for_status, key.name)
     return False
+
+
+State = Literal["built", "building", "failed", "none"]
+"""State of a Python environment: that of its build Job, which stays in the cluster."""
+
+
+def build_state(client: Client, namespace: str, job: str) -> State:
+    """The progress of a build Job.
+
+    Args:
+        client: connection to the cluster.
+        namespace: the Job's namespace.
+        job: the Job's name, which contains the digest of what it builds.
+
+    Raises:
+        ClusterError: the API server does not answer or denies access.
+    """
+    found = read(client, ObjectKey("batch/v1", "Job", namespace, job))
+    if found is None:
+        return "none"
+    for condition in found.get("status", {}).get("conditions", ()):
+        if condition.get("status") == "True" and condition.get("type") in ("Complete", "Failed"):
+            return "built" if condition["type"] == "Complete" else "failed"
+    return "building"

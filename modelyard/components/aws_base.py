@@ -10,7 +10,7 @@ from modelyard.components.aws_checks import problems
 from modelyard.components.aws_cluster import attached, cluster
 from modelyard.components.aws_storage import bucket, bucket_name, repository
 from modelyard.hardware.instances import types
-from modelyard.hardware.machines import product_on
+from modelyard.hardware.regions import product_on
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.workloads.remote.aws_rights import document, reading, trust, writing

@@ -8,12 +8,8 @@ import pulumi
 from modelyard.components.arguments import Surroundings
 from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
-from modelyard.engine.program.approved import Guard
-from modelyard.engine.program.draining import waits_before
-from modelyard.engine.program.live import Live
-from modelyard.engine.program.resource import PROVIDER, Applied, declare
-from modelyard.engine.program.rollouts import Rollouts
-from modelyard.engine.program.undoing import handed_over, let_go, noted
+from modelyard.engine.program.hooks import Guard, Live, Rollouts, waits_before
+from modelyard.engine.program.resource import PROVIDER, Applied, declare, handed_over, let_go, noted
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.reach import in_turn
 

@@ -7,10 +7,8 @@ import pulumi
 from modelyard.components.arguments import RemoteClusterArgs
 from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
-from modelyard.engine.program.approved import Guard
-from modelyard.engine.program.live import Live
-from modelyard.engine.program.resource import PROVIDER, Applied, declare
-from modelyard.engine.program.undoing import let_go
+from modelyard.engine.program.hooks import Guard, Live
+from modelyard.engine.program.resource import PROVIDER, Applied, declare, let_go
 from modelyard.plan import Plan
 
 _AROUND = {"home_context": "context", "project": "project", "kubernetes_version": "kubernetes_version"}

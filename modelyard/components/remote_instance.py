@@ -7,7 +7,7 @@ import pulumi
 from pulumi_aws import cloudwatch, ec2, iam, scheduler
 
 from modelyard.workloads.remote.aws_job import JOB_TAG, RemoteJob, problems
-from modelyard.workloads.remote.aws_reach import agent_rights, reach_command
+from modelyard.workloads.remote.aws_launch import agent_rights, reach_command
 from modelyard.workloads.remote.aws_rights import allow, document, reading, trust, writing
 from modelyard.workloads.remote.aws_script import log_group, user_data
 

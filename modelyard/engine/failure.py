@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from modelyard.engine.progress import Progress
-from modelyard.engine.unreachable import is_unreached, unreached, without_forgetting
+from modelyard.engine.progress import Progress, is_unreached, unreached, without_forgetting
 from modelyard.findings import Failure
 from modelyard.plan.store import STALE
 

@@ -13,8 +13,7 @@ from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware import cuda as toolkits
 from modelyard.hardware.gpu_models import GpuModel, Unknown, by_id, find, labels, products, resolve
 from modelyard.hardware.limits import DEFAULT_CUDA, MEMORY_GB
-from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.shared import falls_short, gpu_of, least_gi, spelled
+from modelyard.hardware.rules.shared import PodSizes, falls_short, gpu_of, least_gi, spelled
 from modelyard.names import (
     GPU_RESOURCE,
     HARDWARE_FILE,

@@ -38,7 +38,7 @@ from modelyard.workloads.facts.remote import remote_clusters
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cluster.request_counts import Asked
+    from modelyard.cluster.requests import Asked
     from modelyard.kube.state import Held
 
 
@@ -278,7 +278,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
         from modelyard.cluster.connection import connect, transport
         from modelyard.cluster.dryrun import dry_run
         from modelyard.cluster.present import absent
-        from modelyard.cluster.request_counts import Counter
+        from modelyard.cluster.requests import Counter
 
         if far:
             from modelyard.cluster.remote_credentials import write_remote_credentials

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from modelyard.findings import Finding
-from modelyard.hardware.rules.pods import Applied, stated_gpus
+from modelyard.hardware.rules.shared import Applied, stated_gpus
 from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
 from modelyard.kube.state import ObjectKey

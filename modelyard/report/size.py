@@ -12,8 +12,7 @@ from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 from modelyard.stack.jobs import Job
 from modelyard.stack.words import plural
 from modelyard.workloads.sizing import Estimate, Sized, Term, apart
-from modelyard.workloads.sizing.sources import MOST_CPU, MOST_MEMORY, SOURCES
-from modelyard.workloads.sizing.values import amount, count
+from modelyard.workloads.sizing.sources import MOST_CPU, MOST_MEMORY, SOURCES, amount, count
 
 _ADDED = 6
 """Up to this many numbers of jobs that share pods are shown separately; of more, only their count."""

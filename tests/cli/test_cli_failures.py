@@ -235,7 +235,7 @@ def server(no_cluster: Path) -> Iterator[dict[str, Any]]:
 def test_servers_that_do_not_tell(
     refused: Any, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch, status: int, body: Any, said: str
 ) -> None:
-    monkeypatch.setattr("modelyard.cluster.retries.PAUSES", ())
+    monkeypatch.setattr("modelyard.cluster.requests.PAUSES", ())
     server.update(status=status, body=body)
     assert said in refused("plan", "dev", "--live", code=3).words
 

@@ -12,8 +12,7 @@ import pytest
 from lightkube import Client, KubeConfig
 
 from modelyard.cluster import Claim
-from modelyard.engine.program.approved import Guard
-from modelyard.engine.program.live import Live
+from modelyard.engine.program.hooks import Guard, Live
 from modelyard.hiding import Confidential
 from modelyard.plan import Plan, TargetPlan
 from tests.support.component_engine import Build, existing, managed

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from modelyard.engine.program.aside import aside
+from modelyard.engine.program.hooks import aside
 
 
 def test_it_runs_while_every_thread_of_the_loop_is_taken() -> None:

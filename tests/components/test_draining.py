@@ -37,7 +37,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError],
                 raise said
             return said
 
-        monkeypatch.setattr("modelyard.engine.program.draining.ask", ask)
+        monkeypatch.setattr("modelyard.engine.program.hooks.ask", ask)
         return asked
 
     return install

@@ -10,9 +10,8 @@ import pulumi
 import pytest
 
 from modelyard.cluster.connection import ClusterError
-from modelyard.engine.program import rollouts
-from modelyard.engine.program.live import Live
-from modelyard.engine.program.rollouts import Rollouts
+from modelyard.engine.program import hooks
+from modelyard.engine.program.hooks import Live, Rollouts
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import TargetPlan
@@ -36,7 +35,7 @@ Seen = dict[str, Any] | ClusterError | None
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollouts, "POLL", 0.01)
+    monkeypatch.setattr(hooks, "POLL", 0.01)
     monkeypatch.delenv(STOP, raising=False)
 
 

@@ -63,7 +63,7 @@ def need_built(client: "Client", stack: "Stack", environment: "Environment | Non
     Raises:
         ClusterError: the API server does not answer, or refuses.
     """
-    from modelyard.cluster.built import build_state
+    from modelyard.cluster.present import build_state
     from modelyard.workloads.facts.environments import build_name
 
     if environment is None or environment.files is None:

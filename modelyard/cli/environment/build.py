@@ -15,7 +15,7 @@ from modelyard.cli.submitting import not_taken
 if TYPE_CHECKING:
     from lightkube import Client
 
-    from modelyard.cluster.built import State
+    from modelyard.cluster.present import State
     from modelyard.kube.state import ObjectKey
     from modelyard.runs.jobs import Submission
 
@@ -38,8 +38,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Looks for an earlier build, and creates the Job if there is none."""
-    from modelyard.cluster.built import build_state
     from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.present import build_state
     from modelyard.plan.project import library_of
     from modelyard.report.environment import build_document, build_text
     from modelyard.runs.jobs import environment_build
@@ -76,9 +76,9 @@ def run(args: Namespace) -> Exit:
 def _created(client: "Client", made: "Submission", before: "State", *, dry: bool) -> str:
     """The state after creating the Job, or in a dry run the state that would follow."""
     from modelyard.cluster.answer import Deletion, Refusal
-    from modelyard.cluster.built import build_state
     from modelyard.cluster.creating import create_all
     from modelyard.cluster.live import read
+    from modelyard.cluster.present import build_state
     from modelyard.cluster.writing import OvertakenError, RefusedError, delete
     from modelyard.plan.ownership import FIELD_MANAGER
 
@@ -108,7 +108,7 @@ def _created(client: "Client", made: "Submission", before: "State", *, dry: bool
 def _end(client: "Client", key: "ObjectKey") -> str:
     """How the build ended. While it runs, reports each reason why its pod cannot start, once."""
     from modelyard.cli.submitting import Patience
-    from modelyard.cluster.built import build_state
+    from modelyard.cluster.present import build_state
 
     patience = Patience(client, key)
     while (state := build_state(client, key.namespace, key.name)) == "building":

@@ -46,8 +46,8 @@ def run(args: Namespace) -> Exit:
 
 
 def _built(stack: "Stack") -> Built:
-    from modelyard.cluster.built import build_state
     from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.present import build_state
     from modelyard.workloads.facts.environments import build_name
     from modelyard.workloads.facts.pool import namespaces
 

@@ -2,8 +2,7 @@
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import MEMORY_GB, SERVICE_CPU, SERVICE_VOLUME_GB
-from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.shared import cpu_finding, memory_finding
+from modelyard.hardware.rules.shared import PodSizes, cpu_finding, memory_finding
 from modelyard.stack.config import Stack
 
 _SECTION = "modelService"

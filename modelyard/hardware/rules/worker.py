@@ -3,8 +3,8 @@
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import by_id
 from modelyard.hardware.limits import MEMORY_GB
-from modelyard.hardware.rules.pods import PodSizes
 from modelyard.hardware.rules.shared import (
+    PodSizes,
     cpu_finding,
     falls_short,
     gpu_of,

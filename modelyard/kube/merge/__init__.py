@@ -10,7 +10,6 @@ whatever stayed the same, so treat both as frozen.
 """
 
 from modelyard.kube.merge.apply import Conflict, ServerSide, server_side
-from modelyard.kube.merge.changes import Change, diff
 from modelyard.kube.merge.errors import MergeError, SchemaError
 from modelyard.kube.merge.keyed import keyed, overlaid
 from modelyard.kube.merge.managed import Managed, Owner, owners
@@ -20,7 +19,7 @@ from modelyard.kube.merge.stored import stored
 from modelyard.kube.merge.strategic import strategic
 from modelyard.kube.merge.types import Type
 from modelyard.kube.merge.validate import validate
-from modelyard.kube.merge.values import ABSENT, value_at
+from modelyard.kube.merge.values import ABSENT, Change, diff, value_at
 
 __all__ = [
     "ABSENT",

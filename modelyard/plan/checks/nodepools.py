@@ -7,8 +7,7 @@ from typing import Final
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel, near_gpus, products, resolve
 from modelyard.hardware.instances import by_type
-from modelyard.hardware.machines import machines, product_on, whole
-from modelyard.hardware.regions import offered, region_names
+from modelyard.hardware.regions import machines, offered, product_on, region_names, whole
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, HARDWARE_FILE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack

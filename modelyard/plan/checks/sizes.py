@@ -10,7 +10,7 @@ from fractions import Fraction
 from modelyard.catalog import Selected
 from modelyard.findings import Finding
 from modelyard.hardware.limits import GPUS_VARIABLE
-from modelyard.hardware.rules.pods import Applied, stated_gpus
+from modelyard.hardware.rules.shared import Applied, stated_gpus
 from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, replicas_of

@@ -1,7 +1,7 @@
 """Notebooks that run as jobs: whether a file is a notebook, where its result goes, and the facts for the template.
 
-Owns reading a notebook (``reading``), the rules of the workspace that Jupyter and the job share (``place``), parameters
-(``parameters``) and the choice of flavor, GPU model and number of GPUs (``choice``). Reports everything wrong at once,
+Owns reading a notebook, with its parameters and the rules of the workspace that Jupyter and the job share
+(``reading``), and the choice of flavor, GPU model and number of GPUs (``choice``). Reports everything wrong at once,
 each as a ``Problem``.
 
 Does not run notebooks: papermill does, in the job's container. Does not talk to a cluster or render templates.
@@ -18,9 +18,7 @@ from modelyard.runs.notebooks.choice import (
     products_of,
 )
 from modelyard.runs.notebooks.offer import Free, Held, Offer, Part, offer
-from modelyard.runs.notebooks.parameters import parse_parameters
-from modelyard.runs.notebooks.place import Place, Problem, job_name, locate
-from modelyard.runs.notebooks.reading import Notebook, read_notebook
+from modelyard.runs.notebooks.reading import Notebook, Place, Problem, job_name, locate, parse_parameters, read_notebook
 
 __all__ = [
     "TEMPLATE",

@@ -10,7 +10,7 @@ from modelyard import quantity
 from modelyard.hardware import near_gpus, products, resolve
 from modelyard.hardware.partitions import Slice, partition_gpu, slices
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
-from modelyard.runs.notebooks.place import Place, Problem
+from modelyard.runs.notebooks.reading import Place, Problem
 from modelyard.stack.config import Allocation, Config, Stack
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Flavor, Partition, Team, Toleration

@@ -52,7 +52,7 @@ def types_of(pool: NodePool) -> tuple[str, ...]:
     """Returns the machine types that a pool may rent: those that the stack names, else all with the GPU."""
     if pool.types:
         return pool.types
-    from modelyard.hardware.machines import machines  # only stacks with pools read the tables of machines
+    from modelyard.hardware.regions import machines  # only stacks with pools read the tables of machines
 
     gpu = resolve(pool.gpu)
     return tuple(sorted(one.type for one in machines(pool.cloud, gpu, pool.region))) if gpu is not None else ()
@@ -60,7 +60,7 @@ def types_of(pool: NodePool) -> tuple[str, ...]:
 
 def own_labels(pool: NodePool) -> dict[str, str]:
     """Returns the labels that every node of a pool has, known in advance to check pods' node selectors against them."""
-    from modelyard.hardware.machines import product_on
+    from modelyard.hardware.regions import product_on
 
     gpu = resolve(pool.gpu)
     product = product_on(pool.cloud, gpu) if gpu is not None else None

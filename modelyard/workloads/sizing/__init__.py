@@ -7,6 +7,6 @@ unknown. Does not size the platform's own workloads (``workloads.pods`` does).
 
 from modelyard.workloads.sizing.resources import Sized, apart, sized
 from modelyard.workloads.sizing.rules import check_jobs
-from modelyard.workloads.sizing.values import Estimate, Need, Source, Term
+from modelyard.workloads.sizing.sources import Estimate, Need, Source, Term
 
 __all__ = ["Estimate", "Need", "Sized", "Source", "Term", "apart", "check_jobs", "sized"]

@@ -26,8 +26,14 @@ from modelyard.workloads.sizing.sources import (
     UTILISATION,
     WAVES,
     WEIGHT,
+    Assumption,
+    Estimate,
+    Need,
+    Term,
+    Unit,
+    amount,
+    count,
 )
-from modelyard.workloads.sizing.values import Assumption, Estimate, Need, Term, Unit, amount, count
 
 
 class _Default(NamedTuple):

@@ -12,7 +12,7 @@ from modelyard.stack.jobs import Resource
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Partition
 from modelyard.workloads.sizing.resources import Sized
-from modelyard.workloads.sizing.values import count
+from modelyard.workloads.sizing.sources import count
 
 
 def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:

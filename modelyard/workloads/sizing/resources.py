@@ -12,8 +12,7 @@ from modelyard.quantity import GB, GI
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, JobType, Resource
 from modelyard.workloads.sizing.formulas import beside_gpus, estimate
-from modelyard.workloads.sizing.sources import MOST_CPU, MOST_MEMORY, PROCESS
-from modelyard.workloads.sizing.values import Estimate, Need
+from modelyard.workloads.sizing.sources import MOST_CPU, MOST_MEMORY, PROCESS, Estimate, Need
 
 DEFAULT_WORKERS: Final = 1
 DEFAULT_CPU: Final = 2

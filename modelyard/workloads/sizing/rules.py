@@ -17,7 +17,7 @@ from modelyard.stack.words import listed, plural
 from modelyard.workloads.sizing.formulas import MOST_GPUS
 from modelyard.workloads.sizing.partitions import slice_findings
 from modelyard.workloads.sizing.resources import Sized
-from modelyard.workloads.sizing.values import amount
+from modelyard.workloads.sizing.sources import amount
 
 _LONGEST = 63 - len("keda-hpa-")
 """Maximum length of a ScaledObject's name: KEDA puts this prefix before it, and uses the whole as a label."""

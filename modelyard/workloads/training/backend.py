@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from modelyard.findings import Finding
-from modelyard.hardware.rules.pods import PodSizes
+from modelyard.hardware.rules.shared import PodSizes
 from modelyard.stack.config import Allocation, Config, Path, Stack, Target
 from modelyard.workloads.facts.fact import Fact
 

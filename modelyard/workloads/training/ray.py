@@ -12,8 +12,7 @@ from modelyard.hardware.limits import (
     RAY_DEFAULT,
     RAY_PREVIEW,
 )
-from modelyard.hardware.rules.pods import PodSizes
-from modelyard.hardware.rules.shared import cpu_finding, gpu_of, memory_finding, release
+from modelyard.hardware.rules.shared import PodSizes, cpu_finding, gpu_of, memory_finding, release
 from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
 from modelyard.stack.config import WORKERS, Allocation, Config, Stack
 from modelyard.stack.words import plural

@@ -7,5 +7,5 @@ import pytest
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that a test would have made."""
     waited: list[float] = []
-    monkeypatch.setattr("modelyard.cluster.retries.time.sleep", waited.append)
+    monkeypatch.setattr("modelyard.cluster.requests.time.sleep", waited.append)
     return waited

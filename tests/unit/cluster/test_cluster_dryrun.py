@@ -17,8 +17,7 @@ from modelyard.cluster.answer import Answer, Claim, Deletion, Refusal
 from modelyard.cluster.connection import ClusterError, transport
 from modelyard.cluster.dryrun import claims_of, dry_run
 from modelyard.cluster.live import listed, read
-from modelyard.cluster.request_counts import Counter
-from modelyard.cluster.retries import PAUSES
+from modelyard.cluster.requests import PAUSES, Counter
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, key_of
 

@@ -10,7 +10,7 @@ from lightkube import KubeConfig
 
 from modelyard.cluster.connection import ClusterError, connect, transport
 from modelyard.cluster.kubeconfig import Route, route
-from modelyard.cluster.request_counts import Counter
+from modelyard.cluster.requests import Counter
 from modelyard.hiding import Confidential
 from tests.support.web_servers import Quiet, listening
 

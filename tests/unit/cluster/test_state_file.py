@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.engine_state import held_objects
-from modelyard.cluster.state_file import resources_in_file
+from modelyard.cluster.engine_state import held_objects, resources_in_file
 from modelyard.kube.state import Held, ObjectKey
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")

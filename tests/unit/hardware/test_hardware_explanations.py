@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from modelyard.hardware.nodes import check_nodes
-from modelyard.hardware.rules.pods import Applied
+from modelyard.hardware.rules.shared import Applied
 from modelyard.quantity import GI, parse
 from modelyard.stack import Waiver
 from modelyard.workloads.rules import check, check_applied

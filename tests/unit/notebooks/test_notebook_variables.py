@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.runs.notebooks import Notebook, parse_parameters
-from modelyard.runs.notebooks.parameters import variables
+from modelyard.runs.notebooks.reading import variables
 
 CELL = "import os\nepochs = 1\nlearning_rate: float = 0.1\nseed, name = 3, 'x'\n"
 

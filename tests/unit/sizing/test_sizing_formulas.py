@@ -11,8 +11,7 @@ from modelyard.hardware import GpuModel, resolve
 from modelyard.quantity import GI, parse
 from modelyard.stack.jobs import JOB_TYPES, Job, Model
 from modelyard.workloads.sizing.formulas import estimate
-from modelyard.workloads.sizing.sources import SOURCES
-from modelyard.workloads.sizing.values import Estimate, Need, count
+from modelyard.workloads.sizing.sources import SOURCES, Estimate, Need, count
 
 SEVEN = Model("7G", layers=32, key_value_heads=8, head_size=128)
 
