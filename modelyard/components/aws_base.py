@@ -9,8 +9,7 @@ from pulumi_aws import ec2, eks, iam
 from modelyard.components.aws_checks import problems
 from modelyard.components.aws_cluster import attached, cluster
 from modelyard.components.aws_storage import bucket, bucket_name, repository
-from modelyard.hardware.instances import types
-from modelyard.hardware.regions import product_on
+from modelyard.hardware.instances import product_on, types
 from modelyard.names import GPU_RESOURCE, PRESENT_LABEL, PRODUCT_LABEL
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.workloads.remote.aws_rights import document, reading, trust, writing

@@ -10,9 +10,8 @@ from typing import Final
 
 from pulumi_aws import Region, ec2
 
-from modelyard.hardware.instances import types
+from modelyard.hardware.instances import may_be_in, region_names, types
 from modelyard.hardware.limits import MEMORY_GB, TRAINING_CPU
-from modelyard.hardware.regions import may_be_in, region_names
 from modelyard.hardware.verdict import Use
 from modelyard.stack.aws import Access, Aws, NodeGroup
 from modelyard.stack.names import instead, repeated

@@ -1,10 +1,12 @@
-"""Cloud machine types with GPUs: which GPU, how many, at what price. Read only when needed."""
+"""Cloud machine types with GPUs: which GPU, how many, at what price, in which regions. Read only when needed."""
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from modelyard.hardware.gpu_models import GpuModel, gpu_models, rows
+from modelyard.hardware.gpu_models import GpuModel, gpu_models, products, rows
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Provider
@@ -102,3 +104,154 @@ def machine_of(config: Config, resource: Resource) -> Instance | None:
     if provider is None or resource.remote is None or resource.remote.instance_type is None:
         return None
     return types(provider.kind).get(resource.remote.instance_type)
+
+
+# Which machines clouds rent in which regions, and a cloud's machines for a GPU.
+_EVERYWHERE = "(same in all regions)"
+_APART = ("us-gov", "us-iso", "cn-")
+"""Prefixes of regions that a standard AWS account does not reach (partitions aws-us-gov, aws-iso, aws-cn)."""
+
+
+class Row(NamedTuple):
+    """One row of the table of regions."""
+
+    cloud: str
+    types: str
+    """Shell pattern of machine types."""
+    names: bool
+    """Whether it only lists the cloud's regions, without what they offer."""
+    regions: Mapping[str, Fraction | None]
+    """USD per hour on demand, None if unknown."""
+    date: str
+    unverified: str
+    source: str
+
+
+class Offered(NamedTuple):
+    """One machine type in one region."""
+
+    region: str
+    usd: Fraction | None
+    """USD per hour on demand; None if unknown."""
+    date: str
+    """Date of the price, ``YYYY-MM-DD``; empty if there is none."""
+    source: str
+    known: bool
+    """Whether it is known to be offered there; otherwise the region exists but was not checked."""
+    unverified: str = ""
+
+
+@lru_cache(maxsize=1)
+def table() -> tuple[Row, ...]:
+    """Returns every row, in the table's order."""
+    return tuple(_row(row) for row in rows("regions.csv"))
+
+
+def begins(region: str, prefix: str) -> bool:
+    """Whether a region has the prefix. A region of a separate partition matches only if the prefix names that."""
+    apart = next((one for one in _APART if region.startswith(one)), "")
+    return region.startswith(prefix) and prefix.startswith(apart)
+
+
+def region_names(cloud: str) -> tuple[str, ...]:
+    """Returns the regions of a cloud, sorted."""
+    return tuple(sorted({name for row in table() if row.cloud == cloud for name in row.regions}))
+
+
+def offered(instance: Instance) -> tuple[Offered, ...]:
+    """Returns every region of the machine's cloud that offers it, or may offer it, sorted by name."""
+    fitting = [row for row in table() if row.cloud == instance.cloud and fnmatchcase(instance.type, row.types)]
+    seen = max((row for row in fitting if not row.names), key=lambda row: len(row.types), default=None)
+    found: dict[str, Offered] = {}
+    if seen is None:
+        for row in fitting:
+            for name in row.regions:
+                found[name] = Offered(
+                    region=name, usd=None, date="", source=row.source, known=False, unverified=row.unverified
+                )
+    else:
+        for name, usd in seen.regions.items():
+            found[name] = Offered(
+                region=name,
+                usd=usd,
+                date=seen.date if usd is not None else "",
+                source=seen.source,
+                known=True,
+                unverified=seen.unverified,
+            )
+    usd = None if instance.usd_per_hour is None else Fraction(str(instance.usd_per_hour))
+    day = instance.price_date.partition(" ")[0]
+    # A price in a table without regions belongs to no region.
+    own = [instance.region] if instance.region and " " not in instance.region else []
+    for name in list(found) if instance.region.endswith(_EVERYWHERE) else own:
+        before = found.get(name)
+        # The table of machines has the newer price, or the only one.
+        known = before.known if before is not None and instance.region.endswith(_EVERYWHERE) else True
+        if usd is not None and (before is None or before.usd is None or before.date <= day):
+            marks = "; ".join(mark for mark in (before.unverified if before else "", instance.unverified) if mark)
+            found[name] = Offered(
+                region=name,
+                usd=usd,
+                date="" if day == "undated" else day,
+                source=instance.source,
+                known=known,
+                unverified=marks,
+            )
+    return tuple(found[name] for name in sorted(found))
+
+
+def may_be_in(instance: Instance, region: str) -> bool:
+    """Whether a region offers a machine, or the machine's regions are unknown."""
+    places = offered(instance)
+    return not places or any(place.region == region for place in places)
+
+
+def _row(row: list[str]) -> Row:
+    cloud, types, says, regions, date, unverified, source = row
+    pairs = (part.partition("=") for part in regions.split())
+    return Row(
+        cloud=cloud,
+        types=types,
+        names=says == "names",
+        regions={name: Fraction(price) if price else None for name, _, price in pairs},
+        date=date,
+        unverified=unverified,
+        source=source,
+    )
+
+
+_NAMED = {"aws": 4, "gcp": 6}
+"""Columns of the label table with the label for a cloud's GPUs on its nodes. Clouds that are not listed rent boards of
+one GPU that have several names."""
+
+
+def machines(cloud: str, gpu: GpuModel, region: str | None = None) -> tuple[Instance, ...]:
+    """Returns the machine types of a cloud with whole GPUs of one model, by price and name.
+
+    Args:
+        cloud: ``aws``, ``azure`` or ``gcp``.
+        gpu: one variant, or a family, which stands for all of its variants.
+        region: only machine types that it offers, or whose regions are unknown; None: all.
+    """
+    wanted = gpu.members or (gpu.id,)
+    found = [one for one in whole(cloud, region) if one.gpu_id in wanted]
+    return tuple(sorted(found, key=lambda one: (one.usd_per_hour is None, one.usd_per_hour or 0, one.type)))
+
+
+def whole(cloud: str, region: str | None = None) -> tuple[Instance, ...]:
+    """Returns the machine types of a cloud, or of one region, with whole GPUs of any model, in the table's order."""
+    return tuple(
+        one
+        for one in instances()
+        if one.cloud == cloud and one.whole_gpus and one.gpus and (region is None or may_be_in(one, region))
+    )
+
+
+def product_on(cloud: str, gpu: GpuModel) -> str | None:
+    """Returns the ``nvidia.com/gpu.product`` value on a cloud's nodes with this GPU; None if there are several."""
+    names = products(gpu)
+    if len(names) == 1:
+        return names[0]
+    column = _NAMED.get(cloud)
+    marked = {row[2] for row in rows("labels.csv") if row[0] == gpu.id and column is not None and row[column]}
+    return marked.pop() if len(marked) == 1 else None

@@ -37,8 +37,8 @@ from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads import Workload, by_object
 from modelyard.workloads.facts.jobs import places_of_deployments
-from modelyard.workloads.facts.nodepools import most_gpus
 from modelyard.workloads.facts.notebooks import places_of_servers
+from modelyard.workloads.facts.pool import most_gpus
 from modelyard.workloads.rules import check
 from modelyard.workloads.training import WORKER_ROLES, active, training_words
 

@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware import resolve
 from modelyard.hardware.partitions import partition_gpu, slices
 from modelyard.hardware.rules.shared import PodSizes
-from modelyard.hardware.rules.worker import size_findings
+from modelyard.hardware.rules.workloads import size_findings
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.pool import Partition
 

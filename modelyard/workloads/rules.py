@@ -10,8 +10,8 @@ from typing import Any
 from modelyard.findings import Finding, Severity, in_order
 from modelyard.hardware.rules.gpu import gpu_findings
 from modelyard.hardware.rules.partitions import partition_findings
-from modelyard.hardware.rules.service import service_findings
 from modelyard.hardware.rules.shared import Applied, PodSizes, sizes_of
+from modelyard.hardware.rules.workloads import service_findings
 from modelyard.stack.config import Config, Stack
 from modelyard.workloads.gpu_uses import check_gpu_uses
 from modelyard.workloads.notebooks import check_notebooks

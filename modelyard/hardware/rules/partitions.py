@@ -5,15 +5,18 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.gpu_models import GpuModel, by_id, near_gpus
-from modelyard.hardware.mig import Mig, fits, mig, variants_with_mig
 from modelyard.hardware.partitions import (
     CONFIG_LABEL,
     MIG_LABEL,
     MPS_CLIENTS,
     RESERVED,
+    Mig,
+    fits,
     gpu_name,
+    mig,
     mps_clients,
     partition_gpu,
+    variants_with_mig,
 )
 from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Path, Stack

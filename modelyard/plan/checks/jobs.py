@@ -15,8 +15,7 @@ from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import deployment_of, is_deployed
-from modelyard.workloads.facts.nodepools import most_gpus
-from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus
+from modelyard.workloads.facts.pool import Quotas, apart, gpu_flavors, has_gpus, most_gpus
 from modelyard.workloads.sizing import Sized
 
 _ENDS: Final = ("data-sink", "dataset", "training", "batch-prediction")

@@ -6,16 +6,22 @@ from typing import Final
 
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel, near_gpus, products, resolve
-from modelyard.hardware.instances import by_type
-from modelyard.hardware.regions import machines, offered, product_on, region_names, whole
+from modelyard.hardware.instances import by_type, machines, offered, product_on, region_names, whole
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, HARDWARE_FILE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.pool import Cloud, NodePool
 from modelyard.stack.words import did_you_mean, few
-from modelyard.workloads.facts.nodepools import NODE_CLASSES, gives, is_for_pools, own_labels, types_of
-from modelyard.workloads.facts.pool import node_labels, only_elsewhere
+from modelyard.workloads.facts.pool import (
+    NODE_CLASSES,
+    gives,
+    is_for_pools,
+    node_labels,
+    only_elsewhere,
+    own_labels,
+    types_of,
+)
 from modelyard.workloads.training import active
 
 _ZONE: Final[Mapping[Cloud, str]] = {"aws": "a", "azure": "-1", "gcp": "-a"}

@@ -16,8 +16,7 @@ from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.facts.nodepools import gives, is_for_pools
-from modelyard.workloads.facts.pool import apart, only_elsewhere
+from modelyard.workloads.facts.pool import apart, gives, is_for_pools, only_elsewhere
 
 MANY = 4
 """The number of nodes that a finding names; it counts the rest."""

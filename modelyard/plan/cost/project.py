@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, ordered
 from modelyard.hardware import resolve
-from modelyard.hardware.mig import resource_compute
 from modelyard.hardware.own import of_project
+from modelyard.hardware.partitions import resource_compute
 from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.capacity import gate, label_keys, obstacle

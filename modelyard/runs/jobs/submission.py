@@ -122,7 +122,7 @@ def errors_about(
     everything_wrong = [*check_jobs(stack, known), *check_spark(stack, known), *check_dispatch(stack, known)]
     everything_wrong += check_growth(stack, known)
     if any(one.remote is not None for one in config.resources):
-        from modelyard.workloads.remote.cluster_rules import check_cluster
+        from modelyard.workloads.remote.cluster import check_cluster
         from modelyard.workloads.remote.unread import check_unread
 
         for index, _ in enumerate(config.resources):

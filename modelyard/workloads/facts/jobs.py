@@ -12,8 +12,7 @@ from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job, Resource
 from modelyard.workloads.facts.environments import image_with, run_environment
 from modelyard.workloads.facts.fact import Fact
-from modelyard.workloads.facts.partitions import gpu_facts
-from modelyard.workloads.facts.pool import is_dispatched, namespace_of, takes_any_place
+from modelyard.workloads.facts.pool import gpu_facts, is_dispatched, namespace_of, takes_any_place
 from modelyard.workloads.facts.spark import driver_of, spark_facts
 
 CPU_PERCENT = 70

@@ -12,10 +12,8 @@ from modelyard.hardware.limits import RAY_PREVIEW
 from modelyard.stack.config import Config, Path, Stack
 from modelyard.workloads.facts.fact import Fact, tree_of, values_of, written
 from modelyard.workloads.facts.jobs import RESOURCES, resource_pods, sized_resources
-from modelyard.workloads.facts.nodepools import NODE_POOLS
 from modelyard.workloads.facts.notebooks import NOTEBOOKS, notebook_parts
-from modelyard.workloads.facts.partitions import PARTITIONS
-from modelyard.workloads.facts.pool import POOL
+from modelyard.workloads.facts.pool import NODE_POOLS, PARTITIONS, POOL
 from modelyard.workloads.facts.remote import REMOTE
 from modelyard.workloads.pods import Workload
 from modelyard.workloads.training import BACKENDS, WORKER_ROLES, Backend

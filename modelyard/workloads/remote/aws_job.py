@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from modelyard.hardware.instances import types
-from modelyard.hardware.regions import may_be_in
+from modelyard.hardware.instances import may_be_in, types
 from modelyard.stack.names import instead
 from modelyard.workloads.remote.offers import near_regions
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.instances import provider_of
-from modelyard.hardware.regions import region_names
+from modelyard.hardware.instances import provider_of, region_names
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.workloads.remote.aws_job import problems

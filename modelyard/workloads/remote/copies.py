@@ -7,7 +7,7 @@ from typing import Any, Final
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.stack.remote import Copying
-from modelyard.workloads.remote.skypilot import text_of
+from modelyard.workloads.remote.launchers import text_of
 
 KEPT: Final = 86400
 """Seconds that a finished Job stays, so that you can read its log: a convention of modelyard."""

@@ -57,11 +57,11 @@ def launch_files(launch: Launch) -> dict[str, str]:
         return {f"{launch.job}/{name}": text for name, text in aws_files(launch.aws, launch).items()}
     made = {f"{launch.job}/job.sh": f"#!/bin/sh\n{launch.script}"}
     if launch.launcher == "skypilot":
-        from modelyard.workloads.remote.skypilot import task
+        from modelyard.workloads.remote.launchers import task
 
         made[f"{launch.job}/skypilot.yaml"] = task(launch)
     elif launch.launcher == "dstack":
-        from modelyard.workloads.remote.dstack import fleet, run
+        from modelyard.workloads.remote.launchers import fleet, run
 
         made[f"{launch.job}/fleet.dstack.yml"] = fleet(launch)
         made[f"{launch.job}/task.dstack.yml"] = run(launch)

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.instances import Instance, provider_of, types
-from modelyard.hardware.regions import begins, region_names
+from modelyard.hardware.instances import Instance, begins, provider_of, region_names, types
 from modelyard.hardware.rules.gpu import use_findings
 from modelyard.hardware.verdict import Use, verdict
 from modelyard.quantity import GI

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from modelyard.hardware.instances import Instance, machine_of, provider_of
-from modelyard.hardware.regions import begins, offered, region_names
+from modelyard.hardware.instances import Instance, begins, machine_of, offered, provider_of, region_names
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Resource
 from modelyard.stack.words import near

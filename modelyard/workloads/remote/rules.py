@@ -11,7 +11,7 @@ from modelyard.stack.jobs import JobType, Resource
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.remote import PLATFORM, Cluster, Place, Provider, Remote
 from modelyard.workloads.remote.aws_rules import check_accounts, check_aws
-from modelyard.workloads.remote.cluster_rules import check_cluster
+from modelyard.workloads.remote.cluster import check_cluster
 from modelyard.workloads.remote.machines import check_machine
 from modelyard.workloads.remote.offers import Own
 from modelyard.workloads.remote.places import data_of, overlapping, writes

@@ -6,7 +6,7 @@ from typing import Any, Final
 from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import CELERY_GPUS, CONSUMER_TIMEOUT_SECONDS, JOB_SECONDS
 from modelyard.hardware.rules.shared import PodSizes
-from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
+from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding, size_findings
 from modelyard.patterns import regex
 from modelyard.stack.config import WORKERS, Config, Stack
 from modelyard.workloads.facts.fact import written

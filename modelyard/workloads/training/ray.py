@@ -13,7 +13,7 @@ from modelyard.hardware.limits import (
     RAY_PREVIEW,
 )
 from modelyard.hardware.rules.shared import PodSizes, cpu_finding, gpu_of, memory_finding, release
-from modelyard.hardware.rules.worker import grace_finding, no_worker_finding, size_findings
+from modelyard.hardware.rules.workloads import grace_finding, no_worker_finding, size_findings
 from modelyard.stack.config import WORKERS, Allocation, Config, Stack
 from modelyard.stack.words import plural
 from modelyard.workloads.training.backend import Backend, Dashboard, Head, HeadService, NoJobSource, Queries, Source

@@ -3,7 +3,7 @@
 import pytest
 
 from modelyard.hardware.gpu_models import by_id, gpu_models
-from modelyard.hardware.mig import fits, mig, resource_compute, variants_with_mig
+from modelyard.hardware.partitions import fits, mig, resource_compute, variants_with_mig
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware import resolve
-from modelyard.hardware.instances import by_type
-from modelyard.hardware.regions import machines, product_on
+from modelyard.hardware.instances import by_type, machines, product_on
 from modelyard.hardware.rules.gpu import training_use
 from modelyard.stack.jobs import Job, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition, Quota, Team

@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from modelyard.hardware.instances import by_type, instances
-from modelyard.hardware.regions import offered, region_names, table
+from modelyard.hardware.instances import by_type, instances, offered, region_names, table
 from modelyard.stack import Stack
 from modelyard.stack.remote import PROVIDER_KINDS
 from modelyard.workloads.remote import offers
