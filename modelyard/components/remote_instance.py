@@ -6,10 +6,9 @@ from base64 import b64encode
 import pulumi
 from pulumi_aws import cloudwatch, ec2, iam, scheduler
 
-from modelyard.workloads.remote.aws_job import JOB_TAG, RemoteJob, problems
+from modelyard.workloads.remote.aws_job import JOB_TAG, RemoteJob, log_group, problems, user_data
 from modelyard.workloads.remote.aws_launch import agent_rights, reach_command
 from modelyard.workloads.remote.aws_rights import allow, document, reading, trust, writing
-from modelyard.workloads.remote.aws_script import log_group, user_data
 
 RETENTION = 30
 """Days that a job's log is kept."""

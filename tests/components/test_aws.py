@@ -19,9 +19,9 @@ import pytest
 from modelyard.components.aws_base import AwsBase, kubeconfig
 from modelyard.components.aws_network import ranges
 from modelyard.components.remote_instance import RemoteInstance
+from modelyard.workloads.remote.aws_job import user_data
 from modelyard.workloads.remote.aws_launch import reach_rights
 from modelyard.workloads.remote.aws_rights import UNSCOPED
-from modelyard.workloads.remote.aws_script import user_data
 from tests.support.aws_cloud import AWS, of, registered, statements
 from tests.support.component_engine import ROOT, Engine, Registered
 from tests.support.remote_stack import JOB

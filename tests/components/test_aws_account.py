@@ -26,8 +26,7 @@ from components.remote_instance import RemoteInstance
 from modelyard.cli import main
 from modelyard.kube import merge
 from modelyard.stack.remote import Bucket
-from modelyard.workloads.remote.aws_job import RemoteJob
-from modelyard.workloads.remote.aws_script import user_data
+from modelyard.workloads.remote.aws_job import RemoteJob, user_data
 from modelyard.workloads.remote.script import Part, export_script, import_script
 from tests.support.aws_account import Account, account
 from tests.support.aws_cloud import AWS, registered

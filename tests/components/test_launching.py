@@ -16,9 +16,8 @@ from pulumi.runtime.settings import SETTINGS
 
 from modelyard.components.launching import launch
 from modelyard.stack import load_text
-from modelyard.workloads.remote.aws_job import problems
+from modelyard.workloads.remote.aws_job import problems, user_data
 from modelyard.workloads.remote.aws_launch import job_from_json
-from modelyard.workloads.remote.aws_script import user_data
 from modelyard.workloads.remote.launch import launch_files, launches
 from tests.support.aws_cloud import Cloud, of, statements
 from tests.support.component_engine import Engine, Registered

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from modelyard.cluster.connection import ClusterError
 from modelyard.engine.program import hooks
-from modelyard.engine.program.hooks import Live, Rollouts
+from modelyard.engine.program.hooks import Live, Rollouts, aside
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey
 from modelyard.plan import TargetPlan
@@ -153,3 +155,17 @@ def test_all_but_the_first_of_a_chain_ask_for_the_rollouts_before(build: Build) 
     asks = {name for name, one in found.items() if f"follows:Deployment/{name}" in one.before}
     assert asks == {CELERY, HEAD, RAY}
     assert not asks & {ROUTE, SERVICE}
+
+
+def test_what_a_hook_does_runs_while_every_thread_of_the_loop_is_taken() -> None:
+    async def program() -> str:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(max_workers=1))
+        done = threading.Event()
+        waiting = loop.run_in_executor(None, done.wait, 30)
+        found = await asyncio.wait_for(aside("-".join, ("a", "b")), 10)
+        done.set()
+        assert await waiting
+        return found
+
+    assert asyncio.run(program()) == "a-b"

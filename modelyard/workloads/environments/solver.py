@@ -1,4 +1,4 @@
-"""Chooses conda's files for a list with py-rattler: a separate program, which :mod:`solving` starts.
+"""Chooses conda's files for a list with py-rattler: a separate program, which :mod:`locking` starts.
 
 It reads one JSON document from its standard input and writes one to its standard output: ``files``, or ``error`` with
 the solver's words, or ``version``, that of the installed py-rattler (null: none) if it is not the requested one.

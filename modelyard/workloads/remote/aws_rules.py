@@ -6,8 +6,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.instances import provider_of, region_names
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
-from modelyard.workloads.remote.aws_job import problems
-from modelyard.workloads.remote.aws_script import user_data
+from modelyard.workloads.remote.aws_job import problems, user_data
 from modelyard.workloads.remote.launch import launches
 from modelyard.workloads.remote.offers import Own, near_regions, offers
 from modelyard.workloads.remote.values import Launch

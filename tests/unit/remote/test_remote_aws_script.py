@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from modelyard.workloads.remote.aws_job import Place, RemoteJob, problems
-from modelyard.workloads.remote.aws_script import MOST, user_data
+from modelyard.workloads.remote.aws_job import MOST, Place, RemoteJob, problems, user_data
 from modelyard.workloads.remote.script import checksums
 from tests.support.remote_stack import JOB
 
