@@ -309,7 +309,8 @@ def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
     if sums.pods:
         yield f"{plural(sums.pods, 'pod')} replaced"
     before, after = sums.gpus
-    yield f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
+    if plan.everything:
+        yield f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
 
 
 def _line(words: str, rest: str, style: Style) -> list[str]:

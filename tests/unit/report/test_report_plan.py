@@ -121,10 +121,10 @@ def test_only_findings_that_leave_a_target_out_make_it_one_without_a_plan(dev: P
         ((error("PAT013", "a"), error("PAT013", "b")), "dev: nothing could be planned (2 targets); 2 errors"),
         ((error("PAT017"),), "dev: nothing could be planned; 1 error"),
         ((error("CFG101"),), "dev: nothing could be planned; 1 error"),
-        ((error("RES001", "a"),), "dev: nothing to change, GPUs stay at 0; 1 error"),
+        ((error("RES001", "a"),), "dev: nothing to change; 1 error"),
         (
             (Finding("OWN006", Severity.WARNING, "x", "dev", "old"),),
-            "dev: nothing to change, GPUs stay at 0; 1 warning",
+            "dev: nothing to change; 1 warning",
         ),
     ],
 )
