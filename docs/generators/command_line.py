@@ -9,7 +9,7 @@ from generators.markdown import code, page, table
 
 def command_line() -> str:
     """The page of verbs and options."""
-    from modelyard.cli.app import VERBS, global_options, overview, verb_parser
+    from modelyard.cli.parser import VERBS, global_options, overview, verb_parser
 
     common = argparse.ArgumentParser(add_help=False)
     global_options(common)

@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     drain_is_off,
     json_option,
@@ -27,7 +26,7 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judged, judging
 from modelyard.cli.question import agreed
 from modelyard.cli.signals import ended_by_signal
-from modelyard.cli.streams import to_nowhere
+from modelyard.cli.streams import style_for, to_nowhere
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

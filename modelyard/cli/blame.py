@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     json_option,
     planned_target,
@@ -16,6 +15,7 @@ from modelyard.cli.common import (
     the_plan,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.report.style import Style
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.cli.app import style_for
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
 from modelyard.cli.common import (
     chosen_files,
@@ -24,6 +23,7 @@ from modelyard.cli.common import (
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.streams import style_for
 from modelyard.files import folder_in_repository
 from modelyard.findings import Finding, Severity, loud, ordered
 from modelyard.report.ci import FORMATS, document

@@ -393,7 +393,7 @@ def say_errors(findings: Iterable[Finding], args: Namespace) -> None:
 def say_findings(findings: Sequence[Finding], args: Namespace) -> None:
     """Prints findings to standard error."""
     if findings:
-        from modelyard.cli.app import style_for
+        from modelyard.cli.streams import style_for
         from modelyard.report.finding import findings_text
 
         sys.stderr.write("\n".join(findings_text(findings, style_for(args, sys.stderr))) + "\n")
@@ -413,7 +413,7 @@ def say(lines: Iterable[str]) -> None:
 
 def say_wrapped(lines: Iterable[str]) -> None:
     """Prints lines to standard output, those that are too wide for it on more than one."""
-    from modelyard.cli.app import columns
+    from modelyard.cli.streams import columns
     from modelyard.report.style import hanging
 
     say(part for line in lines for part in hanging(line, 2, columns(sys.stdout)))
@@ -421,7 +421,7 @@ def say_wrapped(lines: Iterable[str]) -> None:
 
 def note(text: str) -> None:
     """Prints a sentence to standard error, on as many lines as its width needs."""
-    from modelyard.cli.app import columns
+    from modelyard.cli.streams import columns
     from modelyard.report.style import hanging
 
     sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, columns(sys.stderr))))

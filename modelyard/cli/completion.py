@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import VERBS, Parser, global_options, verb_in, verb_parser
 from modelyard.cli.exit import Exit
+from modelyard.cli.parser import VERBS, Parser, global_options, verb_in, verb_parser
 
 if TYPE_CHECKING:
     from modelyard.stack import Config

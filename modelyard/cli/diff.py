@@ -3,7 +3,6 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     exit_code,
     json_option,
@@ -16,6 +15,7 @@ from modelyard.cli.common import (
     the_plan,
 )
 from modelyard.cli.exit import Exit
+from modelyard.cli.streams import style_for
 
 
 def configure(parser: ArgumentParser) -> None:

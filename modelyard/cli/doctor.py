@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, distributions, requires, ve
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say, stacks_argument
 from modelyard.cli.exit import Exit
 from modelyard.cli.progress import followed
+from modelyard.cli.streams import style_for
 
 OLDEST = (3, 11)
 """The oldest Python that modelyard runs on."""

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_files, every_stack, json_option, need_engine, project_root, say, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import each, executor, executor_options, is_local
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
     from modelyard.engine.applied import AppliedStack

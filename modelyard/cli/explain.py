@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.judging import base_option, judging
+from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
     from modelyard.explanations import Explanation

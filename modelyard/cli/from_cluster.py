@@ -118,8 +118,8 @@ def _written(
     args: Namespace, root: Path, file: Path, context: str, client: "Client", found: "Discovery", undo: Undo
 ) -> list[str]:
     """Plans the platform as it is, turns off what would change it, writes the stack file and records the platform."""
-    from modelyard.cli.app import style_for
     from modelyard.cli.record import write_platform
+    from modelyard.cli.streams import style_for
     from modelyard.cluster.live import snapshot, state_of
     from modelyard.cluster.recorded import forget_recorded, recorded_folder
     from modelyard.files import refuse_links

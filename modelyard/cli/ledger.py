@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_files, json_option, project_root, say, stack_options
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.progress import followed
+from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
     from modelyard.kube.state import ClusterState, Held, ObjectKey

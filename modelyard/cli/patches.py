@@ -5,9 +5,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, say_findings, say_wrapped
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.findings import Finding
 from modelyard.names import PATCHES_FOLDER
 

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.cli.app import stop_text, style_for
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
 from modelyard.cli.common import (
     chosen_files,
@@ -25,6 +24,7 @@ from modelyard.cli.common import (
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import Executor, each, executor, executor_options, is_local
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.streams import stop_text, style_for
 from modelyard.findings import loud
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.app import style_for
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
 from modelyard.cli.common import note, project_root, renamed_option
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cli.streams import style_for
 from modelyard.files import folder_in_repository
 from modelyard.hiding import hidden_text
 

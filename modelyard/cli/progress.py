@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from modelyard.cli.app import columns
+from modelyard.cli.streams import columns
 from modelyard.report.style import hanging
 
 if TYPE_CHECKING:

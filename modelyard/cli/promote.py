@@ -7,9 +7,9 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.hiding import hidden, hidden_lines
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     chosen_stack,
     json_option,
@@ -19,6 +18,7 @@ from modelyard.cli.common import (
     stack_argument,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.report.style import safe, wrapped
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     chosen_files,
     json_option,
@@ -24,6 +23,7 @@ from modelyard.cli.common import (
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import each
 from modelyard.cli.judging import Judging, base_option, judged, judging
+from modelyard.cli.streams import style_for
 from modelyard.findings import Finding, loud
 from modelyard.report.style import safe
 

@@ -4,9 +4,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import DEFAULT_STACK, json_option, near_stack, project_root, say, stack_name
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 
 
 def configure(parser: ArgumentParser) -> None:

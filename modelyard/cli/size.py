@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     chosen_stack,
     json_option,
@@ -17,6 +16,7 @@ from modelyard.cli.common import (
     stack_argument,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.report.style import wrapped
 
 if TYPE_CHECKING:

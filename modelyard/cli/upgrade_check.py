@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, project_root, say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cli.streams import style_for
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -9,10 +9,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_files, json_option, note, project_root, say, stacks_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.signals import ended_by_signal
+from modelyard.cli.streams import style_for
 from modelyard.stack import durations
 
 if TYPE_CHECKING:

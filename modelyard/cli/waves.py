@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import change_and_label_options, matching, near_stack, project_root, stack_files
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.cli.verify import gate_options
 from modelyard.stack import durations
 

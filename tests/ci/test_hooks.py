@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from modelyard.cli.app import VERBS, verb_parser
+from modelyard.cli.parser import VERBS, verb_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}

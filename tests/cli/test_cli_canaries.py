@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.app import VERBS
+from modelyard.cli.parser import VERBS
 from tests.support.secret_canaries import ENVIRONMENT, canary, checked, encoded, leaked, lines, repository
 from tests.support.secret_forms import ADDRESSES, FILES, ONE_WORD, WORDS
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.app import VERBS, verb_parser
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.parser import VERBS, verb_parser
 from tests.support.forked_process import CLOSED
 from tests.support.web_servers import Quiet, listening
 

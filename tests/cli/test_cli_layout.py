@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.app import VERBS, verb_parser
+from modelyard.cli.parser import VERBS, verb_parser
 from modelyard.explanations import explanations
 
 STACKS = ("dev", "prod", "staging")

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from pulumi.automation import OpType
 
-from modelyard.cli.app import stop_text
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.running import run_engine
+from modelyard.cli.streams import stop_text
 from modelyard.engine.automation import Outcome
 from modelyard.engine.failure import EngineError, StaleError, StoppedError
 from modelyard.engine.progress import Progress

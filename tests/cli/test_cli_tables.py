@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.app import VERBS
+from modelyard.cli.parser import VERBS
 from tests.support.forked_process import forked
 
 

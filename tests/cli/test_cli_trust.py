@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.app import VERBS, verb_parser
+from modelyard.cli.parser import VERBS, verb_parser
 from modelyard.policy.loading import policies_of
 from tests.support.cli_project import PROGRAM
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cli.app import VERBS, verb_parser
+from modelyard.cli.parser import VERBS, verb_parser
 from modelyard.cluster.recorded import forget_recorded, write_recorded
 from modelyard.hiding import Confidential
 

@@ -62,7 +62,7 @@ def test_stack_snippets_are_valid(page: Path, commands: ModuleType, root: Path, 
 @functools.cache
 def options_of(verb: str) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
     """The options of a verb, and those of each of its own verbs."""
-    from modelyard.cli.app import verb_parser
+    from modelyard.cli.parser import verb_parser
 
     def options(parser: argparse.ArgumentParser) -> frozenset[str]:
         return frozenset(name for action in parser._actions for name in action.option_strings)
@@ -74,7 +74,7 @@ def options_of(verb: str) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]
 
 def unknown_names(text: str, codes: Set[str]) -> list[str]:
     """What a text says of modelyard that is not there: codes, verbs, options."""
-    from modelyard.cli.app import VERBS
+    from modelyard.cli.parser import VERBS
 
     found = set(re.findall(r"\b(?:CFG|GPU|RES|RAY|CEL|PAT|OWN|AUT|POL)\d{3}\b", text))
     # Codes of rules that readers write themselves, and the one that POL001 misses.

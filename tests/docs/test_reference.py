@@ -61,7 +61,7 @@ def test_every_key_of_the_schema_is_in_the_reference(root: Path) -> None:
 
 
 def test_every_option_of_every_verb_is_in_the_reference(root: Path) -> None:
-    from modelyard.cli.app import VERBS, verb_parser
+    from modelyard.cli.parser import VERBS, verb_parser
 
     text = (root / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))

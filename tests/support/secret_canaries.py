@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from modelyard.cli.app import verb_parser
+from modelyard.cli.parser import verb_parser
 
 PLAIN = "kanari"
 """Begins every planted secret, and nothing that modelyard itself prints; encoded or not, it is looked for."""

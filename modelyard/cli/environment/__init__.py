@@ -3,9 +3,8 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import Verb
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.subverbs import add_subverbs, run_subverb
+from modelyard.cli.parser import Verb, add_subverbs, run_subverb
 
 if TYPE_CHECKING:
     from lightkube import Client

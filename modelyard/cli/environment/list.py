@@ -5,9 +5,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, say_wrapped, stack_argument
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
     from modelyard.stack import Stack

@@ -3,10 +3,10 @@
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.environment import chosen_environment
 from modelyard.cli.exit import Exit
+from modelyard.cli.streams import style_for
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from modelyard.cli.app import Verb
 from modelyard.cli.common import chosen_stack, project_root, stack_argument
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.subverbs import add_subverbs, run_subverb
+from modelyard.cli.parser import Verb, add_subverbs, run_subverb
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import reached, run_options, runs_in, the_run
+from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

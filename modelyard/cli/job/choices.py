@@ -8,9 +8,9 @@ from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, stack_argument
 from modelyard.cli.exit import Exit
+from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
     from modelyard.runs.notebooks import Free, Offer

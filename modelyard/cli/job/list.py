@@ -7,10 +7,10 @@ time in keep of the job.
 import sys
 from argparse import ArgumentParser, Namespace
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import in_order, runs_in, stack_option
+from modelyard.cli.streams import style_for
 
 
 def configure(parser: ArgumentParser) -> None:

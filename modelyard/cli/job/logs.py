@@ -12,10 +12,10 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import PART, Found, reached, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import client_there
 from modelyard.cli.job import notebook as job_notebook
+from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import json_option, note, say
 from modelyard.cli.exit import Exit
 from modelyard.cli.job import PART, reached, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
     from modelyard.cluster.pool_objects import FarObjects

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from modelyard.cli.app import Verb
-from modelyard.cli.subverbs import add_subverbs, run_subverb
+from modelyard.cli.parser import Verb, add_subverbs, run_subverb
 
 _KNOWN = {
     "show": Verb("pipeline.show", "show the stages in order, with their GPUs and times"),

@@ -4,7 +4,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import (
     chosen_stack,
     json_option,
@@ -15,6 +14,7 @@ from modelyard.cli.common import (
     stack_argument,
 )
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline
 
 

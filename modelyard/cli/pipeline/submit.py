@@ -9,9 +9,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
 
-from modelyard.cli.app import style_for
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
 
 RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")

@@ -1,0 +1,241 @@
+"""The verbs, and how a command line is parsed into the verb and its arguments."""
+
+import re
+import sys
+from argparse import (
+    SUPPRESS,
+    Action,
+    ArgumentParser,
+    HelpFormatter,
+    Namespace,
+    RawDescriptionHelpFormatter,
+    _SubParsersAction,
+)
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn
+
+from modelyard.cli.exit import EXIT_CODES, Exit, Stop
+from modelyard.cli.streams import columns
+
+COLOUR = ("--colour", "--color")
+
+
+class Verb(NamedTuple):
+    """A verb's module under ``modelyard.cli`` and its line in the help."""
+
+    module: str
+    help: str
+
+
+GROUPS: dict[str, dict[str, Verb]] = {
+    "review changes": {
+        "plan": Verb("plan", "show what would change in one or more stacks"),
+        "show": Verb("show", "show what a stack requests, or a saved plan"),
+        "check": Verb("check", "show only findings, for CI"),
+        "diff": Verb("diff", "show a unified diff of each target"),
+        "render": Verb("render", "write the rendered patches as files"),
+        "blame": Verb("blame", "trace a field to its patches, owners and line"),
+        "preview": Verb("preview", "show what a branch changes in every stack"),
+        "promote": Verb("promote", "propose the edit that copies settings of a stack to another"),
+    },
+    "apply and undo": {
+        "apply": Verb("apply", "plan, ask, and apply with Pulumi"),
+        "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
+        "ledger": Verb("ledger", "show what patched fields were before, and what destroy restores"),
+        "drift": Verb("drift", "compare what is live with what was applied"),
+        "verify": Verb("verify", "wait until stacks run as their files say, and queries are true"),
+        "waves": Verb("waves", "split stacks into waves, and write the pipeline that rolls them out"),
+    },
+    "look at the platform": {
+        "record": Verb("record", "record the live platform for offline plans"),
+        "gpus": Verb("gpus", "show which GPUs are supported, or with --live who uses them"),
+        "size": Verb("size", "show the sizes of resources, with the estimates behind them"),
+    },
+    "run jobs": {
+        "job": Verb("job", "submit jobs; list, explain, follow and cancel runs"),
+        "pipeline": Verb("pipeline", "show, render and submit pipelines"),
+        "environment": Verb("environment", "lock, build and show Python environments of jobs"),
+        "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
+    },
+    "work on a project": {
+        "init": Verb("init", "write a new project into this folder"),
+        "doctor": Verb("doctor", "check programs, versions, login and rights, with remedies"),
+        "patches": Verb("patches", "show the patches of this project"),
+        "upgrade-check": Verb("upgrade_check", "show what new built-in patches would change"),
+        "fmt": Verb("fmt", "format stack files and patches"),
+        "explain": Verb("explain", "explain a finding's code and how to fix it"),
+        "schema": Verb("schema", "print a JSON Schema: stack, plan, findings, outputs"),
+        "completion": Verb("completion", "print a completion script for a shell"),
+    },
+}
+"""All verbs, by what people do with them, as the help lists them."""
+VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
+
+
+class Formatter(HelpFormatter):
+    """Help that never gets wider than the rest of the output."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=columns(sys.stdout) - 2)
+
+    def format_help(self) -> str:
+        """The help, with lines broken that argparse leaves long: groups of options, lists of verbs and exit codes."""
+        return "\n".join(part for line in super().format_help().split("\n") for part in _fitted(line))
+
+
+def _fitted(line: str) -> list[str]:
+    """A line of help in several that fit the terminal, the later ones below the second column."""
+    room = columns(sys.stdout)
+    if len(line) <= room:
+        return [line]
+    import textwrap
+
+    second = re.match(r" *\S+  +| *", line)
+    indent = " " * (second.end() if second is not None else 0)
+    return textwrap.wrap(line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+class OverviewFormatter(Formatter, RawDescriptionHelpFormatter):
+    """Help of limited width that prints the lists of verbs and exit codes unchanged."""
+
+
+_ALIKE = 0.75
+"""How like an option a mistyped one is, from 0 to 1."""
+_MOST = 3
+"""Options that are suggested for their first letters."""
+
+
+class Parser(ArgumentParser):
+    """An argument parser that takes no abbreviated options, and whose errors say what to do next."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the message in one line and stops with the code for bad usage."""
+        raise Stop(Exit.USAGE, message, f"see {self.prog} --help")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        """Stops at a value that is not one of the choices, with the one that was probably meant."""
+        if action.choices is None or value in action.choices:
+            return
+        from modelyard.stack.words import did_you_mean, plain
+
+        choices = tuple(map(str, action.choices))
+        name = "/".join(action.option_strings) or action.metavar or action.dest
+        summary = f"argument {name}: invalid choice: {plain(str(value))!r} (choose from {', '.join(choices)})"
+        if isinstance(action, _SubParsersAction):
+            summary = f"unknown verb {plain(f'{self.prog} {value}'.partition(' ')[2])!r}"
+        suggested = did_you_mean(str(value), choices)
+        raise Stop(Exit.USAGE, summary, f"{suggested} see {self.prog} --help".strip())
+
+
+def global_options(parser: ArgumentParser) -> None:
+    """Adds the options that stand before or after the verb."""
+    parser.add_argument("-C", dest="directory", metavar="DIR", help="use the project in this folder")
+    parser.add_argument(
+        *COLOUR,
+        dest="colour",
+        choices=("auto", "always", "never"),
+        default=None,
+        help="colours: auto (on a terminal, unless NO_COLOR is set), always, never",
+    )
+
+
+def verb_parser(name: str) -> Parser:
+    """The parser of one verb."""
+    module = import_module(f"modelyard.cli.{VERBS[name].module}")
+    parser = Parser(prog=f"modelyard {name}", description=module.__doc__, formatter_class=Formatter)
+    global_options(parser)
+    module.configure(parser)
+    return parser
+
+
+def overview() -> Parser:
+    """The parser of the whole command line, for the help and for completion."""
+    from modelyard import __version__
+
+    width = max(map(len, VERBS))
+    codes = "\n".join(f"  {code.value:>2}  {words}" for code, words in EXIT_CODES.items())
+    parser = Parser(
+        prog="modelyard",
+        description="Plans, checks and applies the GPU side of ML platforms on Kubernetes.",
+        epilog="\n\n".join(
+            f"{group}:\n" + "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in verbs.items())
+            for group, verbs in GROUPS.items()
+        )
+        + f"\n\nexit codes:\n{codes}\n\nmodelyard VERB --help shows the options of a verb.",
+        formatter_class=OverviewFormatter,
+        usage="modelyard [-C DIR] VERB [ARGUMENT ...]",
+    )
+    global_options(parser)
+    parser.add_argument("--version", action="version", version=f"modelyard {__version__}")
+    return parser
+
+
+def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
+    """The arguments of a verb, all of them known."""
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        from modelyard.stack.words import listed, near, plain
+
+        word = unknown[0].partition("=")[0]
+        kind, options = ("option", tuple(dict.fromkeys(_options(parser)))) if word.startswith("-") else ("argument", ())
+        begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
+        close = begun[:_MOST] or near(word, options, 1, _ALIKE)
+        suggested = f"did you mean {listed(close)}? " if close else ""
+        raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
+    return args
+
+
+def _options(parser: ArgumentParser) -> Iterator[str]:
+    """The names of all options of a parser and of its sub-verbs."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, _SubParsersAction):
+            for inner in action.choices.values():
+                yield from _options(inner)
+
+
+def verb_in(words: list[str]) -> str | None:
+    """The verb of a command line, which may be incomplete; None if it has none that is known."""
+    name = split(words)[1]
+    return name if name in VERBS else None
+
+
+def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """The options before the verb, the verb, and what follows it."""
+    index = 0
+    while index < len(words):
+        if not words[index].startswith("-"):
+            return words[:index], words[index], words[index + 1 :]
+        index += 2 if words[index] in ("-C", *COLOUR) else 1
+    return words, None, []
+
+
+def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
+    """Adds a parser for each sub-verb; ``run_subverb`` runs the chosen one.
+
+    Args:
+        parser: the verb's parser.
+        known: the sub-verbs, each with ``configure`` and ``run``; modules import their tools only when they run.
+    """
+    verbs = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
+    for name, verb in known.items():
+        module = import_module(f"modelyard.cli.{verb.module}")
+        sub = verbs.add_parser(name, help=verb.help, description=module.__doc__, formatter_class=Formatter)
+        before = set(map(id, sub._actions))
+        global_options(sub)
+        for action in sub._actions:
+            if id(action) not in before:
+                # An option given before the sub-verb counts, unless it is repeated after it.
+                action.default = SUPPRESS
+        module.configure(sub)
+        sub.set_defaults(run_sub=module.run)
+
+
+def run_subverb(args: Namespace) -> Exit:
+    """Runs the chosen sub-verb."""
+    code: Exit = args.run_sub(args)
+    return code
