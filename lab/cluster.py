@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab import access, components, operators, process, state
+from lab import access, components, install, operators, process, state
 from lab.build import ready_toolset
 from lab.client import Answer, Client
 from lab.errors import LabError
@@ -223,14 +223,10 @@ class Lab:
 
     def install_crds(self) -> None:
         """Install the CRDs of Kueue, KEDA and KubeRay, and return when all are established."""
-        from lab import install
-
         install.crds(self)
 
     def install_platform(self, environment: str) -> None:
         """Install the nodes and the platform of ``lab/platform/<environment>``, and return when it has rolled out."""
-        from lab import install
-
         install.platform(self, environment)
 
     def start_operators(self, *names: str, proxy: str = "") -> None:

@@ -5,12 +5,10 @@ of its objects, by another operation. Installing twice changes nothing.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from lab.client import Running
 from lab.errors import LabError
-
-if TYPE_CHECKING:
-    from lab.cluster import Lab
 
 PLATFORMS = Path(__file__).resolve().parent / "platform"
 NAMESPACE = "ml-platform"
@@ -23,7 +21,7 @@ WAYS = {"dev": APPLY, "staging": APPLY_SERVER_SIDE, "prod": CREATE}
 """How each environment's vendor installs, which gives the owner and operation in managedFields."""
 
 
-def crds(lab: "Lab") -> None:
+def crds(lab: Running) -> None:
     """Install every operator's CRDs and return when all are established.
 
     Server-side, because KEDA's are too large for the annotation that a client-side apply leaves.
@@ -46,7 +44,7 @@ def environments() -> list[str]:
     return sorted(path.name for path in PLATFORMS.iterdir() if (path / "platform.yaml").is_file())
 
 
-def platform(lab: "Lab", environment: str) -> None:
+def platform(lab: Running, environment: str) -> None:
     """Install the nodes and the platform of one environment, and return when every Deployment has rolled out.
 
     Raises:
@@ -63,7 +61,7 @@ def platform(lab: "Lab", environment: str) -> None:
     lab.wait(f"the platform {environment} to roll out", lambda: rolled_out(lab))
 
 
-def nodes(lab: "Lab", manifest: Path) -> None:
+def nodes(lab: Running, manifest: Path) -> None:
     """Create the nodes of a manifest as their kubelets would, and return when kwok has made them ready."""
     created = lab.kubectl("create", "--field-manager=kubelet", f"--filename={manifest}", check=False)
     refused = [line for line in created.stderr.splitlines() if line.strip() and "AlreadyExists" not in line]
@@ -72,7 +70,7 @@ def nodes(lab: "Lab", manifest: Path) -> None:
     lab.wait("the nodes to be ready", lambda: all(map(_settled, lab.request("GET", "/api/v1/nodes").body["items"])))
 
 
-def rolled_out(lab: "Lab") -> bool:
+def rolled_out(lab: Running) -> bool:
     """Whether every Deployment of the platform runs its current spec, with no pods of an older one."""
     base = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
     found = lab.request("GET", base).body["items"]
