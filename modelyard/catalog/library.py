@@ -511,8 +511,8 @@ def _compare_with_lock(
         if locked.get(name, patch.sha256) == patch.sha256:
             continue
         detail = (
-            f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, "
-            f"its files {listed(patch.names, 'and')} have {patch.sha256[:12]}…"
+            f"{lock_name}:{lines[name]} has SHA-256 {locked[name][:12]}…, but the patch's files "
+            f"{listed(patch.names, 'and')} have {patch.sha256[:12]}…"
         )
         if patch.built_in:
             summary = f"released patch {patch.id} is not built-in patch {patch.id} of modelyard {modelyard.__version__}"

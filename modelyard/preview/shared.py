@@ -155,7 +155,7 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
                 f"{restored}; change it in {PATCHES_FOLDER}/{patch_name}/v{newest + 1} instead",
                 f"{patch.file}/{changed[0]}" if changed else patch.file,
                 1 if changed else 0,
-                f"the base's lock has SHA-256 {before[name][:12]}…, its files have {patch.sha256[:12]}…",
+                f"the base's lock has SHA-256 {before[name][:12]}…, but the patch's files have {patch.sha256[:12]}…",
             )
 
 

@@ -344,7 +344,7 @@ def _step(plan: Plan, only: Collection[str] | None, saved: str) -> tuple[str, st
     changed = [target.name for target in plan.changed]
     unseen = only is not None and any(name not in only for name in changed)
     every = f"all {len(changed)} targets" if len(changed) > 1 else "1 target"
-    return "", f"modelyard apply {plan.stack}", f" applies {every}" if unseen else ""
+    return "", f"modelyard apply {plan.stack}", f" ({every})" if unseen else ""
 
 
 def _quoted(path: str) -> str:

@@ -294,7 +294,7 @@ def test_workers_together_are_in_one_rack_or_wait(env: Environment, runs: Runs) 
     assert pods(lab, scattered) == []
     said = " ".join(env.modelyard("job", "why", "dev", scattered).stdout.split())
     assert f"nodes with the same {RACK} have room for 2 of 4 workers now" in said
-    assert f"nodes with the same {RACK} can hold 2 of 4 workers even when empty: remove together from the job" in said
+    assert f"nodes with the same {RACK} can hold 2 of 4 workers even when empty: remove `together` from the job" in said
     near = runs.submit("near")
     runs.holds(near, 2)
     assert nodes_of(lab, near) in (["a30-1", "a30-2"], ["a30-3", "a30-4"])

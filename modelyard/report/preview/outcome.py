@@ -1,5 +1,6 @@
 """What a change will do, in a few sentences: the first thing that a reviewer reads, in every form of a preview."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -68,9 +69,15 @@ def title(preview: Preview, found: Sequence[Outcome]) -> str:
         stacks = plural(total, "stack")
         project = f"only findings of the project change, none of {stacks}"
         return project if preview.project.changes else f"no changes in {stacks}"
-    others = len(preview.stacks) - len(found[0].stacks)
-    more = f"; {plural(others, 'other stack')} change{'s' if others == 1 else ''}" if others else ""
-    return found[0].title + more
+    others = [stack for stack in preview.stacks if stack.stack not in found[0].stacks]
+    counts = Counter("cannot be planned" if stack.unplanned else "changes" for stack in others)
+    parts = [(counts[words], words) for words in ("changes", "cannot be planned") if counts[words]]
+    nouns = ("other stack", "") if len(parts) > 1 else ("other stack",)
+    more = ", ".join(
+        f"{plural(number, noun) if noun else number} {'change' if words == 'changes' and number > 1 else words}"
+        for (number, words), noun in zip(parts, nouns, strict=False)
+    )
+    return found[0].title + (f"; {more}" if more else "")
 
 
 def unaffected(preview: Preview) -> str:

@@ -225,7 +225,7 @@ class _Judge:
                         "PIP007",
                         Severity.ERROR,
                         ("stages", number, "writes", place),
-                        f"has two writers of artifact {name}, {other} and {stage.name}; one would overwrite the other",
+                        f"writes artifact {name} twice, in {other} and in {stage.name}; one would overwrite the other",
                         "give one of them another name",
                     )
                 writers.setdefault(name, stage.name)

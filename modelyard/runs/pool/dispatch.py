@@ -84,7 +84,7 @@ def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> boo
         active = condition(body, "Active") if body is not None else NOTHING
         if body is None:
             diagnosis.cause("queue", f"Kueue has no worker cluster {name}")
-            diagnosis.helps.append(f"register it: modelyard apply {run.stack}")
+            diagnosis.helps.append(f"register {name}: modelyard apply {run.stack}")
         elif active.get("status") == "False":
             diagnosis.cause("queue", f"Kueue cannot reach worker cluster {name}", active.get("message"))
             diagnosis.helps.append(_what_to_correct(name, body, str(active.get("reason") or "")))
@@ -94,20 +94,22 @@ def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> boo
     return found
 
 
-def add_asked(work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
+def add_asked(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence) -> None:
     """Adds that a Workload has its quota in the home cluster, and which worker clusters have not admitted it."""
     status = work.body.get("status") or NOTHING
     asked = asked_of(work, known.config)
     words = [str(check.get("message") or "") for check in status.get("admissionChecks") or ()]
     if not asked:
         diagnosis.cause(
-            "queue", "the run has quota in this cluster, but Kueue has not offered it to a worker cluster yet", *words
+            "queue",
+            f"{run.rest} has quota in this cluster, but Kueue has not offered it to a worker cluster yet",
+            *words,
         )
         return
     who = f"{asked[0]} has not" if len(asked) == 1 else f"{listed(asked, 'and')} have not"
     reasons = {name: _reason_there(name, work, known) for name in asked}
     lines = [f"{name}: {reason}" for name, reason in reasons.items() if reason]
-    diagnosis.cause("queue", f"the run has quota in this cluster, but {who} admitted it yet", *words, *lines)
+    diagnosis.cause("queue", f"{run.rest} has quota in this cluster, but {who} admitted it yet", *words, *lines)
     diagnosis.helps += (_what_helps_there(name, reason, work, known.config) for name, reason in reasons.items())
 
 
@@ -121,7 +123,8 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
     elif run.clusters and run.stages:
         diagnosis.cause("pods", f"some stages, with their pods and logs, are in {few(run.clusters)}")
     elif run.clusters:
-        diagnosis.cause("pods", f"the run, with its pods and logs, is in {few(run.clusters)}")
+        what = "a part of the run" if run.count("queued") else "the run"
+        diagnosis.cause("pods", f"{what}, with its pods and logs, is in {few(run.clusters)}")
 
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
@@ -146,8 +149,10 @@ def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str
     context = next(
         (f" --context {quote(one.context)}" for one in config.worker_clusters if one.name == name and one.context), ""
     )
+    # Without a context, the user's own must be the cluster's.
+    there = "" if context else f", with {name} as kubectl's context"
     shown = f"kubectl{context} --namespace {work.namespace} describe workload {work.name}"
-    return f"see why {name} does not admit the run: {shown}"
+    return f"see why {name} does not admit the run{there}: {shown}"
 
 
 def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:

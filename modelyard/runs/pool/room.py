@@ -138,7 +138,7 @@ def _add_together(
     diagnosis.cause(
         "nodes", f"nodes with the same {level} have room for {_best(found.values()).room} of {workers} now", *lines
     )
-    without = "remove together from the job"
+    without = "remove `together` from the job"
     if most < count:
         held = f"nodes with the same {level} can hold {most} of {workers} even when empty"
         diagnosis.helps.append(f"{held}: {without}, use fewer or smaller workers, or add nodes there")

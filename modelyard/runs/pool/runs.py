@@ -130,6 +130,12 @@ class Run(NamedTuple):
         return str(annotations_of(self.parts[0].body.reveal()).get(RESULT, ""))
 
     @property
+    def rest(self) -> str:
+        """What of the run still waits, in words: the run, or the rest of it."""
+        begun = any(part.state in ("starting", "running", *ENDED) for part in self.work)
+        return "the rest of the run" if begun else "the run"
+
+    @property
     def words(self) -> str:
         """The arguments with which commands such as ``job why`` find the run."""
         return run_words(self.stack, self.name, self.remote)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from modelyard.kube.scheduling.capacity import obstacle
 from modelyard.kube.scheduling.pods import Pods
@@ -41,7 +41,7 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
         elsewhere = goes_elsewhere(run, part, known.config)
         unreached = elsewhere and add_unreached(run, diagnosis, known)
         if elsewhere and work.reserved:
-            add_asked(work, diagnosis, known)
+            add_asked(run, work, diagnosis, known)
         else:
             _in_queue(run, work, diagnosis, known, explained=unreached)
         if not elsewhere:
@@ -58,8 +58,7 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
     queues = known.queues
     if work.queue is None:
         diagnosis.cause("queue", f"namespace {work.namespace} has no queue {work.local_queue}")
-        queues_of = "queues there" if run.remote else "team's queues"
-        diagnosis.helps.append(f"create the {queues_of}: modelyard apply {run.stack}")
+        diagnosis.helps.append(_create_queues(run))
         return
     if (work.body.get("spec") or NOTHING).get("active") is False:
         words = str(condition(work.body, "Evicted").get("message") or "")
@@ -70,7 +69,9 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
         diagnosis.cause("queue", "these credentials may not read Kueue clusterqueues, so quotas are unknown")
     elif stopped := queues.stopped(work.queue):
         diagnosis.cause("queue", f"queue {work.queue} admits nothing: {stopped}")
-        if not explained:
+        if work.queue not in queues.bodies:
+            diagnosis.helps.append(_create_queues(run))
+        elif not explained:
             diagnosis.helps.append(f"see why: kubectl describe clusterqueue {work.queue}")
     waiting = queues.waiting(work.queue)
     if work in waiting:
@@ -87,6 +88,11 @@ def _in_queue(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evidence
         "quota", f"the run asks for {_gpus(work)}{more}", *_quota_lines(work, known), words if words != said else None
     )
     _quota_helps(run, work, diagnosis, known)
+
+
+def _create_queues(run: Run) -> str:
+    queues = "queues there" if run.remote else "team's queues"
+    return f"create the {queues}: modelyard apply {run.stack}"
 
 
 def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
@@ -109,7 +115,8 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
         if least > most and work.queue in queues.bodies and not queues.nested(work.queue):
             less = f"ask for at most {_counted({resource: most})}, or " if most else ""
             whose = f"queue {work.queue}" if run.remote else queues.team_of(work.queue)
-            needs = f"the run needs {_counted({resource: least})}, more than the quota allows"
+            together = " with its cohort" if len(queues.cohort(work.queue)) > 1 else ""
+            needs = f"the run needs {_counted({resource: least})}, more than its queue can have{together}"
             diagnosis.helps.append(f"{less}raise the quota of {whose}: {needs}")
             return
     cohort = queues.cohort(work.queue or "")
@@ -128,9 +135,9 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     )
     if order:
         diagnosis.helps.append(
-            f"the run {'grows' if queues.adds(work) else 'starts'} when quota of "
+            f"{f'{run.rest} starts' if not queues.adds(work) else 'the run grows'} when quota of "
             f"{'its cohort' if len(cohort) > 1 else 'its queue'} is free, now held by "
-            + few([f"{_named(holders[one][0], queues)} ({_holds(holders[one], known)})" for one in order])
+            + few([f"{_holder(one, holders[one], run, queues)} ({_holds(holders[one], known)})" for one in order])
         )
     own = [one for one in order if holders[one][0].queue == work.queue and one.job is not None and one.name != run.name]
     if own:
@@ -191,6 +198,10 @@ def _named(work: Work, queues: Queues) -> str:
     if work.queue is not None and work.queue not in queues.teams:
         return f"{owner.words} of queue {work.queue}"
     return f"{owner.words} of {owner.team}" if owner.team else owner.words or owner_name(work)
+
+
+def _holder(owner: Owner, works: Sequence[Work], run: Run, queues: Queues) -> str:
+    return "the run itself" if owner.job is not None and owner.name == run.name else _named(works[0], queues)
 
 
 def _gpus(work: Work) -> str:

@@ -102,12 +102,15 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             detail=f"{files.lock_file} does not exist",
         )
     elif files.lock.made_of != files.made_of:
-        changed = f"was locked for Python {files.lock.python}" if files.lock.python != environment.python else "changed"
+        locked = files.lock.python
+        other = (
+            f"for Python {locked}, not {environment.python}" if locked != environment.python else "from another list"
+        )
         yield stack.finding(
             "ENV005",
             Severity.ERROR,
             where,
-            f"the lock of environment {name} does not match its list: it {changed}",
+            f"Python environment {name} was locked {other}",
             again,
             detail=f"{files.lock_file} is shared by all stacks with an environment of this name",
         )

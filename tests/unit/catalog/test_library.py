@@ -103,7 +103,7 @@ def test_a_changed_release_of_ones_own_is_an_error_that_names_the_changed_file(
     place = f"patches/mine/v1/{file}:1" if digests else "patches/mine/v1"
     assert (finding.code, finding.location) == ("PAT003", place)
     assert finding.detail.startswith(f"{file} differs from the released version; ") == digests
-    assert "its files meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
+    assert "the patch's files meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
     assert "patches/mine/v2" in finding.remedy
 
 

@@ -79,7 +79,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             with_stages(PREPARE, FIT, FIT._replace(name="tune")),
             "PIP007",
             "pipelines[0].stages[2].writes[0]",
-            "has two writers of artifact model, train and tune",
+            "writes artifact model twice, in train and in tune",
         ),
         (
             with_stages(PREPARE._replace(writes=("raw",), reads=())),
