@@ -285,9 +285,8 @@ def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(connected: Two) 
     assert (waiter["owner"]["name"], waiter["on"], waiter["gpus"]) == (run, "check", {"nvidia.com/gpu": 5})
     assert waiter["reason"] == "dispatch-language; farm asked"
     two.clusters(None)
-    assert f"see why farm does not admit the run: kubectl --namespace {SPACE} describe workload job-{run}-" in two.told(
-        "why", run
-    )
+    shown = f"with farm as kubectl's context: kubectl --namespace {SPACE} describe workload job-{run}-"
+    assert f"see why farm does not admit the run, {shown}" in two.told("why", run)
     two.env.modelyard("job", "cancel", "dev", run, "--yes")
 
 
