@@ -132,8 +132,8 @@ def healthy(lab: Lab, *, kuberay: bool) -> None:
         lab.start_operators("kuberay")
         lab.kubectl("apply", "--filename", "-", stdin=RAY_CLUSTER)
         # KubeRay makes the head's Service too, which must be there before the objects are counted.
-        ready = ("wait", "rayclusters/training", "--for=jsonpath={.status.state}=ready", "--timeout=120s")
-        lab.kubectl(*ready, *ours)
+        service = f"/api/v1/namespaces/{NAMESPACE}/services/training-head-svc"
+        lab.wait("the head's Service", lambda: lab.request("GET", service).status == 200)
     lab.wait("the rollouts", lambda: rolled_out(lab))
 
 
