@@ -2,10 +2,13 @@
 
 Two measurements, whole processes, with the operating system's own accounting:
 
-- one stack, cold: ``modelyard plan dev`` against ``kubectl kustomize`` of an overlay of the same objects, in turn;
-- many stacks: ``modelyard plan --all`` over a generated project in which every stack has parameters of its own.
+- one stack: ``modelyard plan dev``, cold and unchanged, against ``kubectl kustomize`` of an overlay of the same
+  objects, in turn;
+- many stacks: ``modelyard plan --all`` over a generated project in which every stack has parameters of its own, cold,
+  unchanged, and with 20 changed stacks.
 
-Run it with ``make bench``. Quote the ratios and medians; single times depend on the machine.
+Cold is without results of earlier runs; they are kept in a folder of this run. Quote the ratios and medians; single
+times depend on the machine.
 """
 
 import argparse
@@ -22,6 +25,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELYARD = ROOT / ".venv" / "bin" / "modelyard"
+COLD = {**os.environ, "MODELYARD_NO_CACHE": "1"}
+CHANGED = 20
+"""Stacks of the large project that change between two runs."""
 
 
 class Run(NamedTuple):
@@ -94,16 +100,20 @@ def overlays(work: Path) -> tuple[Path, Path]:
 def one_stack(kubectl: list[str], work: Path, runs: int) -> dict[str, float]:
     """Cold plans of one stack and builds of overlays of the same objects, in turn."""
     ordinary, rendered = overlays(work)
+    plan = [str(MODELYARD), "-C", str(ROOT), "plan", "dev"]
     commands = {
-        "plan": [str(MODELYARD), "-C", str(ROOT), "plan", "dev"],
-        "kustomize": [*kubectl, "kustomize", str(ordinary)],
-        "kustomize_json_patches": [*kubectl, "kustomize", str(rendered)],
-        "python": [str(MODELYARD.with_name("python")), "-c", ""],
+        "plan": (plan, COLD),
+        "unchanged": (plan, _cached(work)),
+        "kustomize": ([*kubectl, "kustomize", str(ordinary)], os.environ),
+        "kustomize_json_patches": ([*kubectl, "kustomize", str(rendered)], os.environ),
+        "python": ([str(MODELYARD.with_name("python")), "-c", ""], os.environ),
     }
-    rounds = [{name: measure(command) for name, command in commands.items()} for _ in range(runs + 1)][1:]
+    rounds = [{name: measure(*command) for name, command in commands.items()} for _ in range(runs + 1)][1:]
     return {
         **{f"{name}_ms": median([each[name].wall for each in rounds]) * 1000 for name in commands},
+        **{f"{name}_cpu_ms": median([each[name].cpu for each in rounds]) * 1000 for name in commands},
         "ratio": median([each["plan"].wall / each["kustomize"].wall for each in rounds]),
+        "ratio_unchanged": median([each["unchanged"].wall / each["kustomize"].wall for each in rounds]),
         "ratio_json_patches": median([each["plan"].wall / each["kustomize_json_patches"].wall for each in rounds]),
         "peak_mb": max(each["plan"].peak for each in rounds) / 1e6,
     }
@@ -142,8 +152,27 @@ def many_stacks(work: Path, count: int, runs: int) -> dict[str, float]:
     project.mkdir()
     generate(project, count)
     command = [str(MODELYARD), "-C", str(project), "plan", "--all"]
-    taken = [measure(command) for _ in range(runs)]
-    return {"stacks": count, **figures(taken)}
+    cold = figures([measure(command, COLD) for _ in range(runs)])
+    cached = _cached(work)
+    measure(command, cached)
+    unchanged = figures([measure(command, cached) for _ in range(runs)])
+    changed = []
+    for _ in range(runs):
+        for path in sorted((project / "stacks").glob("Pulumi.*.yaml"))[:CHANGED]:
+            path.write_text(f"{path.read_text()}# changed\n")
+        changed.append(measure(command, cached))
+    return {
+        "stacks": count,
+        **cold,
+        **{f"unchanged_{name}": value for name, value in unchanged.items()},
+        **{f"changed_{name}": value for name, value in figures(changed).items()},
+    }
+
+
+def _cached(work: Path) -> dict[str, str]:
+    """Variables of runs that keep their results in this folder."""
+    kept = {name: value for name, value in os.environ.items() if name != "MODELYARD_NO_CACHE"}
+    return {**kept, "MODELYARD_CACHE_DIR": str(work / "cache")}
 
 
 def main() -> None:
@@ -165,6 +194,7 @@ def main() -> None:
         print(json.dumps(document, indent=2))
         return
     print(f"one stack, cold     {single['plan_ms']:6.0f} ms   {single['peak_mb']:.0f} MB")
+    print(f"the same, unchanged {single['unchanged_ms']:6.0f} ms   ratio {single['ratio_unchanged']:.2f}")
     print(
         f"kubectl kustomize   {single['kustomize_ms']:6.0f} ms   ratio {single['ratio']:.2f}   strategic merge patches"
     )
@@ -174,10 +204,11 @@ def main() -> None:
     )
     print(f"an empty Python     {single['python_ms']:6.0f} ms")
     for result in (small, large):
-        print(
-            f"{result['stacks']:>5} stacks        {result['seconds']:6.2f} s    {result['cpu_seconds']:.2f} s of CPU   "
-            f"largest process {result['peak_mb']:.0f} MB"
-        )
+        for start, words in (("", "cold"), ("unchanged_", "unchanged"), ("changed_", f"{CHANGED} changed")):
+            print(
+                f"{result['stacks']:>5} stacks {words:<10} {result[f'{start}seconds']:6.2f} s    "
+                f"{result[f'{start}cpu_seconds']:.2f} s of CPU   largest process {result[f'{start}peak_mb']:.0f} MB"
+            )
     print(f"in the time of all, kubectl kustomize builds {document['kustomize_runs_in_the_same_time']:.0f} overlays")
 
 
