@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from run import MODELYARD, figures, measure  # noqa: E402
+from run import COLD, MODELYARD, figures, measure  # noqa: E402
 
 GPUS = (("A10", "NVIDIA-A10", 23028), ("A30", "NVIDIA-A30", 24576), ("A100-40GB", "NVIDIA-A100-SXM4-40GB", 40960))
 PODS = 8
@@ -162,7 +162,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             project(Path(name), size)
             for verb in VERBS:
-                runs = [measure([str(MODELYARD), "-C", name, verb, "dev"]) for _ in range(arguments.runs)]
+                runs = [measure([str(MODELYARD), "-C", name, verb, "dev"], COLD) for _ in range(arguments.runs)]
                 rows.append({"verb": verb} | size._asdict() | figures(runs))
     if arguments.json:
         print(json.dumps(rows, indent=2))

@@ -25,7 +25,7 @@ from shutil import copytree, ignore_patterns
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks")]
 
-from run import MODELYARD, figures, generate, measure, median, overlays  # noqa: E402
+from run import COLD, MODELYARD, figures, generate, measure, median, overlays  # noqa: E402
 
 EVERY = 20
 """Of so many stacks, one changes."""
@@ -61,7 +61,7 @@ def previewed(project: Path, work: Path, runs: int) -> dict[str, float]:
     """Previews of the branch as it stands."""
     page, comment = work / "preview.html", work / "preview.md"
     words = ["preview", "--base", "main", "--output", str(comment), "--output", str(page)]
-    taken = [measure([str(MODELYARD), "-C", str(project), *words]) for _ in range(runs)]
+    taken = [measure([str(MODELYARD), "-C", str(project), *words], COLD) for _ in range(runs)]
     return {
         **figures(taken),
         "page_mb": page.stat().st_size / 1e6,

@@ -22,8 +22,8 @@ def resource_use(config: Config, resource: Resource) -> Use:
     """Returns what the jobs of a resource run: their own images, or the platform's if nothing names an image."""
     trains = resource.type == "training"
     image = resource.image or resource.environment or resource.remote is not None or config.runtime.image
-    jobs = [job for job in config.jobs if job.resource == resource.name]
-    if resource.cuda or image or any(has_image(config, job, resource) for job in jobs):
+    named = (has_image(config, job, resource) for job in config.jobs if job.resource == resource.name)
+    if resource.cuda or image or any(named):
         return Use(resource.cuda or config.runtime.cuda, trains=trains, platform=False)
     return training_use(config)._replace(trains=trains)
 

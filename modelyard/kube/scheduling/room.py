@@ -121,6 +121,12 @@ class Room:
         return on_node(pods.requests, node, [owners[name] for name in owners if name not in without])
 
     @cached_property
+    def largest(self) -> Mapping[str, Fraction]:
+        """The largest allocatable amount of each resource that all nodes have."""
+        names = set.intersection(*(set(node.allocatable) for node in self.nodes)) if self.nodes else ()
+        return {name: max(node.allocatable[name] for node in self.nodes) for name in names}
+
+    @cached_property
     def _gates(self) -> list[Hashable]:
         """What keeps pods off each node besides its labels."""
         return [gate(node) for node in self.nodes]

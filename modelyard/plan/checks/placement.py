@@ -212,9 +212,15 @@ def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
 
 def _in_the_way(pods: Pods, room: Room) -> set[str]:
     """The taints without which a node would take the pods."""
+    if any(amount > room.largest.get(name, amount) for name, amount in pods.requests.items()):
+        return set()
     tolerant = pods._replace(spec={**pods.spec, "tolerations": [{"operator": "Exists"}]})
-    nodes = [node for node in room.nodes if not _holds(node, pods) and _holds(node, tolerant)]
-    return {key for node in nodes for key in untolerated(pods, node)}
+    found: set[str] = set()
+    for node in room.nodes:
+        keys = {*untolerated(pods, node)} - found
+        if keys and _holds(node, tolerant):
+            found |= keys
+    return found
 
 
 def _holds(node: Node, pods: Pods) -> bool:

@@ -39,6 +39,8 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
     for section in ("resources", "jobs"):
         yield from named_twice(stack, "RES207", section)
     resources = {one.name: one for one in config.resources}
+    # Thousands of jobs are checked one by one, so none may look at all others.
+    shared = {one.resource for one in config.jobs if one.trials is None}
     teams, priorities = ({one.name for one in named} for named in (config.teams, config.priorities))
     own = iter([one for one in everything if one.own])
     for index, job in enumerate(config.jobs):
@@ -48,7 +50,7 @@ def check_jobs(stack: Stack, everything: Sequence[Sized]) -> Iterator[Finding]:
             yield from _assigned(stack, index, job, job.resource, resources)
         yield from _refers(stack, "jobs", index, job, "team", job.team, teams)
         yield from _refers(stack, "jobs", index, job, "priority", job.priority, priorities)
-        yield from _fits_together(stack, index, job, resources.get(job.resource or ""))
+        yield from _fits_together(stack, index, job, resources.get(job.resource or ""), shared)
         yield from _unread(stack, index, job)
     for index, (resource, one) in enumerate(zip(config.resources, everything, strict=False)):
         yield from _judged(stack, index, one)
@@ -257,13 +259,20 @@ def _refers(
         )
 
 
-def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None) -> Iterator[Finding]:
-    """Checks that a job's run settings work together on its resource."""
+def _fits_together(
+    stack: Stack, index: int, job: Job, resource: Resource | None, shared: Collection[str | None]
+) -> Iterator[Finding]:
+    """Checks that a job's run settings work together on its resource.
+
+    Args:
+        stack: the stack.
+        index: the job's number.
+        job: the job.
+        resource: its resource; None if it has none that is known.
+        shared: the resources that jobs without trials use.
+    """
     team = job.team or (resource.team if resource is not None else None)
     workers = resource.workers if resource is not None else None
-    # A search may share a resource with jobs that use all its workers.
-    others = (one for one in stack.config.jobs if one is not job and resource is not None)
-    shared = any(one.resource == job.resource and one.trials is None for one in others)
     # For remote jobs, another finding says that no team's queue holds them.
     free = team is None and (resource is None or resource.remote is None)
     clashes = (
@@ -274,7 +283,8 @@ def _fits_together(stack: Stack, index: int, job: Job, resource: Resource | None
         ),
         (
             "trials",
-            job.trials is not None and (workers or 1) > 1 and not shared,
+            # A search may share a resource with jobs that use all its workers.
+            job.trials is not None and (workers or 1) > 1 and job.resource not in shared,
             f"each trial has one worker, and no other job uses the {workers} workers of its resource",
         ),
         ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),
