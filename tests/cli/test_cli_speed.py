@@ -73,3 +73,37 @@ def test_a_plan_from_the_cache_reads_no_hardware_file(project: Any, tmp_path: An
     environment = {**without, "MODELYARD_CACHE_DIR": str(tmp_path / "cache")}
     assert "yaml" in _imported(project.root, ("plan", "dev"), environment)
     assert _imported(project.root, ("plan", "dev"), environment) == set()
+
+
+COUNT = """
+import cProfile, pstats, sys
+from modelyard.cli import main
+profile = cProfile.Profile()
+code = profile.runcall(main)
+print(pstats.Stats(profile).total_calls, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def test_a_job_more_costs_the_same_however_many_there_are(project: Any) -> None:
+    """Counts calls, which do not depend on the machine: a job that is compared with all others would need more each."""
+    path = project.root / "stacks" / "Pulumi.dev.yaml"
+    text = path.read_text()
+
+    def calls(number: int) -> int:
+        resources, jobs = (
+            "".join(f"\n    - {{name: {name}-{one}, {more.format(one)}}}" for one in range(number))
+            for name, more in (
+                ("shape", "type: training, workers: 2, cpu: 9, memory: 33Gi, gpus: 1"),
+                ("run", "type: training, resource: shape-{}, command: [python, train.py]"),
+            )
+        )
+        image = "  modelyard:runtime: {image: 'images.example.com/jobs:1.4.2'}"
+        path.write_text(f"{text}{image}\n  modelyard:resources:{resources}\n  modelyard:jobs:{jobs}\n")
+        command = [sys.executable, "-c", COUNT, "check", "dev", "--no-cache"]
+        done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        return int(done.stderr.splitlines()[-1])
+
+    few, more, most = (calls(number) for number in (200, 400, 600))
+    assert most - more < 1.1 * (more - few)
