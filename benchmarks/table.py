@@ -140,8 +140,9 @@ def text(rows: list[Row]) -> Iterator[str]:
         memory = f"{row.run.peak / 1e6:.0f} MB"
         growth = "" if row.growth is None else f"count^{row.growth:.2f}"
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        command, comma, rest = row.what.partition(", ")
         yield (
-            f"| `{row.what}` | {row.count:,} | {row.run.wall:.2f} s | {row.run.cpu:.2f} s | {memory} "
+            f"| `{command}`{comma}{rest} | {row.count:,} | {row.run.wall:.2f} s | {row.run.cpu:.2f} s | {memory} "
             f"| {growth} | {ratio} |"
         )
 
