@@ -1,6 +1,5 @@
 """What a change will do, in a few sentences: the first thing that a reviewer reads, in every form of a preview."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -63,21 +62,19 @@ def outcomes(preview: Preview) -> tuple[Outcome, ...]:
 
 
 def title(preview: Preview, found: Sequence[Outcome]) -> str:
-    """The whole preview with its outcomes in one line: what is gravest, and how many other stacks change."""
+    """The whole preview with its outcomes in one line: what is gravest, and how many others change or have no plan."""
     total = len(preview.stacks) + len(preview.unchanged)
     if not found:
         stacks = plural(total, "stack")
         project = f"only findings of the project change, none of {stacks}"
         return project if preview.project.changes else f"no changes in {stacks}"
     others = [stack for stack in preview.stacks if stack.stack not in found[0].stacks]
-    counts = Counter("cannot be planned" if stack.unplanned else "changes" for stack in others)
-    parts = [(counts[words], words) for words in ("changes", "cannot be planned") if counts[words]]
-    nouns = ("other stack", "") if len(parts) > 1 else ("other stack",)
-    more = ", ".join(
-        f"{plural(number, noun) if noun else number} {'change' if words == 'changes' and number > 1 else words}"
-        for (number, words), noun in zip(parts, nouns, strict=False)
-    )
-    return found[0].title + (f"; {more}" if more else "")
+    broken = sum(stack.unplanned for stack in others)
+    changed = len(others) - broken
+    more = [f"{plural(changed, 'other stack')} change{'s' if changed == 1 else ''}"] if changed else []
+    if broken:
+        more.append(f"{broken if changed else plural(broken, 'other stack')} cannot be planned")
+    return f"{found[0].title}; {', '.join(more)}" if more else found[0].title
 
 
 def unaffected(preview: Preview) -> str:

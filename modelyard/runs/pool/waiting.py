@@ -135,7 +135,7 @@ def _quota_helps(run: Run, work: Work, diagnosis: DiagnosisBuilder, known: Evide
     )
     if order:
         diagnosis.helps.append(
-            f"{f'{run.rest} starts' if not queues.adds(work) else 'the run grows'} when quota of "
+            f"{'the run grows' if queues.adds(work) else run.rest + ' starts'} when quota of "
             f"{'its cohort' if len(cohort) > 1 else 'its queue'} is free, now held by "
             + few([f"{_holder(one, holders[one], run, queues)} ({_holds(holders[one], known)})" for one in order])
         )
