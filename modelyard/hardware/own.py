@@ -18,7 +18,7 @@ from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.hardware.gpu_models import GpuModel, Version, gpu_models, own_forms, own_id, taken, using, version
 from modelyard.names import HARDWARE_FILE
 from modelyard.stack import codes
-from modelyard.stack.mistakes import Mistake, given, name, of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, given, name, of_mistake, of_problem, without_renamed
 from modelyard.stack.schema import gate
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import Problem
@@ -114,7 +114,7 @@ def _mistakes(document: Document) -> list[Mistake]:
         from modelyard.stack.explain import mistakes_in
 
         found += mistakes_in(document.value, document.texts, schema_text())
-    return found
+    return without_renamed(found)
 
 
 def _names(index: int, item: Mapping[str, Any]) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -154,7 +154,8 @@ def _unclear(document: Document) -> Iterator[Mistake]:
         if "cuda" not in item and compute is not None and not _alike(compute):
             summary = f"gpus[{index}].cuda is missing, and no known GPU has compute capability {_dotted(compute)}"
             remedy = f'add `cuda: {{first: "12.8"}}` to gpus[{index}], with the first CUDA version that supports it'
-            yield Mistake(("gpus", index), codes.MISSING_KEY, summary, remedy, at_key=True)
+            meant = ("gpus", index, "cuda")
+            yield Mistake(("gpus", index), codes.MISSING_KEY, summary, remedy, at_key=True, meant=meant)
         start, end = map(_version, (cuda.get("first"), cuda.get("last")) if isinstance(cuda, dict) else (None, None))
         if start is not None and end is not None and end < start:
             summary = f"gpus[{index}].cuda.last is {_dotted(end)}, before the first version {_dotted(start)}"

@@ -13,7 +13,7 @@ from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order
 from modelyard.stack import codes
 from modelyard.stack.checks import check
 from modelyard.stack.config import WORKERS, Config, Path, Stack
-from modelyard.stack.mistakes import Mistake, of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, of_mistake, of_problem, without_renamed
 from modelyard.stack.project import FILE_NAME, stack_of, stacks_in
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shape import Source, made
@@ -97,7 +97,7 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         # An encrypted value has the wrong shape; report that it is encrypted instead.
         wrong = [mistake.path for mistake in mistakes]
         mistakes += [mistake for mistake in explained if not _below(mistake.path, wrong)]
-    findings += [of_mistake(one, document, shown, stack, top=("config",)) for one in _without_renamed(mistakes)]
+    findings += [of_mistake(one, document, shown, stack, top=("config",)) for one in without_renamed(mistakes)]
     if any(finding.severity is Severity.ERROR for finding in findings):
         return None, tuple(first(in_order(findings)))
     made = Stack(
@@ -109,12 +109,6 @@ def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:
         positions=_positions(document),
     )
     return made, tuple(first(in_order(findings)))
-
-
-def _without_renamed(mistakes: list[Mistake]) -> list[Mistake]:
-    """Returns the mistakes without the missing keys that an unknown key there was meant to be."""
-    meant = {one.meant for one in mistakes if one.code == codes.UNKNOWN_KEY and one.meant}
-    return [one for one in mistakes if one.code != codes.MISSING_KEY or one.meant not in meant]
 
 
 def _key_service(document: Document) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import HIDDEN, hidden_at
+from modelyard.stack import codes
 from modelyard.stack.config import Path, dotted
 from modelyard.stack.schema import PREFIX
 from modelyard.stack.words import plain, quoted
@@ -55,6 +56,12 @@ def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:
     if HIDDEN in (texts.get(path), hidden_at(str(path[-1]), text) if path else text):
         return HIDDEN
     return quoted(text) if isinstance(value, str) else plain(text)
+
+
+def without_renamed(mistakes: list[Mistake]) -> list[Mistake]:
+    """Returns the mistakes without the missing keys that an unknown key there was meant to be."""
+    meant = {one.meant for one in mistakes if one.code == codes.UNKNOWN_KEY and one.meant}
+    return [one for one in mistakes if one.code != codes.MISSING_KEY or one.meant not in meant]
 
 
 def of_problem(problem: Problem, shown: str, stack: str = "") -> Finding:

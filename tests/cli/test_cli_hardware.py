@@ -228,7 +228,6 @@ LINES = {
     (6, "CFG015", "gpus[0].compute"),
     (7, "CFG010", "gpus[0].nvlink"),
     (8, "CFG018", "gpus[0].source"),
-    (9, "CFG009", "gpus[1]"),
     (9, "CFG006", "gpus[1].name"),
     (10, "CFG006", "gpus[1].labels[0]"),
     (10, "CFG018", "gpus[1].labels[1]"),

@@ -19,7 +19,7 @@ from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
-from modelyard.stack.mistakes import Mistake, name, of_mistake, of_problem
+from modelyard.stack.mistakes import Mistake, name, of_mistake, of_problem, without_renamed
 from modelyard.stack.schema import gate
 from modelyard.stack.words import plain, quoted
 from modelyard.stack.yaml.document import Document, parse
@@ -99,7 +99,7 @@ def _mistakes(document: Document) -> list[Mistake]:
         from modelyard.stack.explain import mistakes_in
 
         found += mistakes_in(document.value, document.texts, schema_text())
-    return found
+    return without_renamed(found)
 
 
 def _entries(document: Document, section: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
