@@ -100,7 +100,7 @@ def _targets(plan: Plan, targets: tuple[TargetPlan, ...], style: Style) -> list[
         if target.name in waits:
             lines.extend([*([""] if lines else []), *wait_text(waits[target.name], style), ""])
             before = []
-        block = target_text(target, turns.get(target.name) if len(turns) > 1 else None, seen, style)
+        block = target_text(target, turns.get(target.name) if len(plan.steps) > 1 else None, seen, style)
         lines.extend([""] if before and max(len(before), len(block)) > 1 else [])
         lines.extend(block)
         before = block

@@ -59,7 +59,7 @@ def test_who_applies_anyway_is_told_no_next_step(dev: Plan) -> None:
     assert "Next" not in text(dev, next_step=False)
 
 
-def test_a_plan_of_one_changed_target_has_no_order(dev: Plan) -> None:
+def test_a_plan_of_one_changed_target_has_no_order_unless_it_waits(dev: Plan) -> None:
     (worker,) = (target for target in dev.targets if target.name == WORKER)
     others = tuple(target._replace(action="none") for target in dev.targets if target.name != WORKER)
     steps = tuple(step for step in dev.steps if step.target == WORKER)
@@ -68,6 +68,10 @@ def test_a_plan_of_one_changed_target_has_no_order(dev: Plan) -> None:
     assert "1. ~" not in one
     # Its number in the order would have said so too.
     assert "1 pod replaced" in one
+    wait = next(step for step in dev.steps if step.phase == "drain")
+    after = text(dev._replace(targets=(*others, worker), steps=(wait._replace(target=WORKER), *steps)))
+    assert "\n1. … waits until Ray has no running" in after
+    assert f"\n2. ~ {WORKER}  ray-worker@v1" in after
 
 
 def test_new_objects_of_one_line_stand_together(dev: Plan) -> None:
