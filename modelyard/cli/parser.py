@@ -106,6 +106,15 @@ _MOST = 3
 """Options that are suggested for their first letters."""
 
 
+_SYNONYMS = {
+    **dict.fromkeys(("ls", "status", "ps", "get"), "list"),
+    **dict.fromkeys(("run", "start", "create"), "submit"),
+    **dict.fromkeys(("rm", "delete", "stop", "kill"), "cancel"),
+    **dict.fromkeys(("describe", "explain"), "why"),
+}
+"""Words of other tools, and the sub-verbs that do the same."""
+
+
 class Parser(ArgumentParser):
     """An argument parser that takes no abbreviated options, and whose errors say what to do next."""
 
@@ -127,7 +136,8 @@ class Parser(ArgumentParser):
         summary = f"argument {name}: invalid choice: {plain(str(value))!r} (choose from {', '.join(choices)})"
         if isinstance(action, _SubParsersAction):
             summary = f"unknown verb {plain(f'{self.prog} {value}'.partition(' ')[2])!r}"
-        suggested = did_you_mean(str(value), choices)
+        meant = _SYNONYMS.get(value, value) if isinstance(action, _SubParsersAction) else value
+        suggested = f"did you mean {meant}?" if meant in choices else did_you_mean(str(value), choices)
         raise Stop(Exit.USAGE, summary, f"{suggested} see {self.prog} --help".strip())
 
 

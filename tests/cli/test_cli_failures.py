@@ -89,6 +89,8 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("validate", "dev"), "modelyard check validates stacks"),
         (("logs", "train-1"), "unknown verb 'logs' → modelyard job logs shows the logs of a run"),
         (("job", "lst"), "unknown verb 'job lst' → did you mean list? see modelyard job --help"),
+        (("job", "ls"), "unknown verb 'job ls' → did you mean list? see modelyard job --help"),
+        (("environment", "stop"), "unknown verb 'environment stop' → see modelyard environment --help"),
         (("plan", "dev", "--no"), "unknown option '--no' → did you mean --no-cost, --notes or --no-policies?"),
         (("plan", "dev", "--bogus"), "unknown option '--bogus' → see modelyard plan --help"),
         (("plan", "dev", "--targt", "x"), "option '--targt' → did you mean --target? see modelyard plan --help"),
