@@ -1,6 +1,6 @@
 """Changes of the code by operators of Cosmic Ray: where they can be made, a sample of them, and finding one again.
 
-Run as a program it draws another sample, for a time when most places of ``mutants.tsv`` are gone:
+Run as a program it draws others for the changes of ``mutants.tsv`` whose lines are gone, and keeps the rest:
 
     PYTHONPATH=build/mutants/tools python benchmarks/mutations.py
 """
@@ -118,16 +118,17 @@ def _equal(old: list[str], new: list[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
-def draw(package: str) -> list[Mutant]:
-    """The sample of a package: places in random order, and at each the first valid change in random order."""
-    chance, drawn = random.Random(f"{SEED} {package}"), list[Mutant]()
+def draw(package: str, kept: Sequence[Mutant] = ()) -> list[Mutant]:
+    """The sample of a package: what is kept, and the first valid change, in random order, at random places."""
+    chance, drawn = random.Random(f"{SEED} {package}"), [*kept]
     sources = {name: text(name) for name in modules(package)}
     every = [(name, at) for name, source in sources.items() for at in places(source).values()]
     print(f"{package}: {len(every)} places, {sum(len(at) for _, at in every)} changes", flush=True)
     for name, at in chance.sample(every, len(every)):
         for operator, occurrence in chance.sample(at, len(at)):
             if len(drawn) < EACH and (change := changed(sources[name], operator, occurrence)):
-                drawn.append(Mutant(package, name, change.line, operator, change.before, change.after))
+                made = Mutant(package, name, change.line, operator, change.before, change.after)
+                drawn.extend([] if made in drawn else [made])
                 break
     return sorted(drawn)
 
@@ -141,5 +142,12 @@ def find(mutant: Mutant) -> Change | None:
     return next((one for one in made if one and (one.before, one.after) == (mutant.before, mutant.after)), None)
 
 
+def kept(package: str) -> list[Mutant]:
+    """The changes of the sample whose lines are still in a package's code, with their numbers today."""
+    sample = [Mutant(name, module, int(line), *texts) for name, module, line, *texts in read(SAMPLE) if name == package]
+    found = ((one, find(one)) for one in sample if (ROOT / one.module).is_file())
+    return [one._replace(line=change.line) for one, change in found if change]
+
+
 if __name__ == "__main__":
-    write(SAMPLE, [one for package in PACKAGES for one in draw(package)], mode="w")
+    write(SAMPLE, [one for package in PACKAGES for one in draw(package, kept(package))], mode="w")
