@@ -5,7 +5,7 @@ import json
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -19,6 +19,9 @@ _CLOSED = (
     ssl.SSLZeroReturnError,
 )
 """How a connection fails that the server has closed, depending on how much of that has arrived."""
+
+
+JSON = "application/json"
 
 
 class Answer(NamedTuple):
@@ -35,8 +38,13 @@ class Running(Protocol):
     folder: Path
     tools: Toolset
 
-    def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+    def request(
+        self, method: str, path: str, body: Any = None, content_type: str = JSON, *, accept: str = JSON
+    ) -> Answer:
         """Sends one request to the API server."""
+
+    def store(self, operation: str, body: Mapping[str, Any]) -> Any:
+        """Sends one request to etcd."""
 
     def kubectl(
         self, *arguments: str, stdin: str | None = None, check: bool = True
@@ -58,7 +66,13 @@ class Client:
         self._local = threading.local()
 
     def request(
-        self, method: str, path: str, body: Any = None, content_type: str = "application/json", timeout: float = 60
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = JSON,
+        timeout: float = 60,
+        accept: str = JSON,
     ) -> Answer:
         """Send one request; sends a ``str`` or ``bytes`` body unchanged, anything else as JSON.
 
@@ -67,7 +81,7 @@ class Client:
         """
         payload = None if body is None else body if isinstance(body, (str, bytes)) else json.dumps(body)
         data = payload.encode() if isinstance(payload, str) else payload
-        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
         kept: http.client.HTTPSConnection | None = getattr(self._local, "connection", None)

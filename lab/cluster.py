@@ -1,5 +1,6 @@
 """``Lab``: one real control plane on loopback, in one folder."""
 
+import http.client
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from typing import Any
 
 from lab import access, components, install, operators, process, state
 from lab.build import ready_toolset
-from lab.client import Answer, Client
+from lab.client import JSON, Answer, Client
 from lab.errors import LabError
 from lab.state import State, free_numbers, free_ports, is_free
 from lab.toolset import Toolset
@@ -167,10 +168,11 @@ class Lab:
         method: str,
         path: str,
         body: Any = None,
-        content_type: str = "application/json",
+        content_type: str = JSON,
         *,
         user: str = "admin",
         timeout: float = 60,
+        accept: str = JSON,
     ) -> Answer:
         """Send one request to the API server; errors come back as an ``Answer`` with their status.
 
@@ -183,7 +185,20 @@ class Lab:
             if not token:
                 raise LabError(f"{user} has no token; use kubeconfig_of({user!r})")
             client = self._clients.setdefault(user, Client(self._ports.api, self.folder / "pki" / "ca.crt", token))
-        return client.request(method, path, body, content_type, timeout)
+        return client.request(method, path, body, content_type, timeout, accept)
+
+    def store(self, operation: str, body: Mapping[str, Any]) -> Any:
+        """Send one request to etcd, such as ``range`` or ``txn``, as JSON: keys and values are base64.
+
+        Raises:
+            OSError: etcd is unreachable.
+        """
+        connection = http.client.HTTPConnection("127.0.0.1", self._ports.etcd, timeout=60)
+        try:
+            connection.request("POST", f"/v3/kv/{operation}", json.dumps(body))
+            return json.load(connection.getresponse())
+        finally:
+            connection.close()
 
     def kubectl(
         self, *arguments: str, stdin: str | None = None, check: bool = True, user: str = "admin"
@@ -222,7 +237,7 @@ class Lab:
             time.sleep(_POLL)
 
     def install_crds(self) -> None:
-        """Install the CRDs of Kueue, KEDA and KubeRay, and return when all are established."""
+        """Install the CRDs of Kueue, KEDA and KubeRay, and return when all are served."""
         install.crds(self)
 
     def install_platform(self, environment: str) -> None:

@@ -98,6 +98,12 @@ def test_crds_of_all_three_operators_are_served(lab: Lab) -> None:
         assert lab.request("GET", f"/apis/{group}").status == 200
 
 
+def test_crds_that_an_earlier_lab_kept_are_those_of_the_manifests(lab: Lab) -> None:
+    assert (lab.tools.folder / "crds.json").is_file()
+    files = [f"--filename={min(operator.iterdir())}" for operator in lab.tools.crds.iterdir()]
+    assert lab.kubectl("diff", "--server-side", "--field-manager=lab", *files).stdout == ""
+
+
 @pytest.mark.parametrize("environment", ["dev", "staging", "prod"])
 def test_gpu_pods_land_on_gpu_nodes_and_no_others_do(lab_of: Any, environment: str) -> None:
     lab = lab_of(environment)
