@@ -6,34 +6,17 @@ from pathlib import Path
 import pytest
 
 from modelyard.kube.state import ObjectKey
-from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment
-from tests.lab.support.ray_clusters import create_ray_cluster, pod_template, ray_pods, worker_group
+from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable
+from tests.lab.support.ray_clusters import create_ray_cluster, gpu_cluster, platform_on, ray_pods
 
-HEAD, WORKERS = "deployment-ray-head", "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
 KEY = ObjectKey("ray.io/v1", "RayCluster", NAMESPACE, "training")
-TARGETS = f"""\
-  modelyard:targets:
-    rayHead: {{rayCluster: {KEY.name}, container: ray-head}}
-    rayWorker: {{rayCluster: {KEY.name}, group: a10, container: ray-worker}}
-"""
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> Iterator[Environment]:
-    with environment("dev", tmp_path) as made:
-        for name in (HEAD, WORKERS):
-            made.lab.request("DELETE", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
-        create_ray_cluster(
-            made,
-            KEY.name,
-            pod_template("ray-head", cpu="1", memory="4Gi"),
-            worker_group("cpu", pod_template("ray-worker", cpu="500m", memory="1Gi"), least=1),
-            worker_group("a10", pod_template("ray-worker", gpu=True, cpu="4", memory="12Gi"), least=1),
-        )
-        text = made.stack_file.read_text().replace("modelyard:drain:\n", "modelyard:drain:\n    enabled: false\n")
-        made.stack_file.write_text(text + TARGETS)
-        made.init()
+    with platform_on(tmp_path, KEY) as made:
+        create_ray_cluster(made, KEY.name, *gpu_cluster())
         yield made
 
 

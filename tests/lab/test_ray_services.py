@@ -7,34 +7,16 @@ import pytest
 
 from lab import LabError
 from modelyard.kube.state import ObjectKey
-from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment
-from tests.lab.support.ray_clusters import pod_template, ray_pods, ray_service, serves, worker_group
+from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable
+from tests.lab.support.ray_clusters import gpu_cluster, platform_on, ray_pods, ray_service, serves
 
-HEAD, WORKERS = "deployment-ray-head", "deployment-ray-model-training-worker"
 KEY = ObjectKey("ray.io/v1", "RayService", NAMESPACE, "models")
-TARGETS = f"""\
-  modelyard:targets:
-    rayHead: {{rayService: {KEY.name}, container: ray-head}}
-    rayWorker: {{rayService: {KEY.name}, group: a10, container: ray-worker}}
-"""
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> Iterator[Environment]:
-    with environment("dev", tmp_path) as made:
-        for name in (HEAD, WORKERS):
-            made.lab.request("DELETE", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
-        text = made.stack_file.read_text().replace("modelyard:drain:\n", "modelyard:drain:\n    enabled: false\n")
-        made.stack_file.write_text(text + TARGETS)
-        made.init()
-        with ray_service(
-            made,
-            KEY.name,
-            pod_template("ray-head", cpu="1", memory="4Gi"),
-            worker_group("cpu", pod_template("ray-worker", cpu="500m", memory="1Gi"), least=1),
-            worker_group("a10", pod_template("ray-worker", gpu=True, cpu="4", memory="12Gi"), least=1),
-        ):
-            yield made
+    with platform_on(tmp_path, KEY) as made, ray_service(made, KEY.name, *gpu_cluster()):
+        yield made
 
 
 def _groups(body: Object) -> dict[str, Object]:

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from tests.lab.support.environment import NAMESPACE, Environment, Object
+from modelyard.kube.state import ObjectKey
+from tests.lab.support.environment import NAMESPACE, Environment, Object, environment
 from tests.support.web_servers import Quiet, listening
 
 _PATH = f"/apis/ray.io/v1/namespaces/{NAMESPACE}"
@@ -21,7 +23,7 @@ class _Serve(Quiet):
         self.answer(b"")
 
 
-def pod_template(name: str, *, gpu: bool = False, **amounts: str) -> Object:
+def _pod_template(name: str, *, gpu: bool = False, **amounts: str) -> Object:
     """A pod template with one container of a size."""
     limits = {**amounts, **({"nvidia.com/gpu": "1"} if gpu else {})}
     container = {"name": name, "image": "images.example.com/ray:2.9.0"}
@@ -34,6 +36,33 @@ def worker_group(name: str, pods: Object, *, least: int) -> Object:
     """One worker of one pod template, at most two."""
     size = {"replicas": 1, "minReplicas": least, "maxReplicas": 2}
     return {"groupName": name, **size, "rayStartParams": {}, "template": pods}
+
+
+def gpu_cluster() -> tuple[Object, Object, Object]:
+    """The head of a cluster, a worker group without GPUs, and one with them."""
+    return (
+        _pod_template("ray-head", cpu="1", memory="4Gi"),
+        worker_group("cpu", _pod_template("ray-worker", cpu="500m", memory="1Gi"), least=1),
+        worker_group("a10", _pod_template("ray-worker", gpu=True, cpu="4", memory="12Gi"), least=1),
+    )
+
+
+@contextmanager
+def platform_on(folder: Path, key: ObjectKey) -> Iterator[Environment]:
+    """The platform ``dev`` without its Ray Deployments, and a stack whose Ray targets are an object still to create."""
+    kind = key.kind[0].lower() + key.kind[1:]
+    with environment("dev", folder) as made:
+        for name in ("deployment-ray-head", "deployment-ray-model-training-worker"):
+            made.lab.request("DELETE", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
+        text = made.stack_file.read_text().replace("modelyard:drain:\n", "modelyard:drain:\n    enabled: false\n")
+        targets = f"""\
+  modelyard:targets:
+    rayHead: {{{kind}: {key.name}, container: ray-head}}
+    rayWorker: {{{kind}: {key.name}, group: a10, container: ray-worker}}
+"""
+        made.stack_file.write_text(text + targets)
+        made.init()
+        yield made
 
 
 def create_ray_cluster(env: Environment, name: str, head: Object, *groups: Object) -> None:
