@@ -16,17 +16,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.lab)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One control plane for the whole run, without nodes, with the CRDs of Kueue, KEDA and KubeRay."""
+    """One control plane for a module, without nodes, with the CRDs of Kueue, KEDA and KubeRay.
+
+    A start takes three seconds of CPU time, and each minute without work two: a lab of the whole run costs more.
+    """
     with Lab.start(tmp_path_factory.mktemp("lab"), context="lab") as started:
         started.install_crds()
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def platform_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformLab]:
-    """A factory: ``platform_lab("dev")`` is one lab for the whole run, for tests that leave it as they found it."""
+    """A factory: ``platform_lab("dev")`` is one lab for a module, for tests that leave it as they found it."""
     yield from _factory(tmp_path_factory)
 
 
