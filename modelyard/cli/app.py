@@ -131,6 +131,11 @@ POINTERS = {
     "cancel": "modelyard job cancel ends a run",
     "status": "modelyard drift compares what is live with what was applied; modelyard job list shows runs",
     "up": "modelyard apply plans, asks and applies",
+    **dict.fromkeys(
+        ("undo", "rollback", "delete", "restore"),
+        "modelyard destroy restores what a stack patched; to undo one patch, set its enabled to false",
+    ),
+    "stacks": "modelyard check --all checks every stack; their files are in stacks/",
     "down": "modelyard destroy restores what a stack patched and deletes what it created",
 }
 """The answers to verbs that other tools have."""

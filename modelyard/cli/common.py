@@ -132,7 +132,9 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     names = names or [_named(sorted(known), None, more=", or give --all")]
     missing = [name for name in names if name not in known]
     if missing:
-        raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", near_stack(missing[0], known))
+        saved = Path(missing[0]).is_file()
+        remedy = "to apply a saved plan: modelyard apply --plan FILE" if saved else near_stack(missing[0], known)
+        raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", remedy)
     return {name: known[name] for name in dict.fromkeys(names)}
 
 

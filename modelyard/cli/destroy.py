@@ -1,4 +1,4 @@
-"""Restore every field that a stack patched, and delete what it created."""
+"""Restore every field that a stack patched, and delete what it created. Does not wait for running jobs."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -225,7 +225,8 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
 def _agreed(name: str) -> bool:
     question = (
         f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
-        "value and owners, or is removed. Later changes by others stay: see modelyard ledger."
+        "value and owners, or is removed. Later changes by others stay: see modelyard ledger. A destroy does not wait "
+        "for running jobs: pods whose template changes are replaced at once."
     )
     note(question)
     return sys.stdin.isatty() and agreed()

@@ -106,6 +106,12 @@ _MOST = 3
 """Options that are suggested for their first letters."""
 
 
+_ELSEWHERE = {
+    "--dry-run": "modelyard plan STACK --live shows what an apply would change",
+    "-o": "did you mean --json, or --out FILE?",
+    "--markdown": "modelyard preview --format markdown writes a comment",
+}
+"""The answers to options that other tools have."""
 _SYNONYMS = {
     **dict.fromkeys(("ls", "status", "ps", "get"), "list"),
     **dict.fromkeys(("run", "start", "create"), "submit"),
@@ -192,6 +198,8 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
 
         word = unknown[0].partition("=")[0]
         kind, options = ("option", tuple(dict.fromkeys(_options(parser)))) if word.startswith("-") else ("argument", ())
+        if word in _ELSEWHERE and word not in options:
+            raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
         begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
         close = begun[:_MOST] or near(word, options, 1, _ALIKE)
         suggested = f"did you mean {listed(close)}? " if close else ""

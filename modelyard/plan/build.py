@@ -78,7 +78,7 @@ def make_plan(
     doubtful = unsettled(library, stack, part.known, chosen, findings)
     findings.extend(doubtful.without(arranged.findings))
     findings.extend(doubtful.without(check_drains(config, waits)))
-    findings.extend(doubtful.without(object_findings(stack, found, state, room, by_name, chosen, findings)))
+    findings.extend(doubtful.without(object_findings(stack, library, found, state, room, by_name, chosen, findings)))
     if absent is not None:
         findings.extend(doubtful.without(check_needed(everything, absent)))
     others = tuple(plan_remote(stack, library, start, findings) for start in remotes)
@@ -249,6 +249,7 @@ def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]"
 
 def object_findings(
     stack: Stack,
+    library: Library,
     found: Objects,
     state: ClusterState,
     room: Room,
@@ -262,7 +263,9 @@ def object_findings(
     """
     config = stack.config
     targets, everything = found.asked, [*found.asked, *found.let_go]
-    yield from check_sizes(stack, targets, by_name, chosen, reported)
+    # What goes back to its earlier values may have any: an undo is never stopped.
+    kept = {name: those for name, those in by_name.items() if name not in {target.name for target in found.let_go}}
+    yield from check_sizes(stack, targets, kept, chosen, reported, library, state)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
         yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)

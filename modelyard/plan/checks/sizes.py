@@ -6,18 +6,21 @@ still apply, and a finding names the source of the value.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
-from modelyard.catalog import Selected
+from modelyard.catalog import Library, Selected
 from modelyard.findings import Finding
 from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.hardware.rules.shared import Applied, stated_gpus
 from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, replicas_of
+from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.trace import Trace, kind_of, trace, written_at
 from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse
 from modelyard.stack.config import Stack
+from modelyard.stack.words import listed
 from modelyard.workloads import Workload
 from modelyard.workloads.rules import check_applied, check_container
 
@@ -41,6 +44,8 @@ def check_sizes(
     workloads: Mapping[str, tuple[Workload, ...]],
     chosen: tuple[Selected, ...],
     reported: Collection[Finding],
+    library: Library,
+    platform: ClusterState,
 ) -> Iterator[Finding]:
     """Findings about pods that get something other than what the stack file sets.
 
@@ -50,28 +55,89 @@ def check_sizes(
         workloads: by name of their object.
         chosen: the stack's patches, to find the patch that set a value.
         reported: the findings about the stack's own values.
+        library: all patches, to find one that is off.
+        platform: has the objects that no patch of the stack changes; their values count where a patch is off.
     """
     known = {(finding.code, finding.summary) for finding in reported}
+    off = _off(stack, library)
+    seen: set[str] = set()
     for target in targets:
+        body = target.after.reveal()
         those = workloads.get(target.name, ()) if target.key.kind in WORKLOAD_KINDS else ()
         for workload in (one for one in those if one.cpu is not None):
-            pods = pods_of(target.after.reveal(), workload.place)
+            pods = pods_of(body, workload.place)
             yield from check_container(stack, workload.role, pods.container(workload.container))
-            applied = _applied(target, workload)
-            if applied == wanted_sizes(workload):
-                continue
-            for finding in check_applied(stack, workload.role, applied):
-                if (finding.code, finding.summary) not in known:
-                    yield _explained(finding, target, workload, stack, chosen)
+            replicas = target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place)
+            for finding in _breaking(stack, workload, _applied(body, workload, replicas), known):
+                yield _explained(finding, target, workload, stack, chosen, off)
+        seen.add(target.name)
+    roles = {field.partition(".")[0] for field in off}
+    untouched = (one for name, those in workloads.items() if name not in seen for one in those if one.role in roles)
+    for workload in untouched:
+        key = workload.key(stack.config.platform.namespace)
+        found = platform.objects.reveal().get(key)
+        if workload.cpu is None or found is None or not _of_its_kind(key, found, stack.config.kubernetes_version):
+            continue
+        applied = _applied(found, workload, replicas_of(found, workload.place))
+        # Without a request, the limit of the volume counts, which the stack file has.
+        applied = applied._replace(volume=applied.volume or wanted_sizes(workload).volume)
+        for finding in _breaking(stack, workload, applied, known):
+            if finding.field in off:
+                yield _without_patch(finding, key.name, f"no patch of the stack changes {key.name}", stack, off)
 
 
-def _applied(target: TargetPlan, workload: Workload) -> Applied:
-    body = target.after.reveal()
+def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:
+    """Whether a recorded object can be read: every field has its type. A CRD of the cluster may have more fields."""
+    try:
+        schema = merge.MergeSchema.kubernetes(version).of(key.api_version, key.kind)
+    except LookupError:
+        return False
+    return all(error.message.startswith("unknown field") for error in merge.validate(dict(body), schema))
+
+
+def _breaking(
+    stack: Stack, workload: Workload, applied: Applied, known: Collection[tuple[str, str]]
+) -> Iterator[Finding]:
+    """Yields what breaks a rule and is not known from the stack's own values."""
+    if applied != wanted_sizes(workload):
+        for finding in check_applied(stack, workload.role, applied):
+            if (finding.code, finding.summary) not in known:
+                yield finding
+
+
+def _off(stack: Stack, library: Library) -> dict[str, list[int]]:
+    """By setting of the stack file (``rayHead.memory``), the indexes of the patches that set it and are off."""
+    found: dict[str, list[int]] = {}
+    for index, choice in enumerate(stack.config.patches):
+        if not choice.enabled and choice.name in library.patches:
+            for fact in library.latest(choice.name).meta.params.values():
+                found.setdefault(fact, []).append(index)
+    return found
+
+
+def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Mapping[str, list[int]]) -> Finding:
+    """The finding about a value that an object has, because no patch sets it."""
+    _, _, last = finding.field.rpartition(".")
+    indexes = off.get(finding.field, [])
+    finding = finding._replace(
+        # The stack file may have another value on that line.
+        summary=finding.summary.replace(finding.field, f"{last} of {name}", 1),
+        detail=f"{name} has this value without a patch: {why}. {finding.detail}".rstrip(),
+        remedy="let a patch set it",
+    )
+    if not indexes:
+        return finding
+    patches = listed(stack.config.patches[index].name for index in indexes)
+    finding = finding._replace(remedy=f"turn on {patches}, which sets {finding.field}")
+    return stack.place(finding, "patches", indexes[0])
+
+
+def _applied(body: Mapping[str, Any], workload: Workload, replicas: int | None) -> Applied:
     pods = pods_of(body, workload.place)
     container = pods.container(workload.container)
     amounts = container_requests(container)
     return Applied(
-        replicas=target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place),
+        replicas=replicas,
         cpu=amounts.get("cpu", _ZERO),
         memory=amounts.get("memory", _ZERO),
         volume=amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
@@ -94,7 +160,12 @@ def wanted_sizes(workload: Workload) -> Applied:
 
 
 def _explained(
-    finding: Finding, target: TargetPlan, workload: Workload, stack: Stack, chosen: tuple[Selected, ...]
+    finding: Finding,
+    target: TargetPlan,
+    workload: Workload,
+    stack: Stack,
+    chosen: tuple[Selected, ...],
+    off: Mapping[str, list[int]],
 ) -> Finding:
     """The finding with the source of the pods' value, and where to correct it."""
     section, _, last = finding.field.rpartition(".")
@@ -103,7 +174,10 @@ def _explained(
         return finding
     path = merge.Path((*workload.place, *merge.Path.parse(field.format(container=workload.container))))
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
-    who, remedy, file, line = _giver(trace(target, path, schema, stack, chosen, bases=True), stack)
+    traced = trace(target, path, schema, stack, chosen, bases=True)
+    if not traced.settings:
+        return _without_patch(finding, target.name, f"no patch sets {traced.path}", stack, off)
+    who, remedy, file, line = _giver(traced, stack)
     if file and not line:
         line = written_at(file, path, chosen)
     return finding._replace(
@@ -117,13 +191,6 @@ def _explained(
 
 def _giver(traced: Trace, stack: Stack) -> tuple[str, str, str, int]:
     """The source of a field's value, what to do there, and its file and line where known."""
-    if not traced.settings:
-        return (
-            f"{traced.target.name} has this value without a patch: no patch sets {traced.path}",
-            "let a patch set it",
-            "",
-            0,
-        )
     setting = traced.settings[-1]
     for source in setting.sources:
         if source.path[:1] == ("patches",):

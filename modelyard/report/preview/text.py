@@ -120,6 +120,8 @@ def _costs(preview: Preview, style: Style) -> list[str]:
     """What each stack costs; those that cost the same are shown together."""
     stacks: dict[str, list[str]] = {}
     for stack in preview.stacks:
+        if stack.cost is not None and not stack.cost.targets:
+            continue
         unknown = f"cost {UNKNOWN}{': it cannot be planned' if stack.unplanned else ''}"
         words = short_cost(stack.cost) if stack.cost is not None else unknown
         stacks.setdefault(words, []).append(stack.stack)

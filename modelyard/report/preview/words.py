@@ -138,8 +138,8 @@ def pods_words(one: StackDiff | Preview) -> str:
 
 
 def _gpus(stacks: Iterable[StackDiff]) -> list[str]:
-    """The GPUs of the stacks whose GPUs are known."""
-    found = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None]
+    """The GPUs of the stacks whose GPUs are known; none without a target that has any."""
+    found = [gpus for gpus in (stack.gpus for stack in stacks) if gpus is not None and any(gpus)]
     return [f"GPUs {moved(sum(one[0] for one in found), sum(one[1] for one in found), 'stay at ')}"] if found else []
 
 
@@ -149,8 +149,8 @@ def moved(before: int, after: int, same: str = "") -> str:
 
 
 def _cost(stacks: Iterable[StackDiff]) -> list[str]:
-    """What the changes cost an hour, from which prices, and GPU-hours; empty if no stack could be planned."""
-    known = [stack.cost for stack in stacks if stack.cost is not None]
+    """What the changes cost an hour, from which prices, and GPU-hours; empty if no stack has targets."""
+    known = [stack.cost for stack in stacks if stack.cost is not None and stack.cost.targets]
     if not known:
         return []
     total = stack_cost(target for cost in known for target in cost.targets)

@@ -143,7 +143,10 @@ def _patches(off: Iterable[PatchOff]) -> Sequence[str]:
         for one in off
         for line in (*(f"    # {words}" for words in one.effect), f"    - {{name: {one.name}, enabled: false}}")
     ]
-    head = ["  # These patches are off, so that the first plan changes nothing. Turn on one at a time."]
+    head = (
+        "  # These patches are off, so that the first plan changes nothing. Turn them on step by step: an error names",
+        "  # the patch that corrects it.",
+    )
     return [*head, "  modelyard:patches:", *lines] if lines else []
 
 

@@ -50,6 +50,27 @@ def test_a_parameter_does_not_walk_past_the_minima(
     assert finding.file == "stacks/Pulumi.dev.yaml"
 
 
+def test_what_the_platform_has_counts_while_the_patch_is_off(dev: Any) -> None:
+    off = dev.asking(patches=(PatchChoice("celery-training"), PatchChoice("ray-head", enabled=False)))
+    plan = off.plan()
+    assert "deployment-ray-head" not in {target.name for target in plan.targets}
+    finding = by_code(plan)["RAY002"]
+    assert finding.summary == "memory of deployment-ray-head is 8Gi (8.58 GB), but at least 16 GB are needed"
+    assert finding.remedy == "turn on ray-head, which sets rayHead.memory"
+    assert finding.target == "deployment-ray-head"
+
+
+def test_an_object_that_is_not_of_its_kind_is_not_read_while_its_patch_is_off(dev: Any) -> None:
+    def broken(body: dict[str, Any]) -> dict[str, Any]:
+        copy = deepcopy(body)
+        if body["metadata"]["name"] == "deployment-ray-head":
+            copy["spec"]["template"]["spec"]["containers"] = ["ray"]
+        return copy
+
+    plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).having(broken).plan()
+    assert "RAY002" not in by_code(plan)
+
+
 def test_memory_is_judged_for_the_pod_and_per_gpu(dev: Any) -> None:
     plan = with_params(dev, "ray-worker", gpus=2, memory="40Gi").plan()
     finding = by_code(plan, Severity.WARNING)["RES001"]
