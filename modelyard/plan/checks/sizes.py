@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from modelyard.catalog import Library, Selected
-from modelyard.findings import Finding
+from modelyard.findings import Finding, Severity
 from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.hardware.rules.shared import Applied, stated_gpus
 from modelyard.kube import merge
@@ -83,6 +83,9 @@ def check_sizes(
         applied = applied._replace(volume=applied.volume or wanted_sizes(workload).volume)
         for finding in _breaking(stack, workload, applied, known):
             if finding.field in off:
+                # The stack leaves the object alone, so this stops no apply: not even the one after an undo.
+                lower = Severity.WARNING if finding.blocks else finding.severity
+                finding = finding._replace(severity=lower)
                 yield _without_patch(finding, key.name, f"no patch of the stack changes {key.name}", stack, off)
 
 
