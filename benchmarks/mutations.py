@@ -118,9 +118,9 @@ def _equal(old: list[str], new: list[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
-def draw(package: str, kept: Sequence[Mutant] = ()) -> list[Mutant]:
-    """The sample of a package: what is kept, and the first valid change, in random order, at random places."""
-    chance, drawn = random.Random(f"{SEED} {package}"), [*kept]
+def draw(package: str) -> list[Mutant]:
+    """The sample of a package: what can be kept of it, then the first valid change at each of random places."""
+    chance, drawn = random.Random(f"{SEED} {package}"), kept(package)
     sources = {name: text(name) for name in modules(package)}
     every = [(name, at) for name, source in sources.items() for at in places(source).values()]
     print(f"{package}: {len(every)} places, {sum(len(at) for _, at in every)} changes", flush=True)
@@ -128,7 +128,8 @@ def draw(package: str, kept: Sequence[Mutant] = ()) -> list[Mutant]:
         for operator, occurrence in chance.sample(at, len(at)):
             if len(drawn) < EACH and (change := changed(sources[name], operator, occurrence)):
                 made = Mutant(package, name, change.line, operator, change.before, change.after)
-                drawn.extend([] if made in drawn else [made])
+                if made not in drawn:
+                    drawn.append(made)
                 break
     return sorted(drawn)
 
@@ -150,4 +151,4 @@ def kept(package: str) -> list[Mutant]:
 
 
 if __name__ == "__main__":
-    write(SAMPLE, [one for package in PACKAGES for one in draw(package, kept(package))], mode="w")
+    write(SAMPLE, [one for package in PACKAGES for one in draw(package)], mode="w")

@@ -264,7 +264,8 @@ def object_findings(
     config = stack.config
     targets, everything = found.asked, [*found.asked, *found.let_go]
     # What goes back to its earlier values may have any: an undo is never stopped.
-    kept = {name: those for name, those in by_name.items() if name not in {target.name for target in found.let_go}}
+    let_go = {target.name for target in found.let_go}
+    kept = {name: those for name, those in by_name.items() if name not in let_go}
     yield from check_sizes(stack, targets, kept, chosen, reported, library, state)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
         yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config))

@@ -20,7 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """One control plane for a module, without nodes, with the CRDs of Kueue, KEDA and KubeRay.
 
-    A start takes three seconds of CPU time, and each minute without work two: a lab of the whole run costs more.
+    A start takes three seconds of CPU time and an idle minute two, so one lab for the whole run would cost more.
     """
     with Lab.start(tmp_path_factory.mktemp("lab"), context="lab") as started:
         started.install_crds()

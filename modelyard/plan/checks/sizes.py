@@ -40,7 +40,7 @@ _FIELDS = {
 
 def check_sizes(
     stack: Stack,
-    targets: Iterable[TargetPlan],
+    targets: Collection[TargetPlan],
     workloads: Mapping[str, tuple[Workload, ...]],
     chosen: tuple[Selected, ...],
     reported: Collection[Finding],
@@ -60,7 +60,7 @@ def check_sizes(
     """
     known = {(finding.code, finding.summary) for finding in reported}
     off = _off(stack, library)
-    seen: set[str] = set()
+    seen = {target.name for target in targets}
     for target in targets:
         body = target.after.reveal()
         those = workloads.get(target.name, ()) if target.key.kind in WORKLOAD_KINDS else ()
@@ -70,23 +70,33 @@ def check_sizes(
             replicas = target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place)
             for finding in _breaking(stack, workload, _applied(body, workload, replicas), known):
                 yield _explained(finding, target, workload, stack, chosen, off)
-        seen.add(target.name)
+    untouched = (workload for name, those in workloads.items() if name not in seen for workload in those)
+    yield from _check_untouched(stack, untouched, platform, known, off)
+
+
+def _check_untouched(
+    stack: Stack,
+    workloads: Iterable[Workload],
+    platform: ClusterState,
+    known: Collection[tuple[str, str]],
+    off: Mapping[str, list[int]],
+) -> Iterator[Finding]:
+    """The findings about values of the platform's pods that a patch would set if it were on."""
     roles = {field.partition(".")[0] for field in off}
-    untouched = (one for name, those in workloads.items() if name not in seen for one in those if one.role in roles)
-    for workload in untouched:
+    for workload in (one for one in workloads if one.role in roles and one.cpu is not None):
         key = workload.key(stack.config.platform.namespace)
-        found = platform.objects.reveal().get(key)
-        if workload.cpu is None or found is None or not _of_its_kind(key, found, stack.config.kubernetes_version):
+        body = platform.objects.reveal().get(key)
+        if body is None or not _of_its_kind(key, body, stack.config.kubernetes_version):
             continue
-        applied = _applied(found, workload, replicas_of(found, workload.place))
+        applied = _applied(body, workload, replicas_of(body, workload.place))
         # Without a request, the limit of the volume counts, which the stack file has.
         applied = applied._replace(volume=applied.volume or wanted_sizes(workload).volume)
         for finding in _breaking(stack, workload, applied, known):
             if finding.field in off:
                 # The stack leaves the object alone, so this stops no apply: not even the one after an undo.
-                lower = Severity.WARNING if finding.blocks else finding.severity
-                finding = finding._replace(severity=lower)
-                yield _without_patch(finding, key.name, f"no patch of the stack changes {key.name}", stack, off)
+                severity = Severity.WARNING if finding.blocks else finding.severity
+                why = f"no patch of the stack changes {key.name}"
+                yield _without_patch(finding._replace(severity=severity), key.name, why, stack, off)
 
 
 def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:

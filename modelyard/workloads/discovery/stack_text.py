@@ -144,8 +144,8 @@ def _patches(off: Iterable[PatchOff]) -> Sequence[str]:
         for line in (*(f"    # {words}" for words in one.effect), f"    - {{name: {one.name}, enabled: false}}")
     ]
     head = (
-        "  # These patches are off, so that the first plan changes nothing. Turn them on step by step: an error names",
-        "  # the patch that corrects it.",
+        "  # These patches are off, so that the first plan changes nothing. Turn them on step by step: a finding",
+        "  # about a size names the patch that sets it.",
     )
     return [*head, "  modelyard:patches:", *lines] if lines else []
 
