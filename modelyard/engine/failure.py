@@ -23,6 +23,8 @@ _RAISED = re.compile(r"([\w.]*(?:Error|Exception|Interrupt): .*\S)")
 """How Python reports an exception, at the end of a traceback."""
 _NOISE = re.compile(r"an unhandled error occurred: program exited|(update|preview|refresh) failed$")
 _LOCKED = ("locked by", "another update is currently in progress")
+_JUST_ENDED = re.compile(r'\.pulumi/locks/[^"\s]+"?\) \(code=NotFound\)')
+"""The engine's message about a lock that it saw and that was gone when it read who holds it."""
 _HOLDER = re.compile(r"created by (.+ \(pid \d+\)) at (\S+)")
 """How the engine names the process that holds a lock, except in Pulumi Cloud."""
 _CREDENTIALS = ("unauthorized", "the server has asked for the client to provide credentials", "x509")
@@ -112,6 +114,8 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
             ": ".join(("another run has locked the state of this stack", *holders)),
             "wait until it ends; if it was killed, pulumi cancel --stack STACK removes the lock",
         )
+    if _JUST_ENDED.search(text):
+        return EngineError("another run has locked the state of this stack: it ended just now", "run it again")
     if "passphrase" in lowered:
         return EngineError(
             "the stack's state is encrypted with another passphrase", "set PULUMI_CONFIG_PASSPHRASE to the right one"
