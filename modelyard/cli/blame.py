@@ -13,15 +13,20 @@ from modelyard.cli.common import (
     say,
     stack_options,
     the_plan,
+    workload_named,
 )
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.report.style import Style
 
+_SHOWN = 8
+"""How many fields are named if a text matches several."""
+
 if TYPE_CHECKING:
     from modelyard.kube import merge
     from modelyard.plan.trace import Trace
     from modelyard.plan.values import TargetPlan
+    from modelyard.stack import Stack
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -49,11 +54,11 @@ def run(args: Namespace) -> Exit:
     plan, stack = result.plan, result.stack
     assert plan is not None
     assert stack is not None
-    name = planned_target(plan, args.target)
+    name = planned_target(result, args.target)
     target = min((one for one in plan.everything if one.name == name), key=lambda one: one.key.kind != "Deployment")
     chosen = chosen_patches(root, stack, target.cluster)
     schema = kind_of(target, chosen, stack.config.kubernetes_version)
-    path, fields = _named(args.field, target, schema)
+    path, fields = _named(args.field, target, schema, _part(stack, target, args.target))
     known = Renderings()
     traced = [trace(target, field, schema, stack, chosen, bases=True, renderings=known) for field in fields]
     if args.json:
@@ -95,20 +100,32 @@ def _text(path: "merge.Path", traced: "list[Trace]", stack_file: str, style: Sty
     return trace_text(traced[0], stack_file, style)
 
 
-def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merge.Path, list[merge.Path]]":
-    """The path that a text names, and its fields: the path itself, or those below it."""
+def _part(stack: "Stack", target: "TargetPlan", name: str) -> "Sequence[object]":
+    """The path of the workload's pods if a user names one of several workloads of an object; else an empty path."""
+    from modelyard.kube.scheduling.pods import RAY_CLUSTERS, ray_pods
+
+    workload = workload_named(stack, name)
+    if workload is None or name in target.name or target.key.kind not in RAY_CLUSTERS:
+        return ()
+    return ray_pods(target.key.kind, workload.group)
+
+
+def _named(
+    text: str, target: "TargetPlan", schema: "merge.Type", part: "Sequence[object]"
+) -> "tuple[merge.Path, list[merge.Path]]":
+    """The path that a text names, and its fields: the path itself, or those below it; all of them below ``part``."""
     from modelyard.kube import merge
+    from modelyard.kube.scheduling.pods import RAY_CLUSTERS
     from modelyard.plan.trace import fields_of, find_fields, own_fields
-    from modelyard.stack.words import few
 
     try:
-        paths = find_fields(target, text, schema)
+        paths = find_fields(target, text, schema, part)
         wanted = merge.Path.parse(text) if not paths else ()
     except ValueError as error:
         raise Stop(
             Exit.USAGE, f"{text!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
         ) from error
-    leaves = fields_of(target, schema)
+    leaves = [leaf for leaf in fields_of(target, schema) if leaf[: len(part)] == part]
     if not paths:
         # The text may name a parent of fields: a container, its resources.
         ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
@@ -117,10 +134,13 @@ def _named(text: str, target: "TargetPlan", schema: "merge.Type") -> "tuple[merg
         alike = dict.fromkeys(str(merge.Path(leaf[-len(wanted) :])) for leaf in leaves)
         raise Stop(Exit.USAGE, *_no_field(text, target.name, (*alike, *map(str, leaves))))
     if len(paths) > 1:
+        shown, left = paths[:_SHOWN], len(paths[_SHOWN:])
+        more = f"\nand {left} more" if left else ""
         raise Stop(
             Exit.USAGE,
-            f"{text!r} matches {len(paths)} fields: {few(map(str, paths), 6)}",
-            "give one of these paths, or more of its end",
+            f"{text!r} matches {len(paths)} fields:" + "".join(f"\n{path}" for path in shown) + more,
+            "give one of these paths, or more of its end"
+            + (", or a workload such as rayHead as the target" if target.key.kind in RAY_CLUSTERS and not part else ""),
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)

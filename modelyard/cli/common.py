@@ -14,8 +14,8 @@ from modelyard.findings import Finding, loud
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
     from modelyard.plan.project import Planned
-    from modelyard.plan.values import Plan
     from modelyard.stack import Stack
+    from modelyard.workloads import Workload
 
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where the command line names none."""
@@ -343,15 +343,17 @@ def the_plan(args: Namespace, root: Path) -> "Planned":
     return result
 
 
-def chosen_target(plan: "Plan", name: str) -> str:
+def chosen_target(result: "Planned", name: str) -> str:
     """The full name of a target, from a full name, a unique part of one, or a workload (``rayWorker``).
 
     Also accepts a target that could not be planned.
     """
     from modelyard.report.part import target_names
 
+    plan = result.plan
+    assert plan is not None
     names = target_names(plan)
-    matches = [name] if name in names else [full for full in names if name in full] or _of_role(plan, name)
+    matches = [name] if name in names else [full for full in names if name in full] or _of_role(result, name)
     if len(matches) == 1:
         return matches[0]
     raise Stop(
@@ -361,21 +363,34 @@ def chosen_target(plan: "Plan", name: str) -> str:
     )
 
 
-def _of_role(plan: "Plan", name: str) -> list[str]:
-    """Targets of a workload such as ``rayWorker``, also written ``ray-worker``."""
+def workload_named(stack: "Stack", name: str) -> "Workload | None":
+    """The workload that a user calls ``rayWorker``, also written ``ray-worker``; None if there is none."""
+    from modelyard.workloads import every_workload
+
     role = name.replace("-", "").lower()
-    found = [target for target in plan.everything if role and target.role.lower() == role]
-    # The autoscaler of a Deployment belongs to its workload too, but is not meant here.
-    deployments = [target for target in found if target.key.kind == "Deployment"]
-    return list(dict.fromkeys(target.name for target in deployments or found))
+    return next((one for one in every_workload(stack.config) if one.role.lower() == role), None)
 
 
-def planned_target(plan: "Plan", name: str) -> str:
+def _of_role(result: "Planned", name: str) -> list[str]:
+    """The targets of a workload: its object, or the objects of its autoscaler if the plan has only these."""
+    assert result.plan is not None
+    assert result.stack is not None
+    workload = workload_named(result.stack, name)
+    if workload is None:
+        return []
+    theirs = {
+        one.name for one in result.plan.everything if one.role == workload.role or one.name == workload.deployment
+    }
+    return [workload.deployment] if workload.deployment in theirs else sorted(theirs)
+
+
+def planned_target(result: "Planned", name: str) -> str:
     """The full name of a planned target; ends the run with the findings of a target without a plan."""
     from modelyard.report.part import unplanned
 
-    full = chosen_target(plan, name)
-    errors = unplanned(plan).get(full, ())
+    full = chosen_target(result, name)
+    assert result.plan is not None
+    errors = unplanned(result.plan).get(full, ())
     if errors:
         codes = list(dict.fromkeys(finding.code for finding in errors))
         raise Stop(

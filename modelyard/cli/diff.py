@@ -28,9 +28,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> Exit:
     """Plans and prints the diff."""
-    plan = the_plan(args, project_root(args)).plan
+    result = the_plan(args, project_root(args))
+    plan = result.plan
     assert plan is not None
-    wanted = planned_target(plan, args.target) if args.target else None
+    wanted = planned_target(result, args.target) if args.target else None
     targets = [target for target in plan.changed if wanted in (None, target.name)]
     if args.json:
         from modelyard.report.json import json_text

@@ -8,12 +8,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from modelyard.cli.common import json_option, say, stacks_argument
 from modelyard.cli.exit import Exit
 from modelyard.cli.progress import followed
 from modelyard.cli.streams import style_for
+
+if TYPE_CHECKING:
+    from lightkube import Client
 
 OLDEST = (3, 11)
 """The oldest Python that modelyard runs on."""
@@ -215,6 +218,20 @@ def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
     yield from _once(check for checks in followed(each, len(seen), "cluster") for check in checks)
 
 
+def _has_namespace(client: "Client", namespace: str) -> bool:
+    """Whether a cluster has a namespace, as far as the credentials may read it."""
+    from modelyard.cluster.connection import ClusterError
+    from modelyard.cluster.live import read
+    from modelyard.kube.state import ObjectKey
+
+    try:
+        return read(client, ObjectKey("v1", "Namespace", "", namespace)) is not None
+    except ClusterError as error:
+        if error.lasting:
+            return True
+        raise
+
+
 def _once(checks: Iterable[Check]) -> list[Check]:
     """The checks, with one error where several clusters have the same."""
     found: list[Check] = []
@@ -237,6 +254,7 @@ def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
     try:
         client = connect(context)
         found = server_version(client)
+        exists = _has_namespace(client, namespace)
         missing = {use: missing_rights(client, rights, namespace) for use, rights in USES.items()}
     except ClusterError as error:
         yield Check(name, "error", error.summary, error.remedy)
@@ -247,6 +265,9 @@ def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
     else:
         said = f"Kubernetes {found}; the schemas are of {known[0]} to {known[-1]}"
         yield Check(name, "warning", said, "plan with --live, or use a supported version")
+    if not exists:
+        remedy = "correct platform.namespace in the stack file, or create the namespace"
+        yield Check(f"namespace {namespace}", "warning", f"{name} does not have it", remedy)
     for use, lacking in missing.items():
         if lacking:
             remedy = f"grant: {', '.join(map(str, lacking))} (roles are in the guide Rights)"

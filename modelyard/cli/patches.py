@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show one patch with its parameters and their sources")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="show one patch with its parameters and their sources; one of its versions with NAME@VERSION",
+    )
     parser.add_argument(
         "--release",
         action="store_true",
@@ -37,23 +42,29 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     library = load_library(root)
     new = new_built_in(root, library)
+    name, _, version = (args.name or "").partition("@")
     known = {*library.patches, *(patch.name for patch in new.values())} if args.release else library.patches
-    if args.name is not None and args.name not in known:
-        if any(finding.file.startswith(f"{PATCHES_FOLDER}/{args.name}/") for finding in library.findings):
-            raise Stop(Exit.USAGE, f"patch {args.name} cannot be read", "correct its errors first", library.findings)
-        raise Stop(Exit.USAGE, f"unknown patch {args.name!r}", library.near(args.name), library.findings)
+    if args.name is not None and name not in known:
+        if any(finding.file.startswith(f"{PATCHES_FOLDER}/{name}/") for finding in library.findings):
+            raise Stop(Exit.USAGE, f"patch {name} cannot be read", "correct its errors first", library.findings)
+        raise Stop(Exit.USAGE, f"unknown patch {name!r}", library.near(name), library.findings)
+    if version and args.release:
+        raise Stop(Exit.USAGE, f"--release takes no version: {args.name}", f"run: modelyard patches --release {name}")
+    if version and version not in library.patches[name]:
+        has = ", ".join(library.patches[name])
+        raise Stop(Exit.USAGE, f"patch {name} has no version {version!r}", f"it has {has}", library.findings)
     if args.release:
         return _release(root, library, new, args.name)
     style = style_for(args, sys.stdout)
     if args.json:
         from modelyard.report.json import json_text
 
-        say([json_text(patches_document(library, args.name))])
-    elif args.name is not None:
-        say(patch_text(library, args.name, style))
+        say([json_text(patches_document(library, name, version))])
+    elif name:
+        say(patch_text(library, name, version, style))
     else:
         say(patches_text(library, style))
-    unused = [patch.id for patch in new.values() if args.name in (None, patch.name)]
+    unused = [patch.id for patch in new.values() if name in ("", patch.name)]
     if unused and not args.json:
         say_wrapped(_unused(unused))
     return _report(library.findings, args)

@@ -285,7 +285,7 @@ def _text(what: What, file: Path, result: "Planned", requests: str) -> Shown:
             changed=False,
             blocked=True,
         )
-    only = _only(plan, args.target)
+    only = _only(result, args.target)
     _save(what.root, plan, args)
     lines = plan_text(plan, what.output, advice=args.notes, only=only, saved=args.out or "")
     return Shown(
@@ -307,7 +307,7 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
             changed=False,
             blocked=True,
         )
-    only = _only(plan, what.args.target)
+    only = _only(result, what.args.target)
     _save(what.root, plan, what.args)
     document = plan_to_json(plan if only is None else part_of(plan, only))
     return Shown(
@@ -319,9 +319,9 @@ def _json(what: What, result: "Planned", requests: str) -> Shown:
     )
 
 
-def _only(plan: "Plan", names: list[str]) -> frozenset[str] | None:
+def _only(result: "Planned", names: list[str]) -> frozenset[str] | None:
     """The targets to show; None for all."""
-    return frozenset(chosen_target(plan, name) for name in names) if names else None
+    return frozenset(chosen_target(result, name) for name in names) if names else None
 
 
 def _changes(plan: "Plan", only: frozenset[str] | None) -> bool:

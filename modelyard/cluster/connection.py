@@ -51,6 +51,11 @@ threads that do so at once can end the process. Pulumi reads several resources o
 class ClusterError(Failure):
     """The cluster cannot be reached or used: why, and what to do about it."""
 
+    def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
+        super().__init__(summary, remedy)
+        self.lasting = lasting
+        """Whether another attempt would fail in the same way: the credentials are not accepted or lack a right."""
+
 
 def connect(context: str | None, named: str = CONTEXT_KEY) -> Client:
     """A client for a context of the kubeconfig, or for its current context.
@@ -320,12 +325,13 @@ def _refused(answer: httpx2.Response, what: str) -> ClusterError:
     code, said = answer.status_code, message(answer)
     if code == 401:
         summary = "the cluster does not accept these credentials; they may have expired"
-        return ClusterError(summary, "log in to the cluster again")
+        return ClusterError(summary, "log in to the cluster again", lasting=True)
     if code == 403 and said:
         summary = f"these credentials may not read {what}: {said}"
-        return ClusterError(summary, "ask for the right to get and list them; modelyard doctor shows missing rights")
+        remedy = "ask for the right to get and list them; modelyard doctor shows missing rights"
+        return ClusterError(summary, remedy, lasting=True)
     words = f"did not return {what}: {said}" if said else f"answered {code} for {what}"
-    return ClusterError(f"the API server {words}", "check the API server")
+    return ClusterError(f"the API server {words}", "check the API server", lasting=code == 403)
 
 
 def message(answer: httpx2.Response) -> str:

@@ -15,6 +15,7 @@ from modelyard.plan.drains import moves_route
 from modelyard.plan.keda import Scaling, scalings
 from modelyard.plan.values import Step, TargetPlan
 from modelyard.probes import Drain, described
+from modelyard.probes.values import PATIENCE
 from modelyard.stack.config import Config
 from modelyard.stack.durations import in_words
 from modelyard.stack.words import plural
@@ -190,7 +191,10 @@ def _why_drain(drain: Drain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"waits {idle}; no source is configured that shows this, so the apply stops here"
-    limit = f"after {in_words(drain.limit)} the apply fails: {drain.name} is unchanged, earlier steps stay applied"
+    limit = (
+        f"after {in_words(drain.limit)}, or {in_words(PATIENCE)} without an answer, the apply fails: {drain.name} is "
+        "unchanged, earlier steps stay applied"
+    )
     return f"waits {idle} (checks {described(drain.source)}); {limit}"
 
 
@@ -205,6 +209,11 @@ def _phase(target: TargetPlan) -> Phase:
 def _new_pods(target: TargetPlan) -> int:
     before, after = target.replicas
     return max((after or 0) - (0 if target.upgrades else before or 0), 1 if after is None else 0)
+
+
+def _fewer_pods(target: TargetPlan) -> int:
+    before, after = target.replicas
+    return 0 if before is None or after is None else max(before - after, 0)
 
 
 def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str]) -> bool:
@@ -227,6 +236,8 @@ def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
                 return _why_down(target, switch, drain)
     if target.replaces_pods and drain is not None:
         return f"replaces {plural(target.replaces_pods, 'running pod')} once {drain.name} is idle"
+    if drain is not None and (stopped := _fewer_pods(target)):
+        return f"stops {plural(stopped, 'pod')} once {drain.name} is idle"
     if drain is not None:
         return f"replaces the pods that an autoscaler may have started, once {drain.name} is idle"
     if target.replaces_pods:

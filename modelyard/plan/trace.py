@@ -1,6 +1,6 @@
 """Traces a field back to what set it: patches, owners, and the line of the stack file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Selected, render, render_base
@@ -270,14 +270,14 @@ def own_fields(target: TargetPlan, schema: merge.Type) -> list[Path]:
     return [one.path for one in fields if not names_its_item(one.path, one.after)]
 
 
-def find_fields(target: TargetPlan, text: str, schema: merge.Type) -> tuple[Path, ...]:
-    """The fields of a target that a user's text names: a whole path, the end of a path, or the name of a list item,
-    such as an environment variable.
+def find_fields(target: TargetPlan, text: str, schema: merge.Type, part: Sequence[object] = ()) -> tuple[Path, ...]:
+    """The fields of a target, below ``part``, that a user's text names: a whole path, the end of a path, or the name of
+    a list item, such as an environment variable.
 
     Raises:
         ValueError: the text is no path.
     """
-    leaves = fields_of(target, schema)
+    leaves = [leaf for leaf in fields_of(target, schema) if leaf[: len(part)] == part]
     try:
         wanted = Path.parse(text)
     except ValueError:

@@ -92,5 +92,5 @@ def ask_service(source: HeadService) -> Busy:
             )
         body = fetch(client, source.namespace, name, PORT, PATH)
     except ClusterError as error:
-        raise JobSourceError(error.summary, error.remedy) from error
+        raise JobSourceError(error.summary, error.remedy, lasting=error.lasting) from error
     return jobs_of(parsed(body, f"{name}:{PORT}{PATH}", _WHAT))

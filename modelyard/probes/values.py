@@ -8,6 +8,8 @@ from modelyard.workloads.training.backend import Broker, Dashboard, HeadService,
 
 NO_DRAIN: Final = "MODELYARD_NO_DRAIN"
 """Environment variable that turns drains off if it is not empty."""
+PATIENCE: Final = 120
+"""Seconds without an answer before a drain fails; a restarting broker answers again within this time."""
 STOP: Final = "MODELYARD_STOP"
 """Environment variable ``PID:PATH``: every wait ends once the file ``PATH`` exists or the process ``PID`` has ended.
 

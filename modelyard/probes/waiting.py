@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
-from modelyard.probes.values import Busy, Drain, JobSourceError, described, lag
+from modelyard.probes.values import PATIENCE, Busy, Drain, JobSourceError, described, lag
 from modelyard.stack.durations import text
 from modelyard.stack.words import few
 from modelyard.workloads.training.backend import Source
@@ -14,8 +14,6 @@ SAYS: Final = "draining "
 """The beginning of every line of progress."""
 POLL: Final = 5.0
 """Seconds between two requests to the job source."""
-PATIENCE: Final = 120.0
-"""Seconds without an answer before a drain fails; a restarting broker answers again within this time."""
 REMINDER: Final = 600.0
 """Seconds after which a drain reports again that it waits."""
 
@@ -65,7 +63,8 @@ def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Term
         after = so_far._replace(idle=None, lost=lost)
         if (seen.lasting and so_far.lost is None and not so_far.reported) or now - lost >= PATIENCE:
             return after, Verdict(False, _sentence(seen))
-        return _out_of_time(after, now, terms, f"no answer: {seen.summary}", waited)
+        state = f"no answer: {seen.summary}; fails after {text(PATIENCE)} without one"
+        return _out_of_time(after, now, terms, state, waited)
     if not seen.idle:
         return _out_of_time(so_far._replace(idle=None, lost=None), now, terms, _named(seen), waited)
     idle = so_far.idle if so_far.idle is not None else now

@@ -1,6 +1,7 @@
 """The catalogue as text and as JSON."""
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any
 
 from modelyard.catalog import Library, PatchVersion
@@ -9,6 +10,7 @@ from modelyard.hiding import hidden, hidden_at
 from modelyard.report.style import PLAIN, Style, safe, table, wrapped
 from modelyard.report.values import text_of
 from modelyard.stack.config import Target, Targets
+from modelyard.stack.words import listed
 
 
 def patches_text(library: Library, style: Style = PLAIN) -> list[str]:
@@ -27,9 +29,9 @@ def _versions(library: Library, name: str) -> str:
     )
 
 
-def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
-    """One patch: the terms and parameters of its newest version."""
-    patch = library.latest(name)
+def patch_text(library: Library, name: str, version: str = "", style: Style = PLAIN) -> list[str]:
+    """One version of a patch, with its parameters; without ``version`` the newest that needs no facts of the stack."""
+    patch = library.patches[name][version] if version else library.latest(name)
     lines = [
         style.bold(patch.id),
         *wrapped(patch.meta.description, 2, style.columns),
@@ -39,11 +41,12 @@ def patch_text(library: Library, name: str, style: Style = PLAIN) -> list[str]:
         ("targets", ", ".join(_targets(patch))),
         ("mode", _MODES[patch.meta.use]),
         ("used", _when(patch)),
+        ("versions", _terms(library.patches[name])),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
-    for name, value in facts:
+    for fact, value in facts:
         if value:
-            lines.extend(wrapped(value, 13, style.columns, f"  {name}"))
+            lines.extend(wrapped(value, 13, style.columns, f"  {fact}"))
     lines.append("")
     properties: dict[str, Any] = patch.schema.get("properties", {})
     # A schema may be only true or false, which does not describe its values.
@@ -100,12 +103,27 @@ def _when(patch: PatchVersion) -> str:
         return "by modelyard job submit"
     if patch.meta.when is None:
         return "only if a stack lists it"
-    facts = " and ".join(f"{path} is {text_of(value)}" for path, value in patch.meta.when.items())
-    return f"if {facts}" if facts else "always"
+    return f"if {_facts(patch.meta.when)}" if patch.meta.when else "always"
 
 
-def patches_document(library: Library, name: str | None) -> dict[str, Any]:
-    """The catalogue, or one patch of it, with every version."""
+def _facts(facts: Mapping[str, Any]) -> str:
+    """Conditions on facts of a stack, in words; a list allows each of its values."""
+    return " and ".join(
+        f"{path} is {listed([text_of(one) for one in (value if isinstance(value, list) else [value])], 'or')}"
+        for path, value in facts.items()
+    )
+
+
+def _terms(versions: Mapping[str, PatchVersion]) -> str:
+    """Which stacks get which version, newest first; empty if all stacks get the newest."""
+    asking = list(takewhile(lambda one: one.meta.version_for, versions.values()))
+    words = [f"{one.version} if {_facts(one.meta.version_for)}" for one in asking]
+    last = [f"else {one.version}" for one in [*versions.values()][len(asking) : len(asking) + 1]]
+    return "; ".join((*words, *last)) if words else ""
+
+
+def patches_document(library: Library, name: str = "", version: str = "") -> dict[str, Any]:
+    """The catalogue, or one patch of it, with every version or one."""
     return {
         "formatVersion": 1,
         "patches": [
@@ -126,8 +144,9 @@ def patches_document(library: Library, name: str | None) -> dict[str, Any]:
                 "schema": _shown(patch.schema),
             }
             for key, versions in library.patches.items()
-            if name in (None, key)
+            if name in ("", key)
             for patch in versions.values()
+            if version in ("", patch.version)
         ],
     }
 

@@ -52,7 +52,7 @@ def gpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
     if known.region in ("", region):
         return known, ""
     where = f"in {region}" if region else f"on a node without the label {REGION_LABEL}"
-    return None, f"{kind} {where} has no price; the list has {known.region}"
+    return None, f"instance type {kind} {where} has no price; the list has {known.region}"
 
 
 def cpu_price(node: Node, prices: Prices) -> tuple[Price | None, str]:
@@ -113,7 +113,7 @@ def _nowhere(node: Node) -> str:
     kind, region = node.labels.get(TYPE_LABEL, ""), node.labels.get(REGION_LABEL, "")
     if not kind:
         return f"{node.name} has no label {TYPE_LABEL}"
-    return f"{kind}{f' in {region}' if region else ''} has no price"
+    return f"instance type {kind}{f' in {region}' if region else ''} has no price"
 
 
 # What a GPU costs by the hour on the machines that the clouds list.

@@ -9,6 +9,7 @@ from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN
 from modelyard.preview import Preview, StackDiff, TargetDiff
 from modelyard.preview.values import HOLDS_DATA, RISKS, Risk
 from modelyard.probes import Drain
+from modelyard.probes.values import PATIENCE
 from modelyard.report.preview.words import cost_words
 from modelyard.stack.durations import in_words
 from modelyard.stack.words import few, listed, plural
@@ -229,8 +230,8 @@ def _steps(stack: StackDiff) -> Iterator[str]:
                 yield f"{idle}; nothing reports its jobs, so the apply stops here, and earlier steps stay applied"
             else:
                 yield (
-                    f"{idle}, at most {in_words(drain.limit)}; then the apply fails: {drain.name} is unchanged, "
-                    "earlier steps stay applied"
+                    f"{idle}, at most {in_words(drain.limit)}; then, or after {in_words(PATIENCE)} without an answer, "
+                    f"the apply fails: {drain.name} is unchanged, earlier steps stay applied"
                 )
         else:
             pods = _pods(targets.get(step.target), step.why)
@@ -249,12 +250,19 @@ def _pods(target: TargetDiff | None, why: str) -> str:
     return ", ".join(filter(None, (f"pods {before} → {after}" if known else "", replaced)))
 
 
-def next_command(preview: Preview) -> tuple[str, str]:
-    """When to run what next: ``("after the merge", "modelyard apply prod")``; the command is empty if there is none."""
+def next_command(preview: Preview) -> tuple[str, str, str]:
+    """When to run what next, such as ``after the merge`` and ``modelyard apply prod``, and what to know about it.
+
+    The command is empty if there is none.
+    """
     blocked = [stack for stack in preview.stacks if stack.blocked and stack.status != "removed"]
     wrong = [stack for stack in blocked if not _unrecorded(stack)]
     if blocked:
         names = [stack.stack for stack in wrong or blocked]
-        return "next", f"modelyard {'check' if wrong else 'record'} {' '.join(names[:_NAMES])}"
-    acting = [stack.stack for stack in preview.stacks if any(one.status != "same" for one in stack.targets)]
-    return "after the merge", f"modelyard apply {acting[0]}" if acting else ""
+        return "next", f"modelyard {'check' if wrong else 'record'} {' '.join(names[:_NAMES])}", ""
+    acting = [stack for stack in preview.stacks if any(one.status != "same" for one in stack.targets)]
+    if not acting:
+        return "after the merge", "", ""
+    # A preview that did not read the cluster cannot know what earlier merges left to apply.
+    also = f"also applies what the cluster lacks of {preview.base.name}" if acting[0].pending is None else ""
+    return "after the merge", f"modelyard apply {acting[0].stack}", also

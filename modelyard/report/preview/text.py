@@ -48,8 +48,9 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     if preview.unchanged:
         lines += map(style.dim, hanging(f"not affected: {few(preview.unchanged, NAMES)}", 2, style.columns))
     lines += [style.bold(line) for line in hanging(" · ".join(effects(preview)), 2, style.columns)]
-    when, command = next_command(preview)
-    return [*lines, *(hanging(f"{when.capitalize()}: {command}", 2, style.columns) if command else [])]
+    when, command, note = next_command(preview)
+    words = f"{when.capitalize()}: {command}{f' ({note})' if note else ''}"
+    return [*lines, *(hanging(words, 2, style.columns) if command else [])]
 
 
 def _happens(found: Sequence[Outcome], style: Style) -> Iterator[str]:

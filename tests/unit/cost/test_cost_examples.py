@@ -80,7 +80,7 @@ def test_prod_stands_in_a_hall_of_its_own_and_has_no_list_price(prod: Any) -> No
     assert cost.gpus == (Count(2, 2), Count(3, 3))
     tasks = prod.of(TASKS)
     assert (tasks.usd, tasks.delta, tasks.prices) == ((None, None), None, ())
-    assert tasks.unknown == "bare-metal in frankfurt has no price"
+    assert tasks.unknown == "instance type bare-metal in frankfurt has no price"
 
 
 def test_prod_at_a_price_of_the_gpu(prod: Any) -> None:

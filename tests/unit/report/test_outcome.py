@@ -126,7 +126,7 @@ def test_the_gravest_is_first_and_the_same_is_said_once() -> None:
     many = preview(stack("a", API), stack("b", CELERY, RAY, **SWITCH), stack("c", API), unchanged=("d",))
     assert [one.subject for one in outcomes(many)] == ["b", "each of a and c"]
     assert title(many, outcomes(many)) == "b switches training from Celery to Ray; 2 other stacks change"
-    assert next_command(many) == ("after the merge", "modelyard apply a")
+    assert next_command(many) == ("after the merge", "modelyard apply a", "also applies what the cluster lacks of main")
     lines = preview_markdown(many).splitlines()
     assert lines[3].startswith("- **b** switches training")
     assert lines[5] == "- 1 stack unaffected."
