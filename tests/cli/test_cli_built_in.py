@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -64,6 +65,21 @@ def test_a_built_in_patch_is_shown_with_its_templates(run: Run, installed: Proje
     assert "".join(f"    {line}\n" for line in template.splitlines()) in shown.out
     assert "base.yaml.j2" not in shown.out
     assert "  modelyard/patches/ray-worker/v1/base.yaml.j2\n" in run("patches", "ray-worker").out
+    assert "\n  modelyard/patches/ray-worker/v3/patch.yaml.j2\n" in run("patches", "ray-worker@v3").out
+    (version,) = json.loads(run("patches", "ray-worker@v3", "--json").out)["patches"]
+    assert version["version"] == "v3"
+
+
+@pytest.mark.parametrize(
+    ("words", "summary"),
+    [
+        (["ray-worker@v99"], "patch ray-worker has no version 'v99' → it has v4, v3, v2, v1"),
+        (["ray-workr@v3"], "unknown patch 'ray-workr' → did you mean ray-worker?"),
+        (["--release", "ray-worker@v3"], "--release takes no version: ray-worker@v3"),
+    ],
+)
+def test_a_version_that_cannot_be_shown(words: list[str], summary: str, refused: Any, installed: Project) -> None:
+    assert summary in refused("patches", *words, code=2).words
 
 
 def test_new_built_in_versions_are_named_and_released_on_request(run: Run, installed: Project, package: Path) -> None:

@@ -264,5 +264,7 @@ def test_platforms_of_other_kinds(
     project.edit(("{name: ray-worker, enabled: false}", "{name: ray-worker, enabled: true}"), stack="found")
     (target,) = json.loads(run("plan", "found", "--json").out)["targets"]
     assert {change["patch"] for change in target["changes"]} <= {f"ray-worker@{version}", None}
+    part = {"raycluster": "groupName=a10", "rayservice": "groupName=a10", "statefulsets": "spec.template"}[name]
+    assert part in run("blame", "found", "rayWorker", "limits.memory").words
     comment = text.partition("    # ray-worker changes ")[2].partition("    - {name: ray-worker")[0]
     assert "karpenter.sh/do-not-disrupt + true" in comment

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -224,9 +223,9 @@ def test_an_apply_that_was_killed_is_told_and_the_next_one_ends_it(tmp_path: Pat
             env.lab.wait("the end of the engine", lambda: run.running() == {})
         found = targets(drift(env, 1))
         assert found[HEAD]["state"] == "unfinished"
-        assert re.search(
-            rf"~ {HEAD}\n  its last apply has not finished", env.modelyard("drift", "dev", check=False).stdout
-        )
+        said = env.modelyard("drift", "dev", check=False).stdout
+        assert f"~ {HEAD}\n  its last apply has not finished" in said
+        assert "modelyard apply dev finishes it" in said
         release(env)
         env.modelyard("apply", "dev", "--yes")
         env.settle()

@@ -86,6 +86,14 @@ def test_a_target_is_found_in_other_namespaces_by_its_name() -> None:
     assert found == {key("d0")._replace(namespace=name) for name in ("team-a", "team-b")}
 
 
+@pytest.mark.parametrize(("status", "lasting"), [(401, True), (403, True), (429, False), (500, False), (503, False)])
+def test_only_credentials_that_are_not_enough_make_asking_again_useless(status: int, lasting: bool) -> None:
+    client = client_of(lambda _request: httpx2.Response(status, text="no"))
+    with pytest.raises(ClusterError) as error:
+        read(client, key("d0"))
+    assert error.value.lasting is lasting
+
+
 def test_other_namespaces_that_may_not_be_listed_are_left_out() -> None:
     denied = httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
     served = httpx2.Response(200, json={"resources": []})

@@ -100,6 +100,7 @@ def test_a_brand_before_a_family_changes_nothing(name, gpu):
         ("H100 PCIe 40 GB", ("h100-pcie-80gb",)),
         ("V100 32GB", ("v100-pcie-32gb", "v100-sxm2-32gb")),
         ("GeForce 3090", ("rtx-3090",)),
+        ("RTX", ("rtx-3090", "rtx-4090", "rtx-a4000")),
     ],
 )
 def test_a_model_with_its_number_memory_or_form_suggests_only_the_gpus_that_have_it(name, suggestions):

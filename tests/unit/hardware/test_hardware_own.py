@@ -54,6 +54,13 @@ def test_each_project_has_its_own_numbers(fast, slow):
     assert own_gpus() == ()
 
 
+def test_a_blank_source_is_no_source(tmp_path):
+    path = project(tmp_path / "blank") / "hardware.yaml"
+    path.write_text(path.read_text().replace("made up", '" "'))
+    (found,) = load_gpus(path.parent).findings
+    assert (found.summary, found.line) == ("gpus[0].source is blank", 8)
+
+
 def test_an_exception_ends_the_context_too(fast):
     with pytest.raises(ZeroDivisionError), in_project(fast):
         _ = 1 / 0

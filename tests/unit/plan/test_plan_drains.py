@@ -134,6 +134,13 @@ def test_the_step_of_a_side_that_sleeps_says_what_it_waits_for(staging: Any) -> 
     assert plan.steps[1].why == "replaces the pods that an autoscaler may have started, once Ray is idle"
 
 
+def test_a_step_that_only_scales_down_says_how_many_pods_it_stops(staging: Any) -> None:
+    site = staging.asking(autoscaling=staging.stack.config.autoscaling._replace(mode="none")).applied()
+    config = site.stack.config
+    plan = site.asking(ray_worker=config.ray_worker._replace(replicas=config.ray_worker.replicas - 1)).plan()
+    assert [step.why for step in plan.steps if step.target == RAY][1:] == ["stops 1 pod once Ray is idle"]
+
+
 @pytest.mark.parametrize(("kind", "waiting"), [("ScaledObject", {"ray": (RAY,)}), ("HorizontalPodAutoscaler", {})])
 def test_a_side_that_keda_may_wake_waits_and_one_at_0_with_another_autoscaler_does_not(
     prod: Any, kind: str, waiting: dict[str, Any]

@@ -67,6 +67,14 @@ FIRST: dict[str, Object] = {
 }
 
 
+def test_a_list_that_is_taken_as_a_whole_keeps_the_order_that_is_asked_for(before: Object) -> None:
+    size = {"resources": {"limits": {"memory": "4Gi"}}}
+    after = applied(before, request(container(args=["--one", "--two"], **size)))
+    # The memory goes back in the same request.
+    kept = reversible_request(after, request(container(args=["--two", "--one"])), SCHEMA)
+    assert kept.request["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["args"] == ["--two", "--one"]
+
+
 @pytest.mark.parametrize("head", FIRST.values(), ids=FIRST)
 @pytest.mark.parametrize("tracked", [True, False])
 def test_an_undo_restores_what_was_empty(before: Object, head: Object, tracked: bool) -> None:

@@ -9,6 +9,7 @@ from modelyard.findings import Severity
 from modelyard.plan import Step
 from modelyard.plan.cost.values import Count, Money, TargetCost, stack_cost
 from modelyard.preview import StackDiff
+from modelyard.preview.values import Pending
 from modelyard.probes import Drain
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.outcome import next_command, outcomes, title
@@ -127,6 +128,9 @@ def test_the_gravest_is_first_and_the_same_is_said_once() -> None:
     assert [one.subject for one in outcomes(many)] == ["b", "each of a and c"]
     assert title(many, outcomes(many)) == "b switches training from Celery to Ray; 2 other stacks change"
     assert next_command(many) == ("after the merge", "modelyard apply a", "also applies what the cluster lacks of main")
+    # A preview of live clusters shows on its own what an apply of the base would change.
+    live = preview(stack("a", API)._replace(pending=Pending(fields=0, objects=0)))
+    assert next_command(live) == ("after the merge", "modelyard apply a", "")
     lines = preview_markdown(many).splitlines()
     assert lines[3].startswith("- **b** switches training")
     assert lines[5] == "- 1 stack unaffected."
