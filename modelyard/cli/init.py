@@ -72,7 +72,7 @@ def run(args: Namespace) -> Exit:
             create(root / name, text, undo)
     _say_written(files, ignored)
     say_wrapped(["", f"Set the values in {', '.join(f'stacks/Pulumi.{name}.yaml' for name in stacks)}. Then run:"])
-    say([f"  modelyard {verb} {stacks[0]}" for verb in ("check", "record", "plan")])
+    say([f"  modelyard {verb} {stacks[0]}" for verb in ("doctor", "record", "plan")])
     return Exit.FINE
 
 

@@ -109,9 +109,15 @@ _MOST = 3
 _ELSEWHERE = {
     "--dry-run": "modelyard plan STACK --live shows what an apply would change",
     "-o": "did you mean --json, or --out FILE?",
+    "--format": "did you mean --json? modelyard preview --format markdown writes a comment",
     "--markdown": "modelyard preview --format markdown writes a comment",
 }
-"""The answers to options that other tools have."""
+"""The answers to options that other tools or verbs have."""
+_ARGUMENTS = {
+    "modelyard init": "give the names of new stacks with --stacks NAME,NAME; ",
+    "modelyard preview": "it compares all stacks of the project; ",
+}
+"""The answers to a stack's name, by verbs that take none."""
 _SYNONYMS = {
     **dict.fromkeys(("ls", "status", "ps", "get"), "list"),
     **dict.fromkeys(("run", "start", "create"), "submit"),
@@ -203,6 +209,8 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
         begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
         close = begun[:_MOST] or near(word, options, 1, _ALIKE)
         suggested = f"did you mean {listed(close)}? " if close else ""
+        if kind == "argument":
+            suggested = _ARGUMENTS.get(parser.prog, "")
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
 

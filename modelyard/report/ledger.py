@@ -22,7 +22,7 @@ def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style 
     where = "in the cluster" if source == "live" else "on the recorded platform"
     fields, objects = sum(len(target.entries) for target in found), plural(len(found), "object")
     head = (
-        f"{stack}: {plural(fields, 'field')} of {objects} {where}"
+        f"{stack}: {plural(fields, 'field')} of {objects} {where}, with the value before modelyard and the value now"
         if found
         else f"{stack}: no fields are patched {where}"
     )

@@ -56,7 +56,7 @@ def stack_text(stack: Stack, sized: Iterable[Workload], chosen: Iterable[Selecte
     ]
     lines.extend(table(rows, ("WORKLOAD", "REPLICAS", "CPU", "MEMORY", "GPUS", "VOLUME"), style, indent=2))
     lines.append("")
-    lines.extend(wrapped(", ".join(one.patch.id for one in chosen), 14, style.columns, "  patches"))
+    lines.extend(wrapped(", ".join(one.patch.id for one in chosen) or "none", 14, style.columns, "  patches"))
     return [*lines, *asked_text(config, resources(config), style)]
 
 

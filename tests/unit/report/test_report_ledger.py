@@ -45,7 +45,7 @@ PAUSED = Path(("spec", "paused"))
 )
 def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:
     assert ledger_text("dev", "live", [Noted(KEY, "mine@v1", (entry,))], Style(colour=False)) == [
-        "dev: 1 field of 1 object in the cluster",
+        "dev: 1 field of 1 object in the cluster, with the value before modelyard and the value now",
         "~ worker",
         f"  {heading}",
         f"    {row}",
