@@ -75,11 +75,13 @@ class Finding(NamedTuple):
 class Failure(Exception):
     """Input or output that failed: why, and what to do about it."""
 
-    def __init__(self, summary: str, remedy: str = "") -> None:
+    def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
         # Pass all arguments, so that another process can pickle the exception.
         super().__init__(summary, remedy)
         self.summary = summary
         self.remedy = remedy
+        self.lasting = lasting
+        """Whether another attempt would fail in the same way, as with a wrong address or password, or a missing right."""
 
     def __str__(self) -> str:
         return self.summary

@@ -48,11 +48,6 @@ class Unusable(Failure):
 class Unreachable(Failure):
     """A server that does not answer."""
 
-    def __init__(self, summary: str, remedy: str, *, lasting: bool = False) -> None:
-        super().__init__(summary, remedy)
-        self.lasting = lasting
-        """Whether retrying is useless."""
-
 
 NO_CREDENTIAL: Final = Confidential("")
 

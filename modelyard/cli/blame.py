@@ -19,14 +19,14 @@ from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.report.style import Style
 
-_SHOWN = 8
-"""How many fields are named if a text matches several."""
-
 if TYPE_CHECKING:
     from modelyard.kube import merge
     from modelyard.plan.trace import Trace
     from modelyard.plan.values import TargetPlan
     from modelyard.stack import Stack
+
+_SHOWN = 8
+"""How many fields are named if a text matches several."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -100,23 +100,25 @@ def _text(path: "merge.Path", traced: "list[Trace]", stack_file: str, style: Sty
     return trace_text(traced[0], stack_file, style)
 
 
-def _part(stack: "Stack", target: "TargetPlan", name: str) -> "Sequence[object]":
+def _part(stack: "Stack", target: "TargetPlan", name: str) -> "merge.Path":
     """The path of the workload's pods if a user names one of several workloads of an object; else an empty path."""
+    from modelyard.kube import merge
     from modelyard.kube.scheduling.pods import RAY_CLUSTERS, ray_pods
 
     workload = workload_named(stack, name)
     if workload is None or name in target.name or target.key.kind not in RAY_CLUSTERS:
-        return ()
+        return merge.Path(())
     return ray_pods(target.key.kind, workload.group)
 
 
 def _named(
-    text: str, target: "TargetPlan", schema: "merge.Type", part: "Sequence[object]"
+    text: str, target: "TargetPlan", schema: "merge.Type", part: "merge.Path"
 ) -> "tuple[merge.Path, list[merge.Path]]":
     """The path that a text names, and its fields: the path itself, or those below it; all of them below ``part``."""
     from modelyard.kube import merge
     from modelyard.kube.scheduling.pods import RAY_CLUSTERS
     from modelyard.plan.trace import fields_of, find_fields, own_fields
+    from modelyard.stack.words import few
 
     try:
         paths = find_fields(target, text, schema, part)
@@ -125,7 +127,7 @@ def _named(
         raise Stop(
             Exit.USAGE, f"{text!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
         ) from error
-    leaves = [leaf for leaf in fields_of(target, schema) if leaf[: len(part)] == part]
+    leaves = fields_of(target, schema, part)
     if not paths:
         # The text may name a parent of fields: a container, its resources.
         ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
@@ -134,11 +136,10 @@ def _named(
         alike = dict.fromkeys(str(merge.Path(leaf[-len(wanted) :])) for leaf in leaves)
         raise Stop(Exit.USAGE, *_no_field(text, target.name, (*alike, *map(str, leaves))))
     if len(paths) > 1:
-        shown, left = paths[:_SHOWN], len(paths[_SHOWN:])
-        more = f"\nand {left} more" if left else ""
+        joint = "\n"
         raise Stop(
             Exit.USAGE,
-            f"{text!r} matches {len(paths)} fields:" + "".join(f"\n{path}" for path in shown) + more,
+            f"{text!r} matches {len(paths)} fields:\n{few(map(str, paths), _SHOWN, joint)}",
             "give one of these paths, or more of its end"
             + (", or a workload such as rayHead as the target" if target.key.kind in RAY_CLUSTERS and not part else ""),
         )

@@ -208,9 +208,8 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
             raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
         begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
         close = begun[:_MOST] or near(word, options, 1, _ALIKE)
-        suggested = f"did you mean {listed(close)}? " if close else ""
-        if kind == "argument":
-            suggested = _ARGUMENTS.get(parser.prog, "")
+        elsewhere = _ARGUMENTS.get(parser.prog, "") if kind == "argument" else ""
+        suggested = f"did you mean {listed(close)}? " if close else elsewhere
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
 

@@ -51,11 +51,6 @@ threads that do so at once can end the process. Pulumi reads several resources o
 class ClusterError(Failure):
     """The cluster cannot be reached or used: why, and what to do about it."""
 
-    def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
-        super().__init__(summary, remedy)
-        self.lasting = lasting
-        """Whether another attempt would fail in the same way: the credentials are not accepted or lack a right."""
-
 
 def connect(context: str | None, named: str = CONTEXT_KEY) -> Client:
     """A client for a context of the kubeconfig, or for its current context.

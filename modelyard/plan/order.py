@@ -329,8 +329,7 @@ def _killed(config: Config, targets: Iterable[TargetPlan], workloads: Mapping[st
             or target.action in ("none", "create")
         ):
             continue
-        before, after = target.replicas
-        stopped = target.replaces_pods or max((before or 0) - (after if after is not None else before or 0), 0)
+        stopped = target.replaces_pods or _fewer_pods(target)
         longest = backend.longest_job(config)
         if stopped and target.grace_period < longest:
             yield Finding(

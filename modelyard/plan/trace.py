@@ -1,6 +1,6 @@
 """Traces a field back to what set it: patches, owners, and the line of the stack file."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Selected, render, render_base
@@ -16,6 +16,8 @@ from modelyard.plan.values import TargetPlan, names_its_item
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.config import Stack
 
+_WHOLE = Path(())
+"""The part of an object that is all of it."""
 _Name = str | tuple[str, str, str]
 """A target's name in templates; or API version, kind and name of an object in a base."""
 
@@ -259,9 +261,10 @@ def kind_of(target: TargetPlan, chosen: Iterable[Selected], version: str) -> mer
     return schema
 
 
-def fields_of(target: TargetPlan, schema: merge.Type) -> list[Path]:
-    """The paths of a target's fields after the change."""
-    return [change.path for change in merge.diff(None, target.after.reveal(), schema)]
+def fields_of(target: TargetPlan, schema: merge.Type, part: Path = _WHOLE) -> list[Path]:
+    """The paths of a target's fields after the change, below ``part``."""
+    paths = (change.path for change in merge.diff(None, target.after.reveal(), schema))
+    return [path for path in paths if path[: len(part)] == part]
 
 
 def own_fields(target: TargetPlan, schema: merge.Type) -> list[Path]:
@@ -270,14 +273,14 @@ def own_fields(target: TargetPlan, schema: merge.Type) -> list[Path]:
     return [one.path for one in fields if not names_its_item(one.path, one.after)]
 
 
-def find_fields(target: TargetPlan, text: str, schema: merge.Type, part: Sequence[object] = ()) -> tuple[Path, ...]:
+def find_fields(target: TargetPlan, text: str, schema: merge.Type, part: Path = _WHOLE) -> tuple[Path, ...]:
     """The fields of a target, below ``part``, that a user's text names: a whole path, the end of a path, or the name of
     a list item, such as an environment variable.
 
     Raises:
         ValueError: the text is no path.
     """
-    leaves = [leaf for leaf in fields_of(target, schema) if leaf[: len(part)] == part]
+    leaves = fields_of(target, schema, part)
     try:
         wanted = Path.parse(text)
     except ValueError:

@@ -42,11 +42,6 @@ class Busy(NamedTuple):
 class JobSourceError(Failure):
     """A job source without a usable answer: why, and what to do."""
 
-    def __init__(self, summary: str, remedy: str = "", *, lasting: bool = False) -> None:
-        super().__init__(summary, remedy)
-        self.lasting = lasting
-        """Whether another attempt would fail in the same way, as with a wrong address or password."""
-
 
 class Drain(NamedTuple):
     """One drain of a plan: its targets do not change until a training backend is idle."""

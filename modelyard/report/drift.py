@@ -42,10 +42,10 @@ def _remedies(drift: StackDrift) -> Iterator[str]:
     lost = [target.key.name for target in drift.drifted if target.state == "gone" and not target.managed]
     if lost:
         yield f"install {', '.join(lost)} again first: the stack only patches {'it' if len(lost) == 1 else 'them'}"
-    unfinished = [target for target in drift.drifted if target.state == "unfinished"]
-    if drift.drifted and len(unfinished) == len(drift.drifted):
+    states = {target.state for target in drift.drifted}
+    if states == {"unfinished"}:
         yield f"modelyard apply {drift.stack} finishes it, even if no value is left to change"
-    elif drift.drifted:
+    elif states:
         yield f"modelyard apply {drift.stack} restores it; modelyard plan {drift.stack} --live shows what that changes"
 
 

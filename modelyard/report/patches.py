@@ -41,7 +41,7 @@ def patch_text(library: Library, name: str, version: str = "", style: Style = PL
         ("targets", ", ".join(_targets(patch))),
         ("mode", _MODES[patch.meta.use]),
         ("used", _when(patch)),
-        ("versions", _terms(library.patches[name])),
+        ("versions", _terms(library, name)),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
     for fact, value in facts:
@@ -114,12 +114,14 @@ def _facts(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _terms(versions: Mapping[str, PatchVersion]) -> str:
+def _terms(library: Library, name: str) -> str:
     """Which stacks get which version, newest first; empty if all stacks get the newest."""
-    asking = list(takewhile(lambda one: one.meta.version_for, versions.values()))
+    latest = library.latest(name)
+    asking = takewhile(lambda one: one.meta.version_for, library.patches[name].values())
     words = [f"{one.version} if {_facts(one.meta.version_for)}" for one in asking]
-    last = [f"else {one.version}" for one in [*versions.values()][len(asking) : len(asking) + 1]]
-    return "; ".join((*words, *last)) if words else ""
+    if words and not latest.meta.version_for:
+        words.append(f"else {latest.version}")
+    return "; ".join(words)
 
 
 def patches_document(library: Library, name: str = "", version: str = "") -> dict[str, Any]:

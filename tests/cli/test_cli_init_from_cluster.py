@@ -266,5 +266,8 @@ def test_platforms_of_other_kinds(
     assert {change["patch"] for change in target["changes"]} <= {f"ray-worker@{version}", None}
     part = {"raycluster": "groupName=a10", "rayservice": "groupName=a10", "statefulsets": "spec.template"}[name]
     assert part in run("blame", "found", "rayWorker", "limits.memory").words
+    # The head is another part of the same object.
+    if name != "statefulsets":
+        assert "headGroupSpec" in run("blame", "found", "rayHead", "limits.memory").words
     comment = text.partition("    # ray-worker changes ")[2].partition("    - {name: ray-worker")[0]
     assert "karpenter.sh/do-not-disrupt + true" in comment
