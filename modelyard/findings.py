@@ -81,7 +81,7 @@ class Failure(Exception):
         self.summary = summary
         self.remedy = remedy
         self.lasting = lasting
-        """Whether another attempt would fail in the same way, as with a wrong address or password, or a missing right."""
+        """Whether another attempt would fail in the same way, as with a wrong address or password."""
 
     def __str__(self) -> str:
         return self.summary

@@ -63,8 +63,9 @@ def judge(so_far: Progress, now: float, seen: Busy | JobSourceError, terms: Term
         after = so_far._replace(idle=None, lost=lost)
         if (seen.lasting and so_far.lost is None and not so_far.reported) or now - lost >= PATIENCE:
             return after, Verdict(False, _sentence(seen))
-        state = f"no answer: {seen.summary}; fails after {text(PATIENCE)} without one"
-        return _out_of_time(after, now, terms, state, waited)
+        after, verdict = _out_of_time(after, now, terms, f"no answer: {seen.summary}", waited)
+        hint = f"; fails after {text(PATIENCE)} without an answer"
+        return after, verdict._replace(line=verdict.line + hint) if verdict.line else verdict
     if not seen.idle:
         return _out_of_time(so_far._replace(idle=None, lost=None), now, terms, _named(seen), waited)
     idle = so_far.idle if so_far.idle is not None else now

@@ -97,7 +97,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("job", "submit", "dev", "--devise", "A10"), "did you mean --device?"),
         # What asks before it changes a cluster is not answered by half a word.
         (("apply", "dev", "--ye"), "unknown option '--ye' → did you mean --yes?"),
-        (("plan", "dev", "--format", "json"), "unknown option '--format' → did you mean --json?"),
+        (("plan", "dev", "--format", "markdown"), "unknown option '--format' → did you mean --json?"),
         (("init", "dev"), "unknown argument 'dev' → give the names of new stacks with --stacks"),
         (("preview", "dev"), "unknown argument 'dev' → it compares all stacks of the project"),
         (("job", "list", "dev", "more"), "unknown argument 'more' → see modelyard job --help"),

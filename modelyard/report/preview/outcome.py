@@ -263,6 +263,8 @@ def next_command(preview: Preview) -> tuple[str, str, str]:
     acting = [stack for stack in preview.stacks if any(one.status != "same" for one in stack.targets)]
     if not acting:
         return "after the merge", "", ""
-    # A preview that did not read the cluster cannot know what earlier merges left to apply.
-    also = f"also applies what the cluster lacks of {preview.base.name}" if acting[0].pending is None else ""
-    return "after the merge", f"modelyard apply {acting[0].stack}", also
+    first = acting[0]
+    # A preview that did not read the cluster cannot know what earlier merges left to apply; a new stack has none.
+    unread = first.pending is None and first.status != "added"
+    also = f"also applies what the cluster lacks of {preview.base.name}" if unread else ""
+    return "after the merge", f"modelyard apply {first.stack}", also

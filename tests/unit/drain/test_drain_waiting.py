@@ -95,6 +95,7 @@ def test_nobody_answering_is_never_idle() -> None:
     world = World([GONE])
     assert "out of reach" in world.fails()
     assert world.now - 1000 == PATIENCE
+    assert [line.rpartition("; ")[2] for line in world.lines] == ["fails after 2m without an answer"]
 
 
 def test_a_server_that_comes_back_in_time_is_asked_on() -> None:

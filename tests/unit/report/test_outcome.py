@@ -131,6 +131,8 @@ def test_the_gravest_is_first_and_the_same_is_said_once() -> None:
     # A preview of live clusters shows on its own what an apply of the base would change.
     live = preview(stack("a", API)._replace(pending=Pending(fields=0, objects=0)))
     assert next_command(live) == ("after the merge", "modelyard apply a", "")
+    new = preview(stack("a", API, status="added"))
+    assert next_command(new) == ("after the merge", "modelyard apply a", "")
     lines = preview_markdown(many).splitlines()
     assert lines[3].startswith("- **b** switches training")
     assert lines[5] == "- 1 stack unaffected."
