@@ -12,6 +12,8 @@ from lab.install import rolled_out
 from tests.lab.support.environment import NAMESPACE
 from tests.lab.support.new_project import Terminal
 
+INSTALL, FROM_CLUSTER, FROM_EXAMPLE = slice(1), slice(1, 5), slice(5, None)
+"""Which of the README's blocks are the installation and the two starts."""
 WORKER = "deployment-ray-model-training-worker"
 SERVICE = "deployment-model-service"
 
@@ -35,14 +37,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with Lab.start(folder / "lab", context="dev") as lab:
         lab.install_platform("dev")
         terminal = Terminal(folder, lab)
-        yield Site(lab, terminal, terminal.follow("README.md"))
+        terminal.follow("README.md", only=INSTALL)
+        yield Site(lab, terminal, terminal.follow("README.md", only=FROM_EXAMPLE))
 
 
 def test_the_quick_start_ends_with_an_applied_change(site: Site) -> None:
-    _, begun, planned, preview, applied = site.outputs
+    begun, preview, applied = site.outputs
     assert "wrote stacks/Pulumi.dev.yaml" in begun
     assert "error" not in begun
-    assert "dev: 5 targets to change" in planned
+    assert "dev: 5 targets to change" in begun
     # The comment for reviewers has the branch's change alone.
     assert "<!-- modelyard preview -->" in preview
     assert "1 of 1 stack changes" in preview
@@ -150,10 +153,12 @@ def test_a_platform_that_runs_gets_its_first_patch(tmp_path: Path, kuberay: bool
         healthy(lab, kuberay=kuberay)
         before = generations(lab)
         terminal = Terminal(tmp_path, lab)
-        terminal.follow("README.md", only=slice(1))
-        written, applied = terminal.follow("docs/guides/stack-files.md")
+        terminal.follow("README.md", only=INSTALL)
+        written, preview, applied = terminal.follow("README.md", only=FROM_CLUSTER)
         assert "The first plan changes nothing." in written
         assert "dev: no changes against the live cluster" in written
+        assert "1 of 1 stack changes" in preview
+        assert "| ephemeral-storage request |" in preview
         assert "dev: 1 target to change" in applied
         assert "dev: succeeded" in applied
         assert ("rayCluster: training" in (terminal.project / "stacks" / "Pulumi.dev.yaml").read_text()) == kuberay
