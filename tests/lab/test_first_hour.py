@@ -158,7 +158,7 @@ def test_a_platform_that_runs_gets_its_first_patch(tmp_path: Path, kuberay: bool
         assert "The first plan changes nothing." in written
         assert "dev: no changes against the live cluster" in written
         assert "1 of 1 stack changes" in preview
-        assert "| ephemeral-storage request |" in preview
+        assert "| resources ephemeral-storage request |  | <code>50Gi</code> |" in preview
         assert "dev: 1 target to change" in applied
         assert "dev: succeeded" in applied
         assert ("rayCluster: training" in (terminal.project / "stacks" / "Pulumi.dev.yaml").read_text()) == kuberay

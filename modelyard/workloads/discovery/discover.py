@@ -249,7 +249,7 @@ def _gpu(
         gpus[_model(node)] += node_gpus(node.labels, node.allocatable).whole
     ranked = sorted(gpus, key=lambda name: (-gpus[name], name))
     words = few([f"{gpus[name]} × {name}" for name in ranked])
-    shown = f"{words} on {plural(len(fitting), 'node')}" if ranked else ""
+    shown = f"{words} on {few([node.name for node in fitting])}" if ranked else ""
     if answers.get("gpu"):
         return answers["gpu"], shown
     selected = _selected_model(template.selector, template.terms or ())
