@@ -486,13 +486,19 @@ def _wrong_keys(meta: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         )
 
 
-def _missing(name: str, folder: Path, line: int) -> Finding:
-    """The finding about a locked version that neither the project nor modelyard has."""
+def _missing(name: str, folder: Path, line: int, findings: list[Finding]) -> Finding:
+    """The finding about a locked version that neither the project nor modelyard has; it takes in why it is broken."""
     restore, detail = f"restore patches/{name}", ""
+    own = [one for one in findings if f"{one.file}/".startswith(f"{PATCHES_FOLDER}/{name}/")]
+    if own:
+        for one in own:
+            findings.remove(one)
+        summary, broken = f"released patch {name} is broken", own[0]
+        return _error("PAT003", broken.file, summary, restore, broken.line, broken.column, broken.summary)
     if not os.path.lexists(folder / name):
         detail = f"modelyard {modelyard.__version__} has no built-in version of this name"
         restore += ", or, if it was a built-in version, install the version of modelyard that has it"
-    summary = f"released patch {name} is missing or broken"
+    summary = f"released patch {name} is missing"
     lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
     return _error("PAT003", lock_name, summary, f"{restore}; a stack may pin it", line, detail=detail)
 
@@ -506,7 +512,8 @@ def _compare_with_lock(
 ) -> None:
     lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
     seen = {f"{name}/{version}": patch for name, versions in patches.items() for version, patch in versions.items()}
-    findings += first(_missing(name, folder, lines[name]) for name in sorted(locked.keys() - seen.keys()))
+    gone = sorted(locked.keys() - seen.keys())
+    findings += first([_missing(name, folder, lines[name], findings) for name in gone])
     for name, patch in seen.items():
         if locked.get(name, patch.sha256) == patch.sha256:
             continue

@@ -152,7 +152,20 @@ def test_a_locked_built_in_version_with_other_content_is_an_error(project: Path,
 def test_a_broken_copy_is_not_replaced_by_the_built_in_version(project: Path, package: Path) -> None:
     shutil.copytree(package / RAY, project / "patches" / RAY)
     (project / "patches" / RAY / "meta.yaml").unlink()
-    assert [one.code for one in load_library(project).findings] == ["PAT009", "PAT003"]
+    (broken,) = load_library(project).findings
+    assert (broken.code, broken.location, broken.remedy) == (
+        "PAT003",
+        f"patches/{RAY}",
+        f"restore patches/{RAY}",
+    )
+    assert (broken.summary, broken.detail) == (
+        f"released patch {RAY} is broken",
+        f"patches/{RAY} has no meta.yaml",
+    )
+    shutil.copy(package / RAY / "meta.yaml", project / "patches" / RAY)
+    (project / "patches" / RAY / "schema.json").write_text("{\n")
+    (broken,) = load_library(project).findings
+    assert (broken.code, broken.location) == ("PAT003", f"patches/{RAY}/schema.json:2")
     assert list(load_library(project).patches["ray-worker"]) == ["v4", "v3", "v2"]
 
 
@@ -162,7 +175,7 @@ def test_a_name_in_a_lock_leads_nowhere_else(project: Path, package: Path, name:
         shutil.copytree(ROOT / "patches" / RAY, folder)
     digest = read_lock(project / "patches")[0][RAY]
     relock(project, lambda locked: locked.update({name: digest}))
-    assert "is missing or broken" in found(project).summary
+    assert "is missing" in found(project).summary
     assert versions(project) == versions(ROOT)
 
 
