@@ -18,7 +18,7 @@ from modelyard.kube.scheduling.capacity import obstacle
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of
 from modelyard.kube.state import SCALED_OBJECT, Node, Pod
 from modelyard.names import PRODUCT_LABEL
-from modelyard.stack.words import few, listed, plural
+from modelyard.stack.words import few, listed
 from modelyard.workloads.discovery.evidence import (
     CERTAIN,
     POSSIBLE,
