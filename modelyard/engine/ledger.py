@@ -19,7 +19,8 @@ from pulumi.dynamic import CreateResult, DiffResult, Resource, ResourceProvider,
 from modelyard.files import parse_json
 from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.undo.ledger import filled, ledger_of, ledger_text, ours, read_or_none, write_ledger
+from modelyard.plan.undo.ledger import filled, known_ledger, ledger_of, ledger_text, read_or_none, write_ledger
+from modelyard.plan.undo.lists import present, sides
 
 if TYPE_CHECKING:
     from modelyard.plan import Plan, TargetPlan
@@ -137,7 +138,8 @@ def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
     After the request, modelyard still owns these fields: the request only restores their values.
     """
     record, before = _record(plan, target), target.before.reveal()
-    if before is None or not fieldset.intersection(ledger_of(target.applied.reveal()).returning, ours(before)):
+    mine, _ = sides(before, present(before, known_ledger(before))) if before is not None else ({}, {})
+    if before is None or not fieldset.intersection(ledger_of(target.applied.reveal()).returning, mine):
         return {"record": record._replace(ledger="").to_text(), "due": ""}
     return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
 

@@ -11,11 +11,10 @@ from typing import Any, Literal, NamedTuple
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import ABSENT, Owner, Path
-from modelyard.kube.merge.fieldset import FieldSet
 from modelyard.kube.state import ObjectKey, annotations_of
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.secrets import hidden_change, hidden_field
-from modelyard.plan.undo.ledger import LedgerError, has, ledger_of
+from modelyard.plan.undo.ledger import Ledger, LedgerError, Part, at, has, ledger_of
 from modelyard.plan.values import TargetPlan
 
 FORMAT_VERSION = 1
@@ -118,9 +117,12 @@ def _target(applied: Applied, live: dict[str, Any] | None, schemas: merge.MergeS
 
 def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schema: merge.Type) -> Iterator[FieldDrift]:
     reported: set[Path] = set()
-    returned = _returned(request)
+    ledger = _ledger(request)
     for leaf in merge.diff(None, request, schema):
-        if has(returned, leaf.path):
+        if has(ledger.returning, leaf.path):
+            continue
+        if leaf.path in ledger.lists:
+            yield from _parts(key, leaf.path, ledger.lists[leaf.path], request, live)
             continue
         path = _gone(leaf.path, live, schema)
         if path is not None:
@@ -136,12 +138,24 @@ def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schem
             yield FieldDrift(leaf.path, was, is_now, holders)
 
 
-def _returned(request: dict[str, Any]) -> FieldSet:
-    """The fields that a request only restored: their earlier owners have them."""
+def _parts(
+    key: ObjectKey, path: Path, parts: Iterable[Part], request: dict[str, Any], live: dict[str, Any]
+) -> Iterator[FieldDrift]:
+    """The fields that differ of those that patches set in a list; its other fields are not modelyard's."""
+    holders = merge.owners(live, path)
+    for part in parts if not any(map(_ours, holders)) else ():
+        value = at(live, part.path)
+        if value != part.given:
+            was, is_now = hidden_change(key, part.path, part.given, value, (request, live))
+            yield FieldDrift(part.path, was, is_now, holders)
+
+
+def _ledger(request: dict[str, Any]) -> Ledger:
+    """The ledger that a request carries. Fields that it only restored belong to their earlier owners."""
     try:
-        return ledger_of(request).returning
+        return ledger_of(request)
     except LedgerError:
-        return {}
+        return Ledger()
 
 
 def _gone(path: Path, live: dict[str, Any], schema: merge.Type) -> Path | None:

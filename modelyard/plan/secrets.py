@@ -8,8 +8,7 @@ from modelyard.findings import Finding
 from modelyard.hiding import hidden_below, hidden_pair, marked, words_without
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey, essence
-from modelyard.plan.undo.ledger import without_ledger
-from modelyard.plan.undo.restore import at
+from modelyard.plan.undo.ledger import at, without_ledger
 from modelyard.plan.values import TargetPlan
 
 _REMEMBERED: Final = frozenset({str, int, float, bool, type(None)})

@@ -48,6 +48,8 @@ from modelyard.plan.ownership import (
 from modelyard.plan.prediction import predict
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
+from modelyard.plan.undo.ledger import ours
+from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpatched
 from modelyard.plan.undo.request import ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import handed_over
 from modelyard.plan.values import Action, FieldChange, TargetPlan
@@ -106,15 +108,16 @@ def prepare(
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
     kept: ReversibleRequest | None = None
+    copy = state.copy_of(key).reveal()
     try:
         if live is not None:
-            composed = completed(as_spelled(composed, live), live)
+            composed = completed(as_spelled(composed, live), _unpatched(live, composed, copy))
             problems = (*problems, *whole_lists(composed, live, key.name))
         request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
         # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
         applied = _shaped(merge.stored(schema, request), request)
         if live is not None and base is None:
-            kept = reversible_request(live, applied, schema, state.copy_of(key).reveal())
+            kept = reversible_request(live, applied, schema, copy, items=composed.items, item_schema=composed.schema)
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:
@@ -122,6 +125,13 @@ def prepare(
     return Prepared(
         wish=wish, schema=schema, composed=composed, live=live, applied=applied, offline=offline, kept=kept
     ), problems
+
+
+def _unpatched(live: dict[str, Any], composed: Composed, copy: str) -> dict[str, Any]:
+    """The object with the lists of which patches change items as they would be without the patches."""
+    if not composed.items or not ours(live):
+        return live
+    return unpatched(live, earlier_ledger(live, copy, composed.items, composed.schema))
 
 
 def finish(
@@ -349,7 +359,8 @@ def _shaped(value: Any, shape: Any) -> Any:
 def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tuple[FieldChange, ...]:
     """The changes from the request; ``taken`` are the fields, as the server words them, that are taken from others."""
     # Of a list that is sent as a whole, the items that change are shown.
-    live, schema, base = prepared.live, prepared.composed.schema, prepared.wish.base
+    live, kept, base = prepared.live, prepared.kept, prepared.wish.base
+    schema = prepared.composed.schema if kept is None else by_item(prepared.composed.schema, kept.ledger)
     changes = []
     for change in merge.diff(live, after, schema):
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
@@ -363,7 +374,7 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
         ):
             origin = base[0].id
         is_taken = change.path.server_text in taken
-        back = None if prepared.kept is None or origin is not None else prepared.kept.given_back.get(change.path)
+        back = None if kept is None or origin is not None else _given_back(kept, change.path)
         was, now = hidden_change(prepared.wish.key, change.path, change.before, change.after, (live, after))
         changes.append(
             FieldChange(
@@ -377,6 +388,12 @@ def _changes(prepared: Prepared, after: dict[str, Any], taken: Set[str]) -> tupl
             )
         )
     return tuple(changes)
+
+
+def _given_back(kept: ReversibleRequest, path: merge.Path) -> tuple[merge.Owner, ...] | None:
+    """The owners that get a restored field back: none in a list that modelyard still sends; None if not restored."""
+    around = list_around(path, kept.ledger)
+    return kept.given_back.get(path) if around is None else kept.given_back.get(around, ())
 
 
 def _origin(path: merge.Path, origins: Mapping[merge.Path, str]) -> str | None:

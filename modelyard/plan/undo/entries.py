@@ -10,6 +10,8 @@ from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.ledger import (
     Ledger,
     LedgerError,
+    Part,
+    at,
     has,
     known_ledger,
     leaves,
@@ -18,7 +20,7 @@ from modelyard.plan.undo.ledger import (
     ours,
     read_or_none,
 )
-from modelyard.plan.undo.restore import at, foreign
+from modelyard.plan.undo.restore import foreign
 
 State = Literal["held", "returning", "returned", "changed"]
 """``held``: modelyard owns the field. ``returning``: the earlier value is restored, the earlier owner is not yet.
@@ -57,9 +59,11 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
     """Every field of an object's ledger."""
     mine, strange = ours(body), foreign(body, ledger)
     fields = [*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))]
-    found = []
     key = ObjectKey(str(body.get("apiVersion", "")), str(body.get("kind", "")), "", "")
+    found = [_in_list(key, body, part, path, ledger) for path, parts in ledger.lists.items() for part in parts]
     for path, before in fields:
+        if path in ledger.lists:
+            continue
         state: State = "returned"
         if has(mine, path):
             state = "returning" if has(ledger.returning, path) else "held"
@@ -77,6 +81,25 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
             )
         )
     return tuple(sorted(found, key=lambda entry: entry.path.sort_key))
+
+
+def _in_list(key: ObjectKey, body: dict[str, Any], part: Part, path: Path, ledger: Ledger) -> Entry:
+    """A field of a list that is sent as a whole: its value shows its state, because the list has one owner."""
+    now, returns = at(body, part.path), has(ledger.returning, path)
+    state: State = "changed"
+    if now == part.given and not returns:
+        state = "held"
+    elif now == part.before:
+        state = "returning" if returns and has(ours(body), path) else "returned"
+    before, shown = hidden_change(key, part.path, part.before, now, (body, body))
+    return Entry(
+        path=part.path,
+        before=before,
+        owners=ledger.owners_of(path),
+        now=shown,
+        state=state,
+        holders=merge.owners(body, path) if state == "changed" else (),
+    )
 
 
 def noted_in(state: ClusterState) -> tuple[Noted, ...]:

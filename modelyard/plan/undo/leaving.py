@@ -23,6 +23,7 @@ from modelyard.plan.prediction import predict, refused, undeletable
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import let_go, stranger, two_states
 from modelyard.plan.undo.ledger import known_ledger, ours
+from modelyard.plan.undo.lists import by_item, list_around
 from modelyard.plan.undo.request import gets_back
 from modelyard.plan.undo.restore import Undo, finished, undo
 from modelyard.plan.values import FieldChange, TargetPlan, local_name
@@ -215,7 +216,7 @@ def _phase(one: Leaving, before: int, after: int) -> Phase:
 
 def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldChange]:
     gets = gets_back(back.ledger)
-    for change in merge.diff(one.live, after, one.schema):
+    for change in merge.diff(one.live, after, by_item(one.schema, back.ledger)):
         if change.path[:2] == ("metadata", "managedFields") or change.path[:1] == ("status",):
             continue
         owners = merge.owners(one.live, change.path, one.schema)
@@ -227,5 +228,5 @@ def _changes(one: Leaving, back: Undo, after: dict[str, Any]) -> Iterable[FieldC
             patch=None,
             owners=owners,
             taken=False,
-            back=gets.get(change.path),
+            back=gets.get(list_around(change.path, back.ledger) or change.path),
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modelyard.files import parse_json, wrong_form
-from modelyard.kube.merge import Key, Owner, Path, fieldset
+from modelyard.kube.merge import ABSENT, Key, Owner, Path, fieldset
 from modelyard.kube.merge.fieldset import FieldSet
 from modelyard.kube.merge.managed import entries, identity, owner_of
 from modelyard.kube.state import annotations_of
@@ -37,6 +37,16 @@ class Earlier(NamedTuple):
         return owner_of(self.entry)
 
 
+class Part(NamedTuple):
+    """A field that a patch set inside a list which is sent as a whole."""
+
+    path: Path
+    before: Any
+    """The value without the patches; ``merge.ABSENT`` if the field would not exist."""
+    given: Any
+    """The value that the patches gave it."""
+
+
 class Ledger(NamedTuple):
     """What an undo of one object needs to know."""
 
@@ -51,6 +61,8 @@ class Ledger(NamedTuple):
     """Fields that no patch asks for any more: their earlier values are restored, their earlier owners are not yet."""
     empty: FieldSet = {}  # noqa: RUF012
     """Maps and lists of a custom resource that existed before and were empty."""
+    lists: Mapping[Path, tuple[Part, ...]] = {}
+    """Lists that are sent as a whole, with the fields that the patches set in them."""
 
     def owners_of(self, path: Path) -> tuple[Owner, ...]:
         """The earlier owners of a field."""
@@ -69,6 +81,7 @@ def write_ledger(ledger: Ledger) -> str:
             "owners": [[dict(each.entry), each.fields] for each in ledger.owners],
             "returning": ledger.returning,
             **({"empty": ledger.empty} if ledger.empty else {}),
+            **({"lists": _listed(ledger.lists)} if ledger.lists else {}),
         },
         sort_keys=True,
         separators=(",", ":"),
@@ -95,9 +108,23 @@ def read_ledger(text: str) -> Ledger:
             tuple(Earlier(_entry(entry), _set(fields)) for entry, fields in document["owners"]),
             _set(document["returning"]),
             _set(document.get("empty", {})),
+            {Path.parse(path): tuple(map(_part, parts)) for path, parts in document.get("lists", ())},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LedgerError(f"modelyard did not write it: {wrong_form(error)}") from error
+
+
+def _listed(lists: Mapping[Path, tuple[Part, ...]]) -> list[Any]:
+    """The lists as JSON; a field that would not exist has no earlier value."""
+    return [
+        [str(path), [[str(one.path), one.given, *([] if one.before is ABSENT else [one.before])] for one in parts]]
+        for path, parts in sorted(lists.items(), key=lambda pair: pair[0].sort_key)
+    ]
+
+
+def _part(value: Any) -> Part:
+    path, given, *before = value
+    return Part(Path.parse(path), before[0] if before else ABSENT, given)
 
 
 def _set(value: Any) -> FieldSet:
@@ -249,6 +276,7 @@ def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledg
         absent=fieldset.union(ledger.absent, fieldset.of(*missing)),
         owners=tuple(each for _, each in sorted(owners.items())),
         empty=fieldset.union(ledger.empty, around(older.empty, missing)),
+        lists={**{path: older.lists[path] for path, _ in more if path in older.lists}, **ledger.lists},
     )
 
 
@@ -268,3 +296,16 @@ def with_owners(owners: Iterable[Earlier], body: Mapping[str, Any], new: FieldSe
             kept = {name: str(value) for name, value in entry.items() if name != "fieldsV1"}
             found[identity(entry)] = Earlier(kept, fieldset.union(known.fields, fields) if known else fields)
     return tuple(each for _, each in sorted(found.items()))
+
+
+def at(value: Any, path: Path) -> Any:
+    """The value at a path, found without a schema; ``ABSENT`` if there is none."""
+    for element in path:
+        if isinstance(element, str) and isinstance(value, dict):
+            value = value.get(element, ABSENT)
+        elif isinstance(element, Key) and isinstance(value, list):
+            wanted = dict(element.fields).items()
+            value = next((one for one in value if isinstance(one, dict) and wanted <= one.items()), ABSENT)
+        else:
+            return ABSENT
+    return value

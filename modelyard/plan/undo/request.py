@@ -1,6 +1,6 @@
 """Reversible requests: each notes the fields that it takes, and restores those that the stack no longer asks for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from modelyard.kube import merge
@@ -13,7 +13,9 @@ from modelyard.names import LEDGER_NOTE
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS, FIELD_MANAGER
 from modelyard.plan.undo.ledger import (
     Ledger,
+    Part,
     around,
+    at,
     covered,
     has,
     in_items,
@@ -28,6 +30,7 @@ from modelyard.plan.undo.ledger import (
     with_owners,
     write_ledger,
 )
+from modelyard.plan.undo.lists import earlier_ledger, parts_of, sides
 from modelyard.plan.undo.restore import (
     NOTES,
     finished,
@@ -58,7 +61,13 @@ class ReversibleRequest(NamedTuple):
 
 
 def reversible_request(
-    live: dict[str, Any], asked: dict[str, Any], schema: merge.Type, copy: str = ""
+    live: dict[str, Any],
+    asked: dict[str, Any],
+    schema: merge.Type,
+    copy: str = "",
+    *,
+    items: Collection[Path] = (),
+    item_schema: merge.Type | None = None,
 ) -> ReversibleRequest:
     """The request and the ledger of an object.
 
@@ -67,20 +76,24 @@ def reversible_request(
         asked: what the patches ask for, in the form that the API server stores.
         schema: the object's type.
         copy: the ledger in the engine's state, for fields without a readable ledger entry on the object.
+        items: the lists that are sent as a whole, although the patches change only some of their items.
+        item_schema: the object's type in which these lists merge by item.
     """
-    noted, mine = ledger_text(live), ours(live)
+    noted, known = ledger_text(live), item_schema or schema
     waiting = handed_over(live, known_ledger(live)) is not live
     # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
-    carried = read_or_none(noted) if mine else None
-    before = known_ledger(live, copy) if mine else Ledger()
+    carried = read_or_none(noted) if ours(live) else None
+    before = earlier_ledger(live, copy, items, known) if ours(live) else Ledger()
+    mine, theirs = sides(live, before)
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
         # The apply itself reports the error.
         return ReversibleRequest(request=asked, ledger=before, given_back={}, forgotten=False, hands_over=waiting)
-    back = restorable_fields(before, mine, others(live), wanted)
-    last = last_entries(before, mine, others(live), wanted)
+    back = restorable_fields(before, mine, theirs, wanted)
+    last = last_entries(before, mine, theirs, wanted)
     ledger = _taken(_continued(before, mine, wanted, back, last), live, mine, wanted, schema)
+    ledger = ledger._replace(lists=_lists(before, ledger, asked, known, items))
     request = _asking(asked, {**back, **values_of(last, live)}, live, schema)
     text = write_ledger(ledger)
     if carried is not None and text != noted and not last and _settled(live, with_note(request, noted), schema):
@@ -94,6 +107,16 @@ def reversible_request(
         forgotten=carried is None and bool(_unknown(live, before)),
         hands_over=waiting,
     )
+
+
+def _lists(
+    before: Ledger, ledger: Ledger, asked: dict[str, Any], schema: merge.Type, items: Collection[Path]
+) -> dict[Path, tuple[Part, ...]]:
+    """The fields that the patches set in lists: those of this request, and those of lists that it restores."""
+    held = dict(ledger.held)
+    returning = {path: parts for path, parts in before.lists.items() if has(ledger.returning, path)}
+    given = {path: parts_of(path, held[path], at(asked, path), schema) for path in items if path in held}
+    return {**returning, **{path: parts for path, parts in given.items() if parts}}
 
 
 def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:

@@ -19,7 +19,8 @@ from modelyard.kube.merge.managed import entries, identity, with_entries
 from modelyard.kube.state import annotations_of
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
-from modelyard.plan.undo.ledger import Ledger, below, has, in_items, items, leaves, others, ours, write_ledger
+from modelyard.plan.undo.ledger import Ledger, at, below, has, in_items, items, leaves, ours, write_ledger
+from modelyard.plan.undo.lists import present, sides
 
 NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 """Annotations that only modelyard writes."""
@@ -161,10 +162,12 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
 
     Needs no schema, so an undo works without the program that wrote the ledger.
     """
-    mine = ours(body)
-    if not mine:
+    if not ours(body):
         return None
-    back, last = restorable_fields(ledger, mine, others(body), {}), last_entries(ledger, mine, others(body), {})
+    left = foreign(body, ledger)
+    ledger = present(body, ledger)
+    mine, theirs = sides(body, ledger)
+    back, last = restorable_fields(ledger, mine, theirs, {}), last_entries(ledger, mine, theirs, {})
     request = partial({**back, **values_of(last, body)}, body)
     names = ("name", "namespace", "resourceVersion")
     metadata = {name: body["metadata"][name] for name in names if name in body["metadata"]}
@@ -179,7 +182,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
             "metadata": {**more, **metadata, "annotations": notes},
         },
         ledger._replace(returning=fieldset.union(in_items(back), last)),
-        foreign(body, ledger),
+        left,
     )
 
 
@@ -197,8 +200,12 @@ def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, 
 
     After a scale to 0, ``spec.replicas`` has no owner, because the API server records none.
     """
-    mine = ours(body)
-    found = {}
+    mine, _ = sides(body, present(body, ledger))
+    found: dict[Path, tuple[Owner, ...]] = {}
+    for path, parts in ledger.lists.items():
+        changed = [part.path for part in parts if at(body, part.path) not in (part.given, part.before)]
+        if changed and not has(ledger.returning, path):
+            found |= dict.fromkeys(changed, tuple(merge.owners(body, path)))
     for path, value in (*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))):
         if not has(mine, path) and not has(ledger.returning, path):
             owners = tuple(owner for owner in merge.owners(body, path) if owner.manager != FIELD_MANAGER)
@@ -207,16 +214,3 @@ def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, 
             if not as_before and (owners or (value is not merge.ABSENT and there is not merge.ABSENT)):
                 found[path] = owners
     return found
-
-
-def at(value: Any, path: Path) -> Any:
-    """The value at a path, found without a schema; ``ABSENT`` if there is none."""
-    for element in path:
-        if isinstance(element, str) and isinstance(value, dict):
-            value = value.get(element, merge.ABSENT)
-        elif isinstance(element, Key) and isinstance(value, list):
-            wanted = dict(element.fields).items()
-            value = next((one for one in value if isinstance(one, dict) and wanted <= one.items()), merge.ABSENT)
-        else:
-            return merge.ABSENT
-    return value

@@ -1,7 +1,8 @@
 """Patches of one item of a list that the API server takes only as a whole."""
 
+import json
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
@@ -11,7 +12,13 @@ from modelyard.findings import Severity
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
+from modelyard.names import LEDGER_NOTE
 from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.drift import Applied, TargetDrift, compare
+from modelyard.plan.undo.entries import entries_of
+from modelyard.plan.undo.ledger import known_ledger
+from modelyard.plan.undo.request import put_back
+from modelyard.report.fields import asked_by
 from tests.support.example_stacks import ROOT, Site
 
 KEY = ObjectKey("ray.io/v1", "RayCluster", "ml-platform", "trainer")
@@ -65,6 +72,24 @@ class Patched:
         objects = Confidential({**self.site.state.objects.reveal(), KEY: self.live})
         state = self.site.state._replace(objects=objects)
         return self.site._replace(state=state, library=load_library(self.folder)).plan()
+
+    def drop(self, name: str) -> None:
+        rmtree(self.folder / "patches" / name)
+
+    def apply(self) -> TargetPlan:
+        target = self.target()
+        self.live = target.after.reveal()
+        return target
+
+    def edit(self, manager: str, **fields: Any) -> None:
+        """Another manager changes fields of the group gpu, and becomes the owner of the list."""
+        groups = [one | fields if one["groupName"] == "gpu" else one for one in self.live["spec"]["workerGroupSpecs"]]
+        names = {name: self.live[name] for name in ("apiVersion", "kind")}
+        body = {**names, "metadata": {"name": KEY.name}, "spec": {"workerGroupSpecs": groups}}
+        self.live = merge.server_side(self.live, body, manager, SCHEMA, force=True).object
+
+    def gpu(self) -> dict[str, Any]:
+        return dict(next(one for one in self.live["spec"]["workerGroupSpecs"] if one["groupName"] == "gpu"))
 
     def target(self) -> TargetPlan:
         return next(one for one in self.plan().targets if one.key == KEY)
@@ -178,3 +203,89 @@ def test_pods_of_a_ray_cluster_keep_their_template(patched: Patched) -> None:
 def test_a_number_of_workers_is_no_template(patched: Patched) -> None:
     patched.add("mine", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 3}]}")
     assert not found(patched.plan(), "RES110")
+
+
+LABELS = "template: {metadata: {labels: {a: b}}}"
+"""A map that the groups do not have."""
+
+
+@pytest.fixture
+def applied(patched: Patched) -> Patched:
+    """Two patches of one group are applied."""
+    patched.add("size", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
+    patched.add("label", f"{{workerGroupSpecs: [{{groupName: gpu, maxReplicas: 3, {LABELS}}}]}}")
+    patched.apply()
+    return patched
+
+
+@pytest.mark.parametrize("ledger", ["new", "of an earlier version"])
+def test_a_dropped_patch_is_undone_in_a_list_that_another_patch_still_sets(applied: Patched, ledger: str) -> None:
+    if ledger != "new":
+        notes = applied.live["metadata"]["annotations"]
+        notes[LEDGER_NOTE] = json.dumps({k: v for k, v in json.loads(notes[LEDGER_NOTE]).items() if k != "lists"})
+    applied.drop("label")
+    target = applied.apply()
+    assert {asked_by(one) for one in target.changes if one.path[:2] == GROUPS} == {"restored"}
+    assert applied.gpu() == group("gpu") | {"template": pods("worker", "32Gi")}
+    assert applied.target().action == "none"
+    applied.drop("size")
+    (change,) = (one for one in applied.target().changes if one.path[:2] == GROUPS)
+    assert (change.path[-1], change.before, change.after, asked_by(change)) == (
+        "memory",
+        "32Gi",
+        "8Gi",
+        "restored to helm",
+    )
+
+
+def test_others_changes_of_a_list_stay_and_are_not_undone(applied: Patched) -> None:
+    applied.edit("kubectl", minReplicas=1)
+    assert applied.target().action == "none"
+    # A later apply owns the list again, and still does not claim what another manager changed in it.
+    applied.drop("label")
+    applied.apply()
+    assert applied.gpu() == group("gpu") | {"minReplicas": 1, "template": pods("worker", "32Gi")}
+    body, back = put_back(applied.live, SCHEMA)
+    groups = body["spec"]["workerGroupSpecs"]
+    assert groups == [group("cpu"), group("gpu") | {"minReplicas": 1}]
+    assert [owner.manager for owner in back[GROUPS]] == ["kubectl"]
+
+
+def test_an_undo_restores_fields_of_a_list_that_another_manager_owns_now(applied: Patched) -> None:
+    applied.edit("kubectl", minReplicas=1, maxReplicas=7)
+    entries = {str(one.path[-1]): one.state for one in entries_of(applied.live, known_ledger(applied.live))}
+    assert {name: entries[name] for name in ("memory", "maxReplicas", "a")} == {
+        "memory": "held",
+        "maxReplicas": "changed",
+        "a": "held",
+    }
+    body, _ = put_back(applied.live, SCHEMA)
+    assert body["spec"]["workerGroupSpecs"] == [group("cpu"), group("gpu") | {"minReplicas": 1, "maxReplicas": 7}]
+    assert {owner.manager for owner in merge.owners(body, GROUPS, SCHEMA)} == {"kubectl"}
+    assert not any(entry["manager"] == "modelyard" for entry in body["metadata"]["managedFields"])
+
+
+def test_only_fields_that_patches_set_in_a_list_drift(applied: Patched) -> None:
+    request = applied.target().applied
+
+    def drift() -> TargetDrift:
+        (found,) = compare([Applied(KEY, request, True)], {KEY: applied.live}, merge.MergeSchema.kubernetes("1.35"))
+        return found
+
+    applied.edit("kubectl", minReplicas=1)
+    assert drift().state == "same"
+    applied.edit("kubectl", template=pods("worker", "9Gi"))
+    labels, memory = drift().fields
+    assert (memory.path[-1], memory.applied, memory.live) == ("memory", "32Gi", "9Gi")
+    assert labels.path[-1] == "a"
+    assert [owner.manager for owner in memory.owners] == ["kubectl"]
+
+
+def test_a_new_group_of_a_patch_is_gone_after_its_undo(patched: Patched) -> None:
+    template = "{spec: {containers: [{name: worker, image: 'ray:2'}]}}"
+    spec = f"{{groupName: more, minReplicas: 0, maxReplicas: 1, template: {template}}}"
+    patched.add("mine", f"{{workerGroupSpecs: [{spec}]}}")
+    before = patched.live["spec"]
+    patched.apply()
+    assert len(patched.live["spec"]["workerGroupSpecs"]) == 3
+    assert put_back(patched.live, SCHEMA)[0]["spec"] == before
