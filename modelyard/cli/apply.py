@@ -138,10 +138,16 @@ def _agreed(args: Namespace, plan: "Plan") -> bool:
 def _text(args: Namespace, plan: "Plan", stream: TextIO) -> list[str]:
     from modelyard.report.terminal import plan_text
 
-    lines = plan_text(plan, style_for(args, stream), next_step=False)
-    if plan.drains and (args.no_drain or drain_is_off()):
-        lines += ["not waiting for running jobs: " + ("--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set")]
-    return lines
+    style = style_for(args, stream)
+    if not plan.drains or not (args.no_drain or drain_is_off()):
+        return plan_text(plan, style, next_step=False)
+    from modelyard.plan.order import without_waits
+
+    why = "--no-drain" if args.no_drain else "MODELYARD_NO_DRAIN is set"
+    return [
+        *plan_text(plan._replace(steps=without_waits(plan.steps)), style, next_step=False),
+        f"does not wait for running jobs ({why})",
+    ]
 
 
 # Writes to a stream whose reader may be gone.

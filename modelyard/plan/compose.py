@@ -23,6 +23,8 @@ _PODS = ("maxSurge", "maxUnavailable", "minAvailable")
 """Fields, in several kinds of objects, whose value is a number of pods or a percentage of them."""
 MISFIT = "PAT008"
 """Code of the finding about a request that no API server takes."""
+WHOLE_LIST = "OWN018"
+"""Code of the note about a list that a request sends as a whole."""
 PERCENTAGE = regex(r"[0-9]{1,5}%")
 
 
@@ -225,7 +227,7 @@ def whole_lists(composed: Composed, live: Mapping[str, Any], target: str) -> Ite
             continue
         same = sum(item in have for item in sent)
         yield Finding(
-            "OWN018",
+            WHOLE_LIST,
             Severity.ADVICE,
             f"{path} of {target} is sent as a whole: {same} of {plural(len(sent), 'item')} "
             f"{'is' if same == 1 else 'are'} unchanged",

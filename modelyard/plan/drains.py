@@ -12,8 +12,12 @@ from modelyard.plan.values import Plan, TargetPlan
 from modelyard.probes import Drain
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
+from modelyard.stack.words import listed
 from modelyard.workloads.training import BACKENDS, backend_of, is_head
 from modelyard.workloads.training.backend import HeadService, NoJobSource, Source
+
+UNKNOWN_JOBS = "RES105"
+"""Code of the finding that nothing reports whether a backend runs a job."""
 
 
 def drains(stack: Stack, targets: Sequence[TargetPlan], scalers: Iterable[Scaler] = ()) -> tuple[Drain, ...]:
@@ -134,7 +138,7 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
     """Findings about drains that cannot succeed."""
     for drain in found:
         if isinstance(drain.source, NoJobSource):
-            yield unanswerable(drain, drain.source.why, drain.source.remedy)
+            yield unanswerable(drain, drain.source.why, drain.source.remedy, lasting=True)
         longest = BACKENDS[drain.backend].longest_job(config)
         if drain.limit < longest:
             yield Finding(
@@ -148,16 +152,27 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
             )
 
 
-def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
-    """The finding that nothing can report whether a backend is idle."""
+def unanswerable(drain: Drain, why: str, remedy: str, *, lasting: bool) -> Finding:
+    """The finding that nothing can report whether a backend is idle; ``lasting`` if that cannot change by itself."""
     return Finding(
-        "RES105",
+        UNKNOWN_JOBS,
         Severity.WARNING,
         f"cannot tell whether {drain.name} runs a job: {why}",
         target=drain.targets[0],
         field=f"drain.{drain.backend}",
-        detail=f"an apply stops before it changes {' and '.join(drain.targets)}",
+        detail="an apply is refused" if lasting else f"an apply stops before it changes {listed(drain.targets, 'and')}",
         remedy=f"{remedy}; or run apply --no-drain while no job runs",
+    )
+
+
+def refused(plan: Plan) -> Plan:
+    """The plan for an apply: a wait that must fail is an error, because the steps before it would stay applied."""
+    names = {drain.targets[0] for drain in plan.drains if isinstance(drain.source, NoJobSource)}
+    return plan._replace(
+        findings=tuple(
+            one._replace(severity=Severity.ERROR) if one.code == UNKNOWN_JOBS and one.target in names else one
+            for one in plan.findings
+        )
     )
 
 

@@ -9,6 +9,7 @@ from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import pods_of
 from modelyard.kube.scheduling.room import Room
 from modelyard.kube.state import ObjectKey
+from modelyard.patterns import regex
 from modelyard.plan.autoscaling import most_replicas
 from modelyard.plan.checks.placement import pods_within, second_cluster
 from modelyard.plan.drains import moves_route
@@ -22,6 +23,8 @@ from modelyard.stack.words import plural
 from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
 from modelyard.workloads.training.backend import NoJobSource
+
+_ONCE_IDLE = regex(r",? once [A-Z][a-z]* is idle")
 
 
 class Order(NamedTuple):
@@ -187,10 +190,15 @@ def _steps(
         yield Step(target.name, _phase(target), f"{why}; before it receives requests" if target.name in ahead else why)
 
 
+def without_waits(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The steps of an apply that does not wait for jobs."""
+    return tuple(step._replace(why=_ONCE_IDLE.sub("", step.why)) for step in steps if step.phase != "drain")
+
+
 def _why_drain(drain: Drain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
-        return f"waits {idle}; no source is configured that shows this, so the apply stops here"
+        return f"waits {idle}; no source is configured that shows this, so an apply is refused"
     limit = (
         f"after {in_words(drain.limit)}, or {in_words(PATIENCE)} without an answer, the apply fails: {drain.name} is "
         "unchanged, earlier steps stay applied"

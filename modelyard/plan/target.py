@@ -13,11 +13,13 @@ from modelyard.kube.scheduling.pods import (
     ONE_TEMPLATE,
     RAY_CLUSTERS,
     asked_replicas,
+    changed_templates,
     changes_template,
     gpus_of,
     is_rolled,
     pods_words,
     ray_cluster,
+    ray_group,
     replaced_pods,
     replicas_of,
 )
@@ -53,13 +55,17 @@ from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpa
 from modelyard.plan.undo.request import ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import handed_over
 from modelyard.plan.values import Action, FieldChange, TargetPlan
-from modelyard.stack.words import few, plural
+from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import Workload
 
 REPLICAS = merge.Path(("spec", "replicas"))
 
 Foreign = Callable[[str, Mapping[str, Any], bool], Finding]
 """Returns the finding about an existing object, by name, whose mode differs from the stack's; True: managed."""
+
+
+OLD_PODS = "RES110"
+"""Code of the finding about running pods that keep the old template."""
 
 
 class ObjectRequest(NamedTuple):
@@ -181,13 +187,16 @@ def _old_pods(target: TargetPlan) -> Iterator[Finding]:
     before, after = target.before.reveal(), target.after.reveal()
     if target.action != "update" or is_rolled(after):
         return
-    if not changes_template(before, after, (change.path for change in target.changes), running=True):
+    fields = [change.path for change in target.changes]
+    if not changes_template(before, after, fields, running=True):
         return
     ray = target.key.kind in RAY_CLUSTERS
+    places = changed_templates(before, after, fields, running=True)
+    whose = listed([pods_words(target.name, place) for place in places], "and") or target.name
     yield Finding(
-        "RES110",
+        OLD_PODS,
         Severity.WARNING,
-        f"running pods of {target.name} will keep the old template",
+        f"running pods of {whose} will keep the old template",
         target=target.name,
         field="spec.upgradeStrategy.type" if ray else "spec.updateStrategy.type",
         detail="KubeRay does not replace pods when their template changes"
@@ -195,8 +204,19 @@ def _old_pods(target: TargetPlan) -> Iterator[Finding]:
         else "updateStrategy is OnDelete: the change counts for a pod once it is deleted and created again",
         remedy="set upgradeStrategy of the RayService to NewCluster"
         if target.key.kind == "RayService"
+        else f"after the apply, when no job runs in them, delete these pods: {_deletion(target, places)}"
+        if ray
         else f"delete the pods of {target.name} after the apply, when no job runs in them",
     )
+
+
+def _deletion(target: TargetPlan, places: Iterable[merge.Path]) -> str:
+    """The command that deletes a RayCluster's pods, by the labels that KubeRay gives them."""
+    groups = [ray_group(place) for place in places]
+    chosen = f"ray.io/group={groups[0]}" if len(groups) == 1 else f"ray.io/group in ({','.join(groups)})"
+    selector = f"ray.io/cluster={target.key.name},{chosen}"
+    selector = f"'{selector}'" if len(groups) > 1 else selector
+    return f"kubectl --namespace {target.key.namespace} delete pods --selector {selector}"
 
 
 def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.values import TargetCost, Total, stack_cost
 from modelyard.plan.ownership import ENGINE_ANNOTATIONS
 from modelyard.plan.secrets import hidden_change
+from modelyard.plan.undo.ledger import known_ledger
+from modelyard.plan.undo.lists import by_item, list_around
 from modelyard.plan.undo.request import put_back
 from modelyard.plan.undo.restore import NOTES
 from modelyard.preview.news import Rules, news_of
@@ -198,6 +200,7 @@ def _changed(target: TargetPlan, before: TargetPlan | None) -> TargetDiff:
         replaces_pods=target.replaces_pods,
         replicas=target.replicas,
         gpus=target.gpus,
+        created=target.action == "create",
     )
 
 
@@ -230,14 +233,15 @@ def _given_up(target: TargetPlan, version: str) -> TargetDiff:
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
     body = target.after.reveal()
     left, back = _left_of(target, version)
+    ledger = known_ledger(body)
     fields = tuple(
         FieldDiff(
             change.path,
             *hidden_change(target.key, change.path, change.before, change.after, (body, left)),
             None,
-            _timeless(back.get(change.path)),
+            _timeless(back.get(list_around(change.path, ledger) or change.path)),
         )
-        for change in merge.diff(body, left, schema)
+        for change in merge.diff(body, left, by_item(schema, ledger))
         if _is_own(change.path)
     )
     return TargetDiff(

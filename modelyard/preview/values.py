@@ -68,6 +68,8 @@ class TargetDiff(NamedTuple):
     """None if the field does not exist or an autoscaler holds it."""
     gpus: tuple[int, int]
     """GPUs that its pods hold after the base's plan and after the head's."""
+    created: bool = False
+    """Whether the head creates it; an added object may exist already, without a patch."""
 
     @property
     def stops_pods(self) -> int:

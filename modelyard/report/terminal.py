@@ -6,6 +6,7 @@ from typing import NamedTuple
 from modelyard.cluster.recorded import recorded_name
 from modelyard.findings import Finding, loud
 from modelyard.plan import Plan, TargetPlan
+from modelyard.plan.compose import WHOLE_LIST
 from modelyard.report.fields import Row, asked_by, is_own_note, rows_by, rows_text
 from modelyard.report.finding import findings_text, taken_over, tally, together
 from modelyard.report.part import complete, part_of, totals, unplanned
@@ -119,10 +120,10 @@ def _cost(plan: Plan, style: Style) -> list[str]:
 def _taken(findings: Iterable[Finding], style: Style) -> list[str]:
     """The owners whose fields the plan takes over; notes list the fields."""
     found = taken_over(findings)
-    if not found:
-        return []
-    words = " and ".join(f"{plural(number, 'field')} from {owner}" for owner, number in found.items())
-    return list(map(style.dim, hanging(f"takes ownership of {words} (list them with --notes)", 2, style.columns)))
+    taken = " and ".join(f"{plural(number, 'field')} from {owner}" for owner, number in found.items())
+    lines = [f"sends the whole list {one.field} of {one.target}" for one in findings if one.code == WHOLE_LIST]
+    lines += [f"takes ownership of {taken} (list them with --notes)"] if taken else []
+    return [style.dim(part) for line in lines for part in hanging(line, 2, style.columns)]
 
 
 # One target of a plan as text: what happens to it, why now, and its changed fields by the patch that sets them.

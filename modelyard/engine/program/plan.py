@@ -12,9 +12,11 @@ from modelyard.files import ReadError, read_file, read_text
 from modelyard.findings import Finding
 from modelyard.kube.state import ClusterState
 from modelyard.plan import Plan
+from modelyard.plan.drains import refused
 from modelyard.plan.project import Planned, load_stack, plan_live
 from modelyard.plan.store import STALE, PlanFileError, moved, plan_from_json
 from modelyard.plan.undo.ledger import ours
+from modelyard.probes.values import NO_DRAIN
 from modelyard.report.finding import findings_text
 from modelyard.stack import discover, find_project
 from modelyard.stack.yaml.document import parse_plain
@@ -80,8 +82,11 @@ def _without_errors(name: str, result: Planned) -> Plan:
     if result.state.held is None:
         # The engine would delete at the end what no plan contains.
         raise pulumi.RunError(f"{name} cannot be planned: the engine's state cannot be read: {result.state.held_error}")
-    if result.plan.blocked:
-        raise pulumi.RunError(_with_errors(f"the plan of {name} has errors; nothing was changed", result.plan.findings))
+    plan = result.plan
+    if not (pulumi.runtime.is_dry_run() or os.environ.get(NO_DRAIN)):
+        plan = refused(plan)
+    if plan.blocked:
+        raise pulumi.RunError(_with_errors(f"the plan of {name} has errors; nothing was changed", plan.findings))
     for plan, state in result.clusters:
         if state.held is None:
             raise pulumi.RunError(f"{name} cannot be planned: what was applied to {plan.remote} cannot be read")

@@ -158,9 +158,24 @@ def changes_template(
     if (after or _NOTHING).get("kind") == "RayService":
         had = pod_places(before)
         return any(_renews(path, had) for path in changed)
-    places = (one for one in pod_places(after) if not running or replicas_of(before, one) != 0)
-    templates = [place / "template" for place in places]
-    return any(path[: len(one)] == one[: len(path)] for path in changed for one in templates)
+    return bool(changed_templates(before, after, changed, running=running))
+
+
+def changed_templates(
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    changed: Iterable[Path],
+    *,
+    running: bool = False,
+) -> tuple[Path, ...]:
+    """Returns the places of pods whose template has one of the changed fields; arguments as above."""
+    paths = tuple(changed)
+    return tuple(
+        place
+        for place in pod_places(after)
+        if not running or replicas_of(before, place) != 0
+        if any(path[: len(one)] == one[: len(path)] for path in paths for one in (place / "template",))
+    )
 
 
 def _renews(path: Path, places: Collection[Path]) -> bool:
@@ -204,6 +219,12 @@ def pods_words(name: str, place: Path) -> str:
         return name
     last = place[-1]
     return f"group {last.fields[0][1]} of {name}" if isinstance(last, Key) else f"head of {name}"
+
+
+def ray_group(place: Path) -> str:
+    """Returns the value of the label ``ray.io/group`` that KubeRay gives the pods at a place of a Ray cluster."""
+    last = place[-1]
+    return str(last.fields[0][1]) if isinstance(last, Key) else "headgroup"
 
 
 def gpus_of(body: Mapping[str, Any] | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from modelyard.plan.cost.values import total_from_json
 from modelyard.plan.cost.words import difference
 from modelyard.report.html.text import value_text
-from modelyard.report.preview.words import HAPPENS
+from modelyard.report.preview.words import happens
 from modelyard.report.values import exactly
 
 MANY = 8
@@ -142,8 +142,8 @@ def _change(number: int, one: Mapping[str, Any], members: list[tuple[int, str]],
         target=one["target"],
         kind=one["kind"],
         status=one["status"],
-        words=HAPPENS[one["status"]],
-        mark=MARKS[one["status"]],
+        words=happens(one["status"], created=one["created"]),
+        mark=MARKS["changed" if one["status"] == "added" and not one["created"] else one["status"]],
         stacks=tuple(members),
         pods=one["podsReplaced"],
         gpus=(one["gpus"]["before"], one["gpus"]["after"]),

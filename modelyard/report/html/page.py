@@ -18,7 +18,7 @@ from modelyard.report.html.bars import Cost, cost_chart, costs_of
 from modelyard.report.html.changes import SHOWN, changes_of, patches_of, submissions_of
 from modelyard.report.html.findings import Part
 from modelyard.report.html.text import breakable, inline, markdown, visible
-from modelyard.report.preview.words import HAPPENS, live_lines_of
+from modelyard.report.preview.words import happens, live_lines_of
 from modelyard.stack.words import plural
 
 Move = Literal["same", "up", "down", "new", "gone", "none"]
@@ -271,7 +271,7 @@ def browser_data(document: Mapping[str, Any], parts: Iterable[Part], costs: Sequ
             {
                 "target": one["target"],
                 "kind": one["kind"],
-                "status": HAPPENS[one["status"]],
+                "status": happens(one["status"], created=one["created"]),
                 "patches": patches_of(one),
                 "fields": len(one["fields"]),
             }

@@ -104,6 +104,7 @@ def _group(group: Group) -> dict[str, Any]:
         "target": change.name,
         "kind": change.kind,
         "status": change.status,
+        "created": change.created,
         "stacks": list(group.stacks),
         "podsReplaced": group.replaces_pods,
         "gpus": _pair(group.gpus),

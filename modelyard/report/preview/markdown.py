@@ -348,7 +348,8 @@ def _change(group: Group, *, opened: bool) -> Item:
     if words := group_words(group):
         title += f" · {html(words)}"
     fields = "\n".join(_fields(group)).rstrip("\n")
-    fields = fields or "The whole object is deleted."
+    if not fields:
+        fields = "The whole object is deleted." if change.status == "deleted" else "No value changes."
     forms = [folded(title, fields, opened=opened), folded(title, "_Its fields are too long for this comment._")]
     if len(group.stacks) > NAMES:
         every = f"In all of: {text(few(group.stacks, _STACKS))}\n\n{fields}"

@@ -6,11 +6,12 @@ from typing import NamedTuple
 from modelyard.findings import Finding, loud
 from modelyard.plan.cost.values import StackCost
 from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN
+from modelyard.plan.target import OLD_PODS
 from modelyard.preview import Preview, StackDiff, TargetDiff
 from modelyard.preview.values import HOLDS_DATA, RISKS, Risk
 from modelyard.probes import Drain
 from modelyard.probes.values import PATIENCE
-from modelyard.report.preview.words import cost_words
+from modelyard.report.preview.words import cost_words, object_name
 from modelyard.stack.durations import in_words
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads.training import BACKENDS
@@ -104,9 +105,9 @@ def _headline(stack: StackDiff, actions: str) -> str:
     changed = [target for target in stack.targets if target.status != "same"]
     if not changed:
         return "changes no object"
-    what = actions or f"changes {plural(len(changed), 'object')} and stops no pod"
+    what = actions or f"changes {few(map(object_name, changed), _NAMES)} and stops no pod"
     stop = _unreported(stack)
-    return what if stop is None else f"{what}, but the apply stops before {listed(stop[0].targets, 'and')}"
+    return what if stop is None else f"{what}, but an apply is refused"
 
 
 def _unrecorded(stack: StackDiff) -> bool:
@@ -126,9 +127,12 @@ def _sentences(stack: StackDiff, headline: str, actions: str) -> Iterator[str]:
     if acts and (stop := _unreported(stack)) is not None:
         drain, source = stop
         yield (
-            f"The apply stops before {listed(drain.targets, 'and')}, because nothing reports {drain.name}'s jobs: "
-            f"{source.remedy}, or apply with --no-drain while no job runs."
+            f"An apply is refused, because nothing reports {drain.name}'s jobs: {source.remedy}, or apply with "
+            "--no-drain while no job runs."
         )
+    for finding in stack.new if acts else ():
+        if finding.code == OLD_PODS:
+            yield f"{finding.summary[0].upper()}{finding.summary[1:]}."
     if stack.gpus is not None and stack.gpus[0] != stack.gpus[1] and stack.status == "changed":
         yield f"GPUs {stack.gpus[0]} → {stack.gpus[1]}."
     if cost := "" if stack.unplanned or stack.cost is None else _cost(stack.cost):
@@ -227,7 +231,7 @@ def _steps(stack: StackDiff) -> Iterator[str]:
             drain = drains[step.target]
             idle = f"wait until {drain.name} has no running or queued job"
             if isinstance(drain.source, NoJobSource):
-                yield f"{idle}; nothing reports its jobs, so the apply stops here, and earlier steps stay applied"
+                yield f"{idle}; nothing reports its jobs, so an apply is refused"
             else:
                 yield (
                     f"{idle}, at most {in_words(drain.limit)}; then, or after {in_words(PATIENCE)} without an answer, "

@@ -62,9 +62,10 @@ def _happens(found: Sequence[Outcome], style: Style) -> Iterator[str]:
             yield from hanging(f"    {number}. {safe(step)}", 7, style.columns)
 
 
-def _mark(status: str, style: Style) -> str:
-    gone = style.removed("-")
-    return {"added": style.added("+"), "removed": gone, "deleted": gone}.get(status, style.changed("~"))
+def _mark(status: str, style: Style, *, created: bool = True) -> str:
+    if status == "added" and created:
+        return style.added("+")
+    return style.removed("-") if status in ("removed", "deleted") else style.changed("~")
 
 
 def _submission(group: SubmissionGroup, style: Style) -> list[str]:
@@ -90,7 +91,8 @@ def _objects(changes: Changes, style: Style) -> Iterator[str]:
 
 def _group(group: Group, style: Style) -> list[str]:
     change = group.change
-    lines = [f"{_mark(change.status, style)} {style.bold(shorten(object_name(change), style.columns - 2))}"]
+    name = style.bold(shorten(object_name(change), style.columns - 2))
+    lines = [f"{_mark(change.status, style, created=change.created)} {name}"]
     words = group_words(group)
     lines += wrapped(f"in {few(group.stacks, NAMES)}" + (f" · {words}" if words else ""), 4, style.columns)
     for patch, rows in rows_by_patch(change):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
+from modelyard.plan.compose import WHOLE_LIST
 from modelyard.plan.cost.values import StackCost, Total, stack_cost
 from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, difference, gpu_hours, origin
 from modelyard.plan.cost.words import change as cost_change
@@ -39,14 +40,13 @@ RELAXED = "no longer checked or less severe"
 MOVED = "still there, changed"
 """What became of findings, in words."""
 SUBMITTED = "for the next apply or submission"
-HAPPENS = {
-    "added": "new",
+_HAPPENS = {
+    "added": "newly patched",
     "removed": "no longer patched",
     "deleted": "deleted",
     "changed": "changed",
     "same": "renders the same",
 }
-"""What happens to an object, in words."""
 _BECOMES = {"added": "new", "removed": "gone", "changed": ""}
 
 
@@ -222,10 +222,15 @@ def submission_rows(change: SubmissionDiff) -> tuple[Row, ...]:
     return (Row("", tuple(items)),)
 
 
+def happens(status: str, *, created: bool) -> str:
+    """What happens to an object, in words."""
+    return "new" if created else _HAPPENS[status]
+
+
 def change_words(group: Group) -> str:
     """The effect of a change: pods, GPUs and cost in all its stacks, and the findings about its target there."""
     change = group.change
-    words = [HAPPENS[change.status]] if change.status != "changed" else []
+    words = [happens(change.status, created=change.created)] if change.status != "changed" else []
     if change.status == "deleted" and change.kind == "Namespace":
         words[0] += " with everything in it"
     if group.replaces_pods:
@@ -235,7 +240,8 @@ def change_words(group: Group) -> str:
     before, after = change.replicas
     if len(group.stacks) == 1 and change.status == "changed" and before != after and None not in (before, after):
         words.append(f"pods {before} → {after}")
-    return " · ".join([*words, *_worth(group.cost), *_news(group)])
+    whole = [f"sends the whole list {one.field}" for one in group.findings.new if one.code == WHOLE_LIST]
+    return " · ".join([*words, *whole, *_worth(group.cost), *_news(group)])
 
 
 def _worth(cost: Total | None) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from modelyard.findings import Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler
+from modelyard.plan.drains import refused
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers
@@ -251,7 +252,10 @@ def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs
     assert finding.line
     assert "set drain." in finding.remedy
     assert "--no-drain" in finding.remedy
-    assert plan.steps[0].why.endswith("so the apply stops here")
+    # Steps before the wait would stay applied, so an apply does not begin.
+    assert not plan.blocked
+    assert refused(plan).blocked
+    assert plan.steps[0].why.endswith("so an apply is refused")
 
 
 @pytest.mark.parametrize(("limit", "told"), [(6 * 3600, 0), (6 * 3600 - 1, 1)])

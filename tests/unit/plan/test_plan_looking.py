@@ -55,10 +55,19 @@ def test_jobs_are_a_note_at_the_line_of_the_stack(dev: Any, answer: Callable[[Bu
     assert len(asked) == 1
 
 
-def test_no_answer_is_a_warning_with_its_reason(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:
-    answer(JobSourceError("HTTP 401", "give a token"))
+@pytest.mark.parametrize(
+    ("lasting", "severity", "detail"),
+    [
+        (False, Severity.WARNING, f"an apply stops before it changes {RAY}"),
+        (True, Severity.ERROR, "an apply is refused"),
+    ],
+)
+def test_no_answer_is_told_with_its_reason(
+    dev: Any, answer: Callable[[JobSourceError], list[Source]], lasting: bool, severity: Severity, detail: str
+) -> None:
+    answer(JobSourceError("HTTP 401", "give a token", lasting=lasting))
     (finding,) = found(flip(dev))
-    assert (finding.code, finding.severity) == ("RES105", Severity.WARNING)
+    assert (finding.code, finding.severity, finding.detail) == ("RES105", severity, detail)
     assert {"Ray", "401"} <= set(finding.summary.split())
     assert finding.remedy == "give a token; or run apply --no-drain while no job runs"
 
@@ -79,10 +88,12 @@ def test_nobody_to_ask_is_told_once(prod: Any, answer: Callable[[Busy], list[Sou
     """By the plan itself."""
     asked = answer(Busy(0, 0))
     site = prod.asking(drain=prod.stack.config.drain._replace(celery=CeleryJobs()))
-    assert [finding.code for finding in site.plan().findings].count("RES105") == 1
+    plan = site.plan()
+    assert [finding.code for finding in plan.findings].count("RES105") == 1
     assert found(site) == []
+    assert with_job_status(site.stack, plan, TODAY).blocked
     # The other one, which the route leaves, is.
-    assert [type(source) for source in asked] == [HeadService]
+    assert {type(source) for source in asked} == {HeadService}
 
 
 def back(site: Any) -> Any:

@@ -28,8 +28,7 @@ SWITCH: dict[str, Any] = {"training": ("celery", "ray"), "steps": STEPS}
 NOBODY = Drain("celery", ("celery",), 23400, 60, NoJobSource("no broker is set", "set one"))
 
 NOT_REPORTED = (
-    "The apply stops before celery, because nothing reports Celery's jobs: set one, or apply with --no-drain while no "
-    "job runs."
+    "An apply is refused, because nothing reports Celery's jobs: set one, or apply with --no-drain while no job runs."
 )
 
 
@@ -61,7 +60,7 @@ def known_cost(before: int, after: int) -> Any:
         (
             stack("s", CELERY, steps=WAITING[1:3], drains=(NOBODY,)),
             "training",
-            "stops 3 GPU pods, but the apply stops before celery",
+            "stops 3 GPU pods, but an apply is refused",
             (NOT_REPORTED, "GPUs 3 → 0."),
         ),
         (
@@ -114,7 +113,7 @@ def known_cost(before: int, after: int) -> Any:
             ("Replaces 3 pods of api.", "Cost unknown: L9 has no price."),
         ),
         (stack("s", API, cost=known_cost(3, 3)), "none", "replaces 3 pods of api", ()),
-        (stack("s", target(replaces_pods=0)), "none", "changes 1 object and stops no pod", ()),
+        (stack("s", target(replaces_pods=0)), "none", "changes deployment-worker and stops no pod", ()),
         (stack("s", fixed=(finding(),)), "none", "changes no object", ("1 finding fixed.",)),
     ],
 )
@@ -155,8 +154,7 @@ def test_steps_are_listed_where_their_order_matters() -> None:
     assert [one.steps for one in found] == [
         (
             "api (replaces 3 pods): a",
-            "wait until Celery has no running or queued job; nothing reports its jobs, so the apply stops here, and "
-            "earlier steps stay applied",
+            "wait until Celery has no running or queued job; nothing reports its jobs, so an apply is refused",
             "celery (pods 3 → 0): c",
             "ray (pods 0 → 3): d",
         ),
