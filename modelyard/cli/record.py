@@ -57,6 +57,7 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
             shown_as = recorded_name(name, remote) if remote else name
             beside(f"recording {safe(shown_as)} …")
             taken = snapshot(client, (*wanted, *_held(root, name, remote)))
+            _keep(root, stack, shown_as, taken)
             waiting = read_waiting(client, stack.config) if not remote and growing(stack.config) else None
             said.append(write_platform(root, stack, shown_as, taken, waiting))
             if taken.unread:
@@ -65,6 +66,24 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     return said + list(_forgotten(root, stack))
+
+
+def _keep(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> None:
+    """Ends the run instead of replacing objects of another namespace by none: the namespace may be misspelt."""
+    from modelyard.cluster.recorded import load_recorded
+    from modelyard.stack.words import few, plural
+
+    earlier = None if taken.object_count else load_recorded(root, name)[0]
+    keys = earlier.objects.reveal() if earlier is not None else ()
+    namespaces = sorted({key.namespace for key in keys if key.namespace})
+    namespace = stack.config.platform.namespace
+    if namespaces and namespace not in namespaces:
+        raise Stop(
+            Exit.USAGE,
+            f"{name} was not recorded: namespace {namespace} has none of its objects, and the recorded platform, which "
+            f"has {plural(len(keys), 'object')} in {few(namespaces)}, would be lost",
+            f"correct platform.namespace; to record an empty platform, delete stacks/recorded/{name} first",
+        )
 
 
 def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":

@@ -3,6 +3,7 @@
 import time
 import warnings
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,6 +21,16 @@ from modelyard.report.style import safe
 FORMAT_VERSION = 1
 
 Report = Callable[[str], None]
+
+_PAST = {
+    "creating": "created",
+    "deleting": "deleted",
+    "patching": "patched",
+    "replacing": "replaced",
+    "restoring": "restored",
+    "updating": "updated",
+}
+"""What was done to an object, by the word for doing it."""
 
 
 def run_engine(
@@ -40,12 +51,15 @@ def run_engine(
     # A killed engine's events break off; users need not see the library's warning about that.
     warnings.filterwarnings("ignore", module=r"pulumi\.automation")
     stopping = Stopping()
+    done: Counter[str] = Counter()
     try:
         with on_signal(stopping.ask), counted(total, "object") as write:
 
             def report(line: str) -> None:
                 # Names and messages come from the cluster and may contain anything.
                 text = f"  {time.monotonic() - started:5.1f} s  {safe(hiding(line))}"
+                if line.startswith(DONE):
+                    done[line.removeprefix(DONE).partition(" ")[0]] += 1
                 write(text, line.startswith(DONE))
 
             outcome = run(report, stopping)
@@ -64,6 +78,12 @@ def run_engine(
         document = {"formatVersion": FORMAT_VERSION, "stack": stack, **outcome._asdict(), "seconds": round(seconds, 1)}
         say([json_text(document)])
     else:
-        words = ", ".join(f"{number} {operation}" for operation, number in outcome.changes.items() if number)
-        say_wrapped([f"{stack}: {outcome.result} in {seconds:.0f} s ({words or 'no changes'})"])
+        words = [f"{number} {_PAST.get(verb, verb)}" for verb, number in sorted(done.items())]
+        same = outcome.changes.get("same", 0)
+        words += [f"{same} unchanged"] if same and words else []
+        say_wrapped([f"{stack}: {outcome.result} in {seconds:.0f} s ({', '.join(words) or 'no changes'})"])
+        if done:
+            say_wrapped(
+                [f"Next: modelyard record {stack} (until then, offline plans use the platform as it was before)"]
+            )
     return Exit.FINE

@@ -50,7 +50,7 @@ def unfinished(live: Mapping[str, Any] | None, *, upgraded: bool = False) -> str
     status = live.get("status") or {}
     if live.get("kind") == "RayCluster":
         ready, wanted = status.get("readyWorkerReplicas", 0), status.get("desiredWorkerReplicas", 0)
-        return f"{ready} of {wanted} workers ready"
+        return f"{ready} of {wanted} workers ready" if ready <= wanted else f"{ready} workers ready, {wanted} wanted"
     if live.get("kind") == "RayService":
         return _upgrade(live)
     wanted = (live.get("spec") or {}).get("replicas", 1)

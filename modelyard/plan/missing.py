@@ -88,7 +88,8 @@ def in_namespace(
             "platform.namespace, or leave out what the platform lacks with platform.without"
         )
     else:
-        remedy = f"namespace {namespace} has no {' or '.join(kinds)}; correct it, or install the platform first"
+        again = ", record the platform again (modelyard record)" if state.source == "recorded" else ""
+        remedy = f"namespace {namespace} has no {' or '.join(kinds)}; correct it{again}, or install the platform first"
     missing = {key.name for key in targets}
     return [
         one._replace(

@@ -7,7 +7,7 @@ from modelyard.kube import merge
 from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
 from modelyard.plan.undo.entries import Entry, Noted
-from modelyard.report.fields import rows_of, rows_text
+from modelyard.report.fields import field_names, rows_of, rows_text
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, shorten, wrapped
 from modelyard.stack.words import plural
@@ -17,12 +17,12 @@ _ORDER = ("held", "returning", "changed", "returned")
 
 
 def ledger_text(stack: str, source: str, targets: Iterable[Noted], style: Style = PLAIN) -> list[str]:
-    """Every object with a ledger, its fields grouped by their state. Values are those before and now."""
+    """Every object with a ledger, its fields grouped by their state, with what a destroy changes."""
     found = list(targets)
     where = "in the cluster" if source == "live" else "on the recorded platform"
     fields, objects = sum(len(target.entries) for target in found), plural(len(found), "object")
     head = (
-        f"{stack}: {plural(fields, 'field')} of {objects} {where}, with the value before modelyard and the value now"
+        f"{stack}: {plural(fields, 'field')} of {objects} {where}, with the value now and after a destroy"
         if found
         else f"{stack}: no fields are patched {where}"
     )
@@ -38,12 +38,19 @@ def _target(target: Noted, style: Style) -> Iterator[str]:
     for entry in target.entries:
         groups.setdefault((_ORDER.index(entry.state), _heading(entry)), []).append(entry)
     for (_, heading), entries in sorted(groups.items()):
-        yield from wrapped(f"{heading}:", 2, style.columns)
+        stays = entries[0].state == "changed"
         changes = [
-            FieldChange(path=one.path, before=one.before, after=one.now, patch=None, owners=(), taken=False)
+            FieldChange(path=one.path, before=first, after=second, patch=None, owners=(), taken=False)
             for one in entries
+            for first, second in [(one.before, one.now) if stays else (one.now, one.before)]
+            if first != second
         ]
-        yield from rows_text(rows_of(changes), 4, style)
+        if changes:
+            yield from wrapped(f"{heading}:", 2, style.columns)
+            yield from rows_text(rows_of(changes), 4, style)
+        if same := [one.path for one in entries if one.before == one.now]:
+            names = "; ".join(name for name, _ in field_names(same))
+            yield from wrapped(f"{heading}, with the same value: {names}", 2, style.columns)
 
 
 def _heading(entry: Entry) -> str:
@@ -54,7 +61,7 @@ def _heading(entry: Entry) -> str:
         return f"returns to {earlier}" if earlier else "is restored; it had no owner"
     if entry.state == "changed":
         now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "an unknown owner"
-        return f"changed since by {now}; stays"
+        return f"changed since by {now}, from its value before modelyard; stays"
     if entry.state == "returning":
         return f"has its earlier value; the next apply returns it to {earlier or 'no owner'}"
     return f"is restored to {earlier}" if earlier else "is restored"

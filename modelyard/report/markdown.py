@@ -18,25 +18,24 @@ _IN_CODE = str.maketrans({character: f"&#{ord(character)};" for character in "|`
 _SPAN = re.compile(r"`([^`]+)`")
 _QUIET = re.compile(
     r"(?:(?<!\w)@(?=[^\W_])"  # people
-    r"|#(?=\d)|\bGH-(?=\d)|(?<!\w)[!$%&~](?=\d)"  # issues and what else hosts number
-    r"|:(?=//)|\bwww(?=\.))",  # addresses
+    r"|#(?=\d)|\bGH-(?=\d)|(?<!\w)[!$%&~](?=\d))",  # issues and what else hosts number
     re.IGNORECASE,
 )
-"""Patterns that hosts turn into mentions, references and links even if escaped."""
+"""Patterns that hosts turn into mentions and references even if escaped."""
 _NOTHING = "\u200b"
 """An invisible space."""
 _LINK = re.compile(r":(?=//)|\bw(?=ww\.)", re.IGNORECASE)
-"""The start of an address, which becomes a link even in code."""
+"""The start of an address, which becomes a link even in code. An entity prevents it, and can be copied."""
 
 
 def text(words: str) -> str:
     """Plain words."""
-    return _quiet(safe(words)).translate(_ESCAPES)
+    return _unlinked(_quiet(safe(words)).translate(_ESCAPES))
 
 
 def html(words: str) -> str:
     """Plain words inside HTML, which Markdown does not process."""
-    return escape(_quiet(safe(words)), quote=False)
+    return _unlinked(escape(_quiet(safe(words)), quote=False))
 
 
 def code(words: str) -> str:
@@ -45,7 +44,7 @@ def code(words: str) -> str:
     Hosts make no mentions in code, so that copied text contains no invisible space.
     """
     shown = escape(safe(words), quote=False).translate(_IN_CODE)
-    return f"<code>{_LINK.sub(lambda found: f'&#{ord(found[0])};', shown)}</code>"
+    return f"<code>{_unlinked(shown)}</code>"
 
 
 def prose(words: str) -> str:
@@ -67,6 +66,10 @@ def linked(words: str, url: str) -> str:
 def folded(title: str, body: str, *, opened: bool = False) -> str:
     """A foldable block: the title is HTML, the body Markdown."""
     return f"<details{' open' if opened else ''}>\n<summary>{title}</summary>\n\n{body}\n\n</details>\n"
+
+
+def _unlinked(words: str) -> str:
+    return _LINK.sub(lambda found: f"&#{ord(found[0])};", words)
 
 
 def _quiet(words: str) -> str:

@@ -20,7 +20,7 @@ def test_an_applied_stack_says_what_goes_back_to_whom(run: Any, applied: Callabl
     assert result.out.startswith("dev: ")
     assert "returns to kubectl-client-side-apply (Update):" in result.out
     assert "did not exist; is removed:" in result.out
-    assert "replicas 1 → 2" in result.words
+    assert "replicas 2 → 1" in result.words
 
 
 def test_json_has_every_field(run: Any, applied: Callable[[str], None]) -> None:

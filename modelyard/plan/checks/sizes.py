@@ -14,7 +14,7 @@ from modelyard.hardware.limits import GPUS_VARIABLE
 from modelyard.hardware.rules.shared import Applied, stated_gpus
 from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, replicas_of
+from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, pods_words, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.plan.trace import Trace, kind_of, trace, written_at
 from modelyard.plan.values import TargetPlan
@@ -36,6 +36,16 @@ _FIELDS = {
     "perWorker": f"template.spec.containers[name={{container}}].env[name={GPUS_VARIABLE}].value",
 }
 """The field that has the value of each key of the stack file, by the key's last part: below the place of the pods."""
+
+
+_VALUES = {
+    "replicas": "replicas",
+    "cpu": "cpu",
+    "memory": "memory",
+    "volume": "volume",
+    "gracePeriod": "grace_period",
+}
+"""The applied value for each key of the stack file."""
 
 
 def check_sizes(
@@ -68,8 +78,12 @@ def check_sizes(
             pods = pods_of(body, workload.place)
             yield from check_container(stack, workload.role, pods.container(workload.container))
             replicas = target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place)
-            for finding in _breaking(stack, workload, _applied(body, workload, replicas), known):
+            applied = _applied(body, workload, replicas)
+            told = set()
+            for finding in _breaking(stack, workload, applied, known):
+                told.add(finding.field)
                 yield _explained(finding, target, workload, stack, chosen, off)
+            yield from _ineffective(stack, workload, applied, {key: one for key, one in off.items() if key not in told})
     untouched = (workload for name, those in workloads.items() if name not in seen for workload in those)
     yield from _check_untouched(stack, untouched, platform, known, off)
 
@@ -91,12 +105,38 @@ def _check_untouched(
         applied = _applied(body, workload, replicas_of(body, workload.place))
         # Without a request, the limit of the volume counts, which the stack file has.
         applied = applied._replace(volume=applied.volume or wanted_sizes(workload).volume)
+        told = set()
         for finding in _breaking(stack, workload, applied, known):
             if finding.field in off:
+                told.add(finding.field)
                 # The stack leaves the object alone, so this stops no apply: not even the one after an undo.
                 severity = Severity.WARNING if finding.blocks else finding.severity
                 why = f"no patch of the stack changes {key.name}"
                 yield _without_patch(finding._replace(severity=severity), key.name, why, stack, off)
+        yield from _ineffective(stack, workload, applied, {key: one for key, one in off.items() if key not in told})
+
+
+def _ineffective(stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, list[int]]) -> Iterator[Finding]:
+    """The findings about values of the stack file that pods do not get, because the patch that sets them is off."""
+    wanted = wanted_sizes(workload)
+    for key, name in _VALUES.items():
+        field, value = f"{workload.role}.{key}", getattr(wanted, name)
+        # A default of modelyard is nobody's request, and the idle backend has no replicas.
+        if field not in off or value is None or (workload.role, key) not in stack.positions:
+            continue
+        if value == getattr(applied, name) or (key == "replicas" and not workload.active):
+            continue
+        patches = listed(stack.config.patches[index].name for index in off[field])
+        found = Finding(
+            "RES113",
+            Severity.WARNING,
+            f"{field} has no effect: {patches} is off",
+            target=workload.deployment,
+            field=field,
+            detail=f"{pods_words(workload.deployment, workload.place)} keeps another value",
+            remedy=f"turn on {patches}, which sets {field}, or write the value that the pods have",
+        )
+        yield stack.place(found, workload.role, key)
 
 
 def _of_its_kind(key: ObjectKey, body: Mapping[str, Any], version: str) -> bool:

@@ -37,9 +37,9 @@ def test_ordinary_words_have_nothing_invisible_in_them(words: str) -> None:
         ("owner/name#12", "name#|12"),
         ("GH-1", "GH-|1"),
         ("gh-77", "gh-|77"),
-        ("at http://evil.example", "http:|//evil"),
-        ("ftp://evil.example", "ftp:|//evil"),
-        ("www.evil.example", "www|.evil"),
+        ("at http://evil.example", "http&#58;//evil"),
+        ("ftp://evil.example", "ftp&#58;//evil"),
+        ("www.evil.example", "&#119;ww.evil"),
         ("merge !4", "!|4"),
     ],
 )
