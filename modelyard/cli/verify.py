@@ -154,18 +154,22 @@ def _server(args: Namespace) -> "Server | None":
 
 
 def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
-    from modelyard.cluster.connection import ClusterError
+    from modelyard.cluster.connection import ClusterError, connect
+    from modelyard.cluster.live import listed
     from modelyard.findings import loud
     from modelyard.plan.project import plan_live
     from modelyard.plan.verification import Check, checks_of
 
     try:
         planned = plan_live(root, file, date.today())
+        keys = [one.key for one in planned.plan.targets if one.key.kind == "RayCluster"] if planned.plan else []
+        client = connect(planned.stack.context) if planned.stack is not None and keys else None
+        pods = {} if client is None else {key: listed(client, "v1", "Pod", key.namespace) for key in keys}
     except ClusterError as error:
         return (Check("stack", name, "unknown", error.summary, error.remedy),)
     if planned.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(planned.findings))
-    return tuple(checks_of(planned.plan))
+    return tuple(checks_of(planned.plan, pods))
 
 
 def _answers(server: "Server | None", queries: Sequence[str]) -> "tuple[Check, ...]":

@@ -1,9 +1,11 @@
 """Whether the pods of an object are up to date and available."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from modelyard.kube.scheduling.pods import is_ray_head, is_rolled, pod_places, replicas_of
+from modelyard import quantity
+from modelyard.kube.merge import Path
+from modelyard.kube.scheduling.pods import is_ray_head, is_rolled, pod_places, pod_spec, ray_group, replicas_of
 
 
 def rolled_out(live: Mapping[str, Any] | None) -> bool:
@@ -30,6 +32,49 @@ def rolled_out(live: Mapping[str, Any] | None) -> bool:
         and status.get("availableReplicas", status.get("numberAvailable", 0)) == wanted
         and status.get("replicas", wanted) == wanted
     )
+
+
+def old_pods(cluster: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> dict[Path, list[str]]:
+    """The pods of a RayCluster whose containers have other resources than its templates, by their place.
+
+    KubeRay adds containers and fields to pods, and admission may add requests, so only what a template sets counts.
+
+    Args:
+        cluster: the RayCluster.
+        pods: the pods of its namespace.
+    """
+    found: dict[Path, list[str]] = {}
+    places = {ray_group(place): place for place in pod_places(cluster)}
+    for pod in pods:
+        metadata, labels = pod["metadata"], pod["metadata"].get("labels") or {}
+        place = places.get(str(labels.get("ray.io/group")))
+        if place is None or labels.get("ray.io/cluster") != cluster["metadata"]["name"]:
+            continue
+        wanted, have = _resources(pod_spec(cluster, place)), _resources(pod["spec"])
+        old = not all(_has(have[name], amounts) for name, amounts in wanted.items() if name in have)
+        if old and "deletionTimestamp" not in metadata:
+            found.setdefault(place, []).append(str(metadata["name"]))
+    return found
+
+
+def _resources(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The resources of each container, by its name."""
+    return {str(one.get("name")): one.get("resources") or {} for one in spec.get("containers") or ()}
+
+
+def _has(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a container has all amounts of a template."""
+    sets = ((have.get(kind) or {}, wanted.get(kind) or {}) for kind in ("limits", "requests"))
+    return all(_same(there.get(name), amount) for there, those in sets for name, amount in those.items())
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is None:
+        return False
+    try:
+        return quantity.parse(one) == quantity.parse(other)
+    except ValueError:
+        return bool(one == other)
 
 
 def unfinished(live: Mapping[str, Any] | None, *, upgraded: bool = False) -> str:

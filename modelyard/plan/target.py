@@ -204,19 +204,19 @@ def _old_pods(target: TargetPlan) -> Iterator[Finding]:
         else "updateStrategy is OnDelete: the change counts for a pod once it is deleted and created again",
         remedy="set upgradeStrategy of the RayService to NewCluster"
         if target.key.kind == "RayService"
-        else f"after the apply, when no job runs in them, delete these pods: {_deletion(target, places)}"
+        else f"after the apply, when no job runs in them, delete these pods: {deletion(target.key, places)}"
         if ray
         else f"delete the pods of {target.name} after the apply, when no job runs in them",
     )
 
 
-def _deletion(target: TargetPlan, places: Iterable[merge.Path]) -> str:
+def deletion(key: ObjectKey, places: Iterable[merge.Path]) -> str:
     """The command that deletes a RayCluster's pods, by the labels that KubeRay gives them."""
     groups = [ray_group(place) for place in places]
     chosen = f"ray.io/group={groups[0]}" if len(groups) == 1 else f"ray.io/group in ({','.join(groups)})"
-    selector = f"ray.io/cluster={target.key.name},{chosen}"
+    selector = f"ray.io/cluster={key.name},{chosen}"
     selector = f"'{selector}'" if len(groups) > 1 else selector
-    return f"kubectl --namespace {target.key.namespace} delete pods --selector {selector}"
+    return f"kubectl --namespace {key.namespace} delete pods --selector {selector}"
 
 
 def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:

@@ -1,13 +1,15 @@
 """Whether a stack runs as its file says: the gate between the waves of a rollout."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.rollouts import unfinished
+from modelyard.kube.rollouts import old_pods, unfinished
+from modelyard.kube.state import ObjectKey
+from modelyard.plan.target import deletion
 from modelyard.plan.values import Plan
 from modelyard.stack.durations import text
-from modelyard.stack.words import plural
+from modelyard.stack.words import few, plural
 
 Kind = Literal["stack", "change", "rollout", "query"]
 State = Literal["ok", "waiting", "failed", "unknown"]
@@ -30,8 +32,11 @@ Checks = Mapping[str, tuple[Check, ...]]
 """The checks of each stack."""
 
 
-def checks_of(plan: Plan) -> Iterator[Check]:
-    """The checks of a live plan: an object with a pending change was not applied, or has drifted."""
+def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] | None = None) -> Iterator[Check]:
+    """The checks of a live plan: an object with a pending change was not applied, or has drifted.
+
+    ``pods`` are the pods in the namespace of each RayCluster: its status does not show whether they are up to date.
+    """
     pending = plan.pending
     for finding in plan.findings:
         if finding.blocks:
@@ -48,7 +53,12 @@ def checks_of(plan: Plan) -> Iterator[Check]:
             yield Check("change", target.name, "ok", "")
         if target.key.kind in WORKLOAD_KINDS and not target.leaves:
             lacks = unfinished(target.before.reveal())
-            yield Check("rollout", target.name, "waiting" if lacks else "ok", lacks)
+            old = old_pods(target.before.reveal() or {}, (pods or {})[target.key]) if target.key in (pods or {}) else {}
+            remedy = f"when no job runs in them, delete them: {deletion(target.key, old)}" if old else ""
+            if old and not lacks:
+                names = [name for names in old.values() for name in names]
+                lacks = f"{few(names)} {'has' if len(names) == 1 else 'have'} the old template"
+            yield Check("rollout", target.name, "waiting" if lacks else "ok", lacks, remedy)
 
 
 def verified(checks: Iterable[Check]) -> bool:

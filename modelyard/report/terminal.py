@@ -310,7 +310,7 @@ def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
     if sums.pods:
         yield f"{plural(sums.pods, 'pod')} replaced"
     before, after = sums.gpus
-    if plan.everything:
+    if before or after:
         yield f"GPUs {before} → {after}" if before != after else f"GPUs stay at {after}"
 
 

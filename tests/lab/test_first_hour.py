@@ -74,7 +74,10 @@ def test_the_program_and_the_policies_run_without_modelyards_command(site: Site)
     assert site.replicas(SERVICE) == 2
     site.terminal.run("modelyard plan dev --live --detailed-exitcode")
     rule = site.terminal.project / "policies" / "assertions" / "no-surge.yaml"
-    rule.write_text(rule.read_text().replace("value: [0, 0%]", "value: [7]") + "level: mandatory\n")
+    stricter = {"value: [0, 0%]": "value: [7]", "level: advisory": "level: mandatory"}
+    for before, after in stricter.items():
+        assert before in rule.read_text()
+        rule.write_text(rule.read_text().replace(before, after))
     stopped = site.terminal.run(f"pulumi preview {words}", code=1, env=passphrase)
     assert "POL900" in stopped
     assert f"{WORKER} rolls out with a surge of 0" in " ".join(stopped.split())

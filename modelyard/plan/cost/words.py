@@ -70,6 +70,14 @@ def gpu_hours(gpus: Count | None) -> str:
     return f"{hours} GPU-hours a day"
 
 
+def hours_words(gpus: tuple[Count | None, Count | None]) -> str:
+    """GPU-hours of a day before and after: ``24 → 48 GPU-hours a day``; empty without GPUs."""
+    if all(count is not None and not count.high for count in gpus):
+        return ""
+    before, after = map(gpu_hours, gpus)
+    return after if before == after else f"{before.partition(' ')[0]} → {after}"
+
+
 def origin(prices: Iterable[Price]) -> str:
     """The source of amounts: ``list price 2026-07-20``; ``prices 2026-10-01, in part reserved``; empty without any."""
     known = tuple(prices)
@@ -128,11 +136,10 @@ def stack_cost(cost: StackCost) -> list[str]:
     remote cluster that is not in the sums.
     """
     was, will, source = total_text(cost.before), total_text(cost.after), origin(cost.prices)
-    hours = gpu_hours(cost.gpus[0]), gpu_hours(cost.gpus[1])
     return [
         (will if was == will else f"{was} → {will}") + (f", {source}" if source else ""),
         change(cost.delta),
-        hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}",
+        *filter(None, [hours_words(cost.gpus)]),
         *map(jobs_only, cost.jobs_only),
     ]
 
@@ -140,18 +147,18 @@ def stack_cost(cost: StackCost) -> list[str]:
 def short_cost(cost: StackCost) -> str:
     """A whole plan on one line: ``costs USD 2.58/h, USD 1.29/h more (list price 2026-07-20); 48 GPU-hours a day``."""
     will, lacks = cost.after, _lacks(cost.after)
-    hours = [gpu_hours(gpus) for gpus in cost.gpus]
-    spent = hours[1] if hours[0] == hours[1] else f"{hours[0].partition(' ')[0]} → {hours[1]}"
+    spent = hours_words(cost.gpus)
     reasons = few(sorted({target.unknown for target in cost.targets if target.unknown and target.usd[1] is None}), 2)
     why = f": {reasons}" if reasons else ""
     idle = map(jobs_only, cost.jobs_only)
+    delta, source = cost.delta.usd, origin(cost.prices)
     if will.usd is None:
-        return "; ".join([f"cost {UNKNOWN}{why}", spent, *idle])
-    source = origin(cost.prices)
-    delta = cost.delta.usd
+        more = f"costs {_change(delta, '/h', '{} less', '{} more')}" if delta is not None and any(delta) else ""
+        more += f" ({source})" if more and source else ""
+        return "; ".join([*filter(None, [more, f"{'total ' if more else ''}cost {UNKNOWN}{why}", spent]), *idle])
     change = f"change {UNKNOWN}" if delta is None else _change(delta, "/h", "{} less", "{} more")
     known = f"costs {money(will.usd)}, {change}" + (f" ({source})" if source else "")
-    return "; ".join([known, *([f"cost of {lacks} {UNKNOWN}{why}"] if lacks else []), spent, *idle])
+    return "; ".join([*filter(None, [known, f"cost of {lacks} {UNKNOWN}{why}" if lacks else "", spent]), *idle])
 
 
 def jobs_only(one: JobsOnly) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from modelyard.findings import Finding, Severity, loud
 from modelyard.kube import merge
-from modelyard.plan.cost.words import UNKNOWN
+from modelyard.plan.cost.words import UNKNOWN, hours_words
 from modelyard.preview import Group, Preview, StackDiff, SubmissionGroup, grouped_submissions
 from modelyard.report import markdown
 from modelyard.report.code_host import Link, Links, no_links
@@ -24,7 +24,6 @@ from modelyard.report.preview.words import (
     effects,
     gravest_first,
     group_words,
-    hours,
     live_lines,
     moved,
     object_name,
@@ -203,7 +202,7 @@ def _row(stack: StackDiff) -> str:
         _what(stack),
         UNKNOWN if stack.unplanned else pods_words(stack) or "none",
         UNKNOWN if stack.gpus is None else moved(*stack.gpus),
-        UNKNOWN if stack.cost is None else hours(stack.cost).replace(" GPU-hours a day", ""),
+        UNKNOWN if stack.cost is None else hours_words(stack.cost.gpus).replace(" GPU-hours a day", ""),
         _cost(stack),
         _verdict(stack),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from modelyard.plan.cost.words import UNKNOWN, short_cost
+from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, short_cost
 from modelyard.preview import Group, Preview, SubmissionGroup, grouped_submissions
 from modelyard.report.fields import rows_text
 from modelyard.report.finding import alike, shown_text, tally
@@ -14,6 +14,7 @@ from modelyard.report.preview.words import (
     WAIVED,
     Changes,
     changes_of,
+    cost_words,
     effects,
     group_words,
     live_lines,
@@ -123,7 +124,7 @@ def _costs(preview: Preview, style: Style) -> list[str]:
     """What each stack costs; those that cost the same are shown together."""
     stacks: dict[str, list[str]] = {}
     for stack in preview.stacks:
-        if stack.cost is not None and not stack.cost.targets:
+        if stack.cost is not None and (not stack.cost.targets or cost_words(stack.cost.delta) == NO_CHANGE):
             continue
         unknown = f"cost {UNKNOWN}{': it cannot be planned' if stack.unplanned else ''}"
         words = short_cost(stack.cost) if stack.cost is not None else unknown

@@ -7,7 +7,7 @@ from modelyard.findings import Finding, Severity, loud
 from modelyard.plan import FieldChange
 from modelyard.plan.compose import WHOLE_LIST
 from modelyard.plan.cost.values import StackCost, Total, stack_cost
-from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, difference, gpu_hours, origin
+from modelyard.plan.cost.words import NO_CHANGE, UNKNOWN, difference, hours_words, origin
 from modelyard.plan.cost.words import change as cost_change
 from modelyard.preview import (
     Group,
@@ -156,7 +156,7 @@ def _cost(stacks: Iterable[StackDiff]) -> list[str]:
     total = stack_cost(target for cost in known for target in cost.targets)
     short = cost_words(total.delta)
     words = short if short in (UNKNOWN, NO_CHANGE) else cost_change(total.delta)
-    return [f"cost {words}{sources(total)}", hours(total)]
+    return [*filter(None, (f"cost {words}{sources(total)}", hours_words(total.gpus)))]
 
 
 def cost_words(delta: Total) -> str:
@@ -170,12 +170,6 @@ def sources(cost: StackCost) -> str:
     """`` (list price 2026-07-20)``, empty if the difference is unknown or zero."""
     found = origin(cost.prices) if cost.delta.usd and any(cost.delta.usd) else ""
     return f" ({shorten(found, _SOURCES)})" if found else ""
-
-
-def hours(cost: StackCost) -> str:
-    """``24 → 48 GPU-hours a day``."""
-    before, after = (gpu_hours(gpus) for gpus in cost.gpus)
-    return after if before == after else f"{before.partition(' ')[0]} → {after}"
 
 
 def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from modelyard.kube import merge
 from modelyard.kube.scheduling.pods import container_requests, replaced_pods
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.project import cost_of
+from modelyard.plan.verification import Check, checks_of
 from modelyard.probes import Drain
 from modelyard.stack import load_text
 from modelyard.stack.config import PatchChoice, RayHead, RayWorker, Target
@@ -261,3 +262,29 @@ def test_the_jobs_api_is_that_of_the_cluster(ray: Site) -> None:
     source = RAY_BACKEND.source(ray.stack)
     assert source == HeadService("dev", "ml-platform", KEY.name, "RayCluster")
     assert isinstance(Drain("ray", (KEY.name,), 60, 10, source).source, HeadService)
+
+
+def ray_pod(name: str, memory: str, cluster: str = "training", **metadata: Any) -> dict[str, Any]:
+    amounts = {"cpu": "4000m", "memory": memory, "nvidia.com/gpu": "1"}
+    # Admission and KubeRay add requests and containers.
+    containers = [
+        {"name": "ray-worker", "resources": {"limits": amounts, "requests": amounts | {"x": "1"}}},
+        {"name": "x"},
+    ]
+    labels = {"ray.io/cluster": cluster, "ray.io/group": "a10"}
+    return {"metadata": {"name": name, "labels": labels, **metadata}, "spec": {"containers": containers}}
+
+
+def test_a_verification_waits_for_pods_with_an_old_template(dev: Site) -> None:
+    body = ray_object(KEY)
+    body["status"] = {f"{name}WorkerReplicas": 3 for name in ("desired", "available", "ready")}
+    plan = with_ray_object(dev, KEY, body).plan()
+
+    def found(*pods: dict[str, Any]) -> Check:
+        return next(one for one in checks_of(plan, {KEY: pods}) if (one.kind, one.subject) == ("rollout", "training"))
+
+    fine = (ray_pod("new", "12Gi"), ray_pod("gone", "8Gi", deletionTimestamp="now"), ray_pod("b", "8Gi", "another"))
+    assert found(*fine).state == "ok"
+    old = found(*fine, ray_pod("old", "8Gi"))
+    assert (old.state, old.found) == ("waiting", "old has the old template")
+    assert old.remedy.endswith("delete pods --selector ray.io/cluster=training,ray.io/group=a10")
