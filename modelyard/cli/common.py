@@ -353,6 +353,9 @@ def chosen_target(result: "Planned", name: str) -> str:
     plan = result.plan
     assert plan is not None
     names = target_names(plan)
+    kind, slash, last = name.partition("/")
+    # ``RayCluster/training``, as ``diff`` and kubectl name it.
+    name = last if slash and kind[:1].isupper() and name not in names else name
     matches = [name] if name in names else [full for full in names if name in full] or _of_role(result, name)
     if len(matches) == 1:
         return matches[0]

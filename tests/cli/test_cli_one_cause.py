@@ -55,7 +55,8 @@ def test_an_empty_namespace_says_so(project: Any, run: Any) -> None:
         (project.root / f"stacks/recorded/dev/deployment.ml-platform.{name}.json").unlink()
     result = run("plan", "dev")
     assert result.errors == ["PAT013"]
-    assert "namespace ml-platform has no Deployment; correct it, or install the platform first" in result.words
+    remedy = "correct it, record the platform again (modelyard record), or install the platform first"
+    assert f"namespace ml-platform has no Deployment; {remedy}" in result.words
 
 
 def test_a_workload_that_alone_is_missing_may_be_left_out(project: Any, run: Any) -> None:

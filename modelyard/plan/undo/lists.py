@@ -1,8 +1,8 @@
 """Lists that the API server takes only as a whole: which fields of their items the patches set.
 
 The API server has one owner for such a list, so its ownership does not show who set a field of an item. The ledger has
-these fields one by one. A field that still has the value that a patch gave it is modelyard's, whoever owns the list;
-any other field is not, and follows its own manager.
+these fields one by one. A field that still has the value that a patch gave it is modelyard's, also in a list that
+another manager owns; any other field is not, and follows its own manager.
 """
 
 from collections.abc import Iterable, Mapping
