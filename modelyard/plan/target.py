@@ -50,7 +50,7 @@ from modelyard.plan.ownership import (
 from modelyard.plan.prediction import predict
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
-from modelyard.plan.undo.ledger import ours
+from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpatched
 from modelyard.plan.undo.request import ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import handed_over
@@ -137,7 +137,7 @@ def _unpatched(live: dict[str, Any], composed: Composed, copy: str) -> dict[str,
     """The object with the lists of which patches change items as they would be without the patches."""
     if not composed.items or not ours(live):
         return live
-    return unpatched(live, earlier_ledger(live, copy, composed.items, composed.schema))
+    return unpatched(live, earlier_ledger(live, known_ledger(live, copy), composed.items, composed.schema))
 
 
 def finish(

@@ -11,7 +11,7 @@ from typing import Any
 from modelyard.kube import merge
 from modelyard.kube.merge import Key, Path, fieldset
 from modelyard.kube.merge.fieldset import FieldSet
-from modelyard.plan.undo.ledger import Ledger, Part, at, has, in_items, known_ledger, others, ours, with_owners
+from modelyard.plan.undo.ledger import Ledger, Part, at, has, in_items, others, ours, with_owners
 
 
 def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[Part, ...]:
@@ -37,19 +37,18 @@ def _alone(path: Path, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def earlier_ledger(live: Mapping[str, Any], copy: str, items: Iterable[Path], schema: merge.Type) -> Ledger:
-    """The ledger of an object that modelyard has patched, brought up to date by :func:`present`.
+def earlier_ledger(live: Mapping[str, Any], ledger: Ledger, items: Iterable[Path], schema: merge.Type) -> Ledger:
+    """The ledger of an object, brought up to date by :func:`present`.
 
     A ledger of an earlier version has no fields of lists. While modelyard alone owns a list, they are what differs from
     the list in the ledger.
 
     Args:
         live: the object.
-        copy: the ledger in the engine's state.
+        ledger: the ledger that is noted for it.
         items: the lists that the patches change by item.
         schema: the type of the object, in which these lists merge by item.
     """
-    ledger = known_ledger(live, copy)
     mine, theirs, held = ours(live), others(live), dict(ledger.held)
     lists = {
         path: parts_of(path, held[path], at(live, path), schema)

@@ -79,11 +79,12 @@ def reversible_request(
         items: the lists that are sent as a whole, although the patches change only some of their items.
         item_schema: the object's type in which these lists merge by item.
     """
-    noted, known = ledger_text(live), item_schema or schema
+    noted, by_item = ledger_text(live), item_schema or schema
     waiting = handed_over(live, known_ledger(live)) is not live
     # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
     carried = read_or_none(noted) if ours(live) else None
-    before = earlier_ledger(live, copy, items, known) if ours(live) else Ledger()
+    known = known_ledger(live, copy) if ours(live) else Ledger()
+    before = earlier_ledger(live, known, items, by_item)
     mine, theirs = sides(live, before)
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
@@ -93,7 +94,7 @@ def reversible_request(
     back = restorable_fields(before, mine, theirs, wanted)
     last = last_entries(before, mine, theirs, wanted)
     ledger = _taken(_continued(before, mine, wanted, back, last), live, mine, wanted, schema)
-    ledger = ledger._replace(lists=_lists(before, ledger, asked, known, items))
+    ledger = ledger._replace(lists=_lists(known, before, ledger, asked, by_item, items))
     request = _asking(asked, {**back, **values_of(last, live)}, live, schema)
     text = write_ledger(ledger)
     if carried is not None and text != noted and not last and _settled(live, with_note(request, noted), schema):
@@ -110,13 +111,27 @@ def reversible_request(
 
 
 def _lists(
-    before: Ledger, ledger: Ledger, asked: dict[str, Any], schema: merge.Type, items: Collection[Path]
+    known: Ledger, before: Ledger, ledger: Ledger, asked: dict[str, Any], schema: merge.Type, items: Collection[Path]
 ) -> dict[Path, tuple[Part, ...]]:
-    """The fields that the patches set in lists: those of this request, and those of lists that it restores."""
+    """The fields that the patches set in lists: those of this request, and those of lists that it restores.
+
+    A field that another manager has set since keeps its earliest value, as outside of lists.
+    """
     held = dict(ledger.held)
+    first = {
+        part.path: part.before
+        for path, parts in known.lists.items()
+        if not has(known.returning, path)
+        for part in parts
+    }
     returning = {path: parts for path, parts in before.lists.items() if has(ledger.returning, path)}
     given = {path: parts_of(path, held[path], at(asked, path), schema) for path in items if path in held}
-    return {**returning, **{path: parts for path, parts in given.items() if parts}}
+    kept = {
+        path: tuple(part._replace(before=first.get(part.path, part.before)) for part in parts)
+        for path, parts in given.items()
+        if parts
+    }
+    return {**returning, **kept}
 
 
 def _unknown(live: dict[str, Any], ledger: Ledger) -> FieldSet:

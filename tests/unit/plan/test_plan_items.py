@@ -251,6 +251,17 @@ def test_others_changes_of_a_list_stay_and_are_not_undone(applied: Patched) -> N
     assert [owner.manager for owner in back[GROUPS]] == ["kubectl"]
 
 
+def test_a_field_of_a_list_that_another_manager_set_is_taken_again_and_keeps_its_earliest_value(
+    applied: Patched,
+) -> None:
+    applied.edit("kubectl", template=pods("worker", "9Gi"))
+    applied.apply()
+    assert applied.gpu()["template"]["spec"] == pods("worker", "32Gi")["spec"]
+    applied.drop("size")
+    applied.apply()
+    assert applied.gpu()["template"]["spec"] == pods("worker", "8Gi")["spec"]
+
+
 def test_an_undo_restores_fields_of_a_list_that_another_manager_owns_now(applied: Patched) -> None:
     applied.edit("kubectl", minReplicas=1, maxReplicas=7)
     entries = {str(one.path[-1]): one.state for one in entries_of(applied.live, known_ledger(applied.live))}
