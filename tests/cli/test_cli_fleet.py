@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from modelyard import __version__
+from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import on_ray, worker
 from modelyard.cli.fleet.snapshot import dump, load, pack, remove, unpack
 from modelyard.cluster.recorded import recorded_remote_names
@@ -253,3 +255,15 @@ def test_paths_below_the_folders_move_and_others_stay(tmp_path: Path) -> None:
         None,
         "a",
     )
+
+
+def test_an_address_where_nothing_listens_is_refused_at_once() -> None:
+    """Ray would try for a quarter of an hour."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(Stop) as stopped:
+            on_ray.check_address(address)
+    assert (stopped.value.code, address in stopped.value.summary) == (Exit.UNREACHABLE, True)
+    for other in ("", "auto", "ray://head:10001", "head"):
+        on_ray.check_address(other)

@@ -8,6 +8,7 @@ earlier tasks run, so the driver never has more than some of them in memory.
 import os
 import pickle
 import signal
+import socket
 from collections import deque
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import chdir, contextmanager, suppress
@@ -91,6 +92,7 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
         Stop: there is none.
     """
     handler = signal.getsignal(signal.SIGTERM)
+    check_address(address or os.environ.get("RAY_ADDRESS", ""))
     try:
         # Workers look for modules in the driver's working folder, which may be anybody's.
         with chdir(os.sep):
@@ -107,6 +109,22 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """Ends the run at once if nothing listens at ``HOST:PORT``: Ray itself would try for a quarter of an hour.
+
+    Raises:
+        Stop: nothing listens there.
+    """
+    host, colon, port = address.rpartition(":")
+    if "://" in address or not (colon and port.isascii() and port.isdigit() and int(port) < 65536):
+        return  # Another form, such as auto, which Ray checks.
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except OSError as error:
+        words = f"the Ray cluster {address} cannot be reached: {error.strerror or error}"
+        raise Stop(Exit.UNREACHABLE, words, _REACH) from None
 
 
 _REACH: Final = "check --ray-address, and that the cluster runs the same versions of Ray and Python"
