@@ -67,6 +67,7 @@ def run(args: Namespace) -> Exit:
 
 def _agreed_plan(args: Namespace, root: Path) -> "Plan":
     """The plan to apply: shown, without errors, and approved or agreed to."""
+    from modelyard.plan.drains import refused
     from modelyard.plan.project import load_stack
 
     approved = _approved(args)
@@ -82,10 +83,11 @@ def _agreed_plan(args: Namespace, root: Path) -> "Plan":
         if args.verbose:
             sys.stderr.write(requests_text(planned))
         result = judged(root, planned, by, today)
-    result = result if args.no_drain else with_jobs(result, today)
+    waits = not (args.no_drain or drain_is_off())
+    result = with_jobs(result, today) if waits else result
     if result.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", result.findings)
-    plan = result.plan
+    plan = refused(result.plan) if waits else result.plan
     if approved is not None:
         _same(approved, plan)
     if not args.json:

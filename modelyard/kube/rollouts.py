@@ -5,7 +5,15 @@ from typing import Any
 
 from modelyard import quantity
 from modelyard.kube.merge import Path
-from modelyard.kube.scheduling.pods import is_ray_head, is_rolled, pod_places, pod_spec, ray_group, replicas_of
+from modelyard.kube.scheduling.pods import (
+    is_ray_head,
+    is_rolled,
+    pod_annotations,
+    pod_places,
+    pod_spec,
+    ray_group,
+    replicas_of,
+)
 
 
 def rolled_out(live: Mapping[str, Any] | None) -> bool:
@@ -35,9 +43,10 @@ def rolled_out(live: Mapping[str, Any] | None) -> bool:
 
 
 def old_pods(cluster: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> dict[Path, list[str]]:
-    """The pods of a RayCluster whose containers have other resources than its templates, by their place.
+    """The pods of a RayCluster that do not have what its templates set, by their place.
 
-    KubeRay adds containers and fields to pods, and admission may add requests, so only what a template sets counts.
+    KubeRay and admission add containers, variables, labels and requests, so only what a template sets counts. Images do
+    not, because admission may replace them with those of a mirror.
 
     Args:
         cluster: the RayCluster.
@@ -50,22 +59,41 @@ def old_pods(cluster: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> d
         place = places.get(str(labels.get("ray.io/group")))
         if place is None or labels.get("ray.io/cluster") != cluster["metadata"]["name"]:
             continue
-        wanted, have = _resources(pod_spec(cluster, place)), _resources(pod["spec"])
-        old = not all(_has(have[name], amounts) for name, amounts in wanted.items() if name in have)
-        if old and "deletionTimestamp" not in metadata:
+        template = {"metadata": pod_annotations(cluster, place), "spec": pod_spec(cluster, place)}
+        if "deletionTimestamp" not in metadata and not _fits(pod, template):
             found.setdefault(place, []).append(str(metadata["name"]))
     return found
 
 
-def _resources(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The resources of each container, by its name."""
-    return {str(one.get("name")): one.get("resources") or {} for one in spec.get("containers") or ()}
+_SPEC = ("affinity", "nodeSelector", "terminationGracePeriodSeconds", "priorityClassName")
+"""Fields of a pod's spec that stay as its template has them."""
 
 
-def _has(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def _fits(pod: Mapping[str, Any], template: Mapping[str, Any]) -> bool:
+    spec, wanted = pod["spec"], template["spec"]
+    if not (
+        template["metadata"].items() <= (pod["metadata"].get("annotations") or {}).items()
+        and all(spec.get(name) == wanted[name] for name in _SPEC if name in wanted)
+    ):
+        return False
+    containers = {one.get("name"): one for one in spec.get("containers") or ()}
+    return all(
+        _has_resources(have, one) and _env(one).items() <= _env(have).items()
+        for one in wanted.get("containers") or ()
+        if (have := containers.get(one.get("name"))) is not None
+    )
+
+
+def _env(container: Mapping[str, Any]) -> dict[str, str]:
+    """The variables with a plain value."""
+    return {str(one.get("name")): str(one["value"]) for one in container.get("env") or () if "value" in one}
+
+
+def _has_resources(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a container has all amounts of a template."""
-    sets = ((have.get(kind) or {}, wanted.get(kind) or {}) for kind in ("limits", "requests"))
-    return all(_same(there.get(name), amount) for there, those in sets for name, amount in those.items())
+    there, those = have.get("resources") or {}, wanted.get("resources") or {}
+    sets = ((there.get(kind) or {}, those.get(kind) or {}) for kind in ("limits", "requests"))
+    return all(_same(found.get(name), amount) for found, amounts in sets for name, amount in amounts.items())
 
 
 def _same(one: Any, other: Any) -> bool:

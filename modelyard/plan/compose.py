@@ -229,8 +229,7 @@ def whole_lists(composed: Composed, live: Mapping[str, Any], target: str) -> Ite
         yield Finding(
             WHOLE_LIST,
             Severity.ADVICE,
-            f"{path} of {target} is sent as a whole: {same} of {plural(len(sent), 'item')} "
-            f"{'is' if same == 1 else 'are'} unchanged",
+            f"{path} of {target} is sent as a whole: {same} of {plural(len(sent), 'item')} unchanged",
             target=target,
             field=str(path),
             detail="the API server has one owner for the whole list",

@@ -12,7 +12,6 @@ from modelyard.plan.values import Plan, TargetPlan
 from modelyard.probes import Drain
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.durations import text
-from modelyard.stack.words import listed
 from modelyard.workloads.training import BACKENDS, backend_of, is_head
 from modelyard.workloads.training.backend import HeadService, NoJobSource, Source
 
@@ -138,7 +137,7 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
     """Findings about drains that cannot succeed."""
     for drain in found:
         if isinstance(drain.source, NoJobSource):
-            yield unanswerable(drain, drain.source.why, drain.source.remedy, lasting=True)
+            yield unanswerable(drain, drain.source.why, drain.source.remedy)
         longest = BACKENDS[drain.backend].longest_job(config)
         if drain.limit < longest:
             yield Finding(
@@ -152,28 +151,23 @@ def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
             )
 
 
-def unanswerable(drain: Drain, why: str, remedy: str, *, lasting: bool) -> Finding:
-    """The finding that nothing can report whether a backend is idle; ``lasting`` if that cannot change by itself."""
+def unanswerable(drain: Drain, why: str, remedy: str) -> Finding:
+    """The finding that nothing can report whether a backend is idle."""
     return Finding(
         UNKNOWN_JOBS,
         Severity.WARNING,
         f"cannot tell whether {drain.name} runs a job: {why}",
         target=drain.targets[0],
         field=f"drain.{drain.backend}",
-        detail="an apply is refused" if lasting else f"an apply stops before it changes {listed(drain.targets, 'and')}",
+        detail="an apply is refused: the steps before its wait would stay applied",
         remedy=f"{remedy}; or run apply --no-drain while no job runs",
     )
 
 
 def refused(plan: Plan) -> Plan:
-    """The plan for an apply: a wait that must fail is an error, because the steps before it would stay applied."""
-    names = {drain.targets[0] for drain in plan.drains if isinstance(drain.source, NoJobSource)}
-    return plan._replace(
-        findings=tuple(
-            one._replace(severity=Severity.ERROR) if one.code == UNKNOWN_JOBS and one.target in names else one
-            for one in plan.findings
-        )
-    )
+    """The plan for an apply: that nothing reports jobs is an error, because the steps before a wait stay applied."""
+    findings = (one._replace(severity=Severity.ERROR) if one.code == UNKNOWN_JOBS else one for one in plan.findings)
+    return plan._replace(findings=tuple(findings))
 
 
 def left_behind(stack: Stack, plan: Plan) -> tuple[Drain, ...]:

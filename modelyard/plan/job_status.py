@@ -5,7 +5,7 @@ from datetime import date
 from itertools import chain
 
 from modelyard.findings import Finding, Severity, ordered
-from modelyard.plan.drains import left_behind, refused, unanswerable
+from modelyard.plan.drains import left_behind, unanswerable
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import Plan
 from modelyard.probes import Busy, Drain, JobSourceError
@@ -19,10 +19,8 @@ def with_job_status(stack: Stack, plan: Plan, today: date) -> Plan:
     """The plan with findings from the training backends that it drains, or that new requests leave; asks all of them
     together.
 
-    If a backend to drain does not answer, the finding is a warning: the backend may answer by the time of the apply. If
-    it will not, it is an error.
+    If a backend to drain does not answer, the finding is a warning: the backend may answer by the time of the apply.
     """
-    plan = refused(plan)
     waits, left = (
         [drain for drain in drains if not isinstance(drain.source, NoJobSource)]
         for drains in (plan.drains, left_behind(stack, plan))
@@ -41,8 +39,7 @@ def _look(drain: Drain) -> Finding | None:
     try:
         seen = ask(drain.source)
     except JobSourceError as error:
-        found = unanswerable(drain, error.summary, error.remedy or "plan again", lasting=error.lasting)
-        return found._replace(severity=Severity.ERROR) if error.lasting else found
+        return unanswerable(drain, error.summary, error.remedy or "plan again")
     return _busy(drain, seen)
 
 

@@ -52,7 +52,7 @@ from modelyard.plan.secrets import hidden_change
 from modelyard.plan.undo.findings import doubts
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpatched
-from modelyard.plan.undo.request import ReversibleRequest, reversible_request
+from modelyard.plan.undo.request import Items, ReversibleRequest, reversible_request
 from modelyard.plan.undo.restore import handed_over
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.stack.words import few, listed, plural
@@ -114,16 +114,19 @@ def prepare(
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:
         problems = (*problems, found)
     kept: ReversibleRequest | None = None
+    asked: Items | None = None
     copy = state.copy_of(key).reveal()
     try:
         if live is not None:
-            composed = completed(as_spelled(composed, live), _unpatched(live, composed, copy))
+            composed = as_spelled(composed, live)
+            asked = Items(composed.items, composed.schema, composed.body)
+            composed = completed(composed, _unpatched(live, composed, copy))
             problems = (*problems, *whole_lists(composed, live, key.name))
         request = _request(key, _held(composed, live, base is not None, schema), base, schema, stack)
         # Pulumi sends quantities in the server's spelling, because the server sees a conflict between 1 and "1".
         applied = _shaped(merge.stored(schema, request), request)
         if live is not None and base is None:
-            kept = reversible_request(live, applied, schema, copy, items=composed.items, item_schema=composed.schema)
+            kept = reversible_request(live, applied, schema, copy, items=asked)
             applied = kept.request
         offline = merge.server_side(live, applied, FIELD_MANAGER, schema, force=True)
     except merge.MergeError as error:

@@ -116,6 +116,12 @@ def pod_spec(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> Mapp
     return ((_at(body, place) or _NOTHING).get("template") or _NOTHING).get("spec") or _NOTHING
 
 
+def pod_annotations(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> Mapping[str, str]:
+    """Returns the annotations of the pod template that an object has at a place."""
+    template = (_at(body, place) or _NOTHING).get("template") or _NOTHING
+    return (template.get("metadata") or _NOTHING).get("annotations") or _NOTHING
+
+
 def grace_of(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> int:
     """Returns the seconds that a pod of the object has between the request to stop and the kill."""
     return int(pod_spec(body, place).get("terminationGracePeriodSeconds", 30))
@@ -173,7 +179,7 @@ def changed_templates(
     return tuple(
         place
         for place in pod_places(after)
-        if not running or replicas_of(before, place) != 0
+        if not running or 0 not in (replicas_of(before, place), replicas_of(after, place))
         if any(path[: len(one)] == one[: len(path)] for path in paths for one in (place / "template",))
     )
 

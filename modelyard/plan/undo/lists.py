@@ -31,6 +31,27 @@ def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[P
     )
 
 
+def asked_parts(path: Path, asked: Mapping[str, Any], sent: Any, before: Any, schema: merge.Type) -> tuple[Part, ...]:
+    """The fields of a list that patches ask for, also those that have the value already.
+
+    Args:
+        path: the place of the list.
+        asked: the partial object of the patches, with only the items and fields that they set.
+        sent: the list in the request.
+        before: the list without the patches.
+        schema: the type of the object, in which this list merges by item.
+    """
+    found = []
+    lists = _alone(path, before), _alone(path, sent)
+    for change in merge.diff(None, _alone(path, at(asked, path)), schema):
+        was, given = (at(one, change.path) for one in lists)
+        last, key = change.path[-1], change.path[-2]
+        identifies = isinstance(key, Key) and last in dict(key.fields) and was is not merge.ABSENT
+        if not identifies and all(isinstance(element, str | Key) for element in change.path):
+            found.append(Part(change.path, was, given))
+    return tuple(found)
+
+
 def _alone(path: Path, value: Any) -> dict[str, Any]:
     for name in reversed(path):
         value = {name: value}
@@ -86,7 +107,7 @@ def present(live: Mapping[str, Any], ledger: Ledger) -> Ledger:
 
 
 def _with(value: Any, path: Path, new: Any, was: Any) -> Any:
-    """The value with another one at a path; ``merge.ABSENT`` removes it, and what it leaves empty and ``was`` lacks.
+    """The value with another one at a path; ``merge.ABSENT`` removes it, and what it leaves empty and ``was`` has not.
 
     An item goes with the field that identifies it, whatever defaults and other managers have added to it.
     """
@@ -99,7 +120,7 @@ def _with(value: Any, path: Path, new: Any, was: Any) -> Any:
         inner = merge.ABSENT if new is merge.ABSENT and rest[0] in wanted else _with(there, rest, new, before)
         return [one if one is not there else inner for one in value if one is not there or inner is not merge.ABSENT]
     inner = _with(there, rest, new, before)
-    gone = inner is merge.ABSENT or (inner in ({}, []) and before is merge.ABSENT)
+    gone = inner is merge.ABSENT or (inner in ({}, []) and before not in ({}, []))
     return {name: one for name, one in value.items() if name != element} if gone else {**value, element: inner}
 
 

@@ -30,7 +30,7 @@ from modelyard.plan.undo.ledger import (
     with_owners,
     write_ledger,
 )
-from modelyard.plan.undo.lists import earlier_ledger, parts_of, sides
+from modelyard.plan.undo.lists import asked_parts, earlier_ledger, sides
 from modelyard.plan.undo.restore import (
     NOTES,
     finished,
@@ -43,6 +43,16 @@ from modelyard.plan.undo.restore import (
 )
 
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
+
+
+class Items(NamedTuple):
+    """What patches ask for in lists that are sent as a whole."""
+
+    lists: Collection[Path]
+    schema: merge.Type
+    """The object's type in which these lists merge by item."""
+    asked: Mapping[str, Any]
+    """The partial object of the patches, with only the items and fields that they set."""
 
 
 class ReversibleRequest(NamedTuple):
@@ -66,8 +76,7 @@ def reversible_request(
     schema: merge.Type,
     copy: str = "",
     *,
-    items: Collection[Path] = (),
-    item_schema: merge.Type | None = None,
+    items: "Items | None" = None,
 ) -> ReversibleRequest:
     """The request and the ledger of an object.
 
@@ -77,14 +86,13 @@ def reversible_request(
         schema: the object's type.
         copy: the ledger in the engine's state, for fields without a readable ledger entry on the object.
         items: the lists that are sent as a whole, although the patches change only some of their items.
-        item_schema: the object's type in which these lists merge by item.
     """
-    noted, by_item = ledger_text(live), item_schema or schema
+    noted, items = ledger_text(live), items or Items((), schema, {})
     waiting = handed_over(live, known_ledger(live)) is not live
     # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
     carried = read_or_none(noted) if ours(live) else None
     known = known_ledger(live, copy) if ours(live) else Ledger()
-    before = earlier_ledger(live, known, items, by_item)
+    before = earlier_ledger(live, known, items.lists, items.schema)
     mine, theirs = sides(live, before)
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
@@ -94,7 +102,7 @@ def reversible_request(
     back = restorable_fields(before, mine, theirs, wanted)
     last = last_entries(before, mine, theirs, wanted)
     ledger = _taken(_continued(before, mine, wanted, back, last), live, mine, wanted, schema)
-    ledger = ledger._replace(lists=_lists(known, before, ledger, asked, by_item, items))
+    ledger = ledger._replace(lists=_lists(known, before, ledger, asked, items))
     request = _asking(asked, {**back, **values_of(last, live)}, live, schema)
     text = write_ledger(ledger)
     if carried is not None and text != noted and not last and _settled(live, with_note(request, noted), schema):
@@ -111,7 +119,7 @@ def reversible_request(
 
 
 def _lists(
-    known: Ledger, before: Ledger, ledger: Ledger, asked: dict[str, Any], schema: merge.Type, items: Collection[Path]
+    known: Ledger, before: Ledger, ledger: Ledger, asked: dict[str, Any], items: Items
 ) -> dict[Path, tuple[Part, ...]]:
     """The fields that the patches set in lists: those of this request, and those of lists that it restores.
 
@@ -125,7 +133,11 @@ def _lists(
         for part in parts
     }
     returning = {path: parts for path, parts in before.lists.items() if has(ledger.returning, path)}
-    given = {path: parts_of(path, held[path], at(asked, path), schema) for path in items if path in held}
+    given = {
+        path: asked_parts(path, items.asked, at(asked, path), held[path], items.schema)
+        for path in items.lists
+        if path in held
+    }
     kept = {
         path: tuple(part._replace(before=first.get(part.path, part.before)) for part in parts)
         for path, parts in given.items()

@@ -129,7 +129,7 @@ def test_the_plan_says_that_it_sends_and_owns_the_whole_list(patched: Patched) -
     patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
     plan = patched.plan()
     (note,) = found(plan, "OWN018")
-    assert note.summary == "spec.workerGroupSpecs of trainer is sent as a whole: 1 of 2 items is unchanged"
+    assert note.summary == "spec.workerGroupSpecs of trainer is sent as a whole: 1 of 2 items unchanged"
     assert note.severity is Severity.ADVICE
     (taken,) = found(plan, "OWN001")
     assert taken.field == "spec.workerGroupSpecs"
@@ -260,6 +260,20 @@ def test_a_field_of_a_list_that_another_manager_set_is_taken_again_and_keeps_its
     applied.drop("size")
     applied.apply()
     assert applied.gpu()["template"]["spec"] == pods("worker", "8Gi")["spec"]
+
+
+def test_a_field_that_had_its_value_before_the_patch_is_the_patches_too(patched: Patched) -> None:
+    patched.add("size", "{workerGroupSpecs: [{groupName: gpu, replicas: 1, maxReplicas: 3}]}")
+    target = patched.apply()
+    patched.edit("kubectl", replicas=2, template={**pods("worker", "8Gi"), "metadata": {"annotations": {"a": "b"}}})
+    (drift,) = compare([Applied(KEY, target.applied, True)], {KEY: patched.live}, merge.MergeSchema.kubernetes("1.35"))
+    assert [(one.path[-1], one.applied, one.live) for one in drift.fields] == [("replicas", 1, 2)]
+    patched.apply()
+    assert patched.gpu()["replicas"] == 1
+    body, _ = put_back(patched.live, SCHEMA)
+    gpu = body["spec"]["workerGroupSpecs"][1]
+    assert (gpu["replicas"], gpu["maxReplicas"]) == (1, 2)
+    assert gpu["template"]["metadata"] == {"annotations": {"a": "b"}}
 
 
 def test_an_undo_restores_fields_of_a_list_that_another_manager_owns_now(applied: Patched) -> None:

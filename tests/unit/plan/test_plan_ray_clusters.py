@@ -285,6 +285,11 @@ def test_a_verification_waits_for_pods_with_an_old_template(dev: Site) -> None:
 
     fine = (ray_pod("new", "12Gi"), ray_pod("gone", "8Gi", deletionTimestamp="now"), ray_pod("b", "8Gi", "another"))
     assert found(*fine).state == "ok"
-    old = found(*fine, ray_pod("old", "8Gi"))
+    body["spec"]["workerGroupSpecs"][1]["template"]["metadata"] = {"annotations": {"a": "b"}}
+    plan = with_ray_object(dev, KEY, body).plan()
+    assert found(ray_pod("new", "12Gi")).state == "waiting"
+    fine = (ray_pod("new", "12Gi", annotations={"a": "b", "c": "d"}),)
+    assert found(*fine).state == "ok"
+    old = found(*fine, ray_pod("old", "8Gi", annotations={"a": "b"}))
     assert (old.state, old.found) == ("waiting", "old has the old template")
     assert old.remedy.endswith("delete pods --selector ray.io/cluster=training,ray.io/group=a10")
