@@ -71,14 +71,19 @@ def _each_drift(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
 
     nothing = StackDrift(stack=stack.name, state="nothing", context=stack.context, cluster=None)
     try:
-        applied = applied_stack(root, stack.name)
+        applied = applied_stack(root, stack.name, history=True)
     except NothingAppliedError as error:
         yield nothing._replace(reason=error.summary, remedy=error.remedy)
         return
     except EngineError as error:
         yield nothing._replace(state="unknown", reason=error.summary, remedy=error.remedy)
         return
-    yield _drift(stack, applied, nothing)
+    found = _drift(stack, applied, nothing)
+    if applied.failed and found.state == "same":
+        reason = "the last apply failed and may have left the rest of its changes undone"
+        remedy = f"modelyard plan {stack.name} --live shows them; apply again"
+        found = found._replace(state="drifted", reason=reason, remedy=remedy)
+    yield found
     contexts = {one.name: one.context for one in remote_clusters(stack.config)}
     if applied.remotes and contexts:
         from modelyard.cluster.connection import ClusterError

@@ -15,11 +15,12 @@ from modelyard.cli.signals import ended_by_signal
 from modelyard.report.style import safe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lightkube import Client
 
     from modelyard.cluster.platform_objects import PlatformObjects
+    from modelyard.kube.state import ClusterState
     from modelyard.plan import Plan
     from modelyard.plan.first_plan import Effect
     from modelyard.report.style import Style
@@ -147,7 +148,16 @@ def _written(
     undo += [one.rmdir for one in missing_folders(folder)]
     undo += [] if folder.exists() else [partial(forget_recorded, root, name)]
     recorded = write_platform(root, stack, name, taken)
-    return [*before, "", f"wrote {safe(place)}", recorded, "", *after]
+    return [*before, "", f"wrote {safe(place)}", recorded, "", *_others(state, stack), *after]
+
+
+def _others(state: "ClusterState", stack: "Stack") -> "Iterator[str]":
+    """The line about objects that another stack has patched."""
+    from modelyard.plan.ownership import stacks_on
+    from modelyard.stack.words import few
+
+    if others := sorted(stacks_on(state) - {stack.full_name}):
+        yield f"Stack {safe(few(others))} patches this platform already. Only one stack can patch an object (OWN015)."
 
 
 def _kubernetes(client: "Client") -> str:

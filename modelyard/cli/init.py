@@ -194,8 +194,8 @@ def _check_free(root: Path, names: Iterable[str]) -> None:
         raise Stop(
             Exit.USAGE,
             f"nothing was written, because {there} already in {root}:\n{safe_lines(listed)}",
-            "run init in another folder, or move them away; to use a project that was cloned with modelyard's "
-            "repository, run: modelyard init --migrate",
+            "to add a stack to this project, copy one of its stack files, or run modelyard init --from-cluster; for "
+            "another project, use another folder; for a clone of modelyard's repository, run modelyard init --migrate",
         )
 
 

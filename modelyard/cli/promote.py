@@ -98,7 +98,7 @@ def _known(names: list[str]) -> None:
         if section := own_section(name):
             remedy = "copy the entry in the stack files by hand"
             raise Stop(Exit.USAGE, f"each stack has its own {section}, so a promotion never copies them", remedy)
-        if name not in known:
+        if name not in known and not name.startswith("patches."):
             remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"
             raise Stop(Exit.USAGE, f"unknown setting {name!r}", remedy)
 

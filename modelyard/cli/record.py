@@ -70,11 +70,11 @@ def _record(root: Path, name: str, path: Path, context: str | None) -> list[str]
 
 def _keep(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> None:
     """Ends the run instead of replacing objects of another namespace by none: the namespace may be misspelt."""
-    from modelyard.cluster.recorded import load_recorded
+    from modelyard.cluster.recorded import load_recorded, object_keys
     from modelyard.stack.words import few, plural
 
     earlier = None if taken.object_count else load_recorded(root, name)[0]
-    keys = earlier.objects.reveal() if earlier is not None else ()
+    keys = object_keys(earlier) if earlier is not None else ()
     namespaces = sorted({key.namespace for key in keys if key.namespace})
     namespace = stack.config.platform.namespace
     if namespaces and namespace not in namespaces:

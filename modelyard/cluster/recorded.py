@@ -100,6 +100,11 @@ def stack_of_recorded(name: str) -> str:
     return name.partition("@")[0]
 
 
+def object_keys(state: ClusterState) -> tuple[ObjectKey, ...]:
+    """The keys of a cluster's objects."""
+    return tuple(state.objects.reveal())
+
+
 def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Finding, ...]]:
     """The cluster recorded under a name (a stack's or ``recorded_name``), or findings that show why there is none."""
     folder, stack = recorded_folder(root, name), stack_of_recorded(name)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pulumi import automation
+
 from modelyard.cluster.engine_state import RECORD, held_in, remote_of
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
@@ -27,25 +29,43 @@ class AppliedStack(NamedTuple):
     would delete them."""
     remotes: Mapping[str, "AppliedStack"] = {}
     """What was applied to each remote cluster, by the cluster's name."""
+    failed: bool = False
+    """Whether the last apply failed after it had changed something. Its unchanged objects look as applied before."""
 
 
-def applied_stack(root: Path, stack: str) -> AppliedStack:
+def applied_stack(root: Path, stack: str, *, history: bool = False) -> AppliedStack:
     """What was applied of a stack.
+
+    Args:
+        root: the project.
+        stack: name of the stack.
+        history: whether to look for the result of the last apply, too.
 
     Raises:
         NothingAppliedError: the state does not have the stack.
         EngineError: there is no engine, or the state cannot be found or read.
     """
     with Run("apply", lambda _line: None) as run:
-        run.select(root, stack, create=False)
+        selected = run.select(root, stack, create=False)
+        failed = history and _failed(selected)
     try:
         names = {remote_of(one) for one in run.state.get("resources") or ()}
         far = {name: from_state(run.state, name) for name in sorted(names - {""})}
-        return from_state(run.state)._replace(remotes=far)
+        return from_state(run.state)._replace(remotes=far, failed=failed)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EngineError(
             f"the state of {stack} is invalid: {wrong_form(error)}", "apply it again with this modelyard"
         ) from error
+
+
+def _failed(stack: automation.Stack) -> bool:
+    try:
+        last = next(iter(stack.history(page_size=1, page=1)), None)
+    except (automation.CommandError, OSError, ValueError, LookupError) as error:
+        raise EngineError("the history of the stack cannot be read", "check the state's backend") from error
+    changes = (last.resource_changes or {}) if last is not None else {}
+    changed = any(number for operation, number in changes.items() if getattr(operation, "value", operation) != "same")
+    return last is not None and (last.kind, last.result) == ("update", "failed") and changed
 
 
 def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:

@@ -65,7 +65,7 @@ def old_pods(cluster: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> d
     return found
 
 
-_SPEC = ("affinity", "nodeSelector", "terminationGracePeriodSeconds", "priorityClassName")
+_SPEC = ("affinity", "terminationGracePeriodSeconds", "priorityClassName")
 """Fields of a pod's spec that stay as its template has them."""
 
 
@@ -73,6 +73,7 @@ def _fits(pod: Mapping[str, Any], template: Mapping[str, Any]) -> bool:
     spec, wanted = pod["spec"], template["spec"]
     if not (
         template["metadata"].items() <= (pod["metadata"].get("annotations") or {}).items()
+        and (wanted.get("nodeSelector") or {}).items() <= (spec.get("nodeSelector") or {}).items()
         and all(spec.get(name) == wanted[name] for name in _SPEC if name in wanted)
     ):
         return False

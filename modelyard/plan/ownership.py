@@ -14,7 +14,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube.merge import Owner
 from modelyard.kube.merge.managed import ownership
-from modelyard.kube.state import annotations_of
+from modelyard.kube.state import ClusterState, annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.values import FieldChange
 
@@ -69,6 +69,12 @@ INSTALLERS = ("kubectl", "helm", "pulumi", "terraform", *GITOPS)
 
 
 _NATURES: tuple[Nature, ...] = ("controller", "program")
+
+
+def stacks_on(state: ClusterState) -> frozenset[str]:
+    """The full names of the stacks that have patched objects of a cluster."""
+    notes = (annotations_of(body).get(STACK_NOTE) for body in state.objects.reveal().values())
+    return frozenset(str(note) for note in notes if note)
 
 
 def nature(owner: Owner, installers: Collection[str] = ()) -> Nature:

@@ -139,7 +139,7 @@ _REFUSED = {
         "the API server rejects the change of {name} as invalid",
         "correct the patch, or the parameter that fills the field",
     ),
-    "missing": ("something that {name} needs is not in the cluster", "install it first"),
+    "missing": ("the cluster lacks what {name} needs", "install it first"),
 }
 
 

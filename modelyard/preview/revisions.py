@@ -18,7 +18,7 @@ from modelyard.files import ordinary_content, read_file
 from modelyard.preview.git import FULL_CLONE, Entry, Objects, RevisionError, git, known, objects, tree, tried
 from modelyard.preview.links import Wanted, linked, reach
 from modelyard.preview.values import Revision
-from modelyard.stack.words import listed
+from modelyard.stack.words import did_you_mean, listed
 from modelyard.temporary import temporary_folder
 
 __all__ = [
@@ -114,9 +114,12 @@ def commit_of(root: Path, name: str) -> str:
     """
     found = tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found is None:
+        known = (tried(root, "for-each-ref", "--format=%(refname:short)") or "").split()
+        close = did_you_mean(name, known)
         raise RevisionError(
             f"this repository has no commit {name!r}",
-            f"use a branch, tag or commit of this repository, such as origin/main; fetch it first ({FULL_CLONE})",
+            close
+            or f"use a branch, tag or commit of this repository, such as origin/main; fetch it first ({FULL_CLONE})",
         )
     return found.strip()
 

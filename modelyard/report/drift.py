@@ -25,7 +25,7 @@ def _stack(drift: StackDrift, style: Style) -> Iterator[str]:
     objects, drifted = plural(len(drift.targets), "object"), len(drift.drifted)
     words = {
         "same": f"as it was applied ({objects})",
-        "drifted": f"{drifted} of {objects} {'is' if drifted == 1 else 'are'} not as applied",
+        "drifted": drift.reason or f"{drifted} of {objects} {'is' if drifted == 1 else 'are'} not as applied",
         "nothing": drift.reason,
         "unknown": f"cannot be compared: {drift.reason}",
     }[drift.state]
@@ -91,7 +91,7 @@ def drift_document(drifts: Iterable[StackDrift]) -> dict[str, Any]:
     stacks = tuple(drifts)
     return {
         "formatVersion": FORMAT_VERSION,
-        "drifted": any(drift.drifted for drift in stacks),
+        "drifted": any(drift.state == "drifted" for drift in stacks),
         "stacks": [_stack_document(drift) for drift in stacks],
     }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from modelyard.hiding import CHANGED
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner
 from modelyard.plan import FieldChange
@@ -42,7 +43,7 @@ def _target(target: Noted, style: Style) -> Iterator[str]:
         changes = [
             FieldChange(path=one.path, before=first, after=second, patch=None, owners=(), taken=False)
             for one in entries
-            for first, second in [(one.before, one.now) if stays else (one.now, one.before)]
+            for first, second in [(one.before, one.now) if stays or one.now == CHANGED else (one.now, one.before)]
             if first != second
         ]
         if changes:
@@ -61,7 +62,7 @@ def _heading(entry: Entry) -> str:
         return f"returns to {earlier}" if earlier else "is restored; it had no owner"
     if entry.state == "changed":
         now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "an unknown owner"
-        return f"changed since by {now}, from its value before modelyard; stays"
+        return f"changed since by {now}; stays"
     if entry.state == "returning":
         return f"has its earlier value; the next apply returns it to {earlier or 'no owner'}"
     return f"is restored to {earlier}" if earlier else "is restored"

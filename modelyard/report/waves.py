@@ -72,7 +72,7 @@ def github(waves: Sequence[Wave], gate: Gate, command: str) -> str:
         "on:",
         "  push:",
         "    branches: [main]",
-        "    paths: [stacks/**, patches/**, policies/**, components/**, Pulumi.yaml, requirements/**]",
+        "    paths: [stacks/**, patches/**, policies/**, components/**, '*.yaml', requirements.txt, requirements/**]",
         "  workflow_dispatch:",
         "",
         "permissions: {}",

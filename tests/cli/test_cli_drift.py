@@ -67,7 +67,8 @@ class World:
 def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(project)
 
-    def applied_stack(_root: Any, stack: str) -> AppliedStack:
+    def applied_stack(_root: Any, stack: str, *, history: bool) -> AppliedStack:
+        assert history
         found = made.applied[stack]
         if isinstance(found, Exception):
             raise found
@@ -90,6 +91,15 @@ def world(project: Project, monkeypatch: pytest.MonkeyPatch) -> World:
 
 def never(stack: str) -> NothingAppliedError:
     return NothingAppliedError(f"this state has no stack {stack}", "check PULUMI_BACKEND_URL")
+
+
+def test_an_apply_that_failed_half_way_counts_as_drift(world: World, run: Run) -> None:
+    world.applied["dev"] = world.applied["dev"]._replace(failed=True)
+    result = run("drift", "dev")
+    assert result.code == 1
+    assert "dev: the last apply failed and may have left the rest of its changes undone" in result.words
+    document = json.loads(run("drift", "dev", "--json").out)
+    assert (document["drifted"], document["stacks"][0]["state"]) == (True, "drifted")
 
 
 def test_nothing_has_drifted(world: World, run: Run) -> None:

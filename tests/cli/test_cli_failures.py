@@ -96,6 +96,8 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("plan", "dev", "--targt", "x"), "option '--targt' → did you mean --target? see modelyard plan --help"),
         (("job", "submit", "dev", "--devise", "A10"), "did you mean --device?"),
         # What asks before it changes a cluster is not answered by half a word.
+        (("diff", "dev", "--base", "main"), "unknown option '--base' → modelyard preview compares with another commit"),
+        (("plan", "--stack", "dev"), "unknown option '--stack' → write the stack's name without an option"),
         (("apply", "dev", "--ye"), "unknown option '--ye' → did you mean --yes?"),
         (("plan", "dev", "--format", "markdown"), "unknown option '--format' → did you mean --json?"),
         (("init", "dev"), "unknown argument 'dev' → give the names of new stacks with --stacks"),

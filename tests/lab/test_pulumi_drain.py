@@ -173,7 +173,10 @@ def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment
     assert routed_to(env) == "celery"
     assert replicas(env) == {RAY: 1, CELERY: 0}
     assert locks(env) == []
+    drifted = env.modelyard("drift", "dev", check=False)
+    assert (drifted.returncode, "the last apply failed" in words(drifted.stdout)) == (1, True)
     comes_to_its_end(env, said)
+    assert "as it was applied" in env.modelyard("drift", "dev").stdout
 
 
 def test_a_bare_engine_waits_and_says_why_it_gave_up(busy: tuple[Environment, Dashboard]) -> None:
@@ -241,8 +244,10 @@ def test_nobody_to_ask_stops_the_apply_before_the_pods(busy: tuple[Environment, 
     env, said = busy
     said.status = 401
     done = env.modelyard("apply", "dev", "--yes", check=False)
-    assert done.returncode in (1, 3), done.stderr
-    assert "rejects the credentials (HTTP 401); set MODELYARD_RAY_TOKEN" in words(done.stderr)
+    assert done.returncode == 1, done.stderr
+    assert "rejects the credentials (HTTP 401)" in words(done.stdout)
+    assert "set MODELYARD_RAY_TOKEN" in words(done.stdout)
+    assert "nothing was changed" in words(done.stderr)
     assert replicas(env) == {RAY: 1, CELERY: 0}
     comes_to_its_end(env, said)
 

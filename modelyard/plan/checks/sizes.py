@@ -119,6 +119,7 @@ def _check_untouched(
 def _ineffective(stack: Stack, workload: Workload, applied: Applied, off: Mapping[str, list[int]]) -> Iterator[Finding]:
     """The findings about values of the stack file that pods do not get, because the patch that sets them is off."""
     wanted = wanted_sizes(workload)
+    pods = pods_words(workload.deployment, workload.place)
     for key, name in _VALUES.items():
         field, value = f"{workload.role}.{key}", getattr(wanted, name)
         # A default of modelyard is nobody's request, and the idle backend has no replicas.
@@ -133,7 +134,7 @@ def _ineffective(stack: Stack, workload: Workload, applied: Applied, off: Mappin
             f"{field} has no effect: {patches} is off",
             target=workload.deployment,
             field=field,
-            detail=f"{pods_words(workload.deployment, workload.place)} keeps another value",
+            detail=f"{pods} keeps another value",
             remedy=f"turn on {patches}, which sets {field}, or write the value that the pods have",
         )
         yield stack.place(found, workload.role, key)

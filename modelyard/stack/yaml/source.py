@@ -113,11 +113,23 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     if (start := _without_colon(error, lines)) is not None:
         what, remedy = "the line has no colon after its key", "write `key: value`; indent further lines of a long text"
         return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
+    if _follows_salt(lines, mark.line):
+        what, remedy = (
+            "the line above ends config",
+            "move this above the lines that Pulumi adds, such as encryptionsalt",
+        )
+        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, len(indent) + 1, remedy=remedy)
     problem = plain(error.problem or "cannot be read", 200)
     context = f" {plain(error.context, 200)}" if error.context else ""
     return Problem(
         codes.SYNTAX, f"the text is not YAML:{context} {problem}", line, column, remedy=_hint(problem, source)
     )
+
+
+def _follows_salt(lines: list[bytes], number: int) -> bool:
+    """Whether an indented line follows the keys that Pulumi appends to a stack file."""
+    before = next((text for text in reversed(lines[:number]) if text.strip() and not text.startswith(b"#")), b"")
+    return before.startswith((b"encryptionsalt:", b"encryptedkey:", b"secretsprovider:"))
 
 
 def _open_quote(error: MarkedYAMLError, content: bytes) -> Place | None:

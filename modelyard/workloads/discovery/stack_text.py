@@ -101,8 +101,6 @@ def _sizes(found: Discovery, role: str, candidate: Candidate) -> Iterator[str]:
         yield f"    queue: {_text(found.queue)}"
     if backend is not None and sizes.grace_period > 0:
         yield f"    gracePeriod: {sizes.grace_period}"
-    if sizes.image:
-        yield f"    image: {_text(sizes.image)}"
 
 
 def _memory(role: str, candidate: Candidate) -> Iterator[str]:

@@ -67,6 +67,13 @@ def test_no_other_branch_takes_the_place_of_a_pull_requests_target(repository: R
     assert "fetch-depth: 0" in error.value.remedy
 
 
+def test_a_misspelt_branch_gets_the_right_name(repository: Repository, tmp_path: Path) -> None:
+    found = clone(repository, tmp_path / "clone")
+    with pytest.raises(RevisionError) as error:
+        commit_of(found, "mian")
+    assert error.value.remedy == "did you mean main?"
+
+
 def test_without_a_commit_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
     with pytest.raises(RevisionError, match="no git repository"):
         default_base(tmp_path, {})

@@ -262,7 +262,7 @@ def test_pods_without_requests_have_a_comment_instead_of_a_size() -> None:
     platform = found(changed("statefulsets", "coordinator", resources={}))
     text = stack_text(platform, context="c", kubernetes="")
     assert "    # cpu: the pods request none\n    # memory: the pods request none\n" in text
-    assert set(yaml.safe_load(text)["config"]["modelyard:rayHead"]) == {"replicas", "image"}
+    assert set(yaml.safe_load(text)["config"]["modelyard:rayHead"]) == {"replicas"}
 
 
 def test_evidence_never_quotes_arguments() -> None:
