@@ -115,7 +115,7 @@ def commit_of(root: Path, name: str) -> str:
     found = tried(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if found is None:
         known = (tried(root, "for-each-ref", "--format=%(refname:short)") or "").split()
-        close = did_you_mean(name, known)
+        close = did_you_mean(name, known) or did_you_mean(f"origin/{name}", known, likeness=0.8)
         raise RevisionError(
             f"this repository has no commit {name!r}",
             close

@@ -71,7 +71,7 @@ def test_a_misspelt_branch_gets_the_right_name(repository: Repository, tmp_path:
     found = clone(repository, tmp_path / "clone")
     with pytest.raises(RevisionError) as error:
         commit_of(found, "mian")
-    assert error.value.remedy == "did you mean main?"
+    assert error.value.remedy == "did you mean origin/main?"
 
 
 def test_without_a_commit_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
