@@ -198,8 +198,13 @@ def completed(composed: Composed, live: Mapping[str, Any]) -> Composed:
     return composed._replace(body=body)
 
 
-def missing_items(composed: Composed, live: Mapping[str, Any], target: str) -> Iterator[Finding]:
-    """The findings about items that patches change and the object does not have."""
+def missing_items(
+    composed: Composed, live: Mapping[str, Any], target: str, groups: Mapping[str, str]
+) -> Iterator[Finding]:
+    """The findings about items that patches change and the object does not have.
+
+    ``groups`` are the worker groups that the stack file names, with their workloads.
+    """
     for path, key in composed.items.items():
         have = [one.get(key) for one in _items(live, path, composed.schema)]
         for item in _items(composed.body, path, composed.schema):
@@ -208,14 +213,16 @@ def missing_items(composed: Composed, live: Mapping[str, Any], target: str) -> I
             whole = _item_type(composed.schema, path).required <= item.keys()
             if item.get(key) in have or whole:
                 continue
+            role = groups.get(str(item.get(key)), "")
             yield Finding(
                 "PAT014",
                 Severity.ERROR,
                 f"{target} has no {at}",
                 target=target,
-                field=str(path),
+                field=f"targets.{role}.group" if role else str(path),
                 detail="an apply would add a second, incomplete item",
-                remedy=f"it has {', '.join(map(str, have)) or 'none'}; correct the template, or its parameter",
+                remedy=f"it has {', '.join(map(str, have)) or 'none'}; correct "
+                + (f"targets.{role}.group" if role else "the template, or its parameter"),
             )
 
 

@@ -108,7 +108,8 @@ def prepare(
     live = state.objects.reveal().get(key)
     hindrances = _hindrances(wish, live, state, foreign)
     if live is not None and base is None:
-        hindrances = (*hindrances, *missing_items(composed, live, key.name))
+        groups = {one.group: one.role for one in wish.workloads if one.group}
+        hindrances = (*hindrances, *missing_items(composed, live, key.name, groups))
     if hindrances:
         return None, (*problems, *hindrances)
     if live is not None and (found := other_stack(key.name, live, stack)) is not None:

@@ -183,13 +183,14 @@ def test_sizes_that_a_patch_of_the_project_sets_are_checked(ray: Site, tmp_path:
         ({"ray_head": Target(HEAD, "head", ray_cluster=KEY.name)}, "targets.rayHead.container"),
         (
             {"ray_worker": Target(WORKERS, "ray-worker", ray_cluster=KEY.name, group="a100")},
-            "spec.workerGroupSpecs",
+            "targets.rayWorker.group",
         ),
     ],
 )
 def test_a_wrong_name_is_an_error_at_its_place(ray: Site, change: dict[str, Any], field: str) -> None:
     plan = ray.asking(targets=ray.stack.config.targets._replace(**change)).plan()
-    assert field in {one.field for one in plan.findings if one.code == "PAT014" and one.blocks}
+    (finding,) = (one for one in plan.findings if one.code == "PAT014" and one.blocks)
+    assert (finding.field, finding.file) == (field, ray.stack.file)
 
 
 def test_several_gpus_of_a_worker(ray: Site) -> None:
