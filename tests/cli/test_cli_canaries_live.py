@@ -221,7 +221,7 @@ def test_no_verb_shows_a_secret_of_a_cluster_that_answers(
 ) -> None:
     cluster.applied = said
     done = applied(project.root, project.stack_file())
-    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack: done)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack, **_: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     out = tmp_path / "out"
     out.mkdir()
@@ -268,7 +268,7 @@ def test_a_crash_deep_inside_does_not_quote_the_objects_in_hand(
     project: Any, run: Any, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     done = applied(project.root, project.stack_file())
-    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack: done)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack, **_: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     crashed = 0
     commands = [
@@ -306,7 +306,7 @@ def test_the_cluster_is_looked_at(
 ) -> None:
     """What the test above finds nothing in is not empty."""
     done = applied(project.root, project.stack_file())
-    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack: done)
+    monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack, **_: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)
     for words, seen in (
         (("plan", "dev", "--live", "--notes"), "(hidden)"),

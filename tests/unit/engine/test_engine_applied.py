@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.engine.applied import from_state
+from modelyard.engine.applied import AppliedStack, from_state
 from modelyard.engine.failure import EngineError
 from modelyard.kube.state import ObjectKey
 
@@ -83,7 +83,7 @@ def test_what_is_left_to_be_deleted_is_not_applied() -> None:
 
 @pytest.mark.parametrize("state", [{}, {"resources": None}, {"resources": [{"type": "pulumi:pulumi:Stack"}]}])
 def test_a_state_without_objects_has_none(state: dict[str, Any]) -> None:
-    assert from_state(state) == (None, (), (), {})
+    assert from_state(state) == AppliedStack(None, ())
 
 
 def test_a_note_of_another_form_is_refused() -> None:

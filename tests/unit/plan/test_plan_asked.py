@@ -154,7 +154,7 @@ def test_an_object_that_admission_sets_back_does_not_change(dev: Any) -> None:
         (Refusal("admission", "denied request: at most 3 replicas"), "denies the change of"),
         (Refusal("quota", "exceeded quota: q"), "exceeds a quota"),
         (Refusal("invalid", "must be at least 0"), "rejects the change of"),
-        (Refusal("missing", 'namespaces "x" not found'), "is not in the cluster"),
+        (Refusal("missing", 'namespaces "x" not found'), "the cluster lacks what"),
     ],
 )
 def test_a_refusal_is_an_error_of_its_target_alone(dev: Any, refusal: Refusal, words: str) -> None:
