@@ -15,7 +15,7 @@ from modelyard.plan.undo.ledger import Ledger, Part, at, has, in_items, others, 
 
 
 def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[Part, ...]:
-    """The fields that differ between two values of a list.
+    """The fields that the second of two values of a list has otherwise than the first.
 
     Args:
         path: the place of the list.
@@ -27,7 +27,7 @@ def parts_of(path: Path, before: Any, after: Any, schema: merge.Type) -> tuple[P
     return tuple(
         Part(change.path, change.before, change.after)
         for change in changes
-        if not change.reordered and all(isinstance(element, str | Key) for element in change.path)
+        if not change.reordered and change.after is not merge.ABSENT and _leads(change.path)
     )
 
 
@@ -44,12 +44,17 @@ def asked_parts(path: Path, asked: Mapping[str, Any], sent: Any, before: Any, sc
     found = []
     lists = _alone(path, before), _alone(path, sent)
     for change in merge.diff(None, _alone(path, at(asked, path)), schema):
-        was, given = (at(one, change.path) for one in lists)
+        was, given = (merge.value_at(schema, one, change.path) for one in lists)
         last, key = change.path[-1], change.path[-2]
         identifies = isinstance(key, Key) and last in dict(key.fields) and was is not merge.ABSENT
-        if not identifies and all(isinstance(element, str | Key) for element in change.path):
+        if not identifies and _leads(change.path):
             found.append(Part(change.path, was, given))
     return tuple(found)
+
+
+def _leads(path: Path) -> bool:
+    """Whether a path can be followed without a schema."""
+    return all(isinstance(element, str | Key) for element in path)
 
 
 def _alone(path: Path, value: Any) -> dict[str, Any]:

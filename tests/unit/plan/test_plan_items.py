@@ -1,11 +1,14 @@
 """Patches of one item of a list that the API server takes only as a whole."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from modelyard.catalog import load_library
 from modelyard.findings import Severity
@@ -15,9 +18,11 @@ from modelyard.kube.state import ObjectKey
 from modelyard.names import LEDGER_NOTE
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.drift import Applied, TargetDrift, compare
+from modelyard.plan.ownership import FIELD_MANAGER, PATCHES_ANNOTATION
 from modelyard.plan.undo.entries import entries_of
-from modelyard.plan.undo.ledger import known_ledger
-from modelyard.plan.undo.request import put_back
+from modelyard.plan.undo.ledger import known_ledger, ours
+from modelyard.plan.undo.lists import earlier_ledger, unpatched
+from modelyard.plan.undo.request import Items, put_back, reversible_request
 from modelyard.report.fields import asked_by
 from tests.support.example_stacks import ROOT, Site
 
@@ -306,6 +311,19 @@ def test_only_fields_that_patches_set_in_a_list_drift(applied: Patched) -> None:
     assert [owner.manager for owner in memory.owners] == ["kubectl"]
 
 
+def test_an_item_whose_key_has_a_default_is_undone_too(patched: Patched) -> None:
+    port = "template: {spec: {containers: [{name: worker, ports: [{containerPort: 80, name: web}]}]}}"
+    patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {port}}}]}}")
+    before = patched.live["spec"]
+    patched.apply()
+    (container,) = patched.gpu()["template"]["spec"]["containers"]
+    assert container["ports"] == [{"containerPort": 80, "name": "web", "protocol": "TCP"}]
+    patched.edit("kubectl", maxReplicas=7)
+    body, _ = put_back(patched.live, SCHEMA)
+    assert body["spec"]["workerGroupSpecs"] == [group("cpu"), group("gpu") | {"maxReplicas": 7}]
+    assert before["workerGroupSpecs"] == [group("cpu"), group("gpu")]
+
+
 def test_a_new_group_of_a_patch_is_gone_after_its_undo(patched: Patched) -> None:
     template = "{spec: {containers: [{name: worker, image: 'ray:2'}]}}"
     spec = f"{{groupName: more, minReplicas: 0, maxReplicas: 1, template: {template}}}"
@@ -314,3 +332,61 @@ def test_a_new_group_of_a_patch_is_gone_after_its_undo(patched: Patched) -> None
     patched.apply()
     assert len(patched.live["spec"]["workerGroupSpecs"]) == 3
     assert put_back(patched.live, SCHEMA)[0]["spec"] == before
+
+
+KEYED = merge.keyed(SCHEMA, GROUPS, "groupName")
+NAMES: dict[str, Any] = {"apiVersion": KEY.api_version, "kind": KEY.kind}
+FIELDS = ("minReplicas", "maxReplicas", "replicas", "idleTimeoutSeconds")
+"""Fields of a group that are numbers; at first there is no timeout."""
+VALUES = st.dictionaries(st.sampled_from(FIELDS), st.integers(0, 2), min_size=1)
+
+
+def patched_with(live: dict[str, Any], values: dict[str, int]) -> dict[str, Any]:
+    """The object after an apply of patches that ask for these fields of the group gpu."""
+    note = {PATCHES_ANNOTATION: json.dumps(values, sort_keys=True)}
+    names = {**NAMES, "metadata": {"name": KEY.name, "annotations": note}}
+    asked = {**names, "spec": {"workerGroupSpecs": [{"groupName": "gpu", **values}]}}
+    base = unpatched(live, earlier_ledger(live, known_ledger(live), [GROUPS], KEYED)) if ours(live) else live
+    groups = {"workerGroupSpecs": base["spec"]["workerGroupSpecs"]}
+    request = {**names, "spec": merge.overlaid({**names, "spec": groups}, asked, KEYED)["spec"]}
+    kept = reversible_request(live, request, SCHEMA, items=Items([GROUPS], KEYED, asked))
+    return merge.server_side(live, kept.request, FIELD_MANAGER, SCHEMA, force=True).object
+
+
+def edited(live: dict[str, Any], values: dict[str, int]) -> dict[str, Any]:
+    """The object after another manager has set these fields of the group gpu."""
+    groups = [one | values if one["groupName"] == "gpu" else one for one in live["spec"]["workerGroupSpecs"]]
+    body = {**NAMES, "metadata": {"name": KEY.name}, "spec": {"workerGroupSpecs": groups}}
+    return merge.server_side(live, body, "kubectl", SCHEMA, force=True).object
+
+
+def sizes(body: dict[str, Any]) -> dict[str, int]:
+    (found,) = (one for one in body["spec"]["workerGroupSpecs"] if one["groupName"] == "gpu")
+    return {name: value for name, value in found.items() if name in FIELDS}
+
+
+@given(steps=st.lists(st.tuples(st.booleans(), VALUES), max_size=6))
+def test_an_undo_leaves_what_others_have_set(steps: list[tuple[bool, dict[str, int]]]) -> None:
+    """A field gets its value from before the patches again, unless another manager has changed it since the last apply;
+    a field that the patches no longer ask for, or never did, is the other manager's.
+    """
+    live = cluster()
+    own, given_by_patches = sizes(live), dict[str, int]()
+
+    def without_patches(now: dict[str, int], asked: Collection[str]) -> dict[str, int]:
+        """The fields as they are without the patches, of which ``asked`` stay."""
+        mine = {name for name, value in given_by_patches.items() if now.get(name) == value or name in asked}
+        return {name: value for name, value in now.items() if name not in mine} | {
+            name: own[name] for name in mine if name in own
+        }
+
+    for by_patches, values in steps:
+        if by_patches:
+            own, given_by_patches = without_patches(sizes(live), values), values
+            live = patched_with(live, values)
+            assert sizes(live) == own | values
+        else:
+            live = edited(live, values)
+    after, _ = put_back(live, SCHEMA)
+    assert sizes(after) == without_patches(sizes(live), ())
+    assert after["spec"]["workerGroupSpecs"][0] == group("cpu")
