@@ -7,7 +7,7 @@ from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from modelyard.catalog import load_library
@@ -365,6 +365,7 @@ def sizes(body: dict[str, Any]) -> dict[str, int]:
     return {name: value for name, value in found.items() if name in FIELDS}
 
 
+@example(steps=[(True, {"minReplicas": 1}), (False, {"minReplicas": 2}), (True, {"minReplicas": 1})])
 @given(steps=st.lists(st.tuples(st.booleans(), VALUES), max_size=6))
 def test_an_undo_leaves_what_others_have_set(steps: list[tuple[bool, dict[str, int]]]) -> None:
     """A field gets its value from before the patches again, unless another manager has changed it since the last apply;
