@@ -21,6 +21,7 @@ from modelyard.kube.scheduling.pods import (
     ray_cluster,
     ray_group,
     replaced_pods,
+    replica_limits,
     replicas_of,
 )
 from modelyard.kube.state import ClusterState, ObjectKey
@@ -196,7 +197,8 @@ def _old_pods(target: TargetPlan) -> Iterator[Finding]:
         return
     ray = target.key.kind in RAY_CLUSTERS
     places = changed_templates(before, after, fields, running=True)
-    whose = listed([pods_words(target.name, place) for place in places], "and") or target.name
+    # Of a RayService, fields outside of pod templates count too.
+    whose = listed([pods_words(target.name, place) for place in places], "and") if places else target.name
     yield Finding(
         OLD_PODS,
         Severity.WARNING,
@@ -255,14 +257,15 @@ def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:
         return
     wanted, pods = asked_replicas(after, target.place), replicas_of(after, target.place)
     if wanted != pods:
+        limits = " and ".join(replica_limits(after, target.place))
         yield Finding(
             "RES111",
             Severity.WARNING,
             f"KubeRay will run {plural(pods or 0, 'pod')} of {whose}, not {wanted}",
             target=target.name,
             field=str(field),
-            detail=f"minReplicas, maxReplicas, suspend or numOfHosts of the group decide it, and {patch} sets replicas",
-            remedy=f"correct these fields in the {kind}, or replicas in the stack file",
+            detail=f"the {kind} has {limits}, and {patch} sets replicas to {wanted}",
+            remedy=f"correct this in the {kind}, or replicas in the stack file",
         )
 
 

@@ -257,6 +257,20 @@ def replicas_of(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> i
     return kept * (hosts if isinstance(hosts, int) else 1)
 
 
+def replica_limits(body: Mapping[str, Any] | None, place: Path) -> tuple[str, ...]:
+    """Returns what makes KubeRay run another number of pods than the ``replicas`` of a group: ``maxReplicas 2``."""
+    found, replicas = _at(body, place) or _NOTHING, asked_replicas(body, place) or 0
+    if ray_cluster(body).get("suspend") or found.get("suspend"):
+        return ("suspend true",)
+    least, most, hosts = (found.get(name) for name in ("minReplicas", "maxReplicas", "numOfHosts"))
+    deciding = {
+        f"minReplicas {least}": isinstance(least, int) and least > replicas,
+        f"maxReplicas {most}": isinstance(most, int) and most < replicas,
+        f"numOfHosts {hosts}": isinstance(hosts, int) and hosts != 1,
+    }
+    return tuple(words for words, decides in deciding.items() if decides)
+
+
 def asked_replicas(body: Mapping[str, Any] | None, place: Path) -> int | None:
     """Returns the field ``replicas`` at a place, None if it is not a number."""
     value = (_at(body, place) or _NOTHING).get("replicas")

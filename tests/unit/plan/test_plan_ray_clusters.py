@@ -140,6 +140,7 @@ def test_the_bounds_of_a_group_decide_how_many_pods_run(dev: Site) -> None:
     (finding,) = (one for one in plan.findings if one.code == "RES111")
     assert finding.summary == "KubeRay will run 2 pods of group a10 of training, not 3"
     assert finding.field == "spec.workerGroupSpecs[groupName=a10].replicas"
+    assert finding.detail == "the RayCluster has maxReplicas 2, and training-replicas@v4 sets replicas to 3"
 
 
 def test_two_writers_of_the_replicas_are_an_error(dev: Site) -> None:

@@ -132,6 +132,16 @@ def test_a_service_that_kuberay_does_not_upgrade_keeps_its_pods(dev: Site) -> No
     assert size.summary == "KubeRay will keep 1 pod of group a10 of models"
 
 
+def test_a_service_that_is_not_upgraded_keeps_its_pods_also_for_a_field_outside_of_templates(
+    dev: Site, tmp_path: Path
+) -> None:
+    body = ray_object(KEY)
+    body["spec"]["upgradeStrategy"] = {"type": "None"}
+    text = PATCH.partition("    workerGroupSpecs")[0] + "    rayVersion: 2.53.0\n"
+    (kept,) = found(with_patch(with_ray_object(dev, KEY, body), tmp_path, text).plan(), "RES110")
+    assert kept.summary == "running pods of models will keep the old template"
+
+
 def test_a_switch_to_celery_upgrades_to_a_cluster_without_the_workers(ray: Site) -> None:
     plan = after_plan(ray).asking(training="celery").plan()
     target = target_of(plan)
