@@ -138,7 +138,7 @@ def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -
     dev.lab.kubectl("replace", "--filename=-", stdin=json.dumps(manifest))
     assert "modelyard.dev/ledger" not in (dev.deployment(SERVICE)["metadata"].get("annotations") or {})
     earlier = before[SERVICE]["spec"]["replicas"]
-    assert f"replicas {earlier} → 2" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
+    assert f"replicas 2 → {earlier}" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
     assert "OWN012" not in dev.modelyard("plan", "dev", "--live", "--notes").stdout
     # The program reads the state that it is run with.
     dev.up()
