@@ -62,7 +62,7 @@ def _heading(entry: Entry) -> str:
         return f"returns to {earlier}" if earlier else "is restored; it had no owner"
     if entry.state == "changed":
         now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "an unknown owner"
-        return f"changed since by {now}; stays"
+        return f"changed since by {now}; stays (first value → now)"
     if entry.state == "returning":
         return f"has its earlier value; the next apply returns it to {earlier or 'no owner'}"
     return f"is restored to {earlier}" if earlier else "is restored"

@@ -27,12 +27,12 @@ PAUSED = Path(("spec", "paused"))
         (Entry(PAUSED, merge.ABSENT, (), True, "held"), "did not exist; is removed:", "paused  - true"),
         (
             Entry(REPLICAS, 2, (HELM,), 5, "changed", (SCALER,)),
-            "changed since by scaler (Update of scale) at 2026-11-21T09:00:00Z; stays:",
+            "changed since by scaler (Update of scale) at 2026-11-21T09:00:00Z; stays (first value → now):",
             "replicas  2 → 5",
         ),
         (
             Entry(REPLICAS, 2, (HELM,), 0, "changed"),
-            "changed since by an unknown owner; stays:",
+            "changed since by an unknown owner; stays (first value → now):",
             "replicas  2 → 0",
         ),
         (
