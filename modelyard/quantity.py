@@ -40,6 +40,14 @@ def parse(text: str | int | float) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
+def same(one: object, other: object) -> bool:
+    """Whether two values are the same amount, however they are spelled; False if one is no amount."""
+    try:
+        return isinstance(one, int | str) and isinstance(other, int | str) and parse(one) == parse(other)
+    except ValueError:
+        return False
+
+
 def _parse(text: str) -> Fraction:
     number, suffix, exponent = _parts(text)
     value = Fraction(number)

@@ -138,8 +138,8 @@ def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
     After the request, modelyard still owns these fields: the request only restores their values.
     """
     record, before = _record(plan, target), target.before.reveal()
-    mine, _ = sides(before, present(before, known_ledger(before))) if before is not None else ({}, {})
-    if before is None or not fieldset.intersection(ledger_of(target.applied.reveal()).returning, mine):
+    returning = ledger_of(target.applied.reveal()).returning
+    if before is None or not fieldset.intersection(returning, sides(before, present(before, known_ledger(before)))[0]):
         return {"record": record._replace(ledger="").to_text(), "due": ""}
     return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
 

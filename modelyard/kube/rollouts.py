@@ -94,16 +94,8 @@ def _has_resources(have: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a container has all amounts of a template."""
     there, those = have.get("resources") or {}, wanted.get("resources") or {}
     sets = ((there.get(kind) or {}, those.get(kind) or {}) for kind in ("limits", "requests"))
-    return all(_same(found.get(name), amount) for found, amounts in sets for name, amount in amounts.items())
-
-
-def _same(one: Any, other: Any) -> bool:
-    if one is None:
-        return False
-    try:
-        return quantity.parse(one) == quantity.parse(other)
-    except ValueError:
-        return bool(one == other)
+    pairs = ((found.get(name), amount) for found, amounts in sets for name, amount in amounts.items())
+    return all(one == other or quantity.same(one, other) for one, other in pairs)
 
 
 def unfinished(live: Mapping[str, Any] | None, *, upgraded: bool = False) -> str:

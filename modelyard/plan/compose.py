@@ -1,7 +1,6 @@
 """Combines all patches of one target into one partial object, with the patch that set each field."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -166,16 +165,9 @@ def as_spelled(composed: Composed, live: Mapping[str, Any]) -> Composed:
         if len(path) < 2 or path[-2] not in ("limits", "requests"):
             continue
         was, wanted = (merge.value_at(schema, one, path) for one in (live, body))
-        if was != wanted and _amount(was) is not None and _amount(was) == _amount(wanted):
+        if was != wanted and quantity.same(was, wanted):
             body = _replaced(body, path, was)
     return composed._replace(body=body)
-
-
-def _amount(value: Any) -> Fraction | None:
-    try:
-        return quantity.parse(value) if isinstance(value, int | str) else None
-    except ValueError:
-        return None
 
 
 def completed(composed: Composed, live: Mapping[str, Any]) -> Composed:
