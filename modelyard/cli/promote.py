@@ -13,6 +13,8 @@ from modelyard.cli.streams import style_for
 from modelyard.hiding import hidden, hidden_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from modelyard.catalog import Selected
     from modelyard.preview.promote import Difference, Promotion
     from modelyard.stack.config import Stack
@@ -42,7 +44,6 @@ def run(args: Namespace) -> Exit:
     from modelyard.stack.yaml.edit import EditError
 
     root = project_root(args)
-    _known([*args.take, *args.keep])
     paths = stack_files(root, [args.source, args.target], False)
     if len(paths) < 2:
         raise Stop(Exit.USAGE, f"{args.source} is both source and target", "name two stacks")
@@ -55,7 +56,9 @@ def run(args: Namespace) -> Exit:
     source, target = stacks
     ahead, behind = (_chosen(root, stack) for stack in stacks)
     secrets = secret_texts((*ahead, *behind))
-    found = promotion(source, target, (_versions(ahead), _versions(behind)), args.take, args.keep)
+    versions = _versions(ahead), _versions(behind)
+    _known([*args.take, *args.keep], {f"patches.{name}" for name in {**versions[0], **versions[1]}})
+    found = promotion(source, target, versions, args.take, args.keep)
     file = paths[args.target]
     before = read_text(file, within=root)
     try:
@@ -86,11 +89,12 @@ def _versions(chosen: "Iterable[Selected]") -> dict[str, str]:
     return {one.patch.name: one.patch.version for one in chosen}
 
 
-def _known(names: list[str]) -> None:
+def _known(names: list[str], patches: "Set[str]") -> None:
+    """Ends the run if a name is no setting; ``patches`` are those for the versions of patches in use."""
     from modelyard.preview.promote import DECISIONS, own_section, settings
     from modelyard.stack.words import did_you_mean
 
-    known = settings()
+    known = (*settings(), *sorted(patches))
     for name in names:
         if name.partition(".")[0] in DECISIONS:
             remedy = "decide again for this stack, and edit its stack file by hand"
@@ -98,7 +102,7 @@ def _known(names: list[str]) -> None:
         if section := own_section(name):
             remedy = "copy the entry in the stack files by hand"
             raise Stop(Exit.USAGE, f"each stack has its own {section}, so a promotion never copies them", remedy)
-        if name not in known and not name.startswith("patches."):
+        if name not in known and not any(name.startswith(f"{patch}.params.") for patch in patches):
             remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"
             raise Stop(Exit.USAGE, f"unknown setting {name!r}", remedy)
 

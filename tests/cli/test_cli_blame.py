@@ -136,6 +136,13 @@ def test_blame_of_an_object_that_a_patch_owns(project: Any, run: Any) -> None:
     assert line.strip() == "modelyard:teams:"
 
 
+def test_a_target_may_have_its_kind_as_diff_and_kubectl_name_it(run: Any) -> None:
+    name = "deployment-ray-model-training-worker"
+    assert (
+        run("blame", "dev", f"Deployment/{name}", "spec.replicas").out == run("blame", "dev", name, "spec.replicas").out
+    )
+
+
 def test_a_workload_is_its_deployment_also_where_keda_scales_it(project: Any, run: Any) -> None:
     project.edit(("mode: none", "mode: keda\n    prometheus: http://prometheus.monitoring.svc:9090"))
     result = run("blame", "dev", "rayWorker", "limits.memory")

@@ -284,6 +284,7 @@ def test_a_promotion_is_shown_and_written_when_asked_to(project: Any, run: Any) 
 def test_a_promotion_for_machines(project: Any, run: Any) -> None:
     document = json.loads(run("promote", "dev", "prod", "--take", "gpu.model", "--json").out)
     assert {"setting": "gpu.model", "source": "A10", "target": "A30"} in document["taken"]
+    assert run("promote", "dev", "prod", "--take", "patches.ray-worker").code == 0
     assert document["written"] is False
     assert document["diff"].startswith("--- stacks/Pulumi.prod.yaml")
 
@@ -294,6 +295,7 @@ def test_a_promotion_for_machines(project: Any, run: Any) -> None:
         (("promote", "dev", "dev"), "dev is both source and target"),
         (("promote", "dev", "nope"), "unknown stack 'nope'"),
         (("promote", "dev", "prod", "--take", "gpu.modle"), "did you mean gpu.model"),
+        (("promote", "dev", "prod", "--take", "patches.ray-wroker"), "did you mean patches.ray-worker"),
         (("promote", "dev", "prod", "--take", "jobs"), "each stack has its own jobs"),
         (("promote", "dev", "prod", "--keep", "resources.train"), "each stack has its own resources"),
         (("plan", "dev", "--matrix"), "--matrix compares stacks"),

@@ -239,7 +239,9 @@ def test_a_kind_whose_operator_is_not_there_is_told_by_its_name() -> None:
     (answer,) = dry_run(client, [body], "modelyard")
     assert answer.refusal is not None
     assert answer.refusal.why == "missing"
-    assert answer.refusal.message.startswith("the cluster has no ScaledObject in keda.sh/v1alpha1")
+    assert answer.refusal.message == (
+        "the cluster has no ScaledObject in keda.sh/v1alpha1: KEDA or its CRDs are not installed"
+    )
     assert read(client, key_of(body, "")) is None
     assert listed(client, "keda.sh/v1alpha1", "ScaledObject", "ml") == []
     with pytest.raises(ClusterError, match="answered 404"):

@@ -3,14 +3,19 @@
 import json
 from fractions import Fraction
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 
+from modelyard.cli.exit import Stop
+from modelyard.cli.record import _keep
 from modelyard.cluster import load_recorded
+from modelyard.cluster.live import Snapshot
 from modelyard.cluster.recorded import forget_recorded, recorded_folder, recorded_name, write_recorded
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Quota, Waiting, essence, node_of
+from modelyard.stack import load_text
 
 ROOT = Path(__file__).parents[3]
 
@@ -208,3 +213,22 @@ def test_the_essence_of_an_object_leaves_out_what_changes_by_itself() -> None:
         "spec": {"replicas": 1},
     }
     assert "status" in body
+
+
+def test_a_misspelt_namespace_does_not_empty_a_recorded_platform(tmp_path: Path) -> None:
+    copytree(ROOT / "stacks" / "recorded" / "dev", tmp_path / "stacks" / "recorded" / "dev")
+    text = (ROOT / "stacks" / "Pulumi.dev.yaml").read_text()
+    nothing = Snapshot("uid", "v1.35.0", *(Confidential(()) for _ in range(4)))
+
+    def keep(text: str, taken: Snapshot) -> None:
+        stack, _ = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+        assert stack is not None
+        _keep(tmp_path, stack, "dev", taken)
+
+    wrong = text.replace("namespace: ml-platform", "namespace: ml-plattform")
+    assert wrong != text
+    with pytest.raises(Stop, match="has 5 objects in ml-platform, would be lost"):
+        keep(wrong, nothing)
+    # After the destroy of a platform that the stack made, its namespace is empty.
+    keep(text, nothing)
+    keep(wrong, nothing._replace(objects=Confidential(({"kind": "Deployment"},))))

@@ -61,6 +61,16 @@ def test_what_the_platform_has_counts_while_the_patch_is_off(dev: Any) -> None:
     assert finding.target == "deployment-ray-head"
 
 
+def test_a_value_without_effect_names_the_patch_that_is_off(dev: Any) -> None:
+    site = dev.asking(patches=(PatchChoice("model-service", enabled=False),))
+    found = [one for one in site.plan().findings if one.code == "RES113"]
+    (one,) = (one for one in found if one.field == "modelService.replicas")
+    assert one.summary == "modelService.replicas has no effect: model-service is off"
+    assert (one.severity, one.file) == (Severity.WARNING, site.stack.file)
+    assert one.line == site.stack.positions["modelService", "replicas"][0]
+    assert not [one for one in dev.plan().findings if one.code == "RES113"]
+
+
 def test_an_object_that_is_not_of_its_kind_is_not_read_while_its_patch_is_off(dev: Any) -> None:
     def broken(body: dict[str, Any]) -> dict[str, Any]:
         copy = deepcopy(body)

@@ -131,3 +131,21 @@ def test_of_long_values_a_comment_shows_what_differs() -> None:
     assert "quota-30, most: 1" in row
     assert "quota-30, most: 7" in row
     assert len(row) < 500
+
+
+@pytest.mark.parametrize(
+    ("status", "created", "words", "text"),
+    [
+        ("added", False, "newly patched", "No value changes."),
+        ("added", True, "new", "No value changes."),
+        ("deleted", False, "deleted", "The whole object is deleted."),
+    ],
+)
+def test_an_object_without_changed_fields_is_only_deleted_if_it_goes(
+    status: str, created: bool, words: str, text: str
+) -> None:
+    one = target(status=status, created=created, fields=())
+    shown = preview_markdown(preview(stack("dev", one)))
+    assert "<code>deployment-worker</code> in dev · " in shown
+    assert f" · {words}" in shown
+    assert text in shown
