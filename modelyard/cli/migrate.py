@@ -17,7 +17,18 @@ from modelyard.report.style import safe
 
 _PROGRAMS = {"stacks/__main__.py": "program.txt", "policies/__main__.py": "policy-program.txt"}
 """The programs that the package has now, and the templates of those that use it."""
-_CLONED = ("benchmarks", "components", "docs", "examples", "extensions", "lab", "modelyard", "tests", "typings")
+_CLONED = [
+    "benchmarks",
+    "components",
+    "docs",
+    "examples",
+    "extensions",
+    "lab",
+    "modelyard",
+    "requirements",
+    "tests",
+    "typings",
+]
 """The folders of modelyard's repository that are no part of a project."""
 _IMPORT = re.compile(rb"^\s*(from|import) components\b", re.MULTILINE)
 
@@ -54,10 +65,11 @@ def migrate(args: Namespace) -> Exit:
     _carry_out(root, found)
     say(["Migrated. No plan changes; to verify this, run: modelyard plan --all"])
     if (root / "modelyard" / "__init__.py").is_file():
+        there = [name for name in _CLONED if (root / name).is_dir()]
         say_wrapped(
             [
-                f"The folders {', '.join(_CLONED)} belong to modelyard, not to the project.",
-                "Remove them, unless they have files of your own.",
+                f"The folders {', '.join(there)}, and files such as Makefile, mkdocs.yml and pyproject.toml, belong to "
+                "modelyard, not to the project. Remove them, unless they have changes of your own.",
             ]
         )
     return Exit.FINE

@@ -144,6 +144,13 @@ def test_components_that_another_program_imports_stay(run: Run, clone: Path) -> 
     assert (clone / "stacks/__main__.py").read_text() == template("program.txt")
 
 
+def test_the_repositorys_other_folders_are_named(run: Run, clone: Path) -> None:
+    (clone / "modelyard").mkdir()
+    (clone / "modelyard/__init__.py").touch()
+    words = " ".join(run("init", "--migrate", "--yes").out.split())
+    assert "The folders modelyard, and files such as Makefile, mkdocs.yml and pyproject.toml, belong" in words
+
+
 def test_a_component_of_ones_own_keeps_the_folder(run: Run, clone: Path) -> None:
     (clone / "components/mine.py").write_text("from components.platform import Platform\n")
     assert "components/mine.py is the project's own" in run("init", "--migrate", "--yes").words
