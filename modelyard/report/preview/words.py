@@ -1,6 +1,6 @@
 """Words that all forms of a preview share, with what it says about live clusters."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modelyard.findings import Finding, Severity, loud
@@ -116,7 +116,7 @@ def effects(preview: Preview) -> list[str]:
     total = len(stacks) + len(preview.unchanged)
     return [
         f"{len(stacks)} of {plural(total, 'stack')} change{'s' if len(stacks) == 1 else ''}",
-        *(f"{number} {word}" for word, number in _statuses(stacks) if number),
+        *_statuses(stacks),
         *([f"pods: {pods_words(preview) or 'no change'}"] if known else []),
         *_gpus(stacks),
         *_cost(stacks),
@@ -172,13 +172,13 @@ def sources(cost: StackCost) -> str:
     return f" ({shorten(found, _SOURCES)})" if found else ""
 
 
-def _statuses(stacks: Iterable[StackDiff]) -> list[tuple[str, int]]:
-    stacks = tuple(stacks)
-    return [
-        ("added", sum(stack.status == "added" for stack in stacks)),
-        ("stack file deleted", sum(stack.status == "removed" for stack in stacks)),
-        ("could not be planned", sum(stack.unplanned for stack in stacks)),
-    ]
+def _statuses(stacks: Sequence[StackDiff]) -> Iterator[str]:
+    if added := sum(stack.status == "added" for stack in stacks):
+        yield f"{added} added"
+    if removed := sum(stack.status == "removed" for stack in stacks):
+        yield f"{plural(removed, 'stack file')} deleted"
+    if unplanned := sum(stack.unplanned for stack in stacks):
+        yield f"{unplanned} could not be planned"
 
 
 def version_words(change: TargetDiff) -> str:

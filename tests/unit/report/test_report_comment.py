@@ -179,6 +179,7 @@ def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
     for text in (preview_markdown(found), "\n".join(preview_text(found))):
         assert "1 stack file deleted · pods: no change · GPUs stay at 4" in text
     assert "| a | stack file deleted | none | 4 |" in preview_markdown(found)
+    assert "2 stack files deleted" in preview_markdown(preview(*(stack(name, status="removed") for name in "ab")))
 
 
 @pytest.fixture(scope="module")
