@@ -46,6 +46,8 @@ class Switch(NamedTuple):
     """Seconds that running jobs on the old backend get to finish; 0 where nothing runs there."""
     drained: bool
     """Whether the old backend scales down only once it is idle."""
+    to: str
+    """The backend that gets pods; ``the other backend`` if none does in this plan."""
 
 
 def order(
@@ -103,7 +105,8 @@ def order(
                 spare, why = False, f"{free} of {wanted} new pods fit beside it"
     switch = None
     if switches:
-        switch = Switch(spare, why, *_longest_wait([by_name[name] for name in downs], drains, scaled))
+        waits = _longest_wait([by_name[name] for name in downs], drains, scaled)
+        switch = Switch(spare, why, *waits, _to_backend(by_name[name] for name in ups))
     sequence = (
         *ahead,
         *routes,
@@ -230,6 +233,12 @@ def _switches(by_name: Mapping[str, TargetPlan], ups: list[str], downs: list[str
     return changes and moves_route(by_name.values())
 
 
+def _to_backend(ups: Iterable[TargetPlan]) -> str:
+    backends = (backend_of(target.role) for target in ups if target.action != "none")
+    titles = {one.title for one in backends if one is not None}
+    return titles.pop() if len(titles) == 1 else "the other backend"
+
+
 def _why(target: TargetPlan, switch: Switch | None, drain: Drain | None) -> str:
     phase = _phase(target)
     if target.action == "delete":
@@ -287,7 +296,7 @@ def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
 
 
 def _why_route(switch: Switch) -> str:
-    moved = "new training requests go to the other backend from now on"
+    moved = f"new training requests go to {switch.to} from now on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
     limit = "the limit of the drain" if switch.drained else "the time that running jobs get"
