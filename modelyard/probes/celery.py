@@ -27,7 +27,7 @@ def jobs_of(document: Any) -> Busy:
     """The jobs in the management API's answer about a queue.
 
     Raises:
-        Unanswered: the answer is not about a queue, or nothing was counted yet.
+        JobSourceError: the answer is not about a queue, or nothing was counted yet.
     """
     if not isinstance(document, dict) or "name" not in document:
         raise JobSourceError(f"the answer is not from {_WHAT}", "check the address and its path", lasting=True)
@@ -43,7 +43,7 @@ def ask(source: Broker) -> Busy:
     """The jobs in a Celery queue, from RabbitMQ's management API.
 
     Raises:
-        Unanswered: there is no answer.
+        JobSourceError: there is no answer.
     """
     try:
         password = secret_for(source.url, Variables(PASSWORD, PASSWORD_FILE, URL, USER), os.environ) or _GUEST

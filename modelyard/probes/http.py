@@ -20,7 +20,7 @@ def get_json(url: str, authorization: Confidential[str], what: str, let_in: str)
         let_in: what the user can do if the server denies access.
 
     Raises:
-        Unanswered: there is no document.
+        JobSourceError: there is no document.
     """
     try:
         reply = servers.get(url, authorization, MOST_BYTES)
@@ -37,7 +37,7 @@ def parsed(body: bytes, url: str, what: str) -> Any:
     """A body as JSON.
 
     Raises:
-        Unanswered: the body is not JSON.
+        JobSourceError: the body is not JSON.
     """
     try:
         return parse_json(body)

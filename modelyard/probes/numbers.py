@@ -13,7 +13,7 @@ def jobs_of(answer: Answer | Refused) -> Busy:
     """The jobs in an answer. An answer without series does not count: a missing metric looks like an idle backend.
 
     Raises:
-        Unanswered: the answer is not one number of 0 or more.
+        JobSourceError: the answer is not one number of 0 or more.
     """
     if isinstance(answer, Refused):
         raise JobSourceError(f"the server rejects the query: {answer.words}", "correct the query", lasting=True)
@@ -30,7 +30,7 @@ def ask(source: Numbers) -> Busy:
     """Asks a Prometheus server for the number of jobs.
 
     Raises:
-        Unanswered: there is no answer.
+        JobSourceError: there is no answer.
     """
     try:
         return jobs_of(ask_server(server(source.server, os.environ), source.query))

@@ -33,7 +33,7 @@ def jobs_of(document: Any) -> Busy:
     A job in an unknown state counts as running: waiting too long loses nothing.
 
     Raises:
-        Unanswered: the document is not a list of jobs.
+        JobSourceError: the document is not a list of jobs.
     """
     try:
         states = [(str(job["status"]), _name(job)) for job in document]
@@ -57,7 +57,7 @@ def ask_dashboard(source: Dashboard) -> Busy:
     """Asks a dashboard at its address.
 
     Raises:
-        Unanswered: there is no answer.
+        JobSourceError: there is no answer.
     """
     try:
         token = secret_for(source.url, Variables(TOKEN, TOKEN_FILE, URL), os.environ)
@@ -74,7 +74,7 @@ def ask_service(source: HeadService) -> Busy:
     The API server authenticates the kubeconfig's user and forwards no credentials, so none are sent to Ray.
 
     Raises:
-        Unanswered: there is no answer.
+        JobSourceError: there is no answer.
     """
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.proxy import fetch, service_of
