@@ -60,7 +60,7 @@ def branch(folder: Path, count: int) -> int:
 def previewed(project: Path, work: Path, runs: int) -> dict[str, float]:
     """Previews of the branch as it stands."""
     page, comment = work / "preview.html", work / "preview.md"
-    words = ["preview", "--base", "main", "--output", str(comment), "--output", str(page)]
+    words = ["preview", "--base", "main", "--out", str(comment), "--out", str(page)]
     taken = [measure([str(MODELYARD), "-C", str(project), *words], COLD) for _ in range(runs)]
     return {
         **figures(taken),
