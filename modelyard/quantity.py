@@ -40,10 +40,10 @@ def parse(text: str | int | float) -> Fraction:
 
 
 @lru_cache(maxsize=4096)
-def same(one: object, other: object) -> bool:
+def same(amount: object, other: object) -> bool:
     """Whether two values are the same amount, however they are spelled; False if one is no amount."""
     try:
-        return isinstance(one, int | str) and isinstance(other, int | str) and parse(one) == parse(other)
+        return isinstance(amount, int | str) and isinstance(other, int | str) and parse(amount) == parse(other)
     except ValueError:
         return False
 

@@ -361,7 +361,7 @@ def secret_texts(chosen: Iterable[Selected]) -> frozenset[str]:
     )
 
 
-def hidden_params(one: Selected) -> dict[str, Any]:
+def hidden_params(selected: Selected) -> dict[str, Any]:
     """Returns the parameters that a stack gives a patch, without secrets."""
-    texts = secret_texts([one])
-    return {name: HIDDEN if str(value) in texts else value for name, value in hidden(one.params).items()}
+    texts = secret_texts([selected])
+    return {name: HIDDEN if str(value) in texts else value for name, value in hidden(selected.params).items()}

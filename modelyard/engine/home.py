@@ -73,10 +73,10 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
         super().__init__(ClusterProvider(), f"{above}/cluster" if above else "cluster", props, opts)
 
 
-def elsewhere(stack: str, applied_to: str, found: str) -> StaleError:
+def elsewhere(stack: str, applied_to: str, points_to: str) -> StaleError:
     """The error about a run against another cluster than the one that the stack was applied to, with what to do."""
     return StaleError(
-        f"{stack} was applied to cluster {applied_to}, and its context points to {found}",
+        f"{stack} was applied to cluster {applied_to}, and its context points to {points_to}",
         "check kubernetes:context and KUBECONFIG. To forget a cluster that no longer exists: "
         + FORGET.format(stack=stack),
     )

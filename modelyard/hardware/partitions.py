@@ -72,17 +72,17 @@ def resource_compute(resource: str) -> int:
     return int(found[1]) if found is not None and resource.startswith(MIG_PREFIX) else 1
 
 
-def fits(found: Mig, layout: Mapping[str, int]) -> bool | None:
+def fits(division: Mig, layout: Mapping[str, int]) -> bool | None:
     """Whether slices fit on one GPU together; None if their positions are unknown.
 
     Args:
-        found: how the GPU can be divided.
+        division: how the GPU can be divided.
         layout: number of slices by profile name; all are profiles of the GPU.
     """
-    wanted = [found.profiles[name] for name, count in layout.items() for _ in range(count)]
-    if any(count > found.profiles[name].most for name, count in layout.items()):
+    wanted = [division.profiles[name] for name, count in layout.items() for _ in range(count)]
+    if any(count > division.profiles[name].most for name, count in layout.items()):
         return False
-    if sum(one.compute for one in wanted) > found.instances:
+    if sum(one.compute for one in wanted) > division.instances:
         return False
     if not all(one.starts for one in wanted):
         return None

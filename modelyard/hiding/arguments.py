@@ -209,13 +209,13 @@ def hidden_credential(program: str, value: str) -> str:
     return value if is_hidden_or_plain("", password) else f"{user}:{HIDDEN}"
 
 
-def hidden_command(found: re.Match[str]) -> str:
+def hidden_command(match: re.Match[str]) -> str:
     """Returns a match of ``command_pattern`` without its password."""
-    program, value = found["program"], found["value"]
-    if not found["space"] and program not in JOINED:
-        grouped = program in GROUPED and re.fullmatch(GROUPED[program], found["option"])
+    program, value = match["program"], match["value"]
+    if not match["space"] and program not in JOINED:
+        grouped = program in GROUPED and re.fullmatch(GROUPED[program], match["option"])
         if not grouped or ":" not in value:
-            return found[0]
+            return match[0]
     bare = value.strip("\"'")
     shown = hidden_credential(program, bare)
-    return found[0] if shown == bare else f"{found['lead']}{value.replace(bare, shown)}"
+    return match[0] if shown == bare else f"{match['lead']}{value.replace(bare, shown)}"

@@ -250,7 +250,7 @@ def stack_findings(stack: Stack, state: ClusterState, sizes: "tuple[Sized, ...]"
 def object_findings(
     stack: Stack,
     library: Library,
-    found: Objects,
+    objects: Objects,
     state: ClusterState,
     room: Room,
     by_name: Mapping[str, tuple[Workload, ...]],
@@ -262,19 +262,19 @@ def object_findings(
     ``reported`` are the findings about the stack itself.
     """
     config = stack.config
-    targets, everything = found.asked, [*found.asked, *found.let_go]
+    targets, everything = objects.asked, [*objects.asked, *objects.let_go]
     # What goes back to its earlier values may have any: an undo is never stopped.
-    let_go = {target.name for target in found.let_go}
+    let_go = {target.name for target in objects.let_go}
     kept = {name: those for name, those in by_name.items() if name not in let_go}
     yield from check_sizes(stack, targets, kept, chosen, reported, library, state)
     if state.identity:  # The nodes of a cluster that is not recorded are unknown.
         yield from check_placement(everything, by_name, room, _growth(config), most_gpus(config))
     yield from check_quotas(everything, room.quotas)
     yield from check_fixed(stack, targets)
-    yield from check_deleted(stack, found.let_go)
+    yield from check_deleted(stack, objects.let_go)
     yield from check_reach(stack, everything)
     yield from check_autoscaling(config, targets)
-    yield from check_scalers(targets, staying(found.deleted, state.scalers))
+    yield from check_scalers(targets, staying(objects.deleted, state.scalers))
     yield from check_keda(config, targets, state.scalers)
 
 

@@ -133,9 +133,9 @@ def _quiet(config: Config, targets: Iterable[TargetPlan]) -> int:
     return max((target.grace_period for target in targets if target.name == route), default=grace_of(None))
 
 
-def check_drains(config: Config, found: Iterable[Drain]) -> Iterator[Finding]:
+def check_drains(config: Config, wanted: Iterable[Drain]) -> Iterator[Finding]:
     """Findings about drains that cannot succeed."""
-    for drain in found:
+    for drain in wanted:
         if isinstance(drain.source, NoJobSource):
             yield unanswerable(drain, drain.source.why, drain.source.remedy)
         longest = BACKENDS[drain.backend].longest_job(config)

@@ -170,14 +170,14 @@ def _containers(body: Mapping[str, Any], place: Path, kind: str) -> dict[str, Ma
     return {str(container.get("name", "")): container for container in pod_spec(body, place).get(kind) or ()}
 
 
-def unset(one: Selected, name: str) -> Finding:
+def unset(selected: Selected, name: str) -> Finding:
     """The finding for a parameter that the base of an object needs and the stack does not set."""
-    path = one.patch.meta.params.get(name, "")
+    path = selected.patch.meta.params.get(name, "")
     return Finding(
         "PAT017",
         Severity.ERROR,
         f"mode managed needs {path or name}, which is not set",
         field=path,
-        detail=f"the base of {one.patch.id} describes the whole object",
+        detail=f"the base of {selected.patch.id} describes the whole object",
         remedy="set it in the stack file, or use mode existing, which keeps the platform's value",
     )

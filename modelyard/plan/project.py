@@ -351,7 +351,7 @@ def _reading_state(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[s
 
 
 def read_live(
-    root: Path, stack: Stack, client: "Client", held: "Callable[[], Mapping[ObjectKey, Held]]"
+    root: Path, stack: Stack, client: "Client", state_objects: "Callable[[], Mapping[ObjectKey, Held]]"
 ) -> tuple[ClusterState, tuple[Finding, ...]]:
     """The live starting state of a stack, and findings where the engine's state cannot be read.
 
@@ -359,7 +359,7 @@ def read_live(
         root: the project's folder.
         stack: the stack whose targets are read.
         client: the client of its cluster.
-        held: returns the stack's objects in the engine's state; those objects are read too.
+        state_objects: returns the stack's objects in the engine's state; those objects are read too.
 
     Raises:
         cluster.connection.ClusterError: the cluster is unreachable.
@@ -377,7 +377,7 @@ def read_live(
     if stack.config.platform.mode == "existing" and platform.issubset(missing):
         state = state._replace(elsewhere=elsewhere(client, sorted(platform)))
     try:
-        known = held()
+        known = state_objects()
     except StateError as error:
         state = state._replace(held_error=str(error))
         return state, (*notes, unread(stack, state.held_error))

@@ -52,27 +52,27 @@ class Renderings:
         self._bodies: dict[tuple[str, str, str | None], Mapping[_Name, dict[str, Any]]] = {}
         self._shown: dict[tuple[str, str], Any] = {}
 
-    def of(self, one: Selected, file: str, other: str | None = None) -> "Mapping[_Name, dict[str, Any]]":
+    def of(self, selected: Selected, file: str, other: str | None = None) -> "Mapping[_Name, dict[str, Any]]":
         """A patch's output, by target for its template, or by API version, kind and name for its base.
 
         Args:
-            one: the patch.
+            selected: the patch.
             file: ``TEMPLATE`` or ``BASE``.
             other: the parameter to give another value; None: none.
         """
-        key = (one.patch.id, file, other)
+        key = (selected.patch.id, file, other)
         if key not in self._bodies:
-            params = one.params.reveal()
+            params = selected.params.reveal()
             if other is not None:
                 params = {**params, other: _another(params[other])}
-            self._bodies[key] = _patched(one, params) if file == TEMPLATE else _owned(one, params)
+            self._bodies[key] = _patched(selected, params) if file == TEMPLATE else _owned(selected, params)
         return self._bodies[key]
 
-    def shown(self, one: Selected, param: str) -> Any:
+    def shown(self, selected: Selected, param: str) -> Any:
         """The value of a parameter without anything that looks like a secret."""
-        key = (one.patch.id, param)
+        key = (selected.patch.id, param)
         if key not in self._shown:
-            self._shown[key] = hidden_at(param, one.params.reveal()[param])
+            self._shown[key] = hidden_at(param, selected.params.reveal()[param])
         return self._shown[key]
 
 

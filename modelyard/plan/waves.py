@@ -67,7 +67,7 @@ def waves(
     return tuple(wave for wave in found if wave.stacks)
 
 
-def too_large(found: Sequence[Wave], most: int) -> str:
+def too_large(rollout: Sequence[Wave], most: int) -> str:
     """Which wave has more stacks than a CI system starts at the same time; empty if none has."""
-    sizes = ((number, len(one.stacks)) for number, one in enumerate(found, 1))
+    sizes = ((number, len(one.stacks)) for number, one in enumerate(rollout, 1))
     return next((f"wave {number} has {size} stacks" for number, size in sizes if size > most), "")

@@ -156,7 +156,7 @@ _NO_SERIES: Final = vector(1, 1, EMPTY)
 """Input of a function of a moment without an argument: ``vector(time())``."""
 
 
-def call(node: Call, args: tuple[Shape, ...], found: list[Problem]) -> Shape:
+def call(node: Call, args: tuple[Shape, ...], problems: list[Problem]) -> Shape:
     """Returns the shape of a function's answer."""
     function = FUNCTIONS.get(node.function, UNKNOWN)
     given = next((arg for arg in args if arg.kind in ("vector", "matrix")), _NO_SERIES)
@@ -176,7 +176,7 @@ def call(node: Call, args: tuple[Shape, ...], found: list[Problem]) -> Shape:
         case Series.WINDOW:
             return _window(function, given, labels, values)
         case Series.ABSENCE:
-            return _absence(node, given, values, found)
+            return _absence(node, given, values, problems)
         case Series.BUCKETS:
             labels = labels.having({"le": ABSENT})
             if node.function == "histogram_quantiles":

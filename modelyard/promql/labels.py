@@ -37,30 +37,30 @@ PRESENT = Values(frozenset({""}), True)
 NONE = Values(frozenset(), False)
 
 
-def both(one: Values, other: Values) -> Values:
+def both(values: Values, other: Values) -> Values:
     """Returns the values that are in both."""
-    match one.others, other.others:
+    match values.others, other.others:
         case True, True:
-            return Values(one.listed | other.listed, True)
+            return Values(values.listed | other.listed, True)
         case False, False:
-            return Values(one.listed & other.listed, False)
+            return Values(values.listed & other.listed, False)
         case False, True:
-            return Values(one.listed - other.listed, False)
+            return Values(values.listed - other.listed, False)
         case _:
-            return Values(other.listed - one.listed, False)
+            return Values(other.listed - values.listed, False)
 
 
-def either(one: Values, other: Values) -> Values:
+def either(values: Values, other: Values) -> Values:
     """Returns the values that are in at least one of them."""
-    match one.others, other.others:
+    match values.others, other.others:
         case True, True:
-            return Values(one.listed & other.listed, True)
+            return Values(values.listed & other.listed, True)
         case False, False:
-            return Values(one.listed | other.listed, False)
+            return Values(values.listed | other.listed, False)
         case False, True:
-            return Values(other.listed - one.listed, True)
+            return Values(other.listed - values.listed, True)
         case _:
-            return Values(one.listed - other.listed, True)
+            return Values(values.listed - other.listed, True)
 
 
 class Labels(NamedTuple):
@@ -161,27 +161,27 @@ def _fits_absent(expression: str) -> bool | None:
         return None
 
 
-def matched_on(one: Labels, other: Labels, matching: Matching) -> frozenset[str]:
+def matched_on(labels: Labels, other: Labels, matching: Matching) -> frozenset[str]:
     """Returns the labels by which two sides match, as far as their names are known."""
     if matching.on:
         return frozenset(matching.labels)
-    return frozenset({*one.named, *other.named}) - {*matching.labels, NAME}
+    return frozenset({*labels.named, *other.named}) - {*matching.labels, NAME}
 
 
-def never_meet(one: Labels, other: Labels, matching: Matching) -> str:
+def never_meet(labels: Labels, other: Labels, matching: Matching) -> str:
     """Returns the first label in which two sides always differ, or an empty text."""
-    for label in sorted(matched_on(one, other, matching)):
-        if both(one.of(label), other.of(label)).number == 0:
+    for label in sorted(matched_on(labels, other, matching)):
+        if both(labels.of(label), other.of(label)).number == 0:
             return label
     return ""
 
 
-def always_meet(one: Labels, other: Labels, matching: Matching) -> bool:
+def always_meet(labels: Labels, other: Labels, matching: Matching) -> bool:
     """Whether every series of one side equals every series of the other, in the labels that count."""
-    if not matching.on and not one.rest == other.rest == ABSENT:
+    if not matching.on and not labels.rest == other.rest == ABSENT:
         return False
-    for label in matched_on(one, other, matching):
-        values = one.of(label)
+    for label in matched_on(labels, other, matching):
+        values = labels.of(label)
         if values.number != 1 or values != other.of(label):
             return False
     return True

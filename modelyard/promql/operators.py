@@ -21,15 +21,15 @@ from modelyard.promql.syntax import COMPARISONS, SETS, Binary
 from modelyard.promql.values import TRUTH, Interval, Shape, combined, holds, hull, kept, scalar, vector
 
 
-def operate(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> Shape:
+def operate(node: Binary, left: Shape, right: Shape, problems: list[Problem]) -> Shape:
     """Returns the shape of a binary expression."""
     if left.kind == right.kind == "scalar":
         return scalar(_values(node, left.values, right.values))
     if "scalar" in (left.kind, right.kind):
-        return _with_number(node, left, right, found)
+        return _with_number(node, left, right, problems)
     if node.operator in SETS:
-        return _set(node, left, right, found)
-    return _matched(node, left, right, found)
+        return _set(node, left, right, problems)
+    return _matched(node, left, right, problems)
 
 
 def _values(node: Binary, left: Interval, right: Interval) -> Interval:

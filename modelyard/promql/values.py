@@ -42,27 +42,27 @@ def exactly(value: float) -> Interval:
     return ANYTHING if math.isnan(value) else Interval(value, value, False)
 
 
-def hull(one: Interval, other: Interval) -> Interval:
+def hull(interval: Interval, other: Interval) -> Interval:
     """Returns the smallest interval around two."""
-    return Interval(min(one.low, other.low), max(one.high, other.high), one.maybe_nan or other.maybe_nan)
+    return Interval(min(interval.low, other.low), max(interval.high, other.high), interval.maybe_nan or other.maybe_nan)
 
 
-def negative(one: Interval) -> Interval:
+def negative(interval: Interval) -> Interval:
     """Returns the negated values."""
-    return Interval(-one.high, -one.low, one.maybe_nan)
+    return Interval(-interval.high, -interval.low, interval.maybe_nan)
 
 
-def combined(operator: str, one: Interval, other: Interval) -> Interval:
+def combined(operator: str, interval: Interval, other: Interval) -> Interval:
     """Returns the result of an arithmetic operator. Only sums, differences and products are computed."""
     # Infinity minus infinity, and zero times infinity, are NaN.
-    nan = one.maybe_nan or other.maybe_nan or math.inf in map(abs, (*one[:2], *other[:2]))
+    nan = interval.maybe_nan or other.maybe_nan or math.inf in map(abs, (*interval[:2], *other[:2]))
     match operator:
         case "+":
-            ends = (one.low + other.low, one.high + other.high)
+            ends = (interval.low + other.low, interval.high + other.high)
         case "-":
-            ends = (one.low - other.high, one.high - other.low)
+            ends = (interval.low - other.high, interval.high - other.low)
         case "*":
-            products = [a * b for a in one[:2] for b in other[:2]]
+            products = [a * b for a in interval[:2] for b in other[:2]]
             if any(map(math.isnan, products)):
                 return ANYTHING
             ends = (min(products), max(products))
@@ -71,33 +71,33 @@ def combined(operator: str, one: Interval, other: Interval) -> Interval:
     return ANYTHING if any(map(math.isnan, ends)) else Interval(*ends, nan)
 
 
-def holds(operator: str, one: Interval, other: Interval) -> bool | None:
+def holds(operator: str, interval: Interval, other: Interval) -> bool | None:
     """Whether a comparison is always true, always false, or None: it depends."""
     if operator not in COMPARISONS:
         return None
     if operator in (">", ">="):
-        operator, one, other = {">": "<", ">=": "<="}[operator], other, one
-    nan = one.maybe_nan or other.maybe_nan
-    apart = one.high < other.low or other.high < one.low
-    same = one.constant and one == other
+        operator, interval, other = {">": "<", ">=": "<="}[operator], other, interval
+    nan = interval.maybe_nan or other.maybe_nan
+    apart = interval.high < other.low or other.high < interval.low
+    same = interval.constant and interval == other
     match operator:
         case "==":
             always, never = same, apart
         case "!=":
             always, never = apart, same
         case "<":
-            always, never = one.high < other.low, one.low >= other.high
+            always, never = interval.high < other.low, interval.low >= other.high
         case _:
-            always, never = one.high <= other.low, one.low > other.high
+            always, never = interval.high <= other.low, interval.low > other.high
     if always and (not nan or operator == "!="):
         return True
     # NaN makes every comparison except != false.
     return False if never and not (nan and operator == "!=") else None
 
 
-def kept(operator: str, one: Interval, other: Interval) -> Interval:
+def kept(operator: str, interval: Interval, other: Interval) -> Interval:
     """Returns the values of the left side that pass a comparison."""
-    low, high = one.low, one.high
+    low, high = interval.low, interval.high
     match operator:
         case ">":
             low = max(low, math.nextafter(other.low, math.inf))
@@ -110,8 +110,8 @@ def kept(operator: str, one: Interval, other: Interval) -> Interval:
         case "==":
             low, high = max(low, other.low), min(high, other.high)
         case _:
-            return one
-    return Interval(low, high, False) if low <= high else one
+            return interval
+    return Interval(low, high, False) if low <= high else interval
 
 
 # What is known of an expression's answer before a server is asked.

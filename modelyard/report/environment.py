@@ -35,40 +35,40 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
     return [style.bold(safe(title)), "", *table(rows, head if built is None else (*head, "BUILT IN"), style)]
 
 
-def show_text(config: Config, one: Environment, style: Style = PLAIN) -> list[str]:
+def show_text(config: Config, environment: Environment, style: Style = PLAIN) -> list[str]:
     """A Python environment, and every package of its lock."""
-    files = one.files
-    lists = _lists(one)
-    image = one.image or config.runtime.image or "none"
+    files = environment.files
+    lists = _lists(environment)
+    image = environment.image or config.runtime.image or "none"
     facts = (
-        ("python", one.python),
+        ("python", environment.python),
         ("image", image),
         ("conda", ", ".join(lists["conda"])),
         ("channels", ", ".join(lists["channels"])),
         ("list", ", ".join(lists["requirements"])),
-        ("index", f"pip.conf of Secret {one.index_secret}" if one.index_secret else "PyPI"),
-        ("claim", one.claim),
-        ("lock", f"{files.lock_file} ({_LOCK_WORDS[_locked(one)]})" if files is not None else ""),
+        ("index", f"pip.conf of Secret {environment.index_secret}" if environment.index_secret else "PyPI"),
+        ("claim", environment.claim),
+        ("lock", f"{files.lock_file} ({_LOCK_WORDS[_locked(environment)]})" if files is not None else ""),
         ("digest", files.digest if files is not None else ""),
-        ("used by", ", ".join(_users(config, one)) or "nothing"),
+        ("used by", ", ".join(_users(config, environment)) or "nothing"),
     )
-    lines = [style.bold(safe(one.name))]
+    lines = [style.bold(safe(environment.name))]
     for name, value in facts:
         if value:
             lines.extend(wrapped(safe(value), 11, style.columns, f"  {name}"))
     packages = files.lock.packages if files is not None and files.lock is not None else ()
     if packages:
         rows: list[tuple[str, ...]] = [(each.name, each.version) for each in packages]
-        if one.conda:
+        if environment.conda:
             rows = [(*row, each.source) for row, each in zip(rows, packages, strict=True)]
-        head = ("PACKAGE", "VERSION", "FROM") if one.conda else ("PACKAGE", "VERSION")
+        head = ("PACKAGE", "VERSION", "FROM") if environment.conda else ("PACKAGE", "VERSION")
         lines += ["", *table(rows, head, style, indent=2)]
     return lines
 
 
-def lock_text(one: Environment, before: Lock | None, *, changed: bool) -> list[str]:
+def lock_text(environment: Environment, before: Lock | None, *, changed: bool) -> list[str]:
     """What a lock changed."""
-    files = one.files
+    files = environment.files
     if files is None or files.lock is None:
         return []
     total = plural(len(files.lock.packages), "package")
@@ -80,10 +80,10 @@ def lock_text(one: Environment, before: Lock | None, *, changed: bool) -> list[s
     return lines
 
 
-def build_text(one: Environment, job: ObjectKey, state: str, before: str) -> list[str]:
+def build_text(environment: Environment, job: ObjectKey, state: str, before: str) -> list[str]:
     """The result of a build."""
     namespace, name = job.namespace, job.name
-    where = f"environment {one.name} ({_short(one)})"
+    where = f"environment {environment.name} ({_short(environment)})"
     if state == before == "built":
         return [f"{where} is built in {namespace} already"]
     if state == "checked":
@@ -104,21 +104,21 @@ def list_document(stack: str, config: Config, built: Built | None = None) -> dic
     return {"formatVersion": 1, "stack": stack, "environments": items}
 
 
-def show_document(stack: str, config: Config, one: Environment) -> dict[str, Any]:
+def show_document(stack: str, config: Config, environment: Environment) -> dict[str, Any]:
     """``environment show --json``."""
-    lock = one.files.lock if one.files is not None else None
+    lock = environment.files.lock if environment.files is not None else None
     packages = [] if lock is None else [each._asdict() for each in lock.packages]
-    return {"formatVersion": 1, "stack": stack, **_document(config, one), "packages": packages}
+    return {"formatVersion": 1, "stack": stack, **_document(config, environment), "packages": packages}
 
 
-def lock_document(stack: str, one: Environment, before: Lock | None, *, changed: bool) -> dict[str, Any]:
+def lock_document(stack: str, environment: Environment, before: Lock | None, *, changed: bool) -> dict[str, Any]:
     """``environment lock --json``."""
-    files = one.files
+    files = environment.files
     lock = files.lock if files is not None else None
     return {
         "formatVersion": 1,
         "stack": stack,
-        "name": one.name,
+        "name": environment.name,
         "file": files.lock_file if files is not None else "",
         "changed": changed,
         "before": None if before is None else [each._asdict() for each in before.packages],
@@ -126,13 +126,13 @@ def lock_document(stack: str, one: Environment, before: Lock | None, *, changed:
     }
 
 
-def build_document(stack: str, one: Environment, job: ObjectKey, state: str, *, new: bool) -> dict[str, Any]:
+def build_document(stack: str, environment: Environment, job: ObjectKey, state: str, *, new: bool) -> dict[str, Any]:
     """``environment build --json``."""
     return {
         "formatVersion": 1,
         "stack": stack,
-        "name": one.name,
-        "digest": _digest(one),
+        "name": environment.name,
+        "digest": _digest(environment),
         "namespace": job.namespace,
         "job": job.name,
         "state": state,

@@ -11,9 +11,9 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 _CODE = re.compile(r"`([^`]+)`")
 
 
-def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
+def explanation_text(explanation: Explanation, style: Style = PLAIN) -> list[str]:
     """One explanation, its paragraphs filled to the width; code blocks keep their lines and indentation."""
-    lines = [style.bold(f"{one.code}  {one.title}"), ""]
+    lines = [style.bold(f"{explanation.code}  {explanation.title}"), ""]
     paragraph: list[str] = []
     fenced = False
 
@@ -25,7 +25,7 @@ def explanation_text(one: Explanation, style: Style = PLAIN) -> list[str]:
             lines.extend(_painted("\n".join(filled), style).split("\n"))
             paragraph.clear()
 
-    for line in one.body.split("\n"):
+    for line in explanation.body.split("\n"):
         if line.startswith("```"):
             fill()
             fenced = not fenced

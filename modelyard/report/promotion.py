@@ -15,12 +15,12 @@ _DECIDED = "Waivers and policy settings are decisions about one stack, so a prom
 
 
 def promotion_text(
-    found: Promotion, source: str, target: str, diff: Iterable[str], written: bool, style: Style = PLAIN
+    promotion: Promotion, source: str, target: str, diff: Iterable[str], written: bool, style: Style = PLAIN
 ) -> list[str]:
     """The promotion as lines.
 
     Args:
-        found: what is taken and what stays.
+        promotion: what is taken and what stays.
         source: name of the stack that is ahead.
         target: name of the stack to change.
         diff: the edit as a unified diff.
@@ -28,24 +28,24 @@ def promotion_text(
         style: colours and width.
     """
     lines: list[str] = []
-    kept = [one for one in found.kept if one.setting not in found.ignored]
-    if not found.taken:
+    kept = [one for one in promotion.kept if one.setting not in promotion.ignored]
+    if not promotion.taken:
         stay = f"; {plural(len(kept), 'other setting differs', 'other settings differ')} and are kept" if kept else ""
         lines += hanging(f"nothing to promote from {source} to {target}{stay}", 2, style.columns)
     else:
-        lines += [style.bold(f"taken from {safe(source)}"), *_table(found.taken, style, "→"), ""]
+        lines += [style.bold(f"taken from {safe(source)}"), *_table(promotion.taken, style, "→"), ""]
         lines += [_painted(part, style) for line in diff for part in folded(safe(line), style.columns)] + [""]
     if kept:
         lines += [style.bold(f"kept in {safe(target)}"), *_table(kept, style, f"{safe(source)}:"), ""]
-    if found.ignored:
-        images = plural(len(found.ignored), "image")
+    if promotion.ignored:
+        images = plural(len(promotion.ignored), "image")
         words = f"{target} ignores {images} of {source}: in mode existing, the platform keeps its own images."
         lines += [*wrapped(words, 0, style.columns), ""]
-    if found.decided:
+    if promotion.decided:
         lines += [*wrapped(_DECIDED, 0, style.columns), ""]
-    if found.taken:
-        lines += _lowered(found.lowered, source, target, style)
-        words = f"{plural(len(found.taken), 'setting')} {'written' if written else 'to take'}, {len(kept)} kept"
+    if promotion.taken:
+        lines += _lowered(promotion.lowered, source, target, style)
+        words = f"{plural(len(promotion.taken), 'setting')} {'written' if written else 'to take'}, {len(kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
         lines.append(f"Next: {style.link(safe(step))}")

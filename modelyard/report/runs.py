@@ -119,30 +119,31 @@ def run_record(run: Run, now: datetime) -> dict[str, Any]:
     }
 
 
-def why_text(found: Diagnosis, style: Style = PLAIN) -> list[str]:
+def why_text(diagnosis: Diagnosis, style: Style = PLAIN) -> list[str]:
     """Why a run waits or has failed, and what would help."""
-    lines = [f"{style.bold(safe(found.run.name))} {found.summary}"]
-    for cause in found.causes:
+    lines = [f"{style.bold(safe(diagnosis.run.name))} {diagnosis.summary}"]
+    for cause in diagnosis.causes:
         lines += wrapped(cause.summary, 9, style.columns, f"  {cause.about}")
         for detail in cause.details:
             first, *rest = wrapped(detail, 11, style.columns)
             lines += map(style.dim, [first, *rest])
-    for text in found.helps:
+    for text in diagnosis.helps:
         lines += wrapped(text, 4, style.columns, "  →")
     return lines
 
 
-def why_document(found: Diagnosis, now: datetime) -> dict[str, Any]:
+def why_document(diagnosis: Diagnosis, now: datetime) -> dict[str, Any]:
     """The diagnosis as JSON."""
     return {
         "formatVersion": 1,
-        "stack": found.run.stack,
-        "run": run_record(found.run, now),
-        "summary": found.summary,
+        "stack": diagnosis.run.stack,
+        "run": run_record(diagnosis.run, now),
+        "summary": diagnosis.summary,
         "causes": [
-            {"about": cause.about, "summary": cause.summary, "details": list(cause.details)} for cause in found.causes
+            {"about": cause.about, "summary": cause.summary, "details": list(cause.details)}
+            for cause in diagnosis.causes
         ],
-        "help": list(found.helps),
+        "help": list(diagnosis.helps),
     }
 
 

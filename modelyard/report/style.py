@@ -98,9 +98,9 @@ def _made_safe(text: str) -> str:
 _remembered = lru_cache(maxsize=4096)(_made_safe)
 
 
-def escape(found: re.Match[str]) -> str:
+def escape(match: re.Match[str]) -> str:
     """The escape for an invisible character."""
-    character = found.group()
+    character = match.group()
     number = ord(character)
     wide = f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
     return _SHORT.get(character) or (f"\\x{number:02x}" if number < 256 else wide)

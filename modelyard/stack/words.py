@@ -47,9 +47,9 @@ def few(names: Iterable[str], most: int = 3, joint: str = ", ") -> str:
     return joint.join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
+def plural(number: int, singular: str, many: str | None = None) -> str:
     """Returns ``1 GPU``, ``2 GPUs``."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{number} {singular if number == 1 else many or singular + 's'}"
 
 
 def near(word: str, known: Iterable[str], most: int = 3, likeness: float = 0.6) -> list[str]:

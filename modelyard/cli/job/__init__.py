@@ -115,19 +115,19 @@ def runs_in(args: Namespace, run: str = "") -> Found:
     )
 
 
-def in_order(found: Found) -> Found:
+def in_order(listed: Found) -> Found:
     """The runs with their positions in the queues, as far as these credentials may read them."""
-    if not any(run.count("queued") for run in found.runs):
-        return found
+    if not any(run.count("queued") for run in listed.runs):
+        return listed
     from modelyard.cluster.lists import queued_objects
     from modelyard.runs.pool import with_positions
     from modelyard.runs.pool.kueue import Queues
 
     with reached():
-        objects = queued_objects(found.client, found.namespaces)
+        objects = queued_objects(listed.client, listed.namespaces)
     # A list that is missing was named before if the runs in other clusters needed it too.
-    unread = tuple(dict.fromkeys((*found.unread, *objects.unread)))
-    return found._replace(runs=with_positions(found.runs, Queues(objects, found.config)), unread=unread)
+    unread = tuple(dict.fromkeys((*listed.unread, *objects.unread)))
+    return listed._replace(runs=with_positions(listed.runs, Queues(objects, listed.config)), unread=unread)
 
 
 def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
@@ -153,41 +153,41 @@ def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Clien
     return client, remote
 
 
-def run_or_part(found: Found, name: str) -> "Run":
+def run_or_part(listed: Found, name: str) -> "Run":
     """The run of that name, or the run with a stage or trial of that name; ends as ``the_run`` does."""
-    whole = [run for run in found.runs if run.has(name)]
-    return whole[0] if len(whole) == 1 else the_run(found, name)
+    whole = [run for run in listed.runs if run.has(name)]
+    return whole[0] if len(whole) == 1 else the_run(listed, name)
 
 
-def the_run(found: Found, name: str) -> "Run":
+def the_run(listed: Found, name: str) -> "Run":
     """The run of that name; if the stack has none, ends with exit code 2 and a hint."""
-    ours = [run for run in found.runs if run.name == name]
+    ours = [run for run in listed.runs if run.name == name]
     if len(ours) == 1:
         return ours[0]
     if ours:
         places = ", ".join(run.namespace for run in ours)
         raise Stop(Exit.USAGE, f"several runs are named {name!r}: in {places}", "job submit did not create them")
-    theirs = next((run for run in found.others if run.name == name), None)
+    theirs = next((run for run in listed.others if run.name == name), None)
     if theirs is not None:
-        summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {found.stack.name}"
-        raise Stop(Exit.USAGE, summary, f"name that stack instead of {found.stack.name}")
+        summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {listed.stack.name}"
+        raise Stop(Exit.USAGE, summary, f"name that stack instead of {listed.stack.name}")
     from modelyard.runs.pool.runs import near_runs
 
-    for run in found.runs:
+    for run in listed.runs:
         if run.has(name):
             raise Stop(
                 Exit.USAGE,
                 f"{safe(name)} is a {run.noun} of {safe(run.name)}, not a separate run",
                 f"name the whole run instead: {safe(run.name)}",
             )
-    close = near_runs(name, found.runs)
+    close = near_runs(name, listed.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
-    have = f"modelyard job list {found.stack.name} --all lists all remaining runs"
-    if any(one.remote is not None and one.remote.cluster is not None for one in found.stack.config.resources):
+    have = f"modelyard job list {listed.stack.name} --all lists all remaining runs"
+    if any(one.remote is not None and one.remote.cluster is not None for one in listed.stack.config.resources):
         have += "; add --remote RESOURCE for those in a remote cluster"
     raise Stop(
         Exit.USAGE,
-        f"{found.stack.name} has no run {name!r} that modelyard submitted",
+        f"{listed.stack.name} has no run {name!r} that modelyard submitted",
         " ".join(filter(None, (meant, have))),
     )
 

@@ -87,13 +87,13 @@ def entries(obj: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found if isinstance(found, list) else []
 
 
-def in_order(found: list[dict[str, Any]], latest: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+def in_order(managed: list[dict[str, Any]], latest: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """Entries in the order the API server keeps: by operation, time and name.
 
     One without a time (a write to ``scale`` leaves such) is the earliest, but for ``latest``, which is being written.
     """
     return sorted(
-        found,
+        managed,
         key=lambda e: (
             e.get("operation", ""),
             not e.get("time") and e is latest,
@@ -105,23 +105,23 @@ def in_order(found: list[dict[str, Any]], latest: Mapping[str, Any] | None = Non
     )
 
 
-def same_but_times(found: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
+def same_but_times(managed: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
     """Whether entries are the same in the same order, whenever they were written."""
-    return len(found) == len(others) and all(
+    return len(managed) == len(others) and all(
         one is other or {**one, "time": None} == {**other, "time": None}
-        for one, other in zip(found, others, strict=True)
+        for one, other in zip(managed, others, strict=True)
     )
 
 
 def with_entries(
-    obj: dict[str, Any], found: list[dict[str, Any]], latest: Mapping[str, Any] | None = None
+    obj: dict[str, Any], managed: list[dict[str, Any]], latest: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The object with these entries, the same object when it has them already."""
-    found = in_order(found, latest)
-    if found == entries(obj):
+    managed = in_order(managed, latest)
+    if managed == entries(obj):
         return obj
-    metadata = {**(obj.get("metadata") or {}), "managedFields": found}
-    if not found:
+    metadata = {**(obj.get("metadata") or {}), "managedFields": managed}
+    if not managed:
         del metadata["managedFields"]
     return {**obj, "metadata": metadata}
 

@@ -57,15 +57,15 @@ class Ask(NamedTuple):
         return int(self.amounts[self.resource])
 
 
-def ask_of(config: Config, job: Job, one: Sized) -> Ask:
+def ask_of(config: Config, job: Job, sized: Sized) -> Ask:
     """What a run of a job requests.
 
     Args:
         config: the stack's configuration.
         job: the job, which has a command.
-        one: the job's resource, sized.
+        sized: the job's resource, sized.
     """
-    size, resource, part = one.size, one.resource, one.part
+    size, resource, part = sized.size, sized.resource, sized.part
     name = part.resource if part is not None else GPU_RESOURCE
     return Ask(
         team=job.team or resource.team,

@@ -161,11 +161,11 @@ def short_cost(cost: StackCost) -> str:
     return "; ".join([*filter(None, [known, f"cost of {lacks} {UNKNOWN}{why}" if lacks else "", spent]), *idle])
 
 
-def jobs_only(one: JobsOnly) -> str:
+def jobs_only(jobs: JobsOnly) -> str:
     """``remote cluster far costs only while its jobs run, on 8 GPUs at most``."""
-    gpus = "1 GPU" if one.gpus == 1 else f"{one.gpus:,} GPUs" if one.gpus else "no GPU"
-    limit = "on any number of GPUs" if one.gpus is None else f"on {gpus} at most" if one.gpus else f"on {gpus}"
-    return f"remote cluster {one.cluster} costs only while its jobs run, {limit}"
+    gpus = "1 GPU" if jobs.gpus == 1 else f"{jobs.gpus:,} GPUs" if jobs.gpus else "no GPU"
+    limit = "on any number of GPUs" if jobs.gpus is None else f"on {gpus} at most" if jobs.gpus else f"on {gpus}"
+    return f"remote cluster {jobs.cluster} costs only while its jobs run, {limit}"
 
 
 def price_range(price: "GpuPrice | None") -> str:

@@ -149,37 +149,37 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
         yield two_states(stack, names)
 
 
-def let_go_of(one: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
+def let_go_of(leaving: Leaving, answer: Answer | None) -> tuple[TargetPlan, tuple[Finding, ...]]:
     """The plan of an object to restore or delete, with findings; ``answer`` is the answer to ``Leaving.question``."""
     findings: tuple[Finding, ...] = ()
     after: dict[str, Any] = {}
     changes: tuple[FieldChange, ...] = ()
-    if one.undo is not None:
-        after, findings = _restored(one, one.undo, answer)
-        changes = tuple(_changes(one, one.undo, after))
+    if leaving.undo is not None:
+        after, findings = _restored(leaving, leaving.undo, answer)
+        changes = tuple(_changes(leaving, leaving.undo, after))
     elif answer is not None and answer.refusal is not None:
-        findings = (undeletable(one.local_name, answer.refusal),)
-    place = _place(one, after)
-    before_replicas = replicas_of(one.live, place)
+        findings = (undeletable(leaving.local_name, answer.refusal),)
+    place = _place(leaving, after)
+    before_replicas = replicas_of(leaving.live, place)
     after_replicas = replicas_of(after, place) if after or before_replicas is None else 0
     target = TargetPlan(
-        key=one.key,
-        action="delete" if one.undo is None else "restore",
-        phase=_phase(one, before_replicas or 0, after_replicas or 0),
+        key=leaving.key,
+        action="delete" if leaving.undo is None else "restore",
+        phase=_phase(leaving, before_replicas or 0, after_replicas or 0),
         patches=(),
-        applied=Confidential(one.request),
-        before=Confidential(one.live),
+        applied=Confidential(leaving.request),
+        before=Confidential(leaving.live),
         after=Confidential(after),
         changes=changes,
-        replaces_pods=replaced_pods(one.live, after, (change.path for change in changes)),
+        replaces_pods=replaced_pods(leaving.live, after, (change.path for change in changes)),
         replicas=(before_replicas, after_replicas),
-        gpus=(gpus_of(one.live), gpus_of(after)),
-        managed=one.undo is None,
-        role=one.role,
-        elsewhere=one.elsewhere,
+        gpus=(gpus_of(leaving.live), gpus_of(after)),
+        managed=leaving.undo is None,
+        role=leaving.role,
+        elsewhere=leaving.elsewhere,
         place=place,
     )
-    return target, (*findings, let_go(one.local_name, one.live, one.undo))
+    return target, (*findings, let_go(leaving.local_name, leaving.live, leaving.undo))
 
 
 def _restored(one: Leaving, back: Undo, answer: Answer | None) -> tuple[dict[str, Any], tuple[Finding, ...]]:

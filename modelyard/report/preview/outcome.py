@@ -63,20 +63,20 @@ def outcomes(preview: Preview) -> tuple[Outcome, ...]:
     return tuple(sorted(every, key=lambda one: RISKS.index(one.risk)))
 
 
-def title(preview: Preview, found: Sequence[Outcome]) -> str:
+def title(preview: Preview, shown: Sequence[Outcome]) -> str:
     """The whole preview with its outcomes in one line: what is gravest, and how many others change or have no plan."""
     total = len(preview.stacks) + len(preview.unchanged)
-    if not found:
+    if not shown:
         stacks = plural(total, "stack")
         project = f"only findings of the project change, none of {stacks}"
         return project if preview.project.changes else f"no changes in {stacks}"
-    others = [stack for stack in preview.stacks if stack.stack not in found[0].stacks]
+    others = [stack for stack in preview.stacks if stack.stack not in shown[0].stacks]
     broken = sum(stack.unplanned for stack in others)
     changed = len(others) - broken
     more = [f"{plural(changed, 'other stack')} change{'s' if changed == 1 else ''}"] if changed else []
     if broken:
         more.append(f"{broken if changed else plural(broken, 'other stack')} cannot be planned")
-    return f"{found[0].title}; {', '.join(more)}" if more else found[0].title
+    return f"{shown[0].title}; {', '.join(more)}" if more else shown[0].title
 
 
 def unaffected(preview: Preview) -> str:

@@ -125,9 +125,9 @@ def effects(preview: Preview) -> list[str]:
     ]
 
 
-def pods_words(one: StackDiff | Preview) -> str:
+def pods_words(diff: StackDiff | Preview) -> str:
     """``3 pods replaced, 3 stopped, 3 started``; empty if no pod is."""
-    stacks = [stack for stack in one.stacks if not stack.unplanned] if isinstance(one, Preview) else [one]
+    stacks = [stack for stack in diff.stacks if not stack.unplanned] if isinstance(diff, Preview) else [diff]
     numbers = (
         (sum(stack.replaces_pods for stack in stacks), "replaced"),
         (sum(stack.stops_pods for stack in stacks), "stopped"),

@@ -157,13 +157,13 @@ def floor_of(diagnosis: DiagnosisBuilder, known: Evidence) -> Floor | None:
     return Floor(known.objects.nodes, known.objects.pods)
 
 
-def add_places(found: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
+def add_places(places: Places, count: int, diagnosis: DiagnosisBuilder) -> None:
     """Adds what is short if not all of ``count`` pods find a place."""
-    lines = [f"{few(one.nodes)}: {'each ' * (len(one.nodes) > 1)}{one.reason}" for one in found.refuses]
-    if found.room >= count:
+    lines = [f"{few(one.nodes)}: {'each ' * (len(one.nodes) > 1)}{one.reason}" for one in places.refuses]
+    if places.room >= count:
         return
-    diagnosis.cause("nodes", f"the nodes have room for {found.room} of {plural(count, 'worker')} now", *lines)
-    if found.empty < count:
-        held = f"the nodes can hold {found.empty} of {plural(count, 'worker')} even when empty"
-        open_up = f"uncordon {few(found.cordoned)}, " if found.cordoned else ""
+    diagnosis.cause("nodes", f"the nodes have room for {places.room} of {plural(count, 'worker')} now", *lines)
+    if places.empty < count:
+        held = f"the nodes can hold {places.empty} of {plural(count, 'worker')} even when empty"
+        open_up = f"uncordon {few(places.cordoned)}, " if places.cordoned else ""
         diagnosis.helps.append(f"{held}: {open_up}add nodes, or request less")

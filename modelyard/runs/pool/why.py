@@ -29,7 +29,7 @@ def why(
     objects: PoolObjects,
     config: Config,
     now: datetime,
-    far: Mapping[str, FarObjects] = MappingProxyType({}),
+    by_cluster: Mapping[str, FarObjects] = MappingProxyType({}),
 ) -> Diagnosis:
     """Why a run waits or has failed; for a run that is active or has succeeded, since when.
 
@@ -39,11 +39,11 @@ def why(
         objects: the pool, with everything that runs there.
         config: the stack's config.
         now: the present, with a time zone.
-        far: the run's objects on worker clusters, by the stack's names of the clusters; only clusters that were read.
+        by_cluster: the run's objects on worker clusters, by the stack's names of the clusters; only clusters that were read.
     """
-    diagnosis, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, far)
+    diagnosis, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, by_cluster)
     (run,) = located((run,), objects.workloads, config)
-    ours = [*pods, *(pod for name in run.clusters if name in far for pod in far[name].pods.reveal())]
+    ours = [*pods, *(pod for name in run.clusters if name in by_cluster for pod in by_cluster[name].pods.reveal())]
     match run.state:
         case "succeeded":
             return diagnosis.why(run, f"succeeded{_lasted(run, now)}")

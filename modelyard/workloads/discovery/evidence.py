@@ -97,9 +97,9 @@ def evidence(role: str, seen: Seen, container: Object) -> tuple[Weighed, ...]:
     return tuple(sorted(_ROLES[role](seen, container), key=lambda one: -one[0]))
 
 
-def strength(role: str, seen: Seen, found: tuple[Weighed, ...]) -> int:
+def strength(role: str, seen: Seen, weighed: tuple[Weighed, ...]) -> int:
     """Returns the weight of all evidence together."""
-    total = sum(weight for weight, _ in found)
+    total = sum(weight for weight, _ in weighed)
     trains = role in ("celery", RAY.worker)
     return min(total, _WITHOUT_GPU) if trains and not seen.on_gpus else total
 

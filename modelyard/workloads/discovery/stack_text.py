@@ -26,7 +26,7 @@ _SPECIAL: Final = frozenset(("true", "false", "yes", "no", "on", "off", "null"))
 
 
 def stack_text(
-    found: Discovery,
+    discovery: Discovery,
     *,
     context: str,
     kubernetes: str,
@@ -36,7 +36,7 @@ def stack_text(
     """Returns the stack file that describes a platform as it is now.
 
     Args:
-        found: the platform.
+        discovery: the platform.
         context: kubeconfig context of its cluster.
         kubernetes: minor version of its cluster; empty if the stack file cannot have it.
         off: the patches that the file turns off.
@@ -47,14 +47,14 @@ def stack_text(
         "# Written by modelyard init --from-cluster: the platform as it is in the cluster.",
         "config:",
         f"  kubernetes:context: {_text(context)}",
-        f"  modelyard:training: {found.training}{_guess(found, 'training')}",
-        *_platform(found),
-        *_gpu(found),
+        f"  modelyard:training: {discovery.training}{_guess(discovery, 'training')}",
+        *_platform(discovery),
+        *_gpu(discovery),
         *([f'  modelyard:kubernetesVersion: "{kubernetes}"'] if kubernetes else []),
-        *(line for role in ROLES if role in found.roles for line in _sizes(found, role, found.roles[role])),
-        *_autoscaling(found),
+        *(line for role in ROLES if role in discovery.roles for line in _sizes(discovery, role, discovery.roles[role])),
+        *_autoscaling(discovery),
         "  modelyard:targets:",
-        *(_target(found, role) for role in ROLES if role in found.roles),
+        *(_target(discovery, role) for role in ROLES if role in discovery.roles),
         *_patches(off),
     ]
     return "\n".join(lines) + "\n"

@@ -255,11 +255,11 @@ _SHARING: Final[dict[PartitionMode, str | None]] = {"mig": None, "mps": "mps", "
 """The device plugin's own names (NVIDIA/k8s-device-plugin v0.17.4 api/config/v1/sharing.go)."""
 
 
-def gpu_facts(found: Slice | None) -> dict[str, Any]:
+def gpu_facts(part: Slice | None) -> dict[str, Any]:
     """Returns the resource name of a pod's GPUs and the nodes that have it; whole GPUs if there is no slice."""
-    if found is None:
+    if part is None:
         return {"gpuResource": GPU_RESOURCE, "nodes": {}}
-    return {"gpuResource": found.resource, "nodes": found.nodes}
+    return {"gpuResource": part.resource, "nodes": part.nodes}
 
 
 def _plugin_config(partition: Partition) -> dict[str, Any]:

@@ -105,9 +105,9 @@ def cluster_files(config: Config, resource: Resource) -> dict[str, str]:
     return made
 
 
-def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+def check_cluster(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     """Yields findings about the resource at ``index`` if it has a remote cluster, except settings without effect."""
-    resource, cluster = one.resource, _cluster(one.resource)
+    resource, cluster = sized.resource, _cluster(sized.resource)
     if cluster is None:
         return
     where: Path = ("resources", index, "remote", "cluster")
@@ -122,7 +122,7 @@ def check_cluster(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
             "use an address that begins with https://",
         )
     if cluster.quota is not None:
-        yield from _within_quota(stack, (*where, "quota"), one, cluster.quota)
+        yield from _within_quota(stack, (*where, "quota"), sized, cluster.quota)
     jobs = remote_jobs(stack.config, resource)
     if any(job.command for job in jobs) and (missing := missing_secret(resource)) is not None:
         why, remedy = missing

@@ -16,9 +16,9 @@ from modelyard.workloads.remote.offers import Own, near_regions, offers
 from modelyard.workloads.sizing import Sized
 
 
-def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) -> Iterator[Finding]:
+def check_machine(stack: Stack, index: int, sized: Sized, own: Own | None = None) -> Iterator[Finding]:
     """Yields findings about the machine of the resource at ``index``, whose provider is known."""
-    resource = one.resource
+    resource = sized.resource
     provider, remote = provider_of(stack.config, resource), resource.remote
     if provider is None or remote is None or remote.instance_type is None:
         return
@@ -46,7 +46,7 @@ def check_machine(stack: Stack, index: int, one: Sized, own: Own | None = None) 
             "choose a machine with whole GPUs",
         )
     yield from _gpu(stack, where, machine, resource)
-    yield from _size(stack, where, machine, one)
+    yield from _size(stack, where, machine, sized)
     yield from _region(stack, where, resource, provider.kind, machine, own)
 
 

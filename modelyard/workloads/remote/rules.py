@@ -305,17 +305,17 @@ LASTS: Final[Mapping[str, int]] = {"s3": 12 * 3600, "gs": 3600}
 DurationSeconds; Google Cloud IAM, short-lived credentials: an hour unless the organization extends it."""
 
 
-def check_lifetimes(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+def check_lifetimes(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     """Yields findings about the remote resource at ``index`` and about its jobs."""
-    resource, provider = one.resource, provider_of(stack.config, one.resource)
+    resource, provider = sized.resource, provider_of(stack.config, sized.resource)
     remote = resource.remote
     if remote is None or remote.model is None or not writes(resource):
         return
-    bucket = next((one for one in stack.config.buckets if one.name == remote.model.bucket), None)
+    bucket = next((sized for sized in stack.config.buckets if sized.name == remote.model.bucket), None)
     if bucket is None or (remote.cluster is None and (provider is None or provider.launched_by == "pulumi")):
         return
     lasts = LASTS[bucket.url.partition("://")[0]]
-    where, who, limit = _longest(stack, index, one, lasts)
+    where, who, limit = _longest(stack, index, sized, lasts)
     if limit > lasts:
         yield stack.finding(
             "REM017",

@@ -24,13 +24,13 @@ _CLUSTER: Final = ("instanceType", "regionPrefix", "timeLimit", "command")
 """Settings of a rented machine."""
 
 
-def check_unread(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+def check_unread(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     """Yields findings about the remote resource at ``index`` and about its jobs."""
-    resource = one.resource
+    resource = sized.resource
     if resource.remote is None:
         return
     where: Path = ("resources", index)
-    yield from _workers(stack, where, one)
+    yield from _workers(stack, where, sized)
     if resource.team is not None:
         yield _finding(stack, (*where, "team"), f"resource {resource.name}", "team", *_waits(resource))
     yield from _resource(stack, where, resource)

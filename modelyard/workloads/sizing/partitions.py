@@ -15,14 +15,14 @@ from modelyard.workloads.sizing.resources import Sized
 from modelyard.workloads.sizing.sources import count
 
 
-def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
+def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     """Yields findings about the partition that a resource names, or that it needs."""
-    resource, config = one.resource, stack.config
+    resource, config = sized.resource, stack.config
     where: Path = ("resources", index)
     if resource.partition is None:
         if resource.slice is not None:
             yield _unknown(stack, (*where, "slice"), resource, "has a slice but no partition", "name the partition")
-        if resource.grow and one.part is None:
+        if resource.grow and sized.part is None:
             able = [partition.name for partition in able_to_grow(config, resource)]
             yield stack.finding(
                 "PAR012",
@@ -44,8 +44,8 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
                 instead(resource.partition, known, "partitions"),
             )
             return
-        yield from _profile(stack, where, resource, partition, one.part)
-        runs = [job.name for job, _ in one.jobs if job.command]
+        yield from _profile(stack, where, resource, partition, sized.part)
+        runs = [job.name for job, _ in sized.jobs if job.command]
         if runs and replaceable(config, resource) is not None:
             yield stack.finding(
                 "PAR012",
@@ -56,9 +56,9 @@ def slice_findings(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
                 detail=f"On a partition of mode {partition.mode}, a pod grows by a restart on a whole GPU, "
                 "and a run would lose its work.",
             )
-    if one.part is not None:
-        yield from _number(stack, where, one, one.part)
-        yield from _memory(stack, where, one, one.part)
+    if sized.part is not None:
+        yield from _number(stack, where, sized, sized.part)
+        yield from _memory(stack, where, sized, sized.part)
         if resource.remote is not None:
             yield _unknown(
                 stack,
