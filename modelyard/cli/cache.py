@@ -324,4 +324,4 @@ def repeatable() -> bool:
     It may not if a time limit was reached in this process, or if a rule printed something.
     """
     judging = sys.modules.get("modelyard.policy.judging")
-    return not (TimeUp.raised or (judging is not None and judging.said()))
+    return not (TimeUp.raised or (judging is not None and judging.printed()))

@@ -118,10 +118,10 @@ def _cache(root: Path, args: Namespace, by: Judging) -> Cache | None:
 def _with_rules(
     root: Path,
     by: Judging,
-    run_each: "Callable[[Sequence[Path], Work], Iterator[Fresh[One]]]",
+    run_each: "Callable[[Sequence[Path], Work], Iterator[Fresh[StackFindings]]]",
     files: Sequence[Path],
     work: "Work",
-) -> "Iterator[Fresh[One]]":
+) -> "Iterator[Fresh[StackFindings]]":
     """As ``run_each``. The project's rules are loaded before any fork, so that each process has them."""
     if by.policies:
         _rules(root, by)
@@ -146,7 +146,7 @@ class What(NamedTuple):
     verbose: bool
 
 
-class One(NamedTuple):
+class StackFindings(NamedTuple):
     """One stack's findings."""
 
     planned: bool
@@ -155,22 +155,22 @@ class One(NamedTuple):
     """For standard error."""
 
 
-Work = Callable[[Path], Fresh[One]]
+Work = Callable[[Path], Fresh[StackFindings]]
 
 
-def _stored(one: One) -> list[Any]:
+def _stored(one: StackFindings) -> list[Any]:
     return [one.planned, [(code, severity.value, *rest) for code, severity, *rest in one.findings]]
 
 
-def _restored(value: Any) -> One:
+def _restored(value: Any) -> StackFindings:
     planned, findings = value
-    return One(planned, tuple(Finding(code, Severity(severity), *rest) for code, severity, *rest in findings))
+    return StackFindings(planned, tuple(Finding(code, Severity(severity), *rest) for code, severity, *rest in findings))
 
 
-_FORM: Form[One] = Form(_stored, _restored)
+_FORM: Form[StackFindings] = Form(_stored, _restored)
 
 
-def _check(what: What, file: Path) -> Fresh[One]:
+def _check(what: What, file: Path) -> Fresh[StackFindings]:
     from modelyard.hardware.own import in_project
     from modelyard.plan.project import named_files
 
@@ -182,17 +182,17 @@ def _check(what: What, file: Path) -> Fresh[One]:
     return Fresh(found, None if result.stack is None else named_files(result.stack))
 
 
-def _findings(what: What, result: "Planned") -> One:
+def _findings(what: What, result: "Planned") -> StackFindings:
     from modelyard.cluster.recorded import ABSENT
     from modelyard.plan.project import not_checked
 
     if result.partial is not None and result.stack is not None:
         known = (one for one in result.findings if one.code != ABSENT)
         answers = _answers(what, result._replace(plan=result.partial))
-        return One(True, (*known, not_checked(result.stack), *_prices(what.root, result), *answers))
+        return StackFindings(True, (*known, not_checked(result.stack), *_prices(what.root, result), *answers))
     if result.plan is None or result.stack is None:
-        return One(False, result.findings)
-    return One(True, (*result.plan.findings, *_prices(what.root, result), *_answers(what, result)))
+        return StackFindings(False, result.findings)
+    return StackFindings(True, (*result.plan.findings, *_prices(what.root, result), *_answers(what, result)))
 
 
 def _prices(root: Path, result: "Planned") -> tuple[Finding, ...]:

@@ -12,7 +12,7 @@ from modelyard.cli.progress import followed
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
-    from modelyard.kube.state import ClusterState, Held, ObjectKey
+    from modelyard.kube.state import ClusterState, ObjectKey, StateObject
     from modelyard.stack import Stack
 
 
@@ -59,25 +59,25 @@ def _recorded(root: Path, name: str) -> "ClusterState":
     state, findings = load_recorded(root, name)
     if state is None:
         raise Stop(Exit.USAGE, f"{name} has no readable recorded platform", "", findings)
-    return state._replace(held=_held(root, name))
+    return state._replace(state_objects=_held(root, name))
 
 
-def _held(root: Path, name: str) -> "Mapping[ObjectKey, Held] | None":
+def _held(root: Path, name: str) -> "Mapping[ObjectKey, StateObject] | None":
     """The objects in the engine's state; None if it cannot be read, so that only the objects' ledgers are used."""
-    from modelyard.cluster.engine_state import StateError, held_objects
+    from modelyard.cluster.engine_state import StateError, state_objects
 
     try:
-        return held_objects(root, name)
+        return state_objects(root, name)
     except StateError:
         return None
 
 
 def _live(root: Path, stack: "Stack") -> "ClusterState":
     from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.plan.project import read_live, reading_held
+    from modelyard.plan.project import read_live, reading_state_objects
 
     try:
-        with reading_held(root, stack) as held:
+        with reading_state_objects(root, stack) as held:
             return read_live(root, stack, connect(stack.context), held)[0]
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error

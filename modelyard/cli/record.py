@@ -88,13 +88,13 @@ def _keep(root: Path, stack: "Stack", name: str, taken: "Snapshot") -> None:
 
 def _forgotten(root: Path, stack: "Stack") -> "Iterator[str]":
     """Removes recordings of remote clusters that the stack neither names nor uses, and reports them."""
-    from modelyard.cluster.engine_state import StateError, held_objects
+    from modelyard.cluster.engine_state import StateError, state_objects
     from modelyard.cluster.recorded import forget_recorded, recorded_name, recorded_remote_names
     from modelyard.workloads.facts.remote import remote_clusters
 
     for remote in sorted(recorded_remote_names(root, stack.name) - {one.name for one in remote_clusters(stack.config)}):
         try:
-            kept = held_objects(root, stack.name, remote)
+            kept = state_objects(root, stack.name, remote)
         except StateError:
             continue
         if not kept:
@@ -112,10 +112,10 @@ def _clusters(root: Path, stack: "Stack", context: str | None) -> "Iterator[tupl
     yield "", connect(context or stack.context), wanted_objects(root, stack)
     for remote in remote_clusters(stack.config):
         from modelyard.cluster.remote_credentials import write_remote_credentials
-        from modelyard.plan.remote_live import remote_client, wanted_there
+        from modelyard.plan.remote_live import objects_to_read, remote_client
 
         write_remote_credentials(root, stack)
-        yield remote.name, remote_client(stack, remote), wanted_there(stack, library_of(root), remote)
+        yield remote.name, remote_client(stack, remote), objects_to_read(stack, library_of(root), remote)
 
 
 def write_platform(
@@ -159,9 +159,9 @@ def write_platform(
 
 def _held(root: Path, name: str, remote: str) -> "tuple[ObjectKey, ...]":
     """Objects left by earlier applies, which an offline plan needs too; empty where unknown."""
-    from modelyard.cluster.engine_state import StateError, held_objects
+    from modelyard.cluster.engine_state import StateError, state_objects
 
     try:
-        return tuple(held_objects(root, name, remote))
+        return tuple(state_objects(root, name, remote))
     except StateError:
         return ()

@@ -16,7 +16,7 @@ from typing import Any, Final
 from modelyard.cluster.backend import BACKEND, backend_variables
 from modelyard.files import ReadError, parse_json, read_file, wrong_form
 from modelyard.hiding import Confidential
-from modelyard.kube.state import Held, ObjectKey, key_of
+from modelyard.kube.state import ObjectKey, StateObject, key_of
 from modelyard.stack.project import project_name
 
 RECORD = "modelyard:index:Applied"
@@ -49,7 +49,7 @@ class StateError(Exception):
     """The engine's state cannot be read, and why."""
 
 
-def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, Held]:
+def state_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, StateObject]:
     """The objects of a stack in the engine's state; none if nothing was ever applied.
 
     Args:
@@ -60,10 +60,12 @@ def held_objects(root: Path, stack: str, remote: str = "") -> dict[ObjectKey, He
     Raises:
         StateError: there is no engine, or the state cannot be found or read.
     """
-    return held_by_cluster(root, stack).get(remote, {})
+    return state_objects_by_cluster(root, stack).get(remote, {})
 
 
-def held_by_cluster(root: Path, stack: str, components: Collection[str] = ("",)) -> dict[str, dict[ObjectKey, Held]]:
+def state_objects_by_cluster(
+    root: Path, stack: str, components: Collection[str] = ("",)
+) -> dict[str, dict[ObjectKey, StateObject]]:
     """The objects of a stack in the engine's state, by name of the remote cluster; the home cluster's name is empty.
 
     Args:
@@ -76,7 +78,9 @@ def held_by_cluster(root: Path, stack: str, components: Collection[str] = ("",))
     """
     resources = [one for one in _exported(root, stack) if component_of(one) in components]
     with _reading():
-        return {remote: held_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))}
+        return {
+            remote: state_objects_in(resources, remote) for remote in ("", *sorted({*map(remote_of, resources)} - {""}))
+        }
 
 
 def component_of_each(root: Path, stack: str) -> dict[ObjectKey, str]:
@@ -90,7 +94,7 @@ def component_of_each(root: Path, stack: str) -> dict[ObjectKey, str]:
         return {
             key: component
             for component in {*map(component_of, resources)}
-            for key in held_in(one for one in resources if component_of(one) == component)
+            for key in state_objects_in(one for one in resources if component_of(one) == component)
         }
 
 
@@ -138,29 +142,29 @@ def component_of(resource: Mapping[str, Any]) -> str:
     return f"{kind.removeprefix(COMPONENT)}::{parent[3]}" if kind in SELF_PLANNED and PLATFORM not in above else ""
 
 
-def held_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[ObjectKey, Held]:
+def state_objects_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -> dict[ObjectKey, StateObject]:
     """The objects of one cluster among the resources of an exported state.
 
     Raises:
         KeyError, TypeError, ValueError, AttributeError: modelyard's program did not write the resources.
     """
-    found: dict[ObjectKey, Held] = {}
+    found: dict[ObjectKey, StateObject] = {}
     roles: dict[ObjectKey, str] = {}
-    forgotten: dict[ObjectKey, Held] = {}
+    forgotten: dict[ObjectKey, StateObject] = {}
     for resource in resources:
         kind, outputs = resource["type"], resource.get("outputs") or {}
         if resource.get("delete") or remote_of(resource) != remote:
             continue
         if kind.startswith("kubernetes:") and not kind.endswith("Patch"):
-            found[key_of(resource["inputs"], "default")] = Held(managed=True)
+            found[key_of(resource["inputs"], "default")] = StateObject(managed=True)
         elif kind.rpartition("/")[2] == LEDGER:
             record = parse_json(outputs["record"])
-            found[ObjectKey(*record["key"])] = Held(managed=False, ledger=Confidential(record["ledger"]))
+            found[ObjectKey(*record["key"])] = StateObject(managed=False, ledger=Confidential(record["ledger"]))
         elif kind == RECORD and "role" in outputs:
             key = key_of(parse_json(outputs["request"]), "")
             roles[key] = outputs["role"]
             if outputs.get("mode") == "managed":
-                forgotten[key] = Held(managed=True, forgotten=True)
+                forgotten[key] = StateObject(managed=True, forgotten=True)
     return {key: held._replace(role=roles.get(key, "")) for key, held in {**forgotten, **found}.items()}
 
 

@@ -176,7 +176,7 @@ def neighbours(client: Client, keys: Iterable[ObjectKey]) -> dict[ObjectKey, dic
     return found
 
 
-def elsewhere(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
+def in_other_namespaces(client: Client, keys: Iterable[ObjectKey]) -> frozenset[ObjectKey]:
     """The objects in other namespaces with the kinds and names of ``keys``, as far as these credentials may list them.
 
     Raises:

@@ -24,12 +24,12 @@ def not_started(pods: Iterable[Mapping[str, Any]]) -> str:
         for one in status.get("conditions") or ():
             if one.get("type") == "PodScheduled" and one.get("status") == "False":
                 return f"{pod['metadata']['name']} has no node: {one.get('message') or one.get('reason') or ''}"
-        for reason, message in held_up(pod):
+        for reason, message in waiting_containers(pod):
             return f"{pod['metadata']['name']}: {reason} {message or ''}".rstrip()
     return ""
 
 
-def held_up(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+def waiting_containers(pod: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     """Reason and message of each container of a pod that cannot start, as the kubelet reports them."""
     status = pod.get("status") or {}
     # Containers wait for the init containers before them and do not report it.

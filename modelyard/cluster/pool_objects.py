@@ -58,7 +58,7 @@ class PoolObjects(NamedTuple):
     """MultiKueueClusters, if requested."""
 
 
-class FarObjects(NamedTuple):
+class WorkerClusterObjects(NamedTuple):
     """The objects of a run in a worker cluster, as the API server of that cluster returned them."""
 
     workloads: Confidential[Objects] | None

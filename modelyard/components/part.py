@@ -9,7 +9,7 @@ from modelyard.components.arguments import Surroundings
 from modelyard.components.planning import Settings, claim, plan_of_arguments
 from modelyard.engine.home import Cluster
 from modelyard.engine.program.hooks import Guard, Live, Rollouts, waits_before
-from modelyard.engine.program.resource import PROVIDER, Applied, declare, handed_over, let_go, noted
+from modelyard.engine.program.resource import PROVIDER, Applied, declare, last_resource, let_go, noted
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.reach import in_turn
 
@@ -70,7 +70,7 @@ class Part(pulumi.ComponentResource):
         first = (*after, *noted(self._plan, target, self))
         resource = declare(target, self, first, patience, before, behind, earlier)
         Applied(target, resource, self, earlier)
-        return handed_over(self._plan, target, resource, self)
+        return last_resource(self._plan, target, resource, self)
 
     def close(self) -> None:
         """Reports to the engine that no target follows."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pulumi import automation
 
-from modelyard.cluster.engine_state import RECORD, held_in, remote_of
+from modelyard.cluster.engine_state import RECORD, remote_of, state_objects_in
 from modelyard.engine.failure import EngineError
 from modelyard.engine.run import Run
 from modelyard.files import parse_json, wrong_form
@@ -81,7 +81,7 @@ def from_state(deployment: Mapping[str, Any], remote: str = "") -> AppliedStack:
     pending = [each for each in pending if remote_of(each) == remote]
     requests = {key_of(body, ""): body for body in _requests(resources)}
     begun = set(_objects(pending))
-    held = held_in(resources, remote)
+    held = state_objects_in(resources, remote)
     # A refresh drops a deleted object from the state; the record of it stays. An apply that was killed may have patched
     # an object of which the state has no more than the ledger, which comes before the patch.
     known = begun | requests.keys() | set(_objects(resources)) | {key for key, one in held.items() if not one.managed}

@@ -10,7 +10,7 @@ from modelyard.cluster.engine_state import remote_of
 from modelyard.cluster.kubeconfig import known_contexts, with_aliases
 from modelyard.engine.applied import cluster_of
 from modelyard.engine.failure import FORGET_REMOTE, EngineError
-from modelyard.engine.home import elsewhere
+from modelyard.engine.home import other_cluster
 from modelyard.engine.progress import Report
 from modelyard.engine.run import Run
 from modelyard.engine.stopping import GENTLY, Stopping
@@ -63,11 +63,11 @@ def apply(root: Path, plan: Plan, report: Report, stopping: Stopping | None = No
             applied_to = cluster_of(run.state.get("resources") or ())
             if applied_to not in (None, plan.cluster):
                 # The program checks this too, but after the engine has looked for the stack's objects in this cluster.
-                raise elsewhere(plan.stack, applied_to, plan.cluster)
+                raise other_cluster(plan.stack, applied_to, plan.cluster)
             for far in plan.remotes:
                 applied_to = cluster_of(run.state.get("resources") or (), far.remote)
                 if applied_to not in (None, far.cluster):
-                    raise elsewhere(plan.stack, applied_to, far.cluster)
+                    raise other_cluster(plan.stack, applied_to, far.cluster)
             # From here on, the contexts of the plan are known to lead to the clusters of the last apply.
             contexts = {cluster.remote: cluster.context for cluster in plan.clusters}
             run.add(stack, redirected_contexts(run.state.get("resources") or (), contexts, folder))

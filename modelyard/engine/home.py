@@ -42,7 +42,7 @@ class ClusterProvider(ResourceProvider):
             way = f". A direct pulumi run uses the last apply's context; modelyard apply {props['stack']} updates it"
             raise OtherClusterError(f"{where}{error.summary}; {error.remedy}{way if gone else ''}") from error
         if found != props["cluster"]:
-            raise OtherClusterError(_text(elsewhere(props["stack"], props["cluster"], found)))
+            raise OtherClusterError(_text(other_cluster(props["stack"], props["cluster"], found)))
         return ReadResult(id_, props)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
@@ -52,7 +52,7 @@ class ClusterProvider(ResourceProvider):
             OtherClusterError: the run is against another cluster.
         """
         if _olds["cluster"] != _news["cluster"]:
-            raise OtherClusterError(_text(elsewhere(_news["stack"], _olds["cluster"], _news["cluster"])))
+            raise OtherClusterError(_text(other_cluster(_news["stack"], _olds["cluster"], _news["cluster"])))
         return DiffResult(changes=_olds != _news)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
@@ -73,7 +73,7 @@ class Cluster(Resource, module="modelyard", name="Cluster"):
         super().__init__(ClusterProvider(), f"{above}/cluster" if above else "cluster", props, opts)
 
 
-def elsewhere(stack: str, applied_to: str, points_to: str) -> StaleError:
+def other_cluster(stack: str, applied_to: str, points_to: str) -> StaleError:
     """The error about a run against another cluster than the one that the stack was applied to, with what to do."""
     return StaleError(
         f"{stack} was applied to cluster {applied_to}, and its context points to {points_to}",

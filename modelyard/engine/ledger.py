@@ -20,7 +20,7 @@ from modelyard.files import parse_json
 from modelyard.kube.merge import Owner, Path, fieldset
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.undo.ledger import filled, known_ledger, ledger_of, ledger_text, read_or_none, write_ledger
-from modelyard.plan.undo.lists import present, sides
+from modelyard.plan.undo.lists import owned_fields, present
 
 if TYPE_CHECKING:
     from modelyard.plan import Plan, TargetPlan
@@ -138,8 +138,10 @@ def handover_props(plan: "Plan", target: "TargetPlan") -> dict[str, str]:
     After the request, modelyard still owns these fields: the request only restores their values.
     """
     record, before = _record(plan, target), target.before.reveal()
-    returning = ledger_of(target.applied.reveal()).returning
-    if before is None or not fieldset.intersection(returning, sides(before, present(before, known_ledger(before)))[0]):
+    returning = ledger_of(target.applied.reveal()).to_hand_over
+    if before is None or not fieldset.intersection(
+        returning, owned_fields(before, present(before, known_ledger(before)))[0]
+    ):
         return {"record": record._replace(ledger="").to_text(), "due": ""}
     return {"record": record.to_text(), "due": before["metadata"]["resourceVersion"]}
 

@@ -18,7 +18,7 @@ from modelyard.kube.merge import Owner, Path
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.undo.ledger import known_ledger
-from modelyard.plan.undo.restore import finished, foreign, handed_over, undo
+from modelyard.plan.undo.restore import finished, foreign, undo, with_earlier_owners
 
 ATTEMPTS = 12
 """The number of attempts for a target that other clients write at the same time, or whose API server is busy."""
@@ -30,7 +30,7 @@ LONGEST = 2.0
 class Undone(NamedTuple):
     """The result of an undo for one object."""
 
-    there: bool
+    exists: bool
     """Whether the object exists."""
     back: tuple[Path, ...] = ()
     """Fields whose earlier values and owners were restored."""
@@ -60,7 +60,7 @@ def restore(client: Client, key: ObjectKey, noted: str) -> Undone:
         if released is None:
             return Undone(False)
         writing.hand_over(client, released, finished(released, plan.ledger), FIELD_MANAGER)
-        return Undone(True, tuple(path for path, _ in ledger.held if path not in plan.left), plan.left)
+        return Undone(True, tuple(path for path, _ in ledger.values if path not in plan.left), plan.left)
 
     return _patiently(client, key, once)
 
@@ -88,7 +88,7 @@ def hand_over(client: Client, key: ObjectKey, noted: str) -> Undone:
 
     def once(live: dict[str, Any]) -> Undone:
         ledger = known_ledger(live, noted)
-        after = handed_over(live, ledger)
+        after = with_earlier_owners(live, ledger)
         if after is not live:
             writing.hand_over(client, live, after, FIELD_MANAGER)
         return Undone(True, (), foreign(live, ledger))

@@ -85,7 +85,7 @@ class Scaler(NamedTuple):
         return self.kind == SCALED_OBJECT
 
 
-class Held(NamedTuple):
+class StateObject(NamedTuple):
     """What the engine's state has of one applied object."""
 
     managed: bool
@@ -113,18 +113,18 @@ class ClusterState(NamedTuple):
     """Quotas that count every pod of their namespace."""
     scalers: tuple[Scaler, ...] = ()
     """Autoscalers in the targets' namespaces, as far as these credentials may see them."""
-    held: Mapping[ObjectKey, Held] | None = None
+    state_objects: Mapping[ObjectKey, StateObject] | None = None
     """What the engine's state has of the stack; None if it was not read, as for a recorded platform."""
     waiting: tuple[Waiting, ...] | None = None
     """The pods that wait for whole GPUs; None if they were not read, as for stacks without resources that grow."""
-    elsewhere: frozenset[ObjectKey] = frozenset()
+    other_namespaces: frozenset[ObjectKey] = frozenset()
     """Objects in other namespaces with the names of the stack's targets, if its own namespace has none of these."""
-    held_error: str = ""
+    state_error: str = ""
     """Why the engine's state could not be read; empty if it was read or is not asked for."""
 
     def copy_of(self, key: ObjectKey) -> Confidential[str]:
         """Returns the ledger of an object in the engine's state; empty if it has none."""
-        return self.held[key].ledger if self.held and key in self.held else Confidential("")
+        return self.state_objects[key].ledger if self.state_objects and key in self.state_objects else Confidential("")
 
 
 def annotations_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -119,7 +119,7 @@ def _fields(key: ObjectKey, request: dict[str, Any], live: dict[str, Any], schem
     reported: set[Path] = set()
     ledger = _ledger(request)
     for leaf in merge.diff(None, request, schema):
-        if has(ledger.returning, leaf.path):
+        if has(ledger.to_hand_over, leaf.path):
             continue
         if leaf.path in ledger.lists:
             yield from _parts(key, leaf.path, ledger.lists[leaf.path], request, live)

@@ -76,7 +76,7 @@ def in_namespace(
     if len(targets) < 2 or any(key in have for key in targets):
         return findings
     wanted = {(key.kind, key.name) for key in targets}
-    elsewhere = {one for one in (*have, *state.elsewhere) if one[1::2] in wanted and one.namespace != namespace}
+    elsewhere = {one for one in (*have, *state.other_namespaces) if one[1::2] in wanted and one.namespace != namespace}
     kinds = sorted({key.kind for key in targets})
     names = sorted(one.name for one in have if one.namespace == namespace and one.kind in kinds)
     if elsewhere:

@@ -172,7 +172,8 @@ def _unforeseen(
             yield Finding(
                 "OWN008",
                 Severity.WARNING,
-                f"the API server sets {change.path} to {said(change.after)}, but the patches ask for {said(asked)}",
+                f"the API server sets {change.path} to {short_json(change.after)}, "
+                f"but the patches ask for {short_json(asked)}",
                 target=name,
                 field=str(change.path),
                 detail="an admission policy or webhook changes the request",
@@ -182,7 +183,7 @@ def _unforeseen(
             # A new object gets every default; that is expected.
             others.append(change)
     if others:
-        differences = [f"{change.path}: {said(change.before)} → {said(change.after)}" for change in others]
+        differences = [f"{change.path}: {short_json(change.before)} → {short_json(change.after)}" for change in others]
         yield Finding(
             "OWN008",
             Severity.ADVICE,
@@ -193,7 +194,7 @@ def _unforeseen(
         )
 
 
-def said(value: Any) -> str:
+def short_json(value: Any) -> str:
     """A value as short JSON; a text has no quotes."""
     if value is merge.ABSENT:
         return "nothing"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lightkube import Client
 
     from modelyard.cluster.requests import Asked
-    from modelyard.kube.state import Held
+    from modelyard.kube.state import StateObject
 
 
 class Planned(NamedTuple):
@@ -153,11 +153,11 @@ def recorded_damage(root: Path, stack: Stack, remotes: Iterable[str]) -> tuple[F
     return tuple(finding for name in names for finding in damaged(root, name, schema))
 
 
-def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "Held"]], list[Finding]]:
+def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, "StateObject"]], list[Finding]]:
     """The stack's recorded objects in remote clusters that it dropped, and findings about those that cannot be read."""
-    from modelyard.kube.state import Held, annotations_of
+    from modelyard.kube.state import StateObject, annotations_of
 
-    found: dict[str, dict[ObjectKey, Held]] = {}
+    found: dict[str, dict[ObjectKey, StateObject]] = {}
     problems: list[Finding] = []
     # An apply does not read it, and once the cluster has nothing of the stack, the recording is removed.
     remedy = f"restore an earlier version of it, or apply and then run: modelyard record {stack.name}"
@@ -167,7 +167,7 @@ def _left_recorded(root: Path, stack: Stack) -> tuple[dict[str, dict[ObjectKey, 
         objects = state.objects.reveal() if state is not None else {}
         notes = {key: annotations_of(body) for key, body in objects.items()}
         found[name] = {
-            key: Held(managed=note.get(MODE_ANNOTATION) == "managed")
+            key: StateObject(managed=note.get(MODE_ANNOTATION) == "managed")
             for key, note in notes.items()
             if note.get(STACK_NOTE) == stack.full_name
         }
@@ -287,7 +287,7 @@ def plan_stack_live(root: Path, stack: Stack, findings: tuple[Finding, ...], tod
         client = connect(stack.context)
         counter = Counter(transport(client))
         state, notes = read_live(root, stack, client, lambda: held().get("", {}))
-        known = held() if state.held is not None else None
+        known = held() if state.state_objects is not None else None
         if growing(stack.config):
             state = state._replace(waiting=read_waiting(client, stack.config))
     grown = with_whole_gpus(with_nodes(stack, state.nodes), state)
@@ -332,26 +332,26 @@ def _compared(root: Path, stack: Stack, state: ClusterState, plan: Plan) -> Iter
 
 
 @contextmanager
-def reading_held(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, Held]]]":
+def reading_state_objects(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[ObjectKey, StateObject]]]":
     """Starts to read a stack's objects from the engine's state; calling the result waits for the answer."""
     with _reading_state(root, stack) as held:
         yield lambda: held().get("", {})
 
 
 @contextmanager
-def _reading_state(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, Held]]]]":
+def _reading_state(root: Path, stack: Stack) -> "Iterator[Callable[[], Mapping[str, Mapping[ObjectKey, StateObject]]]]":
     """Starts to read the engine's state for all clusters of a stack; calling the result waits for the answer."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from modelyard.cluster.engine_state import held_by_cluster
+    from modelyard.cluster.engine_state import state_objects_by_cluster
 
     with ThreadPoolExecutor(1) as pool:
         own = (stack.scope.component, *stack.scope.former) if stack.scope is not None else ("",)
-        yield pool.submit(held_by_cluster, root, stack.name, own).result
+        yield pool.submit(state_objects_by_cluster, root, stack.name, own).result
 
 
 def read_live(
-    root: Path, stack: Stack, client: "Client", state_objects: "Callable[[], Mapping[ObjectKey, Held]]"
+    root: Path, stack: Stack, client: "Client", state_objects: "Callable[[], Mapping[ObjectKey, StateObject]]"
 ) -> tuple[ClusterState, tuple[Finding, ...]]:
     """The live starting state of a stack, and findings where the engine's state cannot be read.
 
@@ -365,7 +365,7 @@ def read_live(
         cluster.connection.ClusterError: the cluster is unreachable.
     """
     from modelyard.cluster.engine_state import StateError
-    from modelyard.cluster.live import elsewhere, neighbours, objects_of, snapshot, state_of
+    from modelyard.cluster.live import in_other_namespaces, neighbours, objects_of, snapshot, state_of
 
     wanted = wanted_objects(root, stack)
     taken = snapshot(client, wanted)
@@ -375,14 +375,14 @@ def read_live(
     state = state._replace(objects=Confidential({**near, **state.objects.reveal()}))
     platform = _platform_objects(stack)
     if stack.config.platform.mode == "existing" and platform.issubset(missing):
-        state = state._replace(elsewhere=elsewhere(client, sorted(platform)))
+        state = state._replace(other_namespaces=in_other_namespaces(client, sorted(platform)))
     try:
         known = state_objects()
     except StateError as error:
-        state = state._replace(held_error=str(error))
-        return state, (*notes, unread(stack, state.held_error))
+        state = state._replace(state_error=str(error))
+        return state, (*notes, unread(stack, state.state_error))
     left = objects_of(client, [key for key in known if key not in wanted])
-    return state._replace(objects=Confidential({**state.objects.reveal(), **left}), held=known), notes
+    return state._replace(objects=Confidential({**state.objects.reveal(), **left}), state_objects=known), notes
 
 
 def wanted_objects(root: Path, stack: Stack) -> tuple[ObjectKey, ...]:

@@ -18,7 +18,7 @@ from modelyard.hiding import hidden
 from modelyard.kube import merge
 from modelyard.kube.merge import MergeSchema, validate
 from modelyard.kube.state import ClusterState, Node
-from modelyard.plan.prediction import SHOWN, said
+from modelyard.plan.prediction import SHOWN, short_json
 from modelyard.plan.trace import place_field
 from modelyard.plan.values import TargetPlan
 from modelyard.stack.config import Stack
@@ -62,7 +62,7 @@ def _values(was: dict[str, Any], now: dict[str, Any], applied: dict[str, Any], s
     for change in merge.diff(was, now, schema):
         asked = change.path[:1] == ("metadata",) and merge.value_at(schema, applied, change.path) is not merge.ABSENT
         if change.path[:1] == ("spec",) or asked:
-            yield f"{change.path}: {said(change.before)} → {said(change.after)}"
+            yield f"{change.path}: {short_json(change.before)} → {short_json(change.after)}"
 
 
 def _owners(was: dict[str, Any], now: dict[str, Any], applied: dict[str, Any], schema: merge.Type) -> Iterator[str]:

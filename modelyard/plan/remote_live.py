@@ -12,7 +12,7 @@ from modelyard.cluster.live import identity, objects_of, serves, snapshot, state
 from modelyard.findings import Finding
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KUEUE
-from modelyard.kube.state import ClusterState, Held, ObjectKey
+from modelyard.kube.state import ClusterState, ObjectKey, StateObject
 from modelyard.plan.cluster_parts import objects_about, remote_part
 from modelyard.plan.ownership import FIELD_MANAGER
 from modelyard.plan.remotes import NAMESPACE, RemoteStart, wrong_cluster
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def live_remotes(
-    stack: Stack, library: Library, own: ClusterState, known: Mapping[str, Mapping[ObjectKey, Held]] | None
+    stack: Stack, library: Library, own: ClusterState, known: Mapping[str, Mapping[ObjectKey, StateObject]] | None
 ) -> tuple[tuple[RemoteStart, ...], tuple[Finding, ...]]:
     """The starting states of a stack's remote clusters, with findings about reaching them.
 
@@ -47,14 +47,14 @@ def live_remotes(
             if what:
                 findings.append(wrong_cluster(stack, remote, what, remedy))
                 continue
-            taken = snapshot(client, wanted_there(stack, library, remote))
+            taken = snapshot(client, objects_to_read(stack, library, remote))
             findings += unlisted(stack, taken.unread, remote.name)
-            state = state_of(taken)._replace(held_error=own.held_error)
+            state = state_of(taken)._replace(state_error=own.state_error)
             if known is not None:
                 held = known.get(remote.name, {})
                 objects = state.objects.reveal()
                 left = objects_of(client, [key for key in held if key not in objects])
-                state = state._replace(objects=Confidential({**objects, **left}), held=held)
+                state = state._replace(objects=Confidential({**objects, **left}), state_objects=held)
         except ClusterError as error:
             raise _unreached(stack, remote, error) from error
         starts.append(RemoteStart(remote, state, partial(dry_run, client, manager=FIELD_MANAGER)))
@@ -82,7 +82,7 @@ def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> Clus
     )
 
 
-def leads_elsewhere(remote: RemoteCluster, client: "Client") -> str:
+def controller_mismatch(remote: RemoteCluster, client: "Client") -> str:
     """What is wrong if a context points to another API server than ``controller``; empty if it does not."""
     server = str(client.config.cluster.server)
     context, controller = remote.context, remote.cluster.controller
@@ -98,7 +98,7 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
     Raises:
         ClusterError: the API server does not answer, or denies access.
     """
-    if what := leads_elsewhere(remote, client):
+    if what := controller_mismatch(remote, client):
         return what, "correct context or controller"
     if identity(client) == own.identity:
         what = f"context {remote.context} of {remote.name} points to the platform's own cluster"
@@ -111,7 +111,7 @@ def unfit_cluster(remote: RemoteCluster, client: "Client", own: ClusterState) ->
     return "", ""
 
 
-def wanted_there(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
+def objects_to_read(stack: Stack, library: Library, remote: RemoteCluster) -> tuple[ObjectKey, ...]:
     """The objects that a plan of a remote cluster reads: those of its patches, and its namespace."""
     part = remote_part(stack, remote)
     about = objects_about(part.chosen(library)[0], part.stack.config.platform)

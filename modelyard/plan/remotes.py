@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from modelyard.catalog import Library
 from modelyard.cluster import Answer, Ask, Deletion, Question
 from modelyard.findings import Finding, Severity
-from modelyard.kube.state import ClusterState, Held, ObjectKey, key_of
+from modelyard.kube.state import ClusterState, ObjectKey, StateObject, key_of
 from modelyard.plan.checks.queues import check_deleted
 from modelyard.plan.cluster_parts import on_cluster, remote_part
 from modelyard.plan.objects import planned_objects
@@ -118,7 +118,7 @@ def wrong_cluster(stack: Stack, remote: RemoteCluster, what: str, remedy: str) -
 
 
 def dropped_remotes(
-    clusters: Mapping[str, Mapping[ObjectKey, Held]], planned: Iterable[str]
+    clusters: Mapping[str, Mapping[ObjectKey, StateObject]], planned: Iterable[str]
 ) -> dict[str, tuple[str, ...]]:
     """The remote clusters that the stack dropped, with the names of its objects there.
 

@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hiding import hidden
 from modelyard.kube import merge
 from modelyard.kube.state import ObjectKey
-from modelyard.plan.prediction import SHOWN, said
+from modelyard.plan.prediction import SHOWN, short_json
 from modelyard.plan.secrets import hidden_change
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack.words import few
@@ -91,7 +91,7 @@ def _moved(key: ObjectKey, before: dict[str, Any] | None, after: dict[str, Any] 
     except LookupError:
         changes = ()
     values = [hidden_change(key, one.path, one.before, one.after, (before, after)) for one in changes]
-    shown = [f"{one.path} {' → '.join(map(said, both))}" for one, both in zip(changes, values, strict=True)]
+    shown = [f"{one.path} {' → '.join(map(short_json, both))}" for one, both in zip(changes, values, strict=True)]
     words = few(shown, SHOWN, "; ")
     return "has changed since the plan was made" + (f" ({words})" if words else "")
 

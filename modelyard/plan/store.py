@@ -270,7 +270,7 @@ def _target(value: Mapping[str, Any], namespace: str) -> TargetPlan:
         managed=value["managed"],
         role=value["role"],
         conflicts=tuple(Claim(**claim) for claim in value["conflicts"]),
-        elsewhere=leaves and value["namespace"] != namespace,
+        in_earlier_namespace=leaves and value["namespace"] != namespace,
         hands_over=value["handsOver"],
     )
 

@@ -54,7 +54,7 @@ from modelyard.plan.undo.findings import doubts
 from modelyard.plan.undo.ledger import known_ledger, ours
 from modelyard.plan.undo.lists import by_item, earlier_ledger, list_around, unpatched
 from modelyard.plan.undo.request import Items, ReversibleRequest, reversible_request
-from modelyard.plan.undo.restore import handed_over
+from modelyard.plan.undo.restore import with_earlier_owners
 from modelyard.plan.values import Action, FieldChange, TargetPlan
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import Workload
@@ -157,7 +157,7 @@ def finish(
     wish, live, key, base = prepared.wish, prepared.live, prepared.wish.key, prepared.wish.base
     foreseen, findings = predict(key.name, prepared.schema, live, prepared.applied, prepared.offline, answer)
     # An apply is complete once the restored fields belong to their earlier owners.
-    after = foreseen.after if prepared.kept is None else handed_over(foreseen.after, prepared.kept.ledger)
+    after = foreseen.after if prepared.kept is None else with_earlier_owners(foreseen.after, prepared.kept.ledger)
     changes = _changes(prepared, after, {claim.field for claim in foreseen.claims})
     action: Action = "create" if live is None else "update" if changes else "none"
     place = wish.workloads[0].place if wish.workloads else ONE_TEMPLATE

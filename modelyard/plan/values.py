@@ -54,13 +54,12 @@ def names_its_item(path: Path, value: Any) -> bool:
     return isinstance(item, Key) and (field, value) in item.fields
 
 
-def local_name(key: ObjectKey, *, elsewhere: bool) -> str:
+def local_name(key: ObjectKey, *, in_earlier_namespace: bool) -> str:
     """The name of an object among the targets of its own cluster.
 
-    Includes the namespace of an object ``elsewhere``, in an earlier namespace of the stack: a target may have the same
-    name.
+    Includes an earlier namespace of the stack, because a current target may have the same name.
     """
-    return f"{key.namespace}/{key.name}" if elsewhere else key.name
+    return f"{key.namespace}/{key.name}" if in_earlier_namespace else key.name
 
 
 class TargetPlan(NamedTuple):
@@ -93,7 +92,7 @@ class TargetPlan(NamedTuple):
     conflicts: tuple[Claim, ...] = ()
     """The conflicts of the request without force: the fields that it takes from others. An apply finds exactly these,
     or stops."""
-    elsewhere: bool = False
+    in_earlier_namespace: bool = False
     """Whether the object is in an earlier namespace of the stack, not in the current one."""
     cluster: str = ""
     """Name of its remote cluster; empty for the home cluster."""
@@ -116,7 +115,7 @@ class TargetPlan(NamedTuple):
     @property
     def local_name(self) -> str:
         """The object's name among the targets of its own cluster."""
-        return local_name(self.key, elsewhere=self.elsewhere)
+        return local_name(self.key, in_earlier_namespace=self.in_earlier_namespace)
 
     @property
     def upgrades(self) -> bool:

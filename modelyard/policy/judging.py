@@ -51,9 +51,9 @@ def judge(settings: Settings, subjects: Sequence[Subject]) -> list[Finding]:
                         found += judged
                         if error is not None:
                             broken.setdefault((setting.rule.code, error), []).append(subject.name)
-            for setting in settings.of_all:
+            for setting in settings.of_objects:
                 running = setting, ""
-                found += of_all(setting, subjects)
+                found += of_objects(setting, subjects)
     except TimeUp:
         found.append(_unfinished(running))
     return [*found, *(_broken(code, error, targets) for (code, error), targets in broken.items())]
@@ -69,13 +69,13 @@ def applies(setting: Setting, subject: Subject) -> bool:
     )
 
 
-def of_one(setting: Setting, subject: Subject) -> Iterable[Finding]:
+def of_object(setting: Setting, subject: Subject) -> Iterable[Finding]:
     """The findings of one rule about one object."""
     found, error = _of_one(setting, subject)
     return found if error is None else [*found, _broken(setting.rule.code, error, [subject.name])]
 
 
-def of_all(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
+def of_objects(setting: Setting, subjects: Sequence[Subject]) -> Iterable[Finding]:
     """The findings of one rule about all objects together."""
     judge_all = setting.rule.judge_all
     assert judge_all is not None
@@ -150,7 +150,7 @@ def _broken(code: str, error: Finding, targets: Sequence[str]) -> Finding:
     )
 
 
-def said() -> bool:
+def printed() -> bool:
     """Whether rules have printed anything in this process."""
     return _said
 

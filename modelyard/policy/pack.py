@@ -16,7 +16,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.plan.cluster_parts import cluster_parts, on_cluster
 from modelyard.policy import planner
-from modelyard.policy.judging import applies, of_all, of_one
+from modelyard.policy.judging import applies, of_object, of_objects
 from modelyard.policy.loading import policies_of
 from modelyard.policy.rules import Level, Params
 from modelyard.policy.settings import Policies, Setting, Settings, can_run, severity_of, stack_layer
@@ -336,7 +336,7 @@ class Pack:
         for code in codes:
             setting = self._setting(context, code)
             if setting is not None and setting.rule.judge is not None and applies(setting, seen):
-                found = (on_cluster(one, seen.cluster) for one in of_one(setting, seen))
+                found = (on_cluster(one, seen.cluster) for one in of_object(setting, seen))
                 yield from ((code, one) for one in self._standing(context, found))
 
     def _together(self, resources: Sequence[Resource], codes: Sequence[str]) -> Iterator[tuple[str, _Reported]]:
@@ -355,7 +355,7 @@ class Pack:
             for code in codes:
                 setting = self._setting(context, code)
                 if setting is not None and setting.rule.judge_all is not None:
-                    judged = (on_cluster(one, cluster) for one in of_all(setting, [one for _, one in found]))
+                    judged = (on_cluster(one, cluster) for one in of_objects(setting, [one for _, one in found]))
                     for finding in self._standing(context, judged):
                         yield urns.get(finding.target, ""), (code, finding)
 

@@ -42,7 +42,7 @@ class Settings:
         self.raised = frozenset(raised)
         """Codes of the plan whose warnings are errors here."""
         running = [one for one in self.by_code.values() if one.level != "disabled" and can_run(one)]
-        self.of_all = tuple(one for one in running if one.rule.judge_all is not None)
+        self.of_objects = tuple(one for one in running if one.rule.judge_all is not None)
         self._of_one = tuple(one for one in running if one.rule.judge is not None)
         self._by_kind: dict[tuple[str, str], tuple[Setting, ...]] = {}
 

@@ -28,7 +28,7 @@ from modelyard.hardware.own import in_project
 from modelyard.kube.merge import MergeSchema
 from modelyard.kube.state import ObjectKey, Waiting
 from modelyard.plan.project import library_of, load_stack, wanted_objects
-from modelyard.plan.remote_live import leads_elsewhere, wanted_there
+from modelyard.plan.remote_live import controller_mismatch, objects_to_read
 from modelyard.plan.whole_gpus import growing, read_waiting
 from modelyard.preview.stacks import Job
 from modelyard.preview.values import Offline, Unlisted
@@ -144,9 +144,9 @@ def _clusters(base_root: Path, head_root: Path, job: Job) -> tuple[list[_Cluster
             reasons.append(f"remote cluster {remote.name}: it has credentials instead of a context")
         else:
             with in_project(head_root):
-                wanted = set(wanted_there(head, library_of(head_root), remote))
+                wanted = set(objects_to_read(head, library_of(head_root), remote))
             with in_project(base_root):
-                wanted |= {*wanted_there(base, library_of(base_root), before)}
+                wanted |= {*objects_to_read(base, library_of(base_root), before)}
             name = recorded_name(base.name, before.name)
             found.append(_Cluster(base, name, _inside(wanted, {before.cluster.namespace}), before))
     return found, reasons
@@ -192,7 +192,7 @@ def _read(configs: _Configs, clusters: Sequence[_Cluster]) -> _Reading | str:
                 if cluster.remote is None and growing(cluster.stack.config)
             },
             {
-                cluster.name: leads_elsewhere(cluster.remote, client)
+                cluster.name: controller_mismatch(cluster.remote, client)
                 for cluster in clusters
                 if cluster.remote is not None
             },

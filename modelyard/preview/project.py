@@ -322,7 +322,7 @@ def _previewed(
         found = [one for one in each(jobs, work, folders) if one is not None]
         pages = explained(head.root, head.rules) if head.judged and (found or project.changes) else {}
     if any(finding.blocks for finding in (*project.new, *project.still)):
-        found = [one._replace(held=one.status != "removed") for one in found]
+        found = [one._replace(blocked_by_project=one.status != "removed") for one in found]
     different = {one.stack for one in found}
     own = {stack_at(path, folder_of(head_root)) for path in span.absent}
     return Preview(

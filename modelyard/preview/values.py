@@ -215,7 +215,7 @@ class StackDiff(NamedTuple):
     """Those of ``still`` whose words differ."""
     submissions: tuple[SubmissionDiff, ...] = ()
     """What differs for the next apply or submission; empty for a stack without a file."""
-    held: bool = False
+    blocked_by_project: bool = False
     """Whether an error of the whole project, which no stack's list has, stops its apply."""
     training: tuple[str, str] | None = None
     """Names of the training backends before and after; None if the stack is new, gone, or cannot be planned."""
@@ -272,7 +272,7 @@ class StackDiff(NamedTuple):
     @property
     def blocked(self) -> bool:
         """Whether the head could not be applied."""
-        return self.unplanned or self.held or any(finding.blocks for finding in (*self.new, *self.still))
+        return self.unplanned or self.blocked_by_project or any(finding.blocks for finding in (*self.new, *self.still))
 
 
 class Revision(NamedTuple):

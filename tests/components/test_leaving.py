@@ -10,7 +10,7 @@ from modelyard.engine.ledger import Record
 from modelyard.engine.program import plan as program
 from modelyard.engine.program.plan import unplanned_objects
 from modelyard.hiding import Confidential
-from modelyard.kube.state import Held
+from modelyard.kube.state import StateObject
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.project import Planned
 from modelyard.stack.config import PatchChoice
@@ -82,7 +82,7 @@ def managed_again() -> Plan:
 def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the engine would delete what no plan contains."""
     stack, state = site("dev")
-    unread = state._replace(held_error="pulumi is not on PATH")
+    unread = state._replace(state_error="pulumi is not on PATH")
     planned = Planned(stack=stack, plan=existing("dev"), findings=(), state=unread)
 
     def plan_live(root: Path, file: Path, today: date) -> Planned:
@@ -113,8 +113,8 @@ def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> No
     plan = again("dev", patches=DROPPED)
     _, state = site("dev")
     objects = {target.key: target.after.reveal() for target in existing("dev").targets}
-    held = {key: Held(managed=False) for key in objects}
-    there = state._replace(objects=Confidential(objects), held=held)
+    held = {key: StateObject(managed=False) for key in objects}
+    there = state._replace(objects=Confidential(objects), state_objects=held)
     assert unplanned_objects(plan, there) == ()
     without = plan._replace(targets=plan.asked)
     assert unplanned_objects(without, there) == (HEAD,)

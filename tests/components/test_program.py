@@ -81,7 +81,7 @@ Run = Callable[[Callable[[], Any]], Engine]
 def recorded(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
     """The plan of a stack against the recorded platform ``dev``, to which nothing was applied."""
     _, state = site("dev")
-    return planned(stack, state._replace(held={}), findings, today)
+    return planned(stack, state._replace(state_objects={}), findings, today)
 
 
 def planned(stack: Stack, state: ClusterState, findings: tuple[Finding, ...], today: date) -> Planned:

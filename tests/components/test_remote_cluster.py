@@ -5,7 +5,7 @@ from pathlib import Path
 
 from modelyard.catalog import load_library
 from modelyard.cluster import load_recorded
-from modelyard.cluster.engine_state import held_in, remote_of
+from modelyard.cluster.engine_state import remote_of, state_objects_in
 from modelyard.engine.applied import cluster_of
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ClusterState
@@ -83,6 +83,6 @@ def test_the_state_tells_the_clusters_apart() -> None:
         "parent": f"{start}RemoteCluster::farm",
     }
     assert [remote_of(one) for one in (far, own, {})] == ["farm", "", ""]
-    assert len(held_in([far, own], "farm")) == len(held_in([far, own])) == 1
-    assert held_in([own], "farm") == {}
+    assert len(state_objects_in([far, own], "farm")) == len(state_objects_in([far, own])) == 1
+    assert state_objects_in([own], "farm") == {}
     assert (cluster_of([far, home], "farm"), cluster_of([far, home])) == ("farm-id", None)

@@ -87,7 +87,7 @@ def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment
     assert comparable(live) == comparable(target.after.reveal())
     assert live["metadata"]["generation"] == generation + 1
     assert [owner.manager for owner in owners(live, back.path)] == ["kubectl-client-side-apply"]
-    assert ledger_of(live).returning
+    assert ledger_of(live).to_hand_over
     # What went back is noted still, and all the same the next update has nothing to do.
     assert dev.plan().changed == ()
     version = live["metadata"]["resourceVersion"]
@@ -144,7 +144,7 @@ def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -
     dev.up()
     dev.settle()
     again = ledger_of(dev.deployment(SERVICE))
-    assert dict(again.held)[REPLICAS] == earlier
+    assert dict(again.values)[REPLICAS] == earlier
     dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     dev.settle()
     live = dev.deployment(SERVICE)

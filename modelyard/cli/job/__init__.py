@@ -34,7 +34,7 @@ configure = partial(add_subverbs, known=_KNOWN)
 run = run_subverb
 
 
-class Found(NamedTuple):
+class StackRuns(NamedTuple):
     """The runs of a stack in a cluster."""
 
     stack: "Stack"
@@ -77,7 +77,7 @@ def reached() -> Iterator[None]:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
 
 
-def runs_in(args: Namespace, run: str = "") -> Found:
+def runs_in(args: Namespace, run: str = "") -> StackRuns:
     """The runs of the named stack, or of the default one; ``run`` is the run that the command line names."""
     from modelyard.runs.pool import runs_of
 
@@ -92,7 +92,7 @@ def runs_in(args: Namespace, run: str = "") -> Found:
         else:
             from modelyard.plan.cluster_parts import remote_part
 
-            client, remote = client_there(args, stack, args.remote)
+            client, remote = resource_client(args, stack, args.remote)
             where, config = (remote.cluster.namespace,), remote_part(stack, remote).stack.config
         objects = run_objects(client, where)
         runs, unread = runs_of(objects), objects.unread
@@ -103,7 +103,7 @@ def runs_in(args: Namespace, run: str = "") -> Found:
 
             workloads, hidden = workloads_in(client, dispatched)
             ours, unread = located(ours, workloads, config), (*unread, *hidden)
-    return Found(
+    return StackRuns(
         stack=stack,
         client=client,
         runs=ours,
@@ -115,7 +115,7 @@ def runs_in(args: Namespace, run: str = "") -> Found:
     )
 
 
-def in_order(listed: Found) -> Found:
+def in_order(listed: StackRuns) -> StackRuns:
     """The runs with their positions in the queues, as far as these credentials may read them."""
     if not any(run.count("queued") for run in listed.runs):
         return listed
@@ -130,7 +130,7 @@ def in_order(listed: Found) -> Found:
     return listed._replace(runs=with_positions(listed.runs, Queues(objects, listed.config)), unread=unread)
 
 
-def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
+def resource_client(args: Namespace, stack: "Stack", resource: str) -> "tuple[Client, RemoteCluster]":
     """A client for the remote cluster of a resource, and for no other cluster.
 
     Raises:
@@ -138,7 +138,7 @@ def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Clien
         ClusterError: the cluster is unreachable.
     """
     from modelyard.cluster.remote_credentials import write_remote_credentials
-    from modelyard.plan.remote_live import leads_elsewhere, remote_client
+    from modelyard.plan.remote_live import controller_mismatch, remote_client
     from modelyard.stack.names import instead
     from modelyard.workloads.facts.remote import remote_clusters
 
@@ -148,18 +148,18 @@ def client_there(args: Namespace, stack: "Stack", resource: str) -> "tuple[Clien
         raise Stop(Exit.USAGE, summary, instead(resource, known, "resources on remote clusters"))
     write_remote_credentials(project_root(args), stack)
     client = remote_client(stack, remote)
-    if wrong := leads_elsewhere(remote, client):
+    if wrong := controller_mismatch(remote, client):
         raise Stop(Exit.FINDINGS, wrong, "correct context or controller")
     return client, remote
 
 
-def run_or_part(listed: Found, name: str) -> "Run":
+def run_or_part(listed: StackRuns, name: str) -> "Run":
     """The run of that name, or the run with a stage or trial of that name; ends as ``the_run`` does."""
     whole = [run for run in listed.runs if run.has(name)]
     return whole[0] if len(whole) == 1 else the_run(listed, name)
 
 
-def the_run(listed: Found, name: str) -> "Run":
+def the_run(listed: StackRuns, name: str) -> "Run":
     """The run of that name; if the stack has none, ends with exit code 2 and a hint."""
     ours = [run for run in listed.runs if run.name == name]
     if len(ours) == 1:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.job import PART, Found, reached, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.job import PART, StackRuns, reached, run_options, run_or_part, runs_in, worker_contexts
 from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 
@@ -166,7 +166,7 @@ class _Sought(NamedTuple):
     """Why some pods were not found; None if all clusters were read, or the run is in the home cluster."""
 
 
-def _pods_elsewhere(found: "Found", run: "Run") -> _Sought:
+def _pods_elsewhere(found: "StackRuns", run: "Run") -> _Sought:
     """Finds the pods of a run in its worker clusters.
 
     Raises:

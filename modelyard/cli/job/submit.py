@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.job import client_there
 from modelyard.cli.job import notebook as job_notebook
+from modelyard.cli.job import resource_client
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import need_job, not_taken, report_unplaced, user_label
 
@@ -78,7 +78,7 @@ def send(root: Path, stack: "Stack", name: str, made: "Submission", args: Namesp
     say_errors(made.findings, args)
     made = made.with_user(user_label())
     try:
-        client = client_there(args, stack, made.remote)[0] if made.remote else connect(stack.context)
+        client = resource_client(args, stack, made.remote)[0] if made.remote else connect(stack.context)
         for environment in made.environments:
             need_built(client, stack, environment, made.key.namespace)
         if not made.remote:

@@ -10,7 +10,7 @@ from modelyard.cli.job import PART, reached, run_options, run_or_part, runs_in, 
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
-    from modelyard.cluster.pool_objects import FarObjects
+    from modelyard.cluster.pool_objects import WorkerClusterObjects
     from modelyard.runs.pool import Run
     from modelyard.stack.config import Config
 
@@ -46,7 +46,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _looked_at(run: "Run", config: "Config") -> "dict[str, FarObjects]":
+def _looked_at(run: "Run", config: "Config") -> "dict[str, WorkerClusterObjects]":
     """The objects of a run in each cluster with a context; unreachable clusters are reported and left out."""
     from modelyard.runs.pool.dispatch import clusters_for
 
@@ -54,7 +54,7 @@ def _looked_at(run: "Run", config: "Config") -> "dict[str, FarObjects]":
         return {}
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.lists import pods_of_run, workloads_in
-    from modelyard.cluster.pool_objects import FarObjects
+    from modelyard.cluster.pool_objects import WorkerClusterObjects
     from modelyard.hiding import Confidential
 
     contexts = worker_contexts(config)
@@ -69,5 +69,7 @@ def _looked_at(run: "Run", config: "Config") -> "dict[str, FarObjects]":
         except ClusterError as error:
             note(f"worker cluster {name} was not read: {error.summary}")
             continue
-        found[name] = FarObjects(None if unread else Confidential(tuple(workloads)), Confidential(tuple(pods)))
+        found[name] = WorkerClusterObjects(
+            None if unread else Confidential(tuple(workloads)), Confidential(tuple(pods))
+        )
     return found

@@ -79,16 +79,18 @@ def _without_errors(name: str, result: Planned) -> Plan:
     if result.plan is None:
         raise pulumi.RunError(_with_errors(f"{name} cannot be planned", result.findings))
     assert result.state is not None
-    if result.state.held is None:
+    if result.state.state_objects is None:
         # The engine would delete at the end what no plan contains.
-        raise pulumi.RunError(f"{name} cannot be planned: the engine's state cannot be read: {result.state.held_error}")
+        raise pulumi.RunError(
+            f"{name} cannot be planned: the engine's state cannot be read: {result.state.state_error}"
+        )
     plan = result.plan
     if not (pulumi.runtime.is_dry_run() or os.environ.get(NO_DRAIN)):
         plan = refused(plan)
     if plan.blocked:
         raise pulumi.RunError(_with_errors(f"the plan of {name} has errors; nothing was changed", plan.findings))
     for plan, state in result.clusters:
-        if state.held is None:
+        if state.state_objects is None:
             raise pulumi.RunError(f"{name} cannot be planned: what was applied to {plan.remote} cannot be read")
         if lost := unplanned_objects(plan, state):
             raise pulumi.RunError(f"the plan of {name} does not cover {', '.join(lost)}; nothing was changed")
@@ -99,7 +101,7 @@ def unplanned_objects(plan: Plan, state: ClusterState) -> tuple[str, ...]:
     """Names of objects that a waived error left out of the plan, so that the engine would restore or delete them."""
     planned = {target.key for target in plan.targets}
     objects = state.objects.reveal()
-    held = {key: one for key, one in (state.held or {}).items() if key in objects and key not in planned}
+    held = {key: one for key, one in (state.state_objects or {}).items() if key in objects and key not in planned}
     return tuple(sorted(key.name for key, one in held.items() if one.managed or ours(objects[key])))
 
 

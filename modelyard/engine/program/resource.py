@@ -114,7 +114,7 @@ def noted(plan: Plan, target: TargetPlan, parent: pulumi.Resource) -> tuple[pulu
     return () if target.managed else (Ledger(plan, target, pulumi.ResourceOptions(parent=parent)),)
 
 
-def handed_over(plan: Plan, target: TargetPlan, patch: pulumi.Resource, parent: pulumi.Resource) -> pulumi.Resource:
+def last_resource(plan: Plan, target: TargetPlan, patch: pulumi.Resource, parent: pulumi.Resource) -> pulumi.Resource:
     """The last resource of a target, for which the next target waits."""
     if target.managed:
         return patch

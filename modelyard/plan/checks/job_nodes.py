@@ -122,14 +122,14 @@ class Kinds:
     def __init__(
         self, nodes: Iterable[Node], flavors: Iterable[Flavor], growth: Iterable[Node], most: Mapping[str, int]
     ) -> None:
-        self.there = tuple(nodes)
-        self.left: Mapping[str, int] = left_of(most, self.there)
+        self.nodes = tuple(nodes)
+        self.left: Mapping[str, int] = left_of(most, self.nodes)
         """GPUs that the nodes of each node pool may still add."""
         self._growth = tuple(Group(number, node, [(number, node)]) for number, node in enumerate(growth))
         self._labels = {flavor.name: node_labels(flavor) for flavor in flavors}
         keys = {PRODUCT_LABEL, CONFIG_LABEL}.union(*self._labels.values())
         groups: dict[Any, Group] = {}
-        for number, node in enumerate(self.there):
+        for number, node in enumerate(self.nodes):
             kind = (
                 tuple((key, node.labels.get(key)) for key in sorted(keys)),
                 gate(node),
@@ -173,7 +173,7 @@ class Kinds:
     def is_alone(self, label: str) -> bool:
         """Whether every node has its own value of a label, as with hostnames."""
         if label not in self._alone:
-            self._alone[label] = len({node.labels.get(label, "") for node in self.there}) == len(self.there)
+            self._alone[label] = len({node.labels.get(label, "") for node in self.nodes}) == len(self.nodes)
         return self._alone[label]
 
 

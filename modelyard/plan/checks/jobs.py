@@ -124,7 +124,7 @@ def check_pod_room(
     team = next((one for one in config.teams if one.name == ask.team), None)
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     short = short_of(config, Quotas(config), ask, team) if team is not None else None
-    found = unplaced(ask, kinds, None if flavor is None else (flavor,)) if kinds.there else None
+    found = unplaced(ask, kinds, None if flavor is None else (flavor,)) if kinds.nodes else None
     if short is None and found is not None:
         warning = _without_node(stack, where, what, found)
         yield warning._replace(severity=Severity.ERROR, remedy=_SMALLER, detail=warning.detail + note)
@@ -306,14 +306,14 @@ def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas
     team = teams.get(ask.team or "")
     if team is None:
         # Another finding reports an undefined team.
-        return _Verdict(unplaced=unplaced(ask, kinds, None) if kinds.there and ask.team is None else None)
+        return _Verdict(unplaced=unplaced(ask, kinds, None) if kinds.nodes and ask.team is None else None)
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)
     if (short := short_of(config, quotas, ask, team)) is not None:
         return _Verdict(short=short)
     if ask.most is not None and (stuck := short_of(config, quotas, ask._replace(workers=ask.most), team)) is not None:
         return _Verdict(stuck=stuck)
-    if not kinds.there or team.clusters:  # The nodes of other clusters are unknown.
+    if not kinds.nodes or team.clusters:  # The nodes of other clusters are unknown.
         return _Verdict()
     return _Verdict(unplaced=unplaced(ask, kinds, flavors_for(config, ask, team)))
 

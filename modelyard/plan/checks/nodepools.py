@@ -18,7 +18,7 @@ from modelyard.workloads.facts.pool import (
     gives,
     is_for_pools,
     node_labels,
-    only_elsewhere,
+    only_in_other_clusters,
     own_labels,
     types_of,
 )
@@ -188,7 +188,7 @@ def _flavors(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
         pools = stack.config.node_pools
         if any(gives(pool, wanted) for pool in pools) or not is_for_pools(wanted, pools):
             continue
-        if only_elsewhere(stack.config, flavor):
+        if only_in_other_clusters(stack.config, flavor):
             continue
         if any(wanted.items() <= node.labels.items() for node in nodes):
             continue

@@ -16,7 +16,7 @@ from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.pool import Flavor, Team
 from modelyard.stack.words import few, listed, plural
 from modelyard.workloads import node_labels
-from modelyard.workloads.facts.pool import apart, gives, is_for_pools, only_elsewhere
+from modelyard.workloads.facts.pool import apart, gives, is_for_pools, only_in_other_clusters
 
 MANY = 4
 """The number of nodes that a finding names; it counts the rest."""
@@ -249,7 +249,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
             if quota.gpus and not team.clusters:
                 shares.setdefault(quota.flavor, {}).setdefault(quota.resource, []).append((team.name, quota.gpus))
     for index, flavor in enumerate(stack.config.flavors):
-        if only_elsewhere(stack.config, flavor):
+        if only_in_other_clusters(stack.config, flavor):
             continue
         wanted = node_labels(flavor)
         fitting = [node for node in nodes if wanted.items() <= node.labels.items()]

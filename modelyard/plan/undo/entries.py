@@ -58,7 +58,7 @@ class Noted(NamedTuple):
 def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
     """Every field of an object's ledger."""
     mine, strange = ours(body), foreign(body, ledger)
-    fields = [*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))]
+    fields = [*ledger.values, *((path, merge.ABSENT) for path in leaves(ledger.absent))]
     key = ObjectKey(str(body.get("apiVersion", "")), str(body.get("kind", "")), "", "")
     found = [_in_list(key, body, part, path, ledger) for path, parts in ledger.lists.items() for part in parts]
     for path, before in fields:
@@ -66,7 +66,7 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
             continue
         state: State = "returned"
         if has(mine, path):
-            state = "returning" if has(ledger.returning, path) else "held"
+            state = "returning" if has(ledger.to_hand_over, path) else "held"
         elif path in strange or (before is merge.ABSENT) != (at(body, path) is merge.ABSENT):
             state = "changed"
         was, now = hidden_change(key, path, before, at(body, path), (body, body))
@@ -85,7 +85,7 @@ def entries_of(body: dict[str, Any], ledger: Ledger) -> tuple[Entry, ...]:
 
 def _in_list(key: ObjectKey, body: dict[str, Any], part: Part, path: Path, ledger: Ledger) -> Entry:
     """A field of a list that is sent as a whole: its value shows its state, because the list has one owner."""
-    now, returns = at(body, part.path), has(ledger.returning, path)
+    now, returns = at(body, part.path), has(ledger.to_hand_over, path)
     state: State = "changed"
     if now == part.given and not returns:
         state = "held"

@@ -8,7 +8,7 @@ from modelyard.findings import Finding, Severity
 from modelyard.kube.state import annotations_of
 from modelyard.plan.ownership import PATCHES_ANNOTATION
 from modelyard.plan.undo.ledger import Ledger, is_item
-from modelyard.plan.undo.lists import sides
+from modelyard.plan.undo.lists import owned_fields
 from modelyard.plan.undo.request import ReversibleRequest
 from modelyard.plan.undo.restore import Undo, restorable_fields
 from modelyard.stack.config import Stack
@@ -103,7 +103,7 @@ def unlisted(stack: Stack, lists: Sequence[str], cluster: str = "") -> Iterator[
 
 def _back_words(body: dict[str, Any], ledger: Ledger) -> str:
     """How many fields are restored to which owners, and what happens to the other fields."""
-    back = [path for path in restorable_fields(ledger, *sides(body, ledger), {}) if not is_item(path)]
+    back = [path for path in restorable_fields(ledger, *owned_fields(body, ledger), {}) if not is_item(path)]
     owners = Counter(" and ".join(owner.manager for owner in ledger.owners_of(path)) for path in back)
     parts = [
         f"{plural(number, 'field')} back to {owner}" if owner else f"{plural(number, 'field')} back to unset"

@@ -16,7 +16,7 @@ from modelyard.hiding import Confidential, hidden_words
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.pods import gpus_of, is_ray_head, pod_places, replaced_pods, replicas_of
-from modelyard.kube.state import ClusterState, Held, ObjectKey, annotations_of
+from modelyard.kube.state import ClusterState, ObjectKey, StateObject, annotations_of
 from modelyard.names import STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.prediction import predict, refused, undeletable
@@ -41,12 +41,12 @@ class Leaving(NamedTuple):
     undo: Undo | None
     """The undo that restores the object; None if an apply deletes the object."""
     role: str
-    elsewhere: bool
+    in_earlier_namespace: bool
 
     @property
     def local_name(self) -> str:
         """The object's name among the targets of its own cluster."""
-        return local_name(self.key, elsewhere=self.elsewhere)
+        return local_name(self.key, in_earlier_namespace=self.in_earlier_namespace)
 
     @property
     def request(self) -> dict[str, Any]:
@@ -91,22 +91,21 @@ def leaving(
         if held.managed or back is not None:
             there = workloads if key.namespace == namespace else {}
             role = held.role or _role(key, live, library, there)
-            elsewhere = key.namespace not in ("", namespace)
             yield Leaving(
                 key=key,
                 live=live,
                 schema=schemas.of(key.api_version, key.kind),
                 undo=back,
                 role=role,
-                elsewhere=elsewhere,
+                in_earlier_namespace=key.namespace not in ("", namespace),
             )
 
 
-def _held(state: ClusterState) -> Mapping[ObjectKey, Held]:
-    if state.held is not None:
-        return state.held
+def _held(state: ClusterState) -> Mapping[ObjectKey, StateObject]:
+    if state.state_objects is not None:
+        return state.state_objects
     return {
-        key: Held(annotations_of(body).get(MODE_ANNOTATION) == "managed")
+        key: StateObject(annotations_of(body).get(MODE_ANNOTATION) == "managed")
         for key, body in state.objects.reveal().items()
         if PATCHES_ANNOTATION in annotations_of(body)
     }
@@ -129,10 +128,10 @@ def _role(key: ObjectKey, live: dict[str, Any], library: Library, workloads: Map
 
 def strangers(wanted: Set[ObjectKey], state: ClusterState) -> Iterator[Finding]:
     """Findings about objects that carry patches but are neither in the stack nor in its state."""
-    if state.held is None:
+    if state.state_objects is None:
         return
     objects = state.objects.reveal()
-    for key in sorted(objects.keys() - wanted - state.held.keys()):
+    for key in sorted(objects.keys() - wanted - state.state_objects.keys()):
         if PATCHES_ANNOTATION in annotations_of(objects[key]):
             yield stranger(key.name, objects[key])
 
@@ -142,10 +141,10 @@ def of_another_state(stack: Stack, wanted: Set[ObjectKey], state: ClusterState) 
     objects = state.objects.reveal()
     names = [
         key.name
-        for key in sorted(wanted & objects.keys() - (state.held or {}).keys())
+        for key in sorted(wanted & objects.keys() - (state.state_objects or {}).keys())
         if annotations_of(objects[key]).get(STACK_NOTE) == stack.full_name and ours(objects[key])
     ]
-    if state.held is not None and names:
+    if state.state_objects is not None and names:
         yield two_states(stack, names)
 
 
@@ -176,7 +175,7 @@ def let_go_of(leaving: Leaving, answer: Answer | None) -> tuple[TargetPlan, tupl
         gpus=(gpus_of(leaving.live), gpus_of(after)),
         managed=leaving.undo is None,
         role=leaving.role,
-        elsewhere=leaving.elsewhere,
+        in_earlier_namespace=leaving.in_earlier_namespace,
         place=place,
     )
     return target, (*findings, let_go(leaving.local_name, leaving.live, leaving.undo))

@@ -50,14 +50,14 @@ class Part(NamedTuple):
 class Ledger(NamedTuple):
     """What an undo of one object needs to know."""
 
-    held: tuple[tuple[Path, Any], ...] = ()
+    values: tuple[tuple[Path, Any], ...] = ()
     """Fields that existed before, with their values; sorted by path."""
     items: FieldSet = {}  # noqa: RUF012 - sets are never changed
     """List items that existed before."""
     absent: FieldSet = {}  # noqa: RUF012
     """Fields and list items that did not exist before."""
     owners: tuple[Earlier, ...] = ()
-    returning: FieldSet = {}  # noqa: RUF012
+    to_hand_over: FieldSet = {}  # noqa: RUF012
     """Fields that no patch asks for any more: their earlier values are restored, their earlier owners are not yet."""
     empty: FieldSet = {}  # noqa: RUF012
     """Maps and lists of a custom resource that existed before and were empty."""
@@ -75,11 +75,11 @@ def write_ledger(ledger: Ledger) -> str:
     return json.dumps(
         {
             "formatVersion": FORMAT_VERSION,
-            "held": [[str(path), value] for path, value in ledger.held],
+            "held": [[str(path), value] for path, value in ledger.values],
             "items": ledger.items,
             "absent": ledger.absent,
             "owners": [[dict(each.entry), each.fields] for each in ledger.owners],
-            "returning": ledger.returning,
+            "returning": ledger.to_hand_over,
             **({"empty": ledger.empty} if ledger.empty else {}),
             **({"lists": _listed(ledger.lists)} if ledger.lists else {}),
         },
@@ -242,7 +242,7 @@ def below(fields: FieldSet, path: Path) -> Iterator[Path]:
 
 def covered(ledger: Ledger) -> FieldSet:
     """The fields and list items whose earlier values a ledger has."""
-    return fieldset.union(in_items([*(path for path, _ in ledger.held), *items(ledger.items)]), ledger.absent)
+    return fieldset.union(in_items([*(path for path, _ in ledger.values), *items(ledger.items)]), ledger.absent)
 
 
 def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledger:
@@ -250,13 +250,13 @@ def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledg
 
     Fields that the older ledger lists as returning do not count. ``among`` are the fields to fill; None for all.
     """
-    held = dict(ledger.held)
+    held = dict(ledger.values)
 
     def counts(path: Path) -> bool:
-        known = path in held or has(ledger.items, path) or has(ledger.absent, path) or has(older.returning, path)
+        known = path in held or has(ledger.items, path) or has(ledger.absent, path) or has(older.to_hand_over, path)
         return not known and (among is None or has(among, path))
 
-    more = [(path, value) for path, value in older.held if counts(path)]
+    more = [(path, value) for path, value in older.values if counts(path)]
     there = [path for path in items(older.items) if counts(path)]
     missing = [path for path in fieldset.paths(older.absent) if counts(path)]
     members = in_items([*(path for path, _ in more), *there])
@@ -271,7 +271,7 @@ def filled(ledger: Ledger, older: Ledger, among: FieldSet | None = None) -> Ledg
                 else known._replace(fields=fieldset.union(known.fields, fields))
             )
     return ledger._replace(
-        held=tuple(sorted((*ledger.held, *more), key=lambda pair: pair[0].sort_key)),
+        values=tuple(sorted((*ledger.values, *more), key=lambda pair: pair[0].sort_key)),
         items=fieldset.union(ledger.items, fieldset.of(*there)),
         absent=fieldset.union(ledger.absent, fieldset.of(*missing)),
         owners=tuple(each for _, each in sorted(owners.items())),

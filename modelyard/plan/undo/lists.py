@@ -75,7 +75,7 @@ def earlier_ledger(live: Mapping[str, Any], ledger: Ledger, items: Iterable[Path
         items: the lists that the patches change by item.
         schema: the type of the object, in which these lists merge by item.
     """
-    mine, theirs, held = ours(live), others(live), dict(ledger.held)
+    mine, theirs, held = ours(live), others(live), dict(ledger.values)
     lists = {
         path: parts_of(path, held[path], at(live, path), schema)
         for path in items
@@ -92,10 +92,10 @@ def present(live: Mapping[str, Any], ledger: Ledger) -> Ledger:
     """
     if not ledger.lists:
         return ledger
-    mine, held, lists, owners = ours(live), dict(ledger.held), {}, ledger.owners
+    mine, held, lists, owners = ours(live), dict(ledger.values), {}, ledger.owners
     for path, parts in ledger.lists.items():
         now = at(live, path)
-        if not isinstance(now, list) or path not in held or (has(ledger.returning, path) and not has(mine, path)):
+        if not isinstance(now, list) or path not in held or (has(ledger.to_hand_over, path) and not has(mine, path)):
             continue
         lists[path] = tuple(part for part in parts if at(live, part.path) == part.given)
         was = held[path]
@@ -107,7 +107,7 @@ def present(live: Mapping[str, Any], ledger: Ledger) -> Ledger:
             rest = (one._replace(fields=fieldset.difference(one.fields, field)) for one in owners)
             owners = with_owners([one for one in rest if one.fields], live, field)
     return ledger._replace(
-        held=tuple(sorted(held.items(), key=lambda pair: pair[0].sort_key)), lists=lists, owners=owners
+        values=tuple(sorted(held.items(), key=lambda pair: pair[0].sort_key)), lists=lists, owners=owners
     )
 
 
@@ -131,13 +131,13 @@ def _with(value: Any, path: Path, new: Any, was: Any) -> Any:
 
 def unpatched(live: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     """The object with its lists as they would be without the patches; the ledger comes from :func:`present`."""
-    held = dict(ledger.held)
+    held = dict(ledger.values)
     for path in ledger.lists:
         live = _with(live, path, held[path], live)
     return live
 
 
-def sides(live: Mapping[str, Any], ledger: Ledger) -> tuple[FieldSet, FieldSet]:
+def owned_fields(live: Mapping[str, Any], ledger: Ledger) -> tuple[FieldSet, FieldSet]:
     """The fields that modelyard owns, and those that others own.
 
     A list of another owner counts as modelyard's while a field has the value that a patch gave it: another manager who

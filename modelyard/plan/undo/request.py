@@ -30,16 +30,16 @@ from modelyard.plan.undo.ledger import (
     with_owners,
     write_ledger,
 )
-from modelyard.plan.undo.lists import asked_parts, earlier_ledger, sides
+from modelyard.plan.undo.lists import asked_parts, earlier_ledger, owned_fields
 from modelyard.plan.undo.restore import (
     NOTES,
     finished,
-    handed_over,
     last_entries,
     partial,
     restorable_fields,
     undo,
     values_of,
+    with_earlier_owners,
 )
 
 _NOTE_FIELDS = fieldset.of(*(Path(("metadata", "annotations", name)) for name in (*NOTES, *ENGINE_ANNOTATIONS)))
@@ -88,12 +88,12 @@ def reversible_request(
         items: the lists that are sent as a whole, although the patches change only some of their items.
     """
     noted, items = ledger_text(live), items or Items((), schema, {})
-    waiting = handed_over(live, known_ledger(live)) is not live
+    waiting = with_earlier_owners(live, known_ledger(live)) is not live
     # A copied object, or one that was restored by other means, may still carry a ledger; it is not valid.
     carried = read_or_none(noted) if ours(live) else None
     known = known_ledger(live, copy) if ours(live) else Ledger()
     before = earlier_ledger(live, known, items.lists, items.schema)
-    mine, theirs = sides(live, before)
+    mine, theirs = owned_fields(live, before)
     try:
         wanted = fieldset.difference(fieldset.difference(field_set(schema, asked), UNTRACKED), _NOTE_FIELDS)
     except UnfitError:
@@ -125,14 +125,14 @@ def _lists(
 
     A field that another manager has set since keeps its earliest value, as outside of lists.
     """
-    held = dict(ledger.held)
+    held = dict(ledger.values)
     first = {
         part.path: part.before
         for path, parts in known.lists.items()
-        if not has(known.returning, path)
+        if not has(known.to_hand_over, path)
         for part in parts
     }
-    returning = {path: parts for path, parts in before.lists.items() if has(ledger.returning, path)}
+    returning = {path: parts for path, parts in before.lists.items() if has(ledger.to_hand_over, path)}
     given = {
         path: asked_parts(path, items.asked, at(asked, path), held[path], items.schema)
         for path in items.lists
@@ -159,13 +159,13 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
     """
 
     def counts(path: Path) -> bool:
-        return path in back or (has(wanted, path) and (has(mine, path) or not has(before.returning, path)))
+        return path in back or (has(wanted, path) and (has(mine, path) or not has(before.to_hand_over, path)))
 
-    held = tuple((path, value) for path, value in before.held if counts(path))
+    held = tuple((path, value) for path, value in before.values if counts(path))
     there = [path for path in items(before.items) if counts(path)]
     members = in_items([*(path for path, _ in held), *there])
     owners = [each._replace(fields=fieldset.intersection(each.fields, members)) for each in before.owners]
-    removed = fieldset.difference(before.returning, mine)
+    removed = fieldset.difference(before.to_hand_over, mine)
     absent = fieldset.union(fieldset.intersection(fieldset.difference(before.absent, removed), wanted), last)
     return Ledger(
         held,
@@ -179,14 +179,14 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
 
 def _taken(ledger: Ledger, live: dict[str, Any], mine: FieldSet, wanted: FieldSet, schema: merge.Type) -> Ledger:
     """The ledger, with the fields that a request takes and that the ledger lacks."""
-    noted = [*(path for path, _ in ledger.held), *items(ledger.items)]
+    noted = [*(path for path, _ in ledger.values), *items(ledger.items)]
     new = fieldset.difference(fieldset.difference(wanted, mine), fieldset.union(in_items(noted), ledger.absent))
     values = {path: _value(schema, live, path) for path in leaves(new)}
     there = {path: merge.value_at(schema, live, path) for path in items(new)}
     missing = [path for path, value in (*values.items(), *there.items()) if value is merge.ABSENT]
-    held = (*ledger.held, *((path, value) for path, value in values.items() if value is not merge.ABSENT))
+    held = (*ledger.values, *((path, value) for path, value in values.items() if value is not merge.ABSENT))
     return ledger._replace(
-        held=tuple(sorted(held, key=lambda pair: pair[0].sort_key)),
+        values=tuple(sorted(held, key=lambda pair: pair[0].sort_key)),
         items=fieldset.union(
             ledger.items, fieldset.of(*(path for path, value in there.items() if value is not merge.ABSENT))
         ),
@@ -273,4 +273,4 @@ def put_back(body: dict[str, Any], schema: merge.Type) -> tuple[dict[str, Any], 
 
 def gets_back(ledger: Ledger) -> dict[Path, tuple[Owner, ...]]:
     """The fields that an undo restores, with their owners."""
-    return {path: ledger.owners_of(path) for path, _ in ledger.held if has(ledger.returning, path)}
+    return {path: ledger.owners_of(path) for path, _ in ledger.values if has(ledger.to_hand_over, path)}

@@ -20,7 +20,7 @@ from modelyard.kube.state import annotations_of
 from modelyard.names import LEDGER_NOTE, STACK_NOTE
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION, PATCHES_ANNOTATION
 from modelyard.plan.undo.ledger import Ledger, at, below, has, in_items, items, leaves, ours, write_ledger
-from modelyard.plan.undo.lists import present, sides
+from modelyard.plan.undo.lists import owned_fields, present
 
 NOTES = (PATCHES_ANNOTATION, MODE_ANNOTATION, STACK_NOTE, LEDGER_NOTE)
 """Annotations that only modelyard writes."""
@@ -74,7 +74,7 @@ def restorable_fields(ledger: Ledger, mine: FieldSet, theirs: FieldSet, wanted: 
 
     A field that another manager also owns is simply dropped: it keeps that manager's value.
     """
-    held = {path: value for path, value in ledger.held if _due(path, mine, theirs, wanted)}
+    held = {path: value for path, value in ledger.values if _due(path, mine, theirs, wanted)}
     return {**{path: {} for path in items(ledger.items) if _due(path, mine, theirs, wanted)}, **held}
 
 
@@ -100,13 +100,13 @@ def values_of(fields: FieldSet, live: Mapping[str, Any]) -> dict[Path, Any]:
     }
 
 
-def handed_over(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
+def with_earlier_owners(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     """The object with the waiting fields owned by their earlier owners; the same object if none waits.
 
     Only managedFields change, and the maps and lists that are to be empty again. Fields that modelyard no longer owns
     are left alone.
     """
-    back = fieldset.intersection(ledger.returning, ours(body))
+    back = fieldset.intersection(ledger.to_hand_over, ours(body))
     return _owned_anew(body, back, back, ledger) if back else body
 
 
@@ -166,7 +166,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
         return None
     left = foreign(body, ledger)
     ledger = present(body, ledger)
-    mine, theirs = sides(body, ledger)
+    mine, theirs = owned_fields(body, ledger)
     back, last = restorable_fields(ledger, mine, theirs, {}), last_entries(ledger, mine, theirs, {})
     request = partial({**back, **values_of(last, body)}, body)
     names = ("name", "namespace", "resourceVersion")
@@ -181,7 +181,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
             **request,
             "metadata": {**more, **metadata, "annotations": notes},
         },
-        ledger._replace(returning=fieldset.union(in_items(back), last)),
+        ledger._replace(to_hand_over=fieldset.union(in_items(back), last)),
         left,
     )
 
@@ -189,7 +189,7 @@ def undo(body: dict[str, Any], ledger: Ledger) -> Undo | None:
 def finished(body: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
     """The object after its undo, without a trace of modelyard: with earlier owners, and without annotations."""
     mine = ours(body)
-    after = _owned_anew(body, mine, fieldset.intersection(ledger.returning, mine), ledger)
+    after = _owned_anew(body, mine, fieldset.intersection(ledger.to_hand_over, mine), ledger)
     annotations = {name: text for name, text in annotations_of(after).items() if name not in NOTES}
     metadata = {name: value for name, value in after["metadata"].items() if name != "annotations"}
     return {**after, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
@@ -200,14 +200,14 @@ def foreign(body: Mapping[str, Any], ledger: Ledger) -> dict[Path, tuple[Owner, 
 
     After a scale to 0, ``spec.replicas`` has no owner, because the API server records none.
     """
-    mine, _ = sides(body, present(body, ledger))
+    mine, _ = owned_fields(body, present(body, ledger))
     found: dict[Path, tuple[Owner, ...]] = {}
     for path, parts in ledger.lists.items():
         changed = [part.path for part in parts if at(body, part.path) not in (part.given, part.before)]
-        if changed and not has(ledger.returning, path):
+        if changed and not has(ledger.to_hand_over, path):
             found |= dict.fromkeys(changed, tuple(merge.owners(body, path)))
-    for path, value in (*ledger.held, *((path, merge.ABSENT) for path in leaves(ledger.absent))):
-        if not has(mine, path) and not has(ledger.returning, path):
+    for path, value in (*ledger.values, *((path, merge.ABSENT) for path in leaves(ledger.absent))):
+        if not has(mine, path) and not has(ledger.to_hand_over, path):
             owners = tuple(owner for owner in merge.owners(body, path) if owner.manager != FIELD_MANAGER)
             there = at(body, path)
             as_before = there == value and {who[:3] for who in owners} <= {who[:3] for who in ledger.owners_of(path)}

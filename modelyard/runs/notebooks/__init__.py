@@ -17,15 +17,15 @@ from modelyard.runs.notebooks.choice import (
     notebook_facts,
     products_of,
 )
-from modelyard.runs.notebooks.offer import Free, Held, Offer, Part, offer
+from modelyard.runs.notebooks.offer import Allowance, Free, Offer, Part, offer
 from modelyard.runs.notebooks.reading import Notebook, Place, Problem, job_name, locate, parse_parameters, read_notebook
 
 __all__ = [
     "TEMPLATE",
+    "Allowance",
     "Choice",
     "Chosen",
     "Free",
-    "Held",
     "Notebook",
     "Offer",
     "Part",

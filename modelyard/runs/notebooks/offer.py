@@ -27,7 +27,7 @@ class Part(NamedTuple):
     """GB of 10^9 bytes; None if unknown."""
 
 
-class Held(NamedTuple):
+class Allowance(NamedTuple):
     """What a team can hold of a flavor at once: its quota, and the quota that it may borrow."""
 
     flavor: str
@@ -50,7 +50,7 @@ class Offer(NamedTuple):
     teams: tuple[Team, ...]
     able: Mapping[str, tuple[str, ...]]
     """By team, the flavors of which the team has or can borrow GPUs, whole ones or slices."""
-    holds: Mapping[str, tuple[Held, ...]]
+    holds: Mapping[str, tuple[Allowance, ...]]
     """What each team can hold, in the order of the team's quotas."""
     priorities: tuple[str, ...]
     """For queued jobs only, the most urgent first."""
@@ -94,10 +94,10 @@ def offer(config: Config) -> Offer:
     )
 
 
-def _holds(config: Config, team: Team) -> tuple[Held, ...]:
+def _holds(config: Config, team: Team) -> tuple[Allowance, ...]:
     pool, known = Quotas(config), flavors(config)
     asked = dict.fromkeys((quota.flavor, quota.resource) for quota in team.quotas if quota.flavor in known)
-    found = (Held(flavor, resource, int(pool.most(team, flavor, resource))) for flavor, resource in asked)
+    found = (Allowance(flavor, resource, int(pool.most(team, flavor, resource))) for flavor, resource in asked)
     return tuple(one for one in found if one.most)
 
 

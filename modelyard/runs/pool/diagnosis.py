@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from modelyard.cluster.pool_objects import FarObjects, PoolObjects
+from modelyard.cluster.pool_objects import PoolObjects, WorkerClusterObjects
 from modelyard.runs.pool.kueue import Queues
 from modelyard.runs.pool.runs import Run
 from modelyard.stack.config import Config
@@ -37,7 +37,7 @@ class Evidence(NamedTuple):
     queues: Queues
     now: datetime
     config: Config
-    far: Mapping[str, FarObjects]
+    by_cluster: Mapping[str, WorkerClusterObjects]
     """The objects of the run on worker clusters, by the stack's names for them; only clusters that were read."""
 
 

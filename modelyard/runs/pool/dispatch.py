@@ -67,7 +67,7 @@ def clusters_for(run: Run, config: Config) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*run.clusters, *theirs)))
 
 
-def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
+def is_for_other_clusters(run: Run, part: Part, config: Config) -> bool:
     """Whether a part of a run is for other clusters, so that it needs no room in this cluster."""
     return part.dispatched or bool(clusters_for(run, config))
 
@@ -75,7 +75,7 @@ def goes_elsewhere(run: Run, part: Part, config: Config) -> bool:
 def add_unreached(run: Run, diagnosis: DiagnosisBuilder, known: Evidence) -> bool:
     """Adds the clusters for a run that Kueue does not reach, in Kueue's words; returns whether there are any."""
     found = False
-    if "multikueueclusters" in known.objects.unread or not known.queues.there:
+    if "multikueueclusters" in known.objects.unread or not known.queues.installed:
         return found
     bodies = {str(body["metadata"]["name"]): body for body in known.objects.worker_clusters}
     for name in clusters_for(run, known.config):
@@ -129,7 +129,7 @@ def add_clusters(run: Run, diagnosis: DiagnosisBuilder) -> None:
 
 def _reason_there(name: str, work: Work, known: Evidence) -> str:
     """Why a cluster has not admitted a Workload, in the words of the cluster's Kueue; empty if these are unknown."""
-    far = known.far.get(name)
+    far = known.by_cluster.get(name)
     if far is None or far.workloads is None:
         return ""
     copies = [body for body in far.workloads.reveal() if str(body["metadata"]["name"]) == work.name]

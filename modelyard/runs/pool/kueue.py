@@ -59,7 +59,7 @@ class Queues:
     """Kueue's queues in a cluster, and the workloads in them."""
 
     def __init__(self, objects: PoolObjects, config: Config) -> None:
-        self.there = objects.kueue
+        self.installed = objects.kueue
         self._cohorts = {body["metadata"]["name"] for body in objects.cohorts}
         self._unread = "localqueues" in objects.unread
         self.teams = {f"team-{team.name}": team for team in config.teams}

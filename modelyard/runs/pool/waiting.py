@@ -9,7 +9,7 @@ from modelyard.kube.scheduling.pods import Pods
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE
 from modelyard.runs.pool.diagnosis import DiagnosisBuilder, Evidence
-from modelyard.runs.pool.dispatch import add_asked, add_unreached, goes_elsewhere
+from modelyard.runs.pool.dispatch import add_asked, add_unreached, is_for_other_clusters
 from modelyard.runs.pool.kueue import Queues, Work, least_gpus, next_try, owner_name, reason_of
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition
 from modelyard.runs.pool.owners import owner_of_work
@@ -28,7 +28,7 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
     if "workloads" in known.objects.unread:
         diagnosis.cause("queue", "these credentials may not read Kueue workloads")
         diagnosis.helps.append("ask for the right to get and list them in kueue.x-k8s.io")
-    elif not queues.there:
+    elif not queues.installed:
         diagnosis.cause("queue", "the run needs Kueue, which the cluster does not have")
         diagnosis.helps.append("install Kueue 0.19 or later")
     elif (work := queues.by_uid.get(part.uid)) is None:
@@ -38,7 +38,7 @@ def add_waiting(run: Run, part: Part, diagnosis: DiagnosisBuilder, known: Eviden
         )
     else:
         add_evicted(part, diagnosis, known)
-        elsewhere = goes_elsewhere(run, part, known.config)
+        elsewhere = is_for_other_clusters(run, part, known.config)
         unreached = elsewhere and add_unreached(run, diagnosis, known)
         if elsewhere and work.reserved:
             add_asked(run, work, diagnosis, known)

@@ -6,8 +6,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.pods import held_up
-from modelyard.cluster.pool_objects import RELEASED, FarObjects, PoolObjects
+from modelyard.cluster.pods import waiting_containers
+from modelyard.cluster.pool_objects import RELEASED, PoolObjects, WorkerClusterObjects
 from modelyard.runs.pool.diagnosis import Diagnosis, DiagnosisBuilder, Evidence
 from modelyard.runs.pool.dispatch import add_clusters, add_unreached, located
 from modelyard.runs.pool.kueue import Queues
@@ -29,7 +29,7 @@ def why(
     objects: PoolObjects,
     config: Config,
     now: datetime,
-    by_cluster: Mapping[str, FarObjects] = MappingProxyType({}),
+    by_cluster: Mapping[str, WorkerClusterObjects] = MappingProxyType({}),
 ) -> Diagnosis:
     """Why a run waits or has failed; for a run that is active or has succeeded, since when.
 
@@ -39,7 +39,7 @@ def why(
         objects: the pool, with everything that runs there.
         config: the stack's config.
         now: the present, with a time zone.
-        by_cluster: the run's objects on worker clusters, by the stack's names of the clusters; only clusters that were read.
+        by_cluster: the run's objects on worker clusters, by the stack's names of the clusters that were read.
     """
     diagnosis, known = DiagnosisBuilder(), Evidence(objects, Queues(objects, config), now, config, by_cluster)
     (run,) = located((run,), objects.workloads, config)
@@ -190,7 +190,7 @@ def _claims(pods: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _not_started(pod: Mapping[str, Any], diagnosis: DiagnosisBuilder) -> None:
     """Adds the containers of a pod that cannot start."""
-    for reason, message in held_up(pod):
+    for reason, message in waiting_containers(pod):
         diagnosis.cause("pods", f"{pod['metadata']['name']}: {reason}", message)
         if "Image" in reason:
             diagnosis.helps.append("correct the image's name, or the right to pull it")

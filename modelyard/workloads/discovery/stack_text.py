@@ -66,7 +66,7 @@ def _platform(found: Discovery) -> Iterator[str]:
     yield f'    release: "{release}"' + ("" if found.release else "  # default: no image tag shows a release")
     yield f"    namespace: {_text(found.namespace)}{_guess(found, 'namespace')}"
     if lacking := [role for role in ROLES if role not in found.roles]:
-        for words in found.elsewhere:
+        for words in found.other_namespaces:
             yield f"    # {words}: a stack has one namespace"
         guessed = "".join(_guess(found, role) for role in lacking)
         yield f"    without: [{', '.join(lacking)}]{guessed}"

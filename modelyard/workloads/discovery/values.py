@@ -97,7 +97,7 @@ class Discovery(NamedTuple):
     """Queue of the Celery workers; empty if their arguments do not name it."""
     questions: tuple[Question, ...] = ()
     """What is not certain. The values above are the best guesses."""
-    elsewhere: tuple[str, ...] = ()
+    other_namespaces: tuple[str, ...] = ()
     """Parts that the namespace lacks and another one has: ``Deployment tasks in namespace jobs (celery)``."""
 
 

@@ -114,7 +114,7 @@ def teams_here(config: Config) -> tuple[Team, ...]:
     return tuple(team for team in config.teams if not team.clusters)
 
 
-def only_elsewhere(config: Config, flavor: Flavor) -> bool:
+def only_in_other_clusters(config: Config, flavor: Flavor) -> bool:
     """Whether all quotas of a flavor are in other clusters, whose nodes are unknown here."""
     users = [team for team in config.teams if any(quota.flavor == flavor.name for quota in team.quotas)]
     return bool(users) and all(team.clusters for team in users)

@@ -27,7 +27,7 @@ from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import Path
 from modelyard.kube.merge.managed import identity, with_entries
-from modelyard.kube.state import Held, ObjectKey, essence
+from modelyard.kube.state import ObjectKey, StateObject, essence
 from modelyard.plan import FIELD_MANAGER, Plan
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import read_live
@@ -163,10 +163,10 @@ class Bench:
             self._dropped(name)
 
     @property
-    def known(self) -> dict[ObjectKey, Held]:
+    def known(self) -> dict[ObjectKey, StateObject]:
         """What the engine's state has."""
         records = [Record.from_text(props["record"]) for props in self.ledgers.values()]
-        return {record.key: Held(managed=False, ledger=Confidential(record.ledger)) for record in records}
+        return {record.key: StateObject(managed=False, ledger=Confidential(record.ledger)) for record in records}
 
     def half_destroy(self) -> None:
         """The first of the two writes that put each target back, as a run leaves it that is killed between them."""
@@ -271,7 +271,7 @@ class Twin:
 
     def planned(self, applied: Object | None) -> None:
         """We ask for these fields from now on; None: for nothing any more."""
-        back = ledger_of(applied).returning if applied is not None else {}
+        back = ledger_of(applied).to_hand_over if applied is not None else {}
         self.asked = {
             change.path
             for change in merge.diff(None, applied, self.schema)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.engine_state import StateError, component_of, held_in, held_objects
+from modelyard.cluster.engine_state import StateError, component_of, state_objects, state_objects_in
 from modelyard.hiding import Confidential
-from modelyard.kube.state import Held, ObjectKey
+from modelyard.kube.state import ObjectKey, StateObject
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 REQUEST = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "head", "namespace": "ml"}}
@@ -27,28 +27,32 @@ def applied(**more: Any) -> dict[str, Any]:
 
 
 def test_a_patched_object_has_its_ledger_and_its_role() -> None:
-    assert held_in([PATCH, NOTED, HANDED, applied(role="rayHead")]) == {
-        HEAD: Held(False, Confidential("noted"), "rayHead")
+    assert state_objects_in([PATCH, NOTED, HANDED, applied(role="rayHead")]) == {
+        HEAD: StateObject(False, Confidential("noted"), "rayHead")
     }
 
 
 def test_a_whole_object_is_the_stacks() -> None:
-    assert held_in([WHOLE, applied(role="rayHead")]) == {HEAD: Held(True, Confidential(""), "rayHead")}
+    assert state_objects_in([WHOLE, applied(role="rayHead")]) == {HEAD: StateObject(True, Confidential(""), "rayHead")}
 
 
 def test_a_whole_object_that_a_refresh_dropped_is_the_stacks_still() -> None:
     note = applied(role="rayHead", mode="managed")
-    assert held_in([note]) == {HEAD: Held(True, Confidential(""), "rayHead", forgotten=True)}
-    assert held_in([note, WHOLE]) == held_in([WHOLE, note]) == {HEAD: Held(True, Confidential(""), "rayHead")}
-    assert held_in([applied(role="rayHead", mode="existing")]) == {}
+    assert state_objects_in([note]) == {HEAD: StateObject(True, Confidential(""), "rayHead", forgotten=True)}
+    assert (
+        state_objects_in([note, WHOLE])
+        == state_objects_in([WHOLE, note])
+        == {HEAD: StateObject(True, Confidential(""), "rayHead")}
+    )
+    assert state_objects_in([applied(role="rayHead", mode="existing")]) == {}
 
 
 def test_a_state_of_before_there_were_roles() -> None:
-    assert held_in([NOTED, applied()]) == {HEAD: Held(False, Confidential("noted"), "")}
+    assert state_objects_in([NOTED, applied()]) == {HEAD: StateObject(False, Confidential("noted"), "")}
 
 
 def test_what_is_only_left_to_be_deleted_does_not_count() -> None:
-    assert held_in([{**WHOLE, "delete": True}, {**NOTED, "delete": True}]) == {}
+    assert state_objects_in([{**WHOLE, "delete": True}, {**NOTED, "delete": True}]) == {}
 
 
 def engine(folder: Path, script: str) -> None:
@@ -65,12 +69,12 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_stack_that_was_never_applied_has_nothing(tools: Path) -> None:
     engine(tools, "echo \"error: no stack named 'dev' found\" >&2; exit 255")
-    assert held_objects(tools, "dev") == {}
+    assert state_objects(tools, "dev") == {}
 
 
 def test_a_state_without_resources(tools: Path) -> None:
     engine(tools, """echo '{"version": 3, "deployment": {"manifest": {}}}'""")
-    assert held_objects(tools, "dev") == {}
+    assert state_objects(tools, "dev") == {}
 
 
 @pytest.mark.parametrize(
@@ -86,12 +90,12 @@ def test_a_state_without_resources(tools: Path) -> None:
 def test_a_state_that_cannot_be_read(tools: Path, script: str, said: str) -> None:
     engine(tools, script)
     with pytest.raises(StateError, match=said):
-        held_objects(tools, "dev")
+        state_objects(tools, "dev")
 
 
 def test_no_engine(tools: Path) -> None:
     with pytest.raises(StateError, match="not on PATH"):
-        held_objects(tools, "dev")
+        state_objects(tools, "dev")
 
 
 @pytest.mark.parametrize(

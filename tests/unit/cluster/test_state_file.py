@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.engine_state import held_objects, resources_in_file
-from modelyard.kube.state import Held, ObjectKey
+from modelyard.cluster.engine_state import resources_in_file, state_objects
+from modelyard.kube.state import ObjectKey, StateObject
 
 HEAD = ObjectKey("apps/v1", "Deployment", "ml", "head")
 REQUEST = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "head", "namespace": "ml"}}
@@ -41,7 +41,7 @@ def saved(root: Path, state: Any) -> Path:
 @pytest.mark.parametrize("form", [{"version": 3}, {"version": 4, "features": ["hooks"]}], ids=str)
 def test_a_state_in_a_folder_is_read_without_pulumi(root: Path, form: dict[str, Any]) -> None:
     saved(root, {**STATE, **form})
-    assert held_objects(root, "dev") == {HEAD: Held(managed=True)}
+    assert state_objects(root, "dev") == {HEAD: StateObject(managed=True)}
     assert not (root / "started").exists()
 
 

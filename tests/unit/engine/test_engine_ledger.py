@@ -151,12 +151,12 @@ def test_what_is_left_is_told_with_its_holders() -> None:
 
 def test_the_state_keeps_what_a_new_record_has_lost() -> None:
     replicas = Path(("spec", "replicas"))
-    known = RECORD._replace(ledger=write_ledger(Ledger(held=((replicas, 3),))))
+    known = RECORD._replace(ledger=write_ledger(Ledger(values=((replicas, 3),))))
     lost = RECORD._replace(ledger=write_ledger(Ledger()), context="renamed")
     kept = LedgerProvider().update("id", noted(known), noted(lost)).outs
     assert kept == noted(known._replace(context="renamed"))
     # So the next run with the same record has nothing to do.
     assert not LedgerProvider().diff("id", kept, noted(lost)).changes
     # What has gone back is forgotten.
-    back = known._replace(ledger=write_ledger(Ledger(held=((replicas, 3),), returning=fieldset.of(replicas))))
+    back = known._replace(ledger=write_ledger(Ledger(values=((replicas, 3),), to_hand_over=fieldset.of(replicas))))
     assert LedgerProvider().update("id", noted(back), noted(lost)).outs == noted(lost)

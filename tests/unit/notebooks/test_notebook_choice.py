@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.runs.notebooks import Choice, Chosen, Held, choose, offer
+from modelyard.runs.notebooks import Allowance, Choice, Chosen, choose, offer
 from modelyard.runs.notebooks.choice import escaped
 from modelyard.stack.config import Config, Gpu, Platform
 from modelyard.stack.pool import Flavor, Partition, Priority, Quota, Team
@@ -209,9 +209,9 @@ def test_an_offer_has_what_can_be_chosen_and_nothing_else() -> None:
     offered = offer(stack)
     assert offered.able == {"vision": ("a10",), "cpu": (), "speech": ("a30-spot", "a10")}
     assert offered.holds == {
-        "vision": (Held("a10", "nvidia.com/gpu", 2),),
+        "vision": (Allowance("a10", "nvidia.com/gpu", 2),),
         "cpu": (),
-        "speech": (Held("a30-spot", "nvidia.com/gpu", 1), Held("a10", "nvidia.com/gpu.shared", 2)),
+        "speech": (Allowance("a30-spot", "nvidia.com/gpu", 1), Allowance("a10", "nvidia.com/gpu.shared", 2)),
     }
 
     def holds(flavor: str, team: str, resource: str, gpus: int = 1) -> bool:

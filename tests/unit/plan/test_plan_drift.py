@@ -142,7 +142,7 @@ def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
 
 def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:
     target = target_of(dev)
-    ledger = Ledger(returning=fieldset.of(REPLICAS))
+    ledger = Ledger(to_hand_over=fieldset.of(REPLICAS))
     metadata = target.applied.reveal()["metadata"]
     notes = {**metadata["annotations"], LEDGER_NOTE: write_ledger(ledger)}
     back = target._replace(

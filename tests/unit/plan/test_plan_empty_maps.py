@@ -16,7 +16,7 @@ from modelyard.plan import FIELD_MANAGER
 from modelyard.plan.undo.leaving import Leaving, let_go_of
 from modelyard.plan.undo.ledger import Ledger, filled, known_ledger, ledger_of, read_ledger, write_ledger
 from modelyard.plan.undo.request import put_back, reversible_request
-from modelyard.plan.undo.restore import at, finished, handed_over, undo
+from modelyard.plan.undo.restore import at, finished, undo, with_earlier_owners
 from tests.conformance.steps import update
 
 SCHEMA = merge.MergeSchema.kubernetes("1.35").of("ray.io/v1", "RayCluster")
@@ -112,14 +112,14 @@ def test_an_apply_that_drops_the_last_entry_restores_it(before: Object) -> None:
     kept = reversible_request(after, less, SCHEMA)
     live = merge.server_side(after, kept.request, FIELD_MANAGER, SCHEMA, force=True).object
     assert at(live, PARAMS) == {"num-gpus": "1"}
-    restored = handed_over(live, ledger_of(live))
+    restored = with_earlier_owners(live, ledger_of(live))
     assert at(restored, PARAMS) == {}
     assert restored["spec"] == {**before["spec"], "suspend": True}
     # The same request changes nothing any more, and the ledger stays.
     settled = applied(restored, less)
     assert settled["spec"] == restored["spec"]
     assert ledger_of(settled) == ledger_of(live)
-    assert handed_over(settled, ledger_of(settled)) is settled
+    assert with_earlier_owners(settled, ledger_of(settled)) is settled
     assert essence(put_back(settled, SCHEMA)[0]) == essence(before)
 
 
@@ -130,7 +130,7 @@ def test_an_entry_that_is_asked_for_again_is_noted_anew(before: Object) -> None:
     again = applied(live, both)
     assert essence(put_back(again, SCHEMA)[0]) == essence(before)
     # After it, somebody else has set the entry.
-    restored = handed_over(live, ledger_of(live))
+    restored = with_earlier_owners(live, ledger_of(live))
     theirs = deepcopy(restored)
     theirs["spec"]["headGroupSpec"]["rayStartParams"] = {"num-gpus": "7"}
     theirs = update(restored, theirs, "ada", SCHEMA)
@@ -165,7 +165,7 @@ def test_an_undo_that_the_api_server_would_reject_is_a_finding(before: Object) -
     back = undo(after, known_ledger(after))
     assert back is not None
     key = ObjectKey("ray.io/v1", "RayCluster", "ml-platform", "trainer")
-    target, (wrong, note) = let_go_of(Leaving(key, after, SCHEMA, back, "", elsewhere=False), None)
+    target, (wrong, note) = let_go_of(Leaving(key, after, SCHEMA, back, "", in_earlier_namespace=False), None)
     assert (wrong.code, wrong.blocks, note.code) == ("OWN009", True, "OWN006")
     assert str(PARAMS) in wrong.detail
     assert (target.after.reveal(), target.changes) == (after, ())

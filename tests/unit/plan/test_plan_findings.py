@@ -111,7 +111,7 @@ def test_a_missing_target_leaves_the_other_targets_planned(dev: Any) -> None:
 
 def test_the_namespace_that_has_the_targets_is_named(dev: Any) -> None:
     keys = frozenset(key._replace(namespace="team-a") for key in dev.state.objects.reveal())
-    state = dev.state._replace(objects=Confidential({}), elsewhere=keys)
+    state = dev.state._replace(objects=Confidential({}), other_namespaces=keys)
     found = [one for one in dev._replace(state=state).plan().findings if one.code == "PAT013"]
     assert {one.field for one in found} == {"platform.namespace"}
     assert {one.remedy for one in found} == {"set platform.namespace to team-a, which has 5"}

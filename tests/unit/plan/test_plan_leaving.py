@@ -9,7 +9,7 @@ import pytest
 from modelyard.cluster import Answer, Deletion, Refusal
 from modelyard.findings import Severity
 from modelyard.hiding import Confidential
-from modelyard.kube.state import Held, ObjectKey
+from modelyard.kube.state import ObjectKey, StateObject
 from modelyard.plan.starting import moved_object
 from modelyard.plan.store import moved, plan_from_json, plan_to_json
 from modelyard.plan.undo.ledger import ours
@@ -84,9 +84,9 @@ def test_a_dropped_target_whose_ledger_somebody_wrote_over_still_loses_what_was_
         for key, body in site.state.objects.reveal().items()
         if key.name == HEAD
     }
-    held = {key: Held(managed=False, ledger=Confidential(text)) for key, text in notes.items()}
+    held = {key: StateObject(managed=False, ledger=Confidential(text)) for key, text in notes.items()}
     site = site.having(lambda body: overwritten(body) if body["metadata"]["name"] == HEAD else body)
-    head = target(site._replace(state=site.state._replace(held=held)).plan(), HEAD)
+    head = target(site._replace(state=site.state._replace(state_objects=held)).plan(), HEAD)
     assert head.after.reveal()["spec"] == dev.state.objects.reveal()[key_of(HEAD)]["spec"]
 
 
@@ -127,7 +127,7 @@ def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None
     state = site.state._replace(objects=Confidential({**site.state.objects.reveal(), key_of(f"{WORKER}-2"): copy}))
     plan = site._replace(state=state).asking(targets=other).plan()
     old = target(plan, WORKER)
-    assert (old.action, old.role, old.elsewhere) == ("restore", "rayWorker", False)
+    assert (old.action, old.role, old.in_earlier_namespace) == ("restore", "rayWorker", False)
     assert target(plan, f"{WORKER}-2").action == "update"
     (drain,) = [one for one in plan.drains if WORKER in one.targets]
     assert drain.backend == "ray"
@@ -157,8 +157,8 @@ def moved_away(dev: Any, name: str = "new") -> Any:
         return {**body, "metadata": {**body["metadata"], "namespace": name}}
 
     fresh = {key._replace(namespace=name): copied(body) for key, body in dev.state.objects.reveal().items()}
-    held = {key: Held(managed=False) for key in site.state.objects.reveal()}
-    state = site.state._replace(objects=Confidential({**site.state.objects.reveal(), **fresh}), held=held)
+    held = {key: StateObject(managed=False) for key in site.state.objects.reveal()}
+    state = site.state._replace(objects=Confidential({**site.state.objects.reveal(), **fresh}), state_objects=held)
     config = site.stack.config
     return site._replace(state=state).asking(platform=config.platform._replace(namespace=name))
 
@@ -202,7 +202,7 @@ def test_another_namespace_has_its_old_objects_told_apart(dev: Any) -> None:
 
 def test_what_the_state_does_not_have_is_left_and_told(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
-    known = site._replace(state=site.state._replace(held={})).plan()
+    known = site._replace(state=site.state._replace(state_objects={})).plan()
     assert HEAD not in {one.name for one in known.targets}
     (finding,) = [one for one in known.findings if one.code == "OWN006"]
     assert (finding.severity, finding.target) == (Severity.WARNING, HEAD)
@@ -214,15 +214,17 @@ def test_a_state_that_knows_nothing_of_what_the_stack_applied_is_told(dev: Any) 
     keys = {one.key for one in site.plan().targets}
 
     def told(held: Any) -> list[str]:
-        plan = site._replace(state=site.state._replace(held=held)).plan()
+        plan = site._replace(state=site.state._replace(state_objects=held)).plan()
         return [one.summary for one in plan.findings if one.code == "OWN016"]
 
-    assert told(None) == told(dict.fromkeys(keys, Held(managed=False))) == []
-    (some,) = told({key: Held(managed=False) for key in keys if key.name != HEAD})
+    assert told(None) == told(dict.fromkeys(keys, StateObject(managed=False))) == []
+    (some,) = told({key: StateObject(managed=False) for key in keys if key.name != HEAD})
     assert some.endswith(f"applied to {HEAD}")
     (most,) = told({})
     assert most.endswith(" and 2 more")
-    assert "OWN016" not in {one.code for one in dev._replace(state=dev.state._replace(held={})).plan().findings}
+    assert "OWN016" not in {
+        one.code for one in dev._replace(state=dev.state._replace(state_objects={})).plan().findings
+    }
     # What it read is not what it wrote, but says the same.
     site = site.having(lambda body: json.loads(json.dumps(body)))
     assert told({}) == [most]
@@ -238,15 +240,17 @@ def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any)
         kept = {name: text for name, text in body["metadata"]["annotations"].items() if name != LEDGER}
         return {**body, "metadata": {**body["metadata"], "annotations": kept}}
 
-    state = site.having(bare).state._replace(held={key_of(HEAD): Held(managed=False, ledger=Confidential(noted))})
+    state = site.having(bare).state._replace(
+        state_objects={key_of(HEAD): StateObject(managed=False, ledger=Confidential(noted))}
+    )
     head = target(site._replace(state=state).plan(), HEAD)
     assert head.after.reveal()["spec"] == dev.state.objects.reveal()[key_of(HEAD)]["spec"]
 
 
 def test_what_was_put_back_already_is_no_target(dev: Any) -> None:
-    held = {key_of(HEAD): Held(managed=False)}
+    held = {key_of(HEAD): StateObject(managed=False)}
     site = dropping(dev, "ray-head")
-    plan = site._replace(state=site.state._replace(held=held)).plan()
+    plan = site._replace(state=site.state._replace(state_objects=held)).plan()
     assert HEAD not in {one.name for one in plan.targets}
 
 
@@ -311,14 +315,14 @@ def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, sai
 
 def test_what_the_stack_made_and_the_engine_forgot_is_deleted_unless_somebody_else_made_it_anew(dev: Any) -> None:
     site = dropping(managed(dev), "ray-head")
-    held = {key: Held(managed=True, forgotten=True) for key in site.state.objects.reveal() if key.name == HEAD}
-    assert target(site._replace(state=site.state._replace(held=held)).plan(), HEAD).action == "delete"
+    held = {key: StateObject(managed=True, forgotten=True) for key in site.state.objects.reveal() if key.name == HEAD}
+    assert target(site._replace(state=site.state._replace(state_objects=held)).plan(), HEAD).action == "delete"
 
     def anew(body: dict[str, Any]) -> dict[str, Any]:
         return {**body, "metadata": {**body["metadata"], "managedFields": []}}
 
     site = site.having(anew)
-    plan = site._replace(state=site.state._replace(held=held)).plan()
+    plan = site._replace(state=site.state._replace(state_objects=held)).plan()
     assert HEAD not in {one.name for one in plan.targets}
 
 

@@ -10,7 +10,7 @@ import pytest
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
 from modelyard.kube.merge import Path, fieldset
-from modelyard.kube.state import Held, essence
+from modelyard.kube.state import StateObject, essence
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.plan.undo.entries import entries_of, noted_in
 from modelyard.plan.undo.ledger import (
@@ -27,7 +27,7 @@ from modelyard.plan.undo.ledger import (
     write_ledger,
 )
 from modelyard.plan.undo.request import put_back
-from modelyard.plan.undo.restore import at, finished, foreign, handed_over, partial, undo
+from modelyard.plan.undo.restore import at, finished, foreign, partial, undo, with_earlier_owners
 from modelyard.stack.config import PatchChoice
 from tests.conformance.steps import update
 from tests.support.example_stacks import overwritten
@@ -64,7 +64,7 @@ def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
     ledger = ledger_of(target.after.reveal())
     assert (
-        dict(ledger.held)[REPLICAS]
+        dict(ledger.values)[REPLICAS]
         == target.before.reveal()["spec"]["replicas"]
         != target.after.reveal()["spec"]["replicas"]
     )
@@ -78,7 +78,7 @@ def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
 def test_a_ledger_is_read_back_exactly(dev: Any) -> None:
     ledger = ledger_of(named(dev.plan(), SERVICE).after.reveal())
     assert read_ledger(write_ledger(ledger)) == ledger
-    assert ledger.held
+    assert ledger.values
     assert ledger.owners
 
 
@@ -169,11 +169,11 @@ def test_what_has_gone_back_changes_nothing_any_more(dev: Any, tmp_path: File) -
     back = mine.applied()._replace(library=dev.library).applied()
     plan = back.plan()
     assert plan.changed == ()
-    assert ledger_of(body_of(back, HEAD)).returning
+    assert ledger_of(body_of(back, HEAD)).to_hand_over
     assert "terminationGracePeriodSeconds" not in named(plan, HEAD).applied.reveal()["spec"]["template"]["spec"]
     # The note goes with the next change.
     next_change = back.asking(ray_head=dev.stack.config.ray_head._replace(memory="24Gi"))
-    assert ledger_of(named(next_change.plan(), HEAD).after.reveal()).returning == {}
+    assert ledger_of(named(next_change.plan(), HEAD).after.reveal()).to_hand_over == {}
 
 
 def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File) -> None:
@@ -189,7 +189,7 @@ def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File)
 
     again = back.having(installer)._replace(library=mine.library).plan()
     ledger = ledger_of(named(again, HEAD).after.reveal())
-    assert dict(ledger.held)[path] == 33
+    assert dict(ledger.values)[path] == 33
     assert [owner.manager for owner in ledger.owners_of(path)] == ["installer"]
 
 
@@ -218,7 +218,7 @@ def test_what_somebody_set_since_is_left_and_told(dev: Any) -> None:
 def test_a_field_that_was_taken_back_after_drift_keeps_its_first_entry(dev: Any) -> None:
     drifted = dev.applied().having(set_by(SERVICE, "somebody", 7))
     target = named(drifted.plan(), SERVICE)
-    assert dict(ledger_of(target.after.reveal()).held)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
+    assert dict(ledger_of(target.after.reveal()).values)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
     back, _ = put_back(target.after.reveal(), DEPLOYMENT)
     assert essence(back) == essence(body_of(dev, SERVICE))
 
@@ -310,10 +310,10 @@ def test_a_handover_changes_nothing_but_owners_and_only_once(dev: Any, tmp_path:
     sent = merge.server_side(
         target.before.reveal(), target.applied.reveal(), "modelyard", DEPLOYMENT, force=True
     ).object
-    after = handed_over(sent, ledger_of(sent))
+    after = with_earlier_owners(sent, ledger_of(sent))
     assert essence(after) == essence(sent)
     assert owners(after) != owners(sent)
-    assert handed_over(after, ledger_of(after)) is after
+    assert with_earlier_owners(after, ledger_of(after)) is after
 
 
 def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp_path: File) -> None:
@@ -331,7 +331,7 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     assert [target.name for target in plan.targets if target.hands_over] == [HEAD]
     read = plan_from_json(json.dumps(plan_to_json(plan._replace(findings=()))), "saved.json")
     assert (read.changed, read.pending) == ((), {HEAD})
-    assert ledger_of(named(plan, HEAD).applied.reveal()).returning
+    assert ledger_of(named(plan, HEAD).applied.reveal()).to_hand_over
 
 
 def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
@@ -374,9 +374,9 @@ def copies(site: Any) -> dict[Any, str]:
     return {target.key: ledger_text(target.applied.reveal()) for target in site.plan().targets}
 
 
-def held(ledgers: Mapping[Any, str]) -> dict[Any, Held]:
+def held(ledgers: Mapping[Any, str]) -> dict[Any, StateObject]:
     """The same as a starting state has it."""
-    return {key: Held(managed=False, ledger=Confidential(text)) for key, text in ledgers.items()}
+    return {key: StateObject(managed=False, ledger=Confidential(text)) for key, text in ledgers.items()}
 
 
 def codes(plan: Any) -> set[str]:
@@ -388,12 +388,12 @@ def test_after_a_whole_write_that_adopts_our_values_the_states_copy_counts(sites
     site = sites[name]
     adopted = replaced(site, adopting=True)
     assert "OWN012" in codes(adopted.plan())
-    known = adopted._replace(state=adopted.state._replace(held=held(copies(site))))
+    known = adopted._replace(state=adopted.state._replace(state_objects=held(copies(site))))
     plan = known.plan()
     assert "OWN012" not in codes(plan)
     for target in plan.targets:
         first, again = ledger_of(named(site.plan(), target.name).applied.reveal()), ledger_of(target.applied.reveal())
-        assert dict(again.held).items() >= dict(first.held).items()
+        assert dict(again.values).items() >= dict(first.values).items()
         back, _ = put_back(target.after.reveal(), DEPLOYMENT)
         assert back["spec"]["replicas"] == target_spec(site, target.name)["replicas"]
         assert resources(back["spec"]) == resources(target_spec(site, target.name))
@@ -416,24 +416,24 @@ def test_a_whole_write_of_the_installers_own_values_is_no_alarm(sites: Any, name
 def test_a_copy_of_a_ledger_that_does_not_know_all_fields_is_told(dev: Any) -> None:
     adopted = replaced(dev, adopting=True)
     less = {key: write_ledger(Ledger()) for key in copies(dev)}
-    assert "OWN012" in codes(adopted._replace(state=adopted.state._replace(held=held(less))).plan())
+    assert "OWN012" in codes(adopted._replace(state=adopted.state._replace(state_objects=held(less))).plan())
 
 
 def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: Any) -> None:
     older = ledger_of(named(dev.plan(), SERVICE).applied.reveal())
     assert filled(Ledger(), older) == older
     assert filled(older, older) == older
-    lost = older._replace(held=tuple(pair for pair in older.held if pair[0] != REPLICAS), owners=())
-    assert filled(lost, older).held == older.held
+    lost = older._replace(held=tuple(pair for pair in older.values if pair[0] != REPLICAS), owners=())
+    assert filled(lost, older).values == older.values
     assert filled(lost, older).owners_of(REPLICAS) == older.owners_of(REPLICAS)
     assert filled(lost, older, {}) == lost
-    newer = lost._replace(held=(*lost.held, (REPLICAS, 7)))
-    assert dict(filled(newer, older).held)[REPLICAS] == 7
+    newer = lost._replace(values=(*lost.values, (REPLICAS, 7)))
+    assert dict(filled(newer, older).values)[REPLICAS] == 7
     # What was not there when the newer one was made is known to it.
     absent = lost._replace(absent=fieldset.union(lost.absent, fieldset.of(REPLICAS)))
-    assert filled(absent, older).held == lost.held
+    assert filled(absent, older).values == lost.values
     # What has gone back is nobody's to remember.
-    assert filled(lost, older._replace(returning=fieldset.of(REPLICAS))).held == lost.held
+    assert filled(lost, older._replace(to_hand_over=fieldset.of(REPLICAS))).held == lost.values
 
 
 def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) -> None:
@@ -443,7 +443,7 @@ def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) 
 
     copy = dev.applied().having(copied)
     ledger = ledger_of(named(copy.plan(), SERVICE).after.reveal())
-    assert dict(ledger.held)[REPLICAS] == body_of(copy, SERVICE)["spec"]["replicas"] == 2
+    assert dict(ledger.values)[REPLICAS] == body_of(copy, SERVICE)["spec"]["replicas"] == 2
     assert [owner.manager for owner in ledger.owners_of(REPLICAS)] == ["backup"]
 
 
@@ -464,7 +464,7 @@ def without_ledgers(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def told(site: Any, copied: Mapping[Any, str]) -> dict[str, tuple[int, str]]:
-    state = site.state._replace(held=held(copied))
+    state = site.state._replace(state_objects=held(copied))
     return {one.key.name: (len(one.entries), one.problem) for one in noted_in(state)}
 
 

@@ -13,7 +13,7 @@ import yaml
 from modelyard.catalog import Library, load_library
 from modelyard.cluster import Answer, Question, load_recorded
 from modelyard.hiding import Confidential
-from modelyard.kube.state import ClusterState, Held, ObjectKey
+from modelyard.kube.state import ClusterState, ObjectKey, StateObject
 from modelyard.plan import Plan
 from modelyard.plan.build import make_plan
 from modelyard.plan.project import plan_recorded
@@ -104,7 +104,7 @@ def test_what_is_there_does_not_change(library: Library) -> None:
 
 def test_what_is_dropped_goes_and_its_namespace_last(library: Library) -> None:
     there = after(plan(library, stack()))
-    held = {key: Held(managed=True) for key in there.objects.reveal()}
+    held = {key: StateObject(managed=True) for key in there.objects.reveal()}
     gone = plan(library, stack(far(quota=None, create_namespace=False)), there._replace(held=held))
     (remote,) = gone.remotes
     deleted = [target.name for target in remote.targets if target.action == "delete"]
@@ -170,7 +170,7 @@ def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) 
         key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
         for key, body in there.objects.reveal().items()
     }
-    busy_state = there._replace(objects=Confidential(busy), held={key: Held(managed=True) for key in busy})
+    busy_state = there._replace(objects=Confidential(busy), held={key: StateObject(managed=True) for key in busy})
     told = [one for one in plan(library, stack(far(quota=None)), busy_state).findings if one.code == "QUE013"]
     assert sorted((one.target, *re.findall(r"\d+ jobs?", one.summary)) for one in told) == [
         ("far/far", "2 jobs"),
@@ -191,7 +191,7 @@ def test_the_text_shows_it_apart(library: Library) -> None:
 
 
 def test_a_cluster_that_is_planned_no_more_is_told_with_what_goes() -> None:
-    clusters = {"": {}, "far": {SPACE: Held(managed=True)}, "near": {}}
+    clusters = {"": {}, "far": {SPACE: StateObject(managed=True)}, "near": {}}
     gone = dropped_remotes(clusters, ())
     assert gone == {"far": ("far-jobs",)}
     (found,) = dropped(stack(), gone)
@@ -247,7 +247,11 @@ def test_a_live_plan_also_reads_the_objects_that_the_engine_made_earlier(
         made = stack(far(controller=url, context="dev", quota=None))
         own = EMPTY._replace(identity="home-id")
         (unknown,), _ = live_remotes(made, library, own, None)
-        (known,), _ = live_remotes(made, library, own, {"far": {key: Held(managed=True)}})
-    assert (unknown.state.identity, unknown.state.objects.reveal(), unknown.state.held) == ("farm-id", {}, None)
-    assert known.state.held == {key: Held(managed=True)}
+        (known,), _ = live_remotes(made, library, own, {"far": {key: StateObject(managed=True)}})
+    assert (unknown.state.identity, unknown.state.objects.reveal(), unknown.state.state_objects) == (
+        "farm-id",
+        {},
+        None,
+    )
+    assert known.state.state_objects == {key: StateObject(managed=True)}
     assert known.state.objects.reveal() == {key: {**earlier, "apiVersion": "apps/v1", "kind": "Deployment"}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.pool_objects import FarObjects, PoolObjects, RunObjects
+from modelyard.cluster.pool_objects import PoolObjects, RunObjects, WorkerClusterObjects
 from modelyard.hiding import Confidential
 from modelyard.runs.pool import Diagnosis, runs_of, why
 from modelyard.runs.pool.kueue import REPLACES
@@ -480,7 +480,9 @@ def far(config: Config) -> Config:
     return config._replace(teams=(team, Team("speech", ())), worker_clusters=clusters)
 
 
-def explain(far: Config, body: dict[str, Any], there: dict[str, FarObjects] | None = None, **objects: Any) -> Diagnosis:
+def explain(
+    far: Config, body: dict[str, Any], there: dict[str, WorkerClusterObjects] | None = None, **objects: Any
+) -> Diagnosis:
     (run,) = runs_of(RunObjects((body,), ()))
     given = {name: tuple(bodies) for name, bodies in objects.items()}
     local = {"local_queues": (local_queue(),), "queues": (cluster_queue("team-vision"),), "kueue": True}
@@ -511,7 +513,7 @@ def test_a_cluster_that_somebody_looked_at_says_itself_why_it_has_not_taken_a_ru
         return explain(
             far,
             body,
-            {"farm": FarObjects(None if there is None else Confidential(there), Confidential(()))},
+            {"farm": WorkerClusterObjects(None if there is None else Confidential(there), Confidential(()))},
             workloads=[work],
             worker_clusters=CONNECTED,
         )
@@ -613,7 +615,7 @@ def test_pods_of_the_other_cluster_say_what_keeps_them_from_starting(far: Config
     found = explain(
         far,
         body,
-        {"farm": FarObjects(Confidential(()), Confidential(pods))},
+        {"farm": WorkerClusterObjects(Confidential(()), Confidential(pods))},
         workloads=[dispatched(body, clusterName="cluster-farm")],
         worker_clusters=[lost],
         nodes=[node("n1", gpus=0)],

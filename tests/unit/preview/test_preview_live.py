@@ -287,7 +287,7 @@ def far(repository: Repository, cluster: ApiServer, tmp_path: Path) -> Iterator[
 
 def test_a_remote_cluster_is_read_too(repository: Repository, far: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # A stack file names only addresses with TLS, and this server has none.
-    monkeypatch.setattr("modelyard.preview.live.leads_elsewhere", lambda _remote, _client: "")
+    monkeypatch.setattr("modelyard.preview.live.controller_mismatch", lambda _remote, _client: "")
     far.objects["namespaces"] = [{"metadata": {"name": "far", "labels": {"team": "theirs"}}}]
     repository.edit(DEV, "quota: {cpu: 8", "quota: {cpu: 9")
     found = repository.preview(live=True)

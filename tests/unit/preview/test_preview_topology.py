@@ -226,7 +226,9 @@ def test_what_is_deleted_is_drawn_before_and_not_after(prod: Planned) -> None:
 def test_what_goes_back_under_another_name_keeps_its_role(prod: Planned) -> None:
     assert prod.plan is not None
     (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
-    old = celery._replace(key=celery.key._replace(name="old", namespace="before"), action="restore", elsewhere=True)
+    old = celery._replace(
+        key=celery.key._replace(name="old", namespace="before"), action="restore", in_earlier_namespace=True
+    )
     picture = topology(prod, prod._replace(plan=prod.plan._replace(targets=(*prod.plan.targets, old))))
     assert picture is not None
     assert (running(picture.after, "before/old").role, running(picture.after, "before/old").pods) == ("celery", 3)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from modelyard.findings import Severity
-from modelyard.plan.remote_live import leads_elsewhere
+from modelyard.plan.remote_live import controller_mismatch
 from modelyard.stack import Stack, load_text
 from modelyard.stack.remote import controller_url
 from modelyard.workloads.facts.remote import remote_clusters
@@ -71,7 +71,7 @@ def test_an_ip_address_and_its_url_are_one_cluster() -> None:
 def test_a_context_leads_to_an_ip_address(server: str, same: bool) -> None:
     (remote,) = remote_clusters(made("10.1.2.3").config)
     client = SimpleNamespace(config=SimpleNamespace(cluster=SimpleNamespace(server=server)))
-    assert (leads_elsewhere(remote, client) == "") == same  # type: ignore[arg-type]
+    assert (controller_mismatch(remote, client) == "") == same  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,7 @@ def test_several_namespaces_are_a_question_and_the_best_guess_has_most_parts() -
     assert (question.about, [one.value for one in question.options]) == ("namespace", ["team-a", "team-b"])
     named = found(objects_in("namespaces"), {"namespace": "team-b"})
     assert (named.questions, places(named)) == ((), {"celery": "Deployment training-tasks"})
-    assert "Deployment triton in namespace serving (modelService)" in named.elsewhere
+    assert "Deployment triton in namespace serving (modelService)" in named.other_namespaces
 
 
 @pytest.mark.parametrize("objects", [(), objects_in("unrelated")])
