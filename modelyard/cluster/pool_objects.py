@@ -32,7 +32,7 @@ LATER: Final = "modelyard.dev/queue"
 """Annotation of a stage: the queue that it enters at its turn."""
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
 """Label of a Job's pods: the Job's name."""
-HELD: Final = "modelyard-held"
+WAITING_QUEUE: Final = "modelyard-held"
 """The queue of stages that wait. No LocalQueue has this name; without a name, Kueue might use its default queue."""
 Objects = tuple[Mapping[str, Any], ...]
 

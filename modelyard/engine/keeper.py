@@ -22,7 +22,7 @@ from types import FrameType
 
 GRACE = 60.0
 """Seconds that an interrupted command may take to end by itself."""
-HELD = 10.0
+KILL_GRACE = 10.0
 """Seconds that a killed process may take to end."""
 
 INTERRUPT = b"i"
@@ -74,9 +74,9 @@ def end_session(leader: int) -> None:
     """Kills every process of a session except the leader; returns once none of them runs.
 
     A process that the kernel holds, for example in a read from a disk that does not answer, ends later: the wait for
-    such a process takes at most ``HELD`` seconds.
+    such a process takes at most ``KILL_GRACE`` seconds.
     """
-    latest = time.monotonic() + HELD
+    latest = time.monotonic() + KILL_GRACE
     while found := [pid for pid in _pids() if pid != leader and _session(pid) == leader and not _ended(pid)]:
         for pid in found:
             with suppress(ProcessLookupError):

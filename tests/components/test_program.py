@@ -88,7 +88,7 @@ def planned(stack: Stack, state: ClusterState, findings: tuple[Finding, ...], to
     assert stack.scope is not None
     known = with_nodes(stack, state.nodes)
     starts = [
-        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", Confidential({}), (), (), held={}))
+        RemoteStart(one, ClusterState("live", f"{one.name}-id", "v1.35.4", Confidential({}), (), (), state_objects={}))
         for one in remote_clusters(stack.config)
     ]
     plan = make_plan(known, load_library(stack.scope.patches), state, today, remotes=starts)

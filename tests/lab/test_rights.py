@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from lab import Lab, LabError
-from modelyard.engine.keeper import GRACE, HELD
+from modelyard.engine.keeper import GRACE, KILL_GRACE
 from modelyard.plan import FIELD_MANAGER
 from tests.lab.support.account_rights import Account, Right, rights
 from tests.lab.support.cli_process import cli_process, locks, tell
@@ -403,7 +403,7 @@ def applying(applied: Applying) -> Iterator[Applying]:
     env = applied.env
     try:
         # The keeper of a killed run first lets its engine end.
-        env.lab.wait("the end of the run", lambda: locks(env) == [], within=GRACE + HELD)
+        env.lab.wait("the end of the run", lambda: locks(env) == [], within=GRACE + KILL_GRACE)
     except LabError:
         env.pulumi("cancel", "--yes", "--stack", env.name)
         raise

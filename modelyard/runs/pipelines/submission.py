@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.cluster.answer import Created
-from modelyard.cluster.pool_objects import HELD, LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE
+from modelyard.cluster.pool_objects import LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE, WAITING_QUEUE
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, RAY, SPARK
@@ -289,7 +289,7 @@ def _held(body: dict[str, Any]) -> dict[str, Any]:
     if queue := metadata["labels"].get(QUEUE):
         metadata = {
             **metadata,
-            "labels": {**metadata["labels"], QUEUE: HELD},
+            "labels": {**metadata["labels"], QUEUE: WAITING_QUEUE},
             "annotations": {**metadata.get("annotations", {}), LATER: queue},
         }
     return {**body, "metadata": metadata, "spec": spec}

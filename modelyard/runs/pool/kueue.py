@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from modelyard.cluster.pool_objects import HELD, RUN, STAGE, PoolObjects
+from modelyard.cluster.pool_objects import RUN, STAGE, WAITING_QUEUE, PoolObjects
 from modelyard.kube.state import amounts, annotations_of
 from modelyard.names import is_gpu
 from modelyard.runs.pool.objects import NOTHING, asks_for, condition, is_true, labels_of, made_by, written_at
@@ -78,7 +78,7 @@ class Queues:
         for team in config.teams:
             self._namespaces.setdefault(namespace_of(team), set()).add(team.name)
         # A pipeline's stage that waits for other stages asks for no quota yet.
-        asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != HELD)
+        asking = (body for body in objects.workloads if (body.get("spec") or NOTHING).get("queueName") != WAITING_QUEUE)
         self.works = tuple(map(self._work, _differences(asking)))
         # A run that grows has several: that with its quota, one that asks for more, and those that it has outgrown.
         best = sorted(self.works, key=lambda work: (not work.over, work.reserved))

@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple
 
 from modelyard.cluster.pool_objects import (
     FLAVOR,
-    HELD,
     JOB,
     LATER,
     PIPELINE,
@@ -16,6 +15,7 @@ from modelyard.cluster.pool_objects import (
     STACK,
     STAGE,
     USER,
+    WAITING_QUEUE,
     RunObjects,
 )
 from modelyard.hiding import Confidential
@@ -75,7 +75,7 @@ class Part(NamedTuple):
         """The queue that the part is in, or enters at its stage's turn; None: it is not queued."""
         body = self.body.reveal()
         label = labels_of(body).get(QUEUE)
-        return annotations_of(body).get(LATER) if label == HELD else label
+        return annotations_of(body).get(LATER) if label == WAITING_QUEUE else label
 
     @property
     def holds(self) -> int:

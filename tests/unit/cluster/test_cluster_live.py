@@ -7,7 +7,7 @@ import pytest
 from lightkube import Client, KubeConfig
 
 from modelyard.cluster.connection import ClusterError
-from modelyard.cluster.live import elsewhere, listed, path_of, read, snapshot, state_of
+from modelyard.cluster.live import in_other_namespaces, listed, path_of, read, snapshot, state_of
 from modelyard.cluster.present import NAMED_BY_PODS, absent
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler, key_of
@@ -82,7 +82,7 @@ def test_a_target_is_found_in_other_namespaces_by_its_name() -> None:
         return httpx2.Response(200, json={"items": items})
 
     wanted = [key("d0"), key("d9")]
-    found = elsewhere(client_of(answer), wanted)
+    found = in_other_namespaces(client_of(answer), wanted)
     assert found == {key("d0")._replace(namespace=name) for name in ("team-a", "team-b")}
 
 
@@ -98,7 +98,7 @@ def test_other_namespaces_that_may_not_be_listed_are_left_out() -> None:
     denied = httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
     served = httpx2.Response(200, json={"resources": []})
     client = client_of(lambda request: denied if request.url.path.endswith("/deployments") else served)
-    assert elsewhere(client, [key("d0")]) == frozenset()
+    assert in_other_namespaces(client, [key("d0")]) == frozenset()
 
 
 HPA = {

@@ -423,7 +423,7 @@ def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: An
     older = ledger_of(named(dev.plan(), SERVICE).applied.reveal())
     assert filled(Ledger(), older) == older
     assert filled(older, older) == older
-    lost = older._replace(held=tuple(pair for pair in older.values if pair[0] != REPLICAS), owners=())
+    lost = older._replace(values=tuple(pair for pair in older.values if pair[0] != REPLICAS), owners=())
     assert filled(lost, older).values == older.values
     assert filled(lost, older).owners_of(REPLICAS) == older.owners_of(REPLICAS)
     assert filled(lost, older, {}) == lost
@@ -433,7 +433,7 @@ def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: An
     absent = lost._replace(absent=fieldset.union(lost.absent, fieldset.of(REPLICAS)))
     assert filled(absent, older).values == lost.values
     # What has gone back is nobody's to remember.
-    assert filled(lost, older._replace(to_hand_over=fieldset.of(REPLICAS))).held == lost.values
+    assert filled(lost, older._replace(to_hand_over=fieldset.of(REPLICAS))).values == lost.values
 
 
 def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) -> None:

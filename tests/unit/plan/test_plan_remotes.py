@@ -105,7 +105,7 @@ def test_what_is_there_does_not_change(library: Library) -> None:
 def test_what_is_dropped_goes_and_its_namespace_last(library: Library) -> None:
     there = after(plan(library, stack()))
     held = {key: StateObject(managed=True) for key in there.objects.reveal()}
-    gone = plan(library, stack(far(quota=None, create_namespace=False)), there._replace(held=held))
+    gone = plan(library, stack(far(quota=None, create_namespace=False)), there._replace(state_objects=held))
     (remote,) = gone.remotes
     deleted = [target.name for target in remote.targets if target.action == "delete"]
     assert deleted == ["far/remote-far", "far/far", "far/remote-far-nodes", "far/far-jobs"]
@@ -170,7 +170,9 @@ def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) 
         key: {**body, "status": status[key.kind, key.name]} if (key.kind, key.name) in status else body
         for key, body in there.objects.reveal().items()
     }
-    busy_state = there._replace(objects=Confidential(busy), held={key: StateObject(managed=True) for key in busy})
+    busy_state = there._replace(
+        objects=Confidential(busy), state_objects={key: StateObject(managed=True) for key in busy}
+    )
     told = [one for one in plan(library, stack(far(quota=None)), busy_state).findings if one.code == "QUE013"]
     assert sorted((one.target, *re.findall(r"\d+ jobs?", one.summary)) for one in told) == [
         ("far/far", "2 jobs"),
