@@ -38,7 +38,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "field",
         metavar="FIELD",
-        help="path such as spec.replicas, or its end, such as limits.memory; of a part such as resources, every field",
+        help="path such as spec.replicas, or its end, such as limits.memory; a parent such as resources shows every "
+        "field below it",
     )
     json_option(parser)
 
@@ -140,7 +141,7 @@ def _named(
         raise Stop(
             Exit.USAGE,
             f"{text!r} matches {len(paths)} fields:\n{few(map(str, paths), _SHOWN, joint)}",
-            "give one of these paths, or more of its end"
+            "give one of these paths, or a longer end of it"
             + (", or a workload such as rayHead as the target" if target.key.kind in RAY_CLUSTERS and not part else ""),
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]

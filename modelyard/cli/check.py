@@ -277,8 +277,8 @@ def format_options(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"write to a file, and the findings as text to the screen; its ending ({', '.join(_BY_ENDING)}) says the "
-        "format unless --format does; replaces an existing file (repeatable)",
+        help=f"write to this file, and the findings as text to the screen; its extension ({', '.join(_BY_ENDING)}) "
+        "sets the format unless --format does; replaces an existing file (repeatable)",
     )
 
 

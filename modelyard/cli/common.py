@@ -43,7 +43,7 @@ def stacks_argument(parser: ArgumentParser) -> None:
         "--shard",
         type=_shard,
         metavar="I/N",
-        help="the I-th of N equal parts of these stacks, for N machines that share the work",
+        help="only part I of N equal parts of these stacks, to split the work among N machines",
     )
 
 

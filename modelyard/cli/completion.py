@@ -1,4 +1,4 @@
-"""Print a completion script for a shell: eval it in the shell's start file, or save it in its completion folder.
+"""Print a completion script for a shell: eval it in the shell's startup file, or save it in its completion folder.
 
 The script asks this program for each word, so stacks, targets, patches, jobs, GPUs and codes are those of the current
 project. Completion reads files only, never a cluster.

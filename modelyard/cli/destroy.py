@@ -156,7 +156,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
             runs = runs_of(run_objects(connect(context), where))
         except ClusterError as error:
             there = f" on {far}" if far else ""
-            what = "keep the queues" if queued else "are lost" if goes else "continue"
+            what = "block the deletion of queues" if queued else "are lost" if goes else "continue"
             note(f"runs that {what}{there} are unknown: {error.summary}")
             continue
         for run in runs:
@@ -165,7 +165,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     if held := fates["holds"]:
         remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
         text = (
-            f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. The engine "
+            f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. Pulumi "
             f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
             f"To end a run, use modelyard job cancel {stack.name} RUN{remote}."
         )

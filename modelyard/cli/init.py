@@ -42,10 +42,12 @@ def configure(parser: ArgumentParser) -> None:
         "copies of its files",
     )
     parser.add_argument(
-        "--from-cluster", action="store_true", help="describe the platform that is in a cluster in a stack file"
+        "--from-cluster", action="store_true", help="write a stack file for the platform that runs in a cluster"
     )
     parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current context)")
-    parser.add_argument("--namespace", metavar="NAME", help="namespace of the platform (default: where it is found)")
+    parser.add_argument(
+        "--namespace", metavar="NAME", help="namespace of the platform (default: where modelyard finds it)"
+    )
     parser.add_argument(
         "-y", "--yes", action="store_true", help="do not ask; with --from-cluster, take the best guess and mark it"
     )

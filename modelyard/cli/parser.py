@@ -44,7 +44,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "destroy": Verb("destroy", "restore what a stack patched, delete what it created"),
         "ledger": Verb("ledger", "show what patched fields were before, and what destroy restores"),
         "drift": Verb("drift", "compare what is live with what was applied"),
-        "verify": Verb("verify", "wait until stacks run as their files say, and queries are true"),
+        "verify": Verb("verify", "wait until stacks match their files, and every query is true"),
         "waves": Verb("waves", "split stacks into waves, and write the pipeline that rolls them out"),
     },
     "look at the platform": {

@@ -1,4 +1,4 @@
-"""Show what would change in one or more stacks, in which order, what it means, and what is wrong."""
+"""Show what would change in one or more stacks, in which order, with the effects and the findings."""
 
 import os
 import sys

@@ -43,8 +43,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="start from the clusters as they are now, not from the recorded platforms; only reads. The base says "
-        "which contexts are read. A stack whose cluster cannot be read starts from its recorded platform",
+        help="start from the clusters as they are now, not from the recorded platforms; only reads. The base's "
+        "stack files set which contexts are read. A stack whose cluster cannot be read starts from its recorded "
+        "platform",
     )
     policy_options(parser)
     parser.add_argument(
@@ -76,8 +77,8 @@ def configure(parser: ArgumentParser) -> None:
         "--limit",
         type=int,
         metavar="N",
-        help="most characters that the markdown may have (default 65000, which GitHub accepts; at least 4000 plus the "
-        "length of URL)",
+        help="maximum length of the markdown in characters (default 65000, which GitHub accepts; at least 4000 plus "
+        "the length of --report-url)",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="exit code 5 if a stack changes and no finding is an error"

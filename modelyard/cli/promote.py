@@ -1,4 +1,4 @@
-"""Propose the edit that copies release, images and patches of one stack to another; settings that must differ stay."""
+"""Propose the edit that copies release, images and patches of one stack to another, and keeps what must differ."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -25,10 +25,18 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="name of the stack that is ahead, such as dev")
     parser.add_argument("target", metavar="TARGET", help="name of the stack to update, such as staging")
     parser.add_argument(
-        "--take", action="append", default=[], metavar="SETTING", help="take this setting or section too (repeatable)"
+        "--take",
+        action="append",
+        default=[],
+        metavar="SETTING",
+        help="also take this setting or section from the source (repeatable)",
     )
     parser.add_argument(
-        "--keep", action="append", default=[], metavar="SETTING", help="leave this setting or section (repeatable)"
+        "--keep",
+        action="append",
+        default=[],
+        metavar="SETTING",
+        help="keep the target's value of this setting or section (repeatable)",
     )
     parser.add_argument("--write", action="store_true", help="write the edit to the target's stack file")
     json_option(parser)

@@ -1,6 +1,6 @@
 """Record the live platform of a stack, so that plans, checks and reviews work without the cluster.
 
-Replaces an earlier recorded platform, including edits by hand.
+Replaces an earlier recorded platform, including manual edits.
 """
 
 from argparse import ArgumentParser, Namespace

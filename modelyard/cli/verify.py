@@ -1,4 +1,4 @@
-"""Wait until stacks run as their files say, with all pods up to date, and queries are true. Exit code 1 if not."""
+"""Wait until stacks match their stack files, all pods are up to date, and every query is true. Exit code 1 if not."""
 
 import os
 import sys

@@ -39,7 +39,7 @@ def configure(parser: ArgumentParser) -> None:
         type=percentages,
         default=(),
         metavar="P,P,100",
-        help="waves that reach these shares of the other stacks, such as 10,50,100",
+        help="cumulative percentages of the other stacks, one wave for each, such as 10,50,100",
     )
     gate_options(parser)
     parser.add_argument(
@@ -56,7 +56,8 @@ def configure(parser: ArgumentParser) -> None:
         "--organization",
         default="organization",
         metavar="NAME",
-        help="for operator: organization in Pulumi Cloud (default: organization, the name in other backends)",
+        help="for operator: organization in Pulumi Cloud (default: organization, the name that "
+        "self-managed backends use)",
     )
     parser.add_argument("--out", metavar="FILE", help="write to this file; replaces an existing one")
 

@@ -81,12 +81,12 @@ def emptied_replicas(targets: Iterable[TargetPlan], documents: Iterable[Document
             yield Finding(
                 "AUT004",
                 Severity.WARNING,
-                f"the file leaves replicas of {document.target} empty: a tool that merges it sets 1 (running "
-                f"now: {running})",
+                f"the file leaves replicas of {document.target} empty: merging the file resets replicas to 1 "
+                f"(running now: {running})",
                 target=document.target,
                 field="spec.replicas",
-                detail="merging an empty field deletes it, and the API server's default of a missing one is 1",
-                remedy="apply the file while the autoscaler runs, which sets the number again, or use render "
+                detail="merging an empty field deletes it, and the API server then sets its default, 1",
+                remedy="apply the file while the autoscaler runs, so that it sets the number again, or use render "
                 "--format kustomize",
             )
 

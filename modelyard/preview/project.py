@@ -128,7 +128,7 @@ def upgrade(root: Path, versions: Mapping[str, PatchVersion], today: date, each:
     different = {one.stack for one in found}
     return Preview(
         base=Revision(f"{PATCHES_FOLDER}/{LOCK_FILE}", ""),
-        head=Revision("a lock with every built-in version", ""),
+        head=Revision("patches.lock with all built-in versions", ""),
         stacks=tuple(found),
         unchanged=tuple(name for name in sorted(after) if name not in different),
         project=project,

@@ -25,7 +25,7 @@ def _stack(drift: StackDrift, style: Style) -> Iterator[str]:
     objects, drifted = plural(len(drift.targets), "object"), len(drift.drifted)
     words = {
         "same": f"as it was applied ({objects})",
-        "drifted": drift.reason or f"{drifted} of {objects} {'is' if drifted == 1 else 'are'} not as applied",
+        "drifted": drift.reason or f"{drifted} of {objects} {'has' if drifted == 1 else 'have'} drifted",
         "nothing": drift.reason,
         "unknown": f"cannot be compared: {drift.reason}",
     }[drift.state]

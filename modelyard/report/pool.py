@@ -15,8 +15,8 @@ from modelyard.stack.words import few, plural
 
 MOST_ROWS = 20
 """Rows of a table, unless the user asks for all."""
-_PARTS = (MOST_ROWS, "--team T shows those of one team, --json all")
-_ALL_NODES = "--nodes shows all, --node NAME one"
+_PARTS = (MOST_ROWS, "--team T shows only that team's, --json shows all")
+_ALL_NODES = "--nodes lists every node, --node NAME shows one"
 _UNKNOWN = "unknown"
 
 

@@ -28,7 +28,7 @@ def waves_text(waves: Sequence[Wave], gate: Gate, style: Style = PLAIN) -> list[
 
 
 def _gate_words(gate: Gate) -> str:
-    words = ["its stacks run as their files say"]
+    words = ["its stacks match their stack files"]
     words += [f"{query} is true" for query in gate.queries]
     if gate.bake:
         words.append(f"for {duration(gate.bake)}")

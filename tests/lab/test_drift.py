@@ -101,7 +101,7 @@ def test_a_scale_is_told_with_its_subresource(dev: Environment) -> None:
     # The API server notes no time of a write to a subresource that hands its fields to the object.
     assert (owner["manager"], owner["operation"], owner["subresource"]) == ("kubectl", "Update", "scale")
     text = dev.modelyard("drift", "dev", check=False).stdout
-    assert "dev: 1 of 5 objects is not as applied\n" in text
+    assert "dev: 1 of 5 objects has drifted\n" in text
     assert f"~ {SERVICE}\n  kubectl (Update of scale):\n    replicas  2 → 5\n" in text
 
 

@@ -190,7 +190,7 @@ def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
     two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
     drift = two.env.modelyard("drift", "dev", check=False)
     assert drift.returncode == 1
-    assert "dev on far: 1 of 5 objects is not as applied" in drift.stdout
+    assert "dev on far: 1 of 5 objects has drifted" in drift.stdout
     assert "dev: as it was applied" in drift.stdout
     saved = two.env.folder / "plan.json"
     two.env.modelyard("plan", "dev", "--live", "--out", str(saved))

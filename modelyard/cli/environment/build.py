@@ -31,7 +31,11 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the Job"
     )
-    parser.add_argument("--again", action="store_true", help="build again; the volume keeps its content")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="run the build again, such as after the volume was emptied; an environment that exists there is kept",
+    )
     parser.add_argument("--wait", action="store_true", help="wait until the build ends; exit code 1 if it failed")
     json_option(parser)
 

@@ -1,4 +1,4 @@
-"""The environments of a stack: whether they are locked, and with --live where they were built."""
+"""Show the Python environments of a stack: whether they are locked, and with --live where they were built."""
 
 import sys
 from argparse import ArgumentParser, Namespace

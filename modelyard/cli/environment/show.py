@@ -1,4 +1,4 @@
-"""One environment: its list, its lock with every package, and who runs in it."""
+"""Show one Python environment: its package list, its lock with every package, and what uses it."""
 
 import sys
 from argparse import ArgumentParser, Namespace

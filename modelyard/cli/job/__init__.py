@@ -57,7 +57,7 @@ def run_options(parser: ArgumentParser, also: str = "") -> None:
     parser.add_argument("run", metavar="RUN", help=f"name of a run, as shown by job submit and job list{also}")
 
 
-PART = ", or of the Job of a stage or trial of it"
+PART = ", or of the Job of one of its stages or trials"
 
 
 def stack_option(parser: ArgumentParser) -> None:
@@ -182,7 +182,7 @@ def the_run(listed: StackRuns, name: str) -> "Run":
             )
     close = near_runs(name, listed.runs)
     meant = f"did you mean {' or '.join(map(safe, close))}?" if close else ""
-    have = f"modelyard job list {listed.stack.name} --all lists all remaining runs"
+    have = f"modelyard job list {listed.stack.name} --all lists the runs that the cluster still has"
     if any(one.remote is not None and one.remote.cluster is not None for one in listed.stack.config.resources):
         have += "; add --remote RESOURCE for those in a remote cluster"
     raise Stop(

@@ -1,7 +1,7 @@
 """List the runs of a stack's jobs.
 
 A cancelled run is listed until its pods have stopped. --all also shows finished runs, which the cluster keeps for the
-time in keep of the job.
+time that the job sets in keep.
 """
 
 import sys

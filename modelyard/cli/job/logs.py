@@ -1,8 +1,8 @@
-"""Print the logs of a run's workers, each line with its worker if there are several.
+"""Print the logs of a run's workers; if there are several, each line starts with its worker.
 
-The trials of a search are its workers: --worker takes their number. The log is that of the last start of each
-container; --previous prints the one before. With the name of a stage, only that stage's logs are printed. Logs of a run
-in a worker cluster are read there, with the context that the stack sets for it.
+The trials of a search are its workers: --worker takes their number. Each log begins at the last start of its
+container; --previous prints the log before that. With the name of a stage, only that stage's logs are printed. Logs of
+a run in a worker cluster are read there, with the context that the stack sets for it.
 """
 
 import sys
@@ -69,8 +69,8 @@ def run(args: Namespace) -> Exit:
     if not known:
         raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so it has no log", why)
     if not wanted:
-        have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none with a number"
-        raise Stop(Exit.USAGE, f"{one.name} has no pod of worker {args.worker}", f"the workers with a pod are {have}")
+        have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none"
+        raise Stop(Exit.USAGE, f"{one.name} has no pod for worker {args.worker}", f"workers with a pod: {have}")
     style = style_for(args, sys.stdout)
 
     def lines_of(source: "Source") -> Iterator[str]:
@@ -201,8 +201,8 @@ def _pods_elsewhere(found: "StackRuns", run: "Run") -> _Sought:
         hidden = Stop(
             Exit.FINDINGS,
             f"{run.name} runs in {unknown}, where its pods and logs are",
-            f"kubectl --namespace {run.namespace} logs --selector modelyard.dev/run={run.name} reads them there; to "
-            f"read them with this command, give {unknown} a context under workerClusters",
+            f"set a context for {unknown} under workerClusters, or run this in that cluster: kubectl --namespace "
+            f"{run.namespace} logs --selector modelyard.dev/run={run.name}",
         )
     return _Sought(tuple(clients), hidden)
 

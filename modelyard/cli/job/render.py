@@ -1,6 +1,6 @@
 """Print the objects of a job's run as YAML, without a cluster.
 
-For reviews, for tools that check manifests, and for clusters that apply manifests from a repository. The run has the
+Use it for reviews, for tools that check manifests, and for GitOps. The run has the
 name of the job, so the output is always the same; a submission gives every run its own name.
 """
 

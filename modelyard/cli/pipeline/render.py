@@ -1,7 +1,6 @@
-"""Print what a run of a pipeline would be: the objects as YAML, without asking a cluster.
+"""Print the objects of a pipeline's run as YAML, without a cluster.
 
-The run is named like the pipeline, so the same pipeline comes out the same each time; a submission gives every run a
-name of its own.
+The run has the name of the pipeline, so the output is always the same; a submission gives every run its own name.
 """
 
 from argparse import ArgumentParser, Namespace

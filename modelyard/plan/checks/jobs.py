@@ -88,10 +88,10 @@ def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding
                 "RES226",
                 Severity.WARNING,
                 ("jobs", places[id(waiting[0])]),
-                f"job {waiting[0].name} has no command: Deployment {deployment_of(one)} runs {pods} without end",
+                f"job {waiting[0].name} has no command: Deployment {deployment_of(one)} keeps {pods} running forever",
                 "give it a command, and submit it: modelyard job submit; or waive RES226 if the image runs the jobs "
                 "that the environment variable JOBS lists",
-                detail="Kubernetes starts the pods again when they end"
+                detail="Kubernetes restarts the pods when they exit"
                 + (f"; jobs: {few([job.name for job in waiting])}" if len(waiting) > 1 else ""),
             )
 

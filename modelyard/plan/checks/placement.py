@@ -117,7 +117,7 @@ def _room(
         "RES101",
         # An autoscaler may add nodes that do not exist yet.
         Severity.ADVICE if adding and not short else Severity.WARNING if scaled else Severity.ERROR,
-        f"{whose} {'may grow to' if scaled else 'needs'} {plural(wanted, 'pod')}, but the nodes can hold {can}",
+        f"{whose} {'may scale to' if scaled else 'needs'} {plural(wanted, 'pod')}, but the nodes can hold {can}",
         target=target.name,
         field="autoscaling.maxReplicas" if scaled and workload is not None else field,
         detail=_by_node(pods, room, rivals),
@@ -206,7 +206,7 @@ def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
     if taints:
         named = f"the taint {taints[0]}" if len(taints) == 1 else f"the taints {listed(taints)}"
         return f"let the pods tolerate {named}, or add nodes without {'it' if len(taints) == 1 else 'them'}{added}"
-    less = "request less per pod, reduce the replicas" if can else "change what a pod requests to what a node has"
+    less = "request less per pod, reduce the replicas" if can else "reduce what a pod requests to what one node has"
     return f"{less}, or add nodes{added}"
 
 

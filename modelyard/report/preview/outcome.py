@@ -234,8 +234,8 @@ def _steps(stack: StackDiff) -> Iterator[str]:
                 yield f"{idle}; nothing reports its jobs, so an apply is refused"
             else:
                 yield (
-                    f"{idle}, at most {in_words(drain.limit)}; then, or after {in_words(PATIENCE)} without an answer, "
-                    f"the apply fails: {drain.name} is unchanged, earlier steps stay applied"
+                    f"{idle}; if that takes more than {in_words(drain.limit)}, or there is no answer for "
+                    f"{in_words(PATIENCE)}, the apply fails: {drain.name} is unchanged, earlier steps stay applied"
                 )
         else:
             pods = _pods(targets.get(step.target), step.why)
@@ -270,5 +270,5 @@ def next_command(preview: Preview) -> tuple[str, str, str]:
     first = acting[0]
     # A preview that did not read the cluster cannot know what earlier merges left to apply; a new stack has none.
     unread = first.pending is None and first.status != "added"
-    also = f"also applies what the cluster lacks of {preview.base.name}" if unread else ""
+    also = f"also applies anything in {preview.base.name} that the cluster does not have yet" if unread else ""
     return "after the merge", f"modelyard apply {first.stack}", also

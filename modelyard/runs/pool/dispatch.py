@@ -160,7 +160,7 @@ def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:
     secret = source.get("location") or "its kubeconfig"
     if reason == "ClientConnectionFailed":
         return (
-            f"correct the address of {name} in Secret {secret} of Kueue's namespace, or the rights of its account "
-            "there; Kueue tries again within 5 min 20 s, and at once when the kubeconfig changes"
+            f"correct the address of {name} in Secret {secret} in Kueue's namespace, or the rights of its account "
+            f"in {name}; Kueue retries within 5 min 20 s, or as soon as the kubeconfig changes"
         )
-    return f"put a kubeconfig for {name} that Kueue accepts into Secret {secret} of Kueue's namespace, key kubeconfig"
+    return f"store a kubeconfig for {name} that Kueue accepts in Secret {secret} in Kueue's namespace, key kubeconfig"

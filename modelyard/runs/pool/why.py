@@ -157,7 +157,7 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
     if homeless:
         diagnosis.cause(
             "pods",
-            f"{len(homeless)} of its pods {'has' if len(homeless) == 1 else 'have'} no node",
+            f"{plural(len(homeless), 'pod')} {'is' if len(homeless) == 1 else 'are'} not scheduled",
             str(condition(homeless[0], "PodScheduled").get("message") or ""),
         )
         # The nodes of other clusters are not known here.
@@ -178,7 +178,8 @@ def _started(run: Run, pods: list[Mapping[str, Any]], diagnosis: DiagnosisBuilde
         sets = [count for part in run.parts if part.state == "starting" for _, count in pod_sets(part.body.reveal())]
         diagnosis.cause("pods", f"0 of {plural(sum(sets), 'pod')} created")
         diagnosis.helps.append(
-            "wait a few seconds; if nothing changes, its controller is not running or a quota of the namespace is full"
+            "wait a few seconds; if nothing changes, its controller is not running or a ResourceQuota of the namespace "
+            "is used up"
         )
 
 

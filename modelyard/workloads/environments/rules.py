@@ -81,7 +81,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             "ENV006",
             Severity.ERROR,
             where,
-            f"environment {name} has no image to build it in",
+            f"Python environment {name} has no image to build it in",
             "set its image, or that of modelyard:runtime",
         )
     if files is None:
@@ -97,7 +97,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             "ENV004",
             Severity.ERROR,
             where,
-            f"environment {name} is not locked, so its package versions are unknown",
+            f"Python environment {name} is not locked, so its package versions are unknown",
             again,
             detail=f"{files.lock_file} does not exist",
         )
@@ -176,7 +176,7 @@ def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[st
         "ENV003",
         Severity.ERROR,
         path,
-        f"{who} uses environment {name}, which is not defined",
+        f"{who} uses Python environment {name}, which is not defined",
         instead(name, known, "environments"),
     )
 
@@ -250,7 +250,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
             "ENV008",
             Severity.ERROR,
             where,
-            f"environment {name} has no {' and no '.join(missing)}, so notebooks cannot run in it",
+            f"Python environment {name} has no {' and no '.join(missing)}, so notebooks cannot run in it",
             f"add {' and '.join(missing)} to its list and lock it again",
         )
 

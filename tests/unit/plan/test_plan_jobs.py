@@ -107,12 +107,12 @@ def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None
         (
             (Job("it", "dataset"),),
             0,
-            "job it has no command: Deployment job-it runs 1 pod without end",
+            "job it has no command: Deployment job-it keeps 1 pod running forever",
         ),
         (
             (Job("a", "serving", "b"), Job("c", "training", "d"), Job("e", "training", "d")),
             1,
-            "job c has no command: Deployment resource-d runs 2 pods without end",
+            "job c has no command: Deployment resource-d keeps 2 pods running forever",
         ),
         ((Job("a", "serving", "b"), Job("c", "training", "d", command=("python", "train.py"))), None, ""),
     ],

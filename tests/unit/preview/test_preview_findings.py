@@ -197,7 +197,7 @@ def test_a_finding_whose_numbers_move_is_still_there(repository: Any) -> None:
     (moved,) = (one for one in stack.moved if one.finding.code == "RES101")
     assert " 6 pods, " in moved.finding.summary
     assert moved.finding in stack.still
-    told = "changed; before: deployment-ray-model-training-worker may grow to 4 pods, but the nodes can hold 2"
+    told = "changed; before: deployment-ray-model-training-worker may scale to 4 pods, but the nodes can hold 2"
     assert told in words(found)
     assert "Still there, changed: 1 warning" in preview_markdown(found)
     assert preview_document(found)["stacks"][0]["findings"]["moved"][0]["before"].startswith("deployment-ray-model")

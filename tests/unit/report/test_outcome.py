@@ -126,7 +126,11 @@ def test_the_gravest_is_first_and_the_same_is_said_once() -> None:
     many = preview(stack("a", API), stack("b", CELERY, RAY, **SWITCH), stack("c", API), unchanged=("d",))
     assert [one.subject for one in outcomes(many)] == ["b", "each of a and c"]
     assert title(many, outcomes(many)) == "b switches training from Celery to Ray; 2 other stacks change"
-    assert next_command(many) == ("after the merge", "modelyard apply a", "also applies what the cluster lacks of main")
+    assert next_command(many) == (
+        "after the merge",
+        "modelyard apply a",
+        "also applies anything in main that the cluster does not have yet",
+    )
     # A preview of live clusters shows on its own what an apply of the base would change.
     live = preview(stack("a", API)._replace(pending=Pending(fields=0, objects=0)))
     assert next_command(live) == ("after the merge", "modelyard apply a", "")
