@@ -5,7 +5,7 @@ Reads only. Checks the clusters of the stacks; outside a project, the cluster of
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distributions, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -14,6 +14,7 @@ from modelyard.cli.common import json_option, say, stacks_argument
 from modelyard.cli.exit import Exit
 from modelyard.cli.progress import followed
 from modelyard.cli.streams import style_for
+from modelyard.kube.kinds import OPERATORS, RAY, SPARK
 
 if TYPE_CHECKING:
     from lightkube import Client
@@ -22,6 +23,8 @@ OLDEST = (3, 11)
 """The oldest Python that modelyard runs on."""
 PLUGINS = {"kubernetes": "pulumi-kubernetes"}
 """Pulumi's plugins that every stack needs, and the package of the same version."""
+_ENGINES = {"ray": RAY, "spark": SPARK}
+"""The API versions that runs of jobs need, by the engine of the job."""
 
 
 class Check(NamedTuple):
@@ -196,16 +199,16 @@ def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
     if root is None:
         remedy = "run inside a project, or give -C DIR; modelyard init writes a new one"
         yield Check("project", "warning", "no Pulumi.yaml here or above", remedy)
-        yield from _cluster(None, "default")
+        yield from _cluster(None, "default", ())
         return
     from modelyard.cli.common import chosen_files, default_stack, every_stack
-    from modelyard.plan.project import shown
+    from modelyard.plan.project import shown, wanted_objects
     from modelyard.stack import discover, load
     from modelyard.stack.words import plural
 
     if not (args.stacks or every_stack(args) or default_stack([one.name for one in discover(root)])):
         args.all = True
-    seen: dict[tuple[str | None, str], None] = {}
+    seen: dict[tuple[str | None, str], set[str]] = {}
     for name, path in chosen_files(root, args).items():
         stack, findings = load(path, shown(root, path), root)
         if stack is None:
@@ -213,8 +216,10 @@ def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:
             yield Check(f"stack {name}", "error", f"{wrong} in its file", f"modelyard check {name}")
         else:
             yield Check(f"stack {name}", "ok", stack.file)
-            seen[stack.context, stack.config.platform.namespace] = None
-    each = ([*_cluster(context, namespace)] for context, namespace in seen)
+            used = seen.setdefault((stack.context, stack.config.platform.namespace), set())
+            used.update(key.api_version for key in wanted_objects(root, stack))
+            used.update(_ENGINES[job.engine] for job in stack.config.jobs if job.engine in _ENGINES)
+    each = ([*_cluster(context, namespace, used)] for (context, namespace), used in seen.items())
     yield from _once(check for checks in followed(each, len(seen), "cluster") for check in checks)
 
 
@@ -244,9 +249,9 @@ def _once(checks: Iterable[Check]) -> list[Check]:
     return found
 
 
-def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
+def _cluster(context: str | None, namespace: str, api_versions: Collection[str]) -> Iterator[Check]:
     from modelyard.cluster.connection import ClusterError, connect
-    from modelyard.cluster.live import server_version
+    from modelyard.cluster.live import server_version, serves
     from modelyard.cluster.rights import USES, missing_rights
     from modelyard.kube.merge.schema import supported_versions
 
@@ -255,6 +260,9 @@ def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
         client = connect(context)
         found = server_version(client)
         exists = _has_namespace(client, namespace)
+        unserved = [
+            one for one in sorted(api_versions) if one.partition("/")[0] in OPERATORS and not serves(client, one)
+        ]
         missing = {use: missing_rights(client, rights, namespace) for use, rights in USES.items()}
     except ClusterError as error:
         yield Check(name, "error", error.summary, error.remedy)
@@ -268,6 +276,9 @@ def _cluster(context: str | None, namespace: str) -> Iterator[Check]:
     if not exists:
         remedy = "correct platform.namespace in the stack file, or create the namespace"
         yield Check(f"namespace {namespace}", "warning", f"{name} does not have it", remedy)
+    for api_version in unserved:
+        operator = OPERATORS[api_version.partition("/")[0]]
+        yield Check(operator, "error", f"{name} does not serve {api_version}", f"install {operator} or its CRDs")
     for use, lacking in missing.items():
         if lacking:
             remedy = f"grant: {', '.join(map(str, lacking))} (roles are in the guide Rights)"

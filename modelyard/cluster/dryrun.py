@@ -20,6 +20,7 @@ from modelyard.cluster.requests import busy, patiently, status
 from modelyard.cluster.writing import delete_options
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
+from modelyard.kube.kinds import OPERATORS
 from modelyard.kube.state import ObjectKey, key_of
 
 AT_ONCE = 16
@@ -143,20 +144,11 @@ def _claim(cause: Mapping[str, Any]) -> Claim:
     return Claim(field, parse_json(found["manager"]), "Update" if found["update"] else "Apply", subresource)
 
 
-_OPERATORS = {
-    "karpenter.sh": "Karpenter",
-    "keda.sh": "KEDA",
-    "kueue.x-k8s.io": "Kueue",
-    "ray.io": "KubeRay",
-}
-"""The operators that install the kinds of an API group."""
-
-
 def taken(body: Mapping[str, Any], answer: httpx2.Response) -> dict[str, Any] | Refusal:
     """The object that the API server returns for a change, or why it rejects the change."""
     if unknown_kind(answer, key_of(body, "")):
         kind = f"{body['kind']} in {body['apiVersion']}"
-        operator = _OPERATORS.get(body["apiVersion"].partition("/")[0], "its operator")
+        operator = OPERATORS.get(body["apiVersion"].partition("/")[0], "its operator")
         return Refusal("missing", f"the cluster has no {kind}: {operator} or its CRDs are not installed")
     return dict(parse_json(answer.content)) if answer.is_success else refusal(answer)
 

@@ -17,6 +17,16 @@ SPARK: Final = "sparkoperator.k8s.io/v1beta2"
 KEDA: Final = "keda.sh/v1alpha1"
 """API versions of what operators bring, as they are read and written here."""
 
+OPERATORS: Final[Mapping[str, str]] = {
+    "karpenter.sh": "Karpenter",
+    "karpenter.k8s.aws": "Karpenter",
+    "keda.sh": "KEDA",
+    "kueue.x-k8s.io": "Kueue",
+    "ray.io": "KubeRay",
+    "sparkoperator.k8s.io": "the Spark Operator",
+}
+"""The operators that install the kinds of an API group."""
+
 KINDS: Final[Mapping[tuple[str, str], Kind]] = {
     ("apps/v1", "Deployment"): Kind("deployments"),
     ("apps/v1", "StatefulSet"): Kind("statefulsets"),

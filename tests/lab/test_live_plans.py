@@ -17,6 +17,7 @@ from modelyard.plan.store import plan_to_json
 from tests.lab.support.admission import DEPLOYMENTS, apply, mutating, policy
 from tests.lab.support.environment import NAMESPACE, Environment, Object, comparable, environment, scale
 from tests.lab.support.managed_mode import manage
+from tests.lab.support.pool_stack import config
 from tests.lab.support.refused_apply import refused
 
 SERVICE = "deployment-model-service"
@@ -80,6 +81,19 @@ def test_the_requests_are_counted(dev: Environment) -> None:
     # Identity, version, nodes, pods, quotas, two kinds of autoscalers, every target; then every target twice.
     assert done.stderr.startswith(f"dev: {7 + 3 * number} requests, at most ")
     assert "requests" not in dev.modelyard("plan", "dev", "--live", "--no-cost").stderr
+
+
+def test_the_doctor_names_the_operators_that_the_cluster_lacks(dev: Environment) -> None:
+    quota = {"flavor": "a10", "cpu": 16, "memory": "128Gi", "gpus": 1}
+    config(
+        dev,
+        autoscaling={"mode": "keda", "prometheus": "http://prometheus.example.com", "maxReplicas": 1},
+        flavors=[{"name": "a10", "gpu": "A10"}],
+        teams=[{"name": "vision", "namespace": NAMESPACE, "quotas": [quota]}],
+    )
+    checks = json.loads(dev.modelyard("doctor", "dev", "--json", check=False).stdout)["checks"]
+    lacks = {check["name"]: check["remedy"] for check in checks if "does not serve" in check["found"]}
+    assert lacks == {"KEDA": "install KEDA or its CRDs", "Kueue": "install Kueue or its CRDs"}
 
 
 def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None:

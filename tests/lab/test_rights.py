@@ -194,6 +194,8 @@ def test_the_doctor_names_the_rights_that_are_missing(platform: Environment, tmp
         return {check["name"]: check["remedy"] for check in checks if check["name"].startswith("rights to")}
 
     assert set(said(Account(platform.lab, "apply", tmp_path)).values()) == {""}
+    checks = json.loads(outcome(platform, Account(platform.lab, "plan", tmp_path), "doctor", "dev", "--json").stdout)
+    assert [check for check in checks["checks"] if "does not serve" in check["found"]] == []
     account = Account(platform.lab, "read", tmp_path)
     remedies = said(account)
     assert remedies["rights to read"] == ""
