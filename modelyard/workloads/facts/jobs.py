@@ -51,27 +51,27 @@ RESOURCES: Final[tuple[Fact[list[dict[str, Any]]], ...]] = (
 """The facts of resources, computed from their pods (``resource_pods``)."""
 
 
-def job_facts(config: Config, job: Job, resource: "Sized", name: str, stack: str) -> dict[str, Any]:
+def job_facts(config: Config, job: Job, sizing: "Sized", name: str, stack: str) -> dict[str, Any]:
     """Returns a run of a job as plain JSON-like values.
 
     Args:
         config: the stack's config.
         job: one of its jobs, with a command.
-        resource: the job's resource, sized.
+        sizing: the job's resource, sized.
         name: name of the run, unique in the job's namespace.
         stack: name of the stack.
     """
-    pods = _pods(config, resource)
-    team = job.team or resource.resource.team
-    environment = job.environment or resource.resource.environment
+    pods = _pods(config, sizing)
+    team = job.team or sizing.resource.team
+    environment = job.environment or sizing.resource.environment
     run = {
         **{key: pods[key] for key in ("cpu", "memory", "gpus", "gpuResource", "nodes", "products")},
         "name": name,
         "job": job.name,
         "stack": stack,
-        "namespace": namespace_of_job(config, job, resource.resource),
+        "namespace": namespace_of_job(config, job, sizing.resource),
         "queue": team,
-        "dispatched": resource.resource.remote is None and is_dispatched(config, team),
+        "dispatched": sizing.resource.remote is None and is_dispatched(config, team),
         "priority": job.priority,
         "image": image_with(config, environment, job.image or pods["image"]),
         "environment": run_environment(config, environment),
@@ -90,17 +90,17 @@ def job_facts(config: Config, job: Job, resource: "Sized", name: str, stack: str
     }
     if job.engine != "spark":
         return {"run": run}
-    size = resource.size
+    size = sizing.size
     return {"run": run, "spark": spark_facts(job, size.workers, size.cpu, size.memory, size.gpus)}
 
 
-def is_deployed(config: Config, resource: "Sized") -> bool:
+def is_deployed(config: Config, sizing: "Sized") -> bool:
     """Whether a resource has its own pods in the home cluster: it has an image, and work that no command runs once.
 
     The pods of a remote resource are not in the home cluster.
     """
-    image = resource.resource.image or config.runtime.image
-    return image is not None and resource.resource.remote is None and any(not job.command for job, _ in resource.jobs)
+    image = sizing.resource.image or config.runtime.image
+    return image is not None and sizing.resource.remote is None and any(not job.command for job, _ in sizing.jobs)
 
 
 def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
@@ -108,14 +108,14 @@ def namespace_of_job(config: Config, job: Job, resource: Resource) -> str:
     return _namespace(config, job.team or resource.team)
 
 
-def namespace_of_resource(config: Config, resource: "Sized") -> str:
+def namespace_of_resource(config: Config, sizing: "Sized") -> str:
     """Returns the namespace of a resource's pods."""
-    return _namespace(config, team_of_resource(resource))
+    return _namespace(config, team_of_resource(sizing))
 
 
-def deployment_of(resource: "Sized") -> str:
+def deployment_of(sizing: "Sized") -> str:
     """Returns the name of the Deployment of a resource's pods."""
-    return _deployment(resource.own, resource.resource.name)
+    return _deployment(sizing.own, sizing.resource.name)
 
 
 def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
@@ -125,9 +125,9 @@ def places_of_deployments(config: Config) -> dict[str, tuple[str, int]]:
     return own | {_deployment(False, one.name): ("resources", at) for at, one in enumerate(config.resources)}
 
 
-def team_of_resource(resource: "Sized") -> str | None:
+def team_of_resource(sizing: "Sized") -> str | None:
     """Returns the team whose quota the pods of a resource use."""
-    return resource.resource.team or (resource.jobs[0][0].team if resource.own else None)
+    return sizing.resource.team or (sizing.jobs[0][0].team if sizing.own else None)
 
 
 def _deployment(own: bool, name: str) -> str:
