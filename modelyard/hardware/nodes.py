@@ -172,7 +172,7 @@ def _unknown_findings(stack: Stack) -> list[Finding]:
             "GPU012",
             Severity.WARNING,
             ("gpu", "model"),
-            f"too little is known of GPU {plain(gpu.model)!r}: {lost}",
+            f"too little is known about GPU {plain(gpu.model)!r}: {lost}",
             detail=f"{why}, and no table has the GPU.",
             remedy=f"define the GPU in {HARDWARE_FILE}, with its node labels and memory",
         )
