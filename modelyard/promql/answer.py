@@ -1,4 +1,4 @@
-"""Checks a query's answer as a whole: an autoscaler needs one number, and 0 while there is no work."""
+"""Checks a query's result as a whole: an autoscaler needs one number, and 0 while there is no work."""
 
 import math
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ _LONGEST_REMEDY = 100
 
 
 def check_answer(text: str, tree: Node) -> Iterator[Problem]:
-    """Yields what is wrong with the answer of a valid query."""
+    """Yields what is wrong with the result of a valid query."""
     shape = infer(tree, scraped=False).shape
     start = tree.span[0]
     if shape.kind == "matrix":
         remedy = "give the window to a function, such as sum(max_over_time(…))"
-        yield Problem(Kind.TYPE, start, "the answer is a window of samples, not a number", remedy=remedy)
+        yield Problem(Kind.TYPE, start, "the result is a window of samples, not a number", remedy=remedy)
         return
     if shape.kind == "string":
-        yield Problem(Kind.TYPE, start, "the answer is a text, not a number")
+        yield Problem(Kind.TYPE, start, "the result is a text, not a number")
         return
     query = " ".join(text.split())
     short = query if len(query) <= _LONGEST_REMEDY else "…"
@@ -44,7 +44,7 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
         return Problem(
             Kind.MANY,
             tree.span[0],
-            "the fallback is added to the series that it should replace, so the answer can be several series",
+            "the fallback is added to the series that it should replace, so the result can be several series",
             detail="`or` adds the series of its right side whose labels the left side does not have; this one has no "
             "labels",
             remedy="aggregate the left side first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
@@ -52,14 +52,14 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
     return Problem(
         Kind.MANY,
         tree.span[0],
-        f"the answer can be {number} series, but an autoscaler takes one number",
+        f"the result can be {number} series, but an autoscaler takes one number",
         detail="one for each " + _differing(shape),
         remedy=f"aggregate it: sum({query})",
     )
 
 
 def _differing(shape: Shape) -> str:
-    """Describes what distinguishes the series of an answer."""
+    """Describes what distinguishes the series of a result."""
     named = sorted(label for label, values in shape.labels.named.items() if values.number > 1 and label != NAME)
     if shape.labels.rest == ABSENT and named:
         return f"combination of {', '.join(named)}" if len(named) > 1 else f"value of {named[0]}"
@@ -73,14 +73,14 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
         return Problem(
             Kind.EMPTY,
             tree.span[0],
-            f"the answer is empty, not 0, if the comparison is false: {tree.operator} drops series",
+            f"the result is empty, not 0, if the comparison is false: {tree.operator} drops series",
             remedy=f"compare with bool, which returns 0 or 1: … {tree.operator} bool …, and add `or vector(0)`",
         )
     if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
         return Problem(
             Kind.EMPTY,
             tree.span[0],
-            "the answer is empty, not 0, if absent finds a series",
+            "the result is empty, not 0, if absent finds a series",
             remedy=f"write {filled}",
         )
     if isinstance(tree, Binary) and tree.operator == "+" and one:
@@ -98,7 +98,7 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
     return Problem(
         Kind.EMPTY,
         tree.span[0],
-        f"the answer is empty, not 0, if {cause}",
+        f"the result is empty, not 0, if {cause}",
         detail="this happens before the first job, and after a restart of the exporter",
         remedy=f"write {filled}",
     )
@@ -108,12 +108,12 @@ def _awake(tree: Node, shape: Shape) -> Iterator[Problem]:
     start, values = tree.span[0], shape.values
     if values.constant:
         never = "sleeps" if values.low > 0 else "wakes"
-        yield Problem(Kind.AWAKE, start, f"the answer is always {values.low:g}: nothing ever {never}")
+        yield Problem(Kind.AWAKE, start, f"the result is always {values.low:g}: nothing ever {never}")
     elif values.positive:
         yield Problem(
             Kind.AWAKE,
             start,
-            "the answer is always above 0: nothing ever sleeps",
+            "the result is always above 0: nothing ever sleeps",
             remedy="query the queued or running work, which is 0 if there is none",
         )
 
@@ -162,7 +162,7 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 Kind.FALLBACK,
                 node.right.span[0],
-                f"without a series the answer is {right.values.low:g}: GPUs stay awake until a series exists",
+                f"without a series the result is {right.values.low:g}: GPUs stay awake until a series exists",
                 detail="this may be intended as a guard against lost metrics",
                 remedy="write vector(0) if a missing series means no work",
             )

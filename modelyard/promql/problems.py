@@ -37,7 +37,7 @@ class Kind(Enum):
     AWAKE = "awake"
     """The answer is always above 0, or always the same."""
     FALLBACK = "fallback"
-    """Without series the answer is above 0."""
+    """Without series the result is above 0."""
     COUNTS = "counts"
     """It counts series or samples, regardless of their value."""
     FLAG = "flag"

@@ -1,7 +1,7 @@
 """Checks windows, steps and offsets against the scrape interval, for an autoscaler that scales to zero.
 
-An answer stays above zero until the last sample above zero leaves the window: the window is how long the GPUs stay
-awake after the work ends. It must hold enough samples to give an answer at all, and must not reach further back than
+A result stays above zero until the last sample above zero leaves the window: the window is how long the GPUs stay
+awake after the work ends. It must hold enough samples to give a result at all, and must not reach further back than
 the longest job takes or the server keeps samples.
 """
 
@@ -65,7 +65,7 @@ def _walk(
                     Kind.SHORT,
                     node.span[0],
                     f"samples come every {words(interval)}, but each counts for only {words(LOOKBACK)}",
-                    detail="between two scrapes the series is missing from the answer",
+                    detail="between two scrapes the series is missing from the result",
                     remedy=f"use the newest sample of a window: last_over_time(…[{words(ENOUGH * interval)}])",
                 )
             yield from _late(node.span, node.offset, late)
@@ -87,11 +87,11 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
     needs = FUNCTIONS[name].samples if name in FUNCTIONS else 1
     holds = "holds at most one sample" if window < every else "may hold only one sample"
     if needs > 1:
-        result = f"{name} needs {needs} samples, so the answer is {'always' if window < every else 'sometimes'} empty"
+        result = f"{name} needs {needs} samples, so the result is {'always' if window < every else 'sometimes'} empty"
     elif name in FUNCTIONS and FUNCTIONS[name].series is Series.ABSENCE:
-        result = f"{name} answers 1 between two samples"
+        result = f"{name} returns 1 between two samples"
     else:
-        result = "if a scrape is late or fails, the answer is empty"
+        result = "if a scrape is late or fails, the result is empty"
     yield Problem(
         Kind.SHORT,
         span[0],
@@ -146,7 +146,7 @@ def _pinned(selector: Selector) -> Iterator[Problem]:
         yield Problem(
             Kind.AWAKE,
             selector.span[0],
-            "@ selects one moment in the past, so the answer never changes",
+            "@ selects one moment in the past, so the result never changes",
             remedy="drop @ and its time",
         )
 
@@ -156,7 +156,7 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
         yield Problem(
             Kind.AWAKE,
             node.span[0],
-            "@ selects one moment in the past, so the answer never changes",
+            "@ selects one moment in the past, so the result never changes",
             remedy="drop @ and its time",
         )
     step = node.step or DEFAULT_STEP
@@ -166,7 +166,7 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
         yield Problem(
             Kind.LONG,
             node.span[0],
-            f"the subquery is evaluated {round(steps)} times for each answer",
+            f"the subquery is evaluated {round(steps)} times for each result",
             detail=f"{words(node.window)} in steps of {words(step)}",
             remedy="shorten the window, or widen the step: "
             f"[{words(node.window)}:{words(max(step, node.window / 1000))}]",

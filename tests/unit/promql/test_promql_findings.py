@@ -26,7 +26,7 @@ def test_a_finding_says_whose_query_it_is_where_it_is_wrong_and_what_to_do() -> 
     query = Query("workers", "sum(a) or vector(0) & sum(b)", "patches[0].params.queries")
     joined, empty = check_queries([query], scrape_interval=30)
     assert (joined.code, joined.target, joined.field) == ("AUT011", "workers", "patches[0].params.queries")
-    assert empty.summary == "query: the answer is empty, not 0, if b has no series"
+    assert empty.summary == "query: the result is empty, not 0, if b has no series"
     assert empty.detail.endswith("; at character 23: sum(b)")
     assert empty.remedy == "write sum(b) or vector(0)"
 
