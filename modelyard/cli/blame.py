@@ -118,7 +118,7 @@ def _named(
     """The path that a text names, and its fields: the path itself, or those below it; all of them below ``part``."""
     from modelyard.kube import merge
     from modelyard.kube.scheduling.pods import RAY_CLUSTERS
-    from modelyard.plan.trace import fields_of, find_fields, own_fields
+    from modelyard.plan.trace import distinct_ends, fields_of, find_fields, own_fields
     from modelyard.stack.words import few
 
     try:
@@ -140,8 +140,8 @@ def _named(
         joint = "\n"
         raise Stop(
             Exit.USAGE,
-            f"{text!r} matches {len(paths)} fields:\n{few(map(str, paths), _SHOWN, joint)}",
-            "give one of these paths, or a longer end of it"
+            f"{text!r} matches {len(paths)} fields:\n{few(map(str, distinct_ends(paths)), _SHOWN, joint)}",
+            "give one of these"
             + (", or a workload such as rayHead as the target" if target.key.kind in RAY_CLUSTERS and not part else ""),
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]

@@ -53,7 +53,10 @@ def run(args: Namespace) -> Exit:
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
-    return run_engine(name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts), total)
+    last = f"{stack.file} still asks for what was undone: the next apply makes the changes again."
+    return run_engine(
+        name, args, lambda report, stopping: destroy(root, name, report, stopping, contexts), total, last=last
+    )
 
 
 def _readable(root: Path, name: str, path: Path) -> "Stack":
@@ -111,6 +114,7 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
         if not left:
             lost = report_runs(stack, clusters)
             report_scaled(stack, applied)
+            report_old_pods(stack, applied)
     except (EngineError, ClusterError) as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
     if left:
@@ -222,11 +226,41 @@ def report_scaled(stack: "Stack", applied: "AppliedStack") -> None:
         note(text)
 
 
+def report_old_pods(stack: "Stack", applied: "AppliedStack") -> None:
+    """Reports the pods that keep their patched template, and how to replace them.
+
+    Raises:
+        ClusterError: the API server does not answer, or refuses.
+    """
+    from modelyard.cluster.connection import connect
+    from modelyard.cluster.live import objects_of
+    from modelyard.kube.kinds import WORKLOAD_KINDS
+    from modelyard.kube.scheduling.pods import changed_templates, is_rolled
+    from modelyard.plan.target import deletion
+    from modelyard.plan.undo.entries import entries_of
+    from modelyard.plan.undo.ledger import known_ledger
+
+    keys = [one.key for one in applied.targets if one.key.kind in WORKLOAD_KINDS and one.key.kind != "Deployment"]
+    if not keys:
+        return
+    for key, body in objects_of(connect(stack.context), keys).items():
+        patched = [entry.path for entry in entries_of(body, known_ledger(body)) if entry.state == "held"]
+        places = changed_templates(body, body, patched, running=True)
+        if is_rolled(body) or not places:
+            continue
+        how = f": {deletion(key, places)}" if key.kind == "RayCluster" else ""
+        note(
+            f"Running pods of {key.kind} {key.name} keep the patched template. After the destroy, delete them when no "
+            f"job runs in them{how}"
+        )
+
+
 def _agreed(name: str) -> bool:
     question = (
         f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
         "value and owners, or is removed. Later changes by others stay: see modelyard ledger. A destroy does not wait "
-        "for running jobs: pods whose template changes are replaced at once."
+        "for running jobs: pods whose template changes are replaced at once, except "
+        "those of a RayCluster, which keep it until you delete them."
     )
     note(question)
     return sys.stdin.isatty() and agreed()

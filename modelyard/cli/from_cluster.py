@@ -208,7 +208,7 @@ def _found(found: "Discovery", style: "Style") -> list[str]:
 
 def _next(plan: "Plan", off: "Sequence[PatchOff]", style: "Style") -> list[str]:
     """What is wrong with the platform today, what the patches would change, and what to do."""
-    from modelyard.report.finding import findings_text
+    from modelyard.report.finding import findings_text, tally
     from modelyard.stack.words import plural
 
     errors = [one for one in plan.findings if one.blocks]
@@ -222,6 +222,8 @@ def _next(plan: "Plan", off: "Sequence[PatchOff]", style: "Style") -> list[str]:
         if errors
         else []
     )
+    if others := [one for one in plan.findings if not one.blocks]:
+        lines += [f"It also has {tally(others)}: modelyard check {safe(plan.stack)} --notes", ""]
     if plan.acts:
         lines.append(f"The first plan changes something: modelyard plan {safe(plan.stack)} shows it")
     else:

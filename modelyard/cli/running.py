@@ -34,7 +34,12 @@ _PAST = {
 
 
 def run_engine(
-    stack: str, args: Namespace, run: Callable[[Report, Stopping], Outcome], total: int, objects: Iterable[Any] = ()
+    stack: str,
+    args: Namespace,
+    run: Callable[[Report, Stopping], Outcome],
+    total: int,
+    objects: Iterable[Any] = (),
+    last: str = "",
 ) -> Exit:
     """Runs the engine and reports the outcome.
 
@@ -44,6 +49,7 @@ def run_engine(
         run: receives the progress callback and the stop check.
         total: how many objects the run changes.
         objects: the applied objects: API server messages may quote them, secrets included.
+        last: the last sentence of the text, if objects were changed.
     """
     hiding = words_without(objects)
     started = time.monotonic()
@@ -86,4 +92,5 @@ def run_engine(
             say_wrapped(
                 [f"Next: modelyard record {stack} (until then, offline plans use the platform as it was before)"]
             )
+            say_wrapped([last] if last else [])
     return Exit.FINE

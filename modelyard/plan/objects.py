@@ -17,7 +17,7 @@ from modelyard.patterns import regex
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import in_namespace, unset
 from modelyard.plan.ownership import mode_switch
-from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, prepare
+from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, old_pods, prepare
 from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.values import TargetPlan
 from modelyard.stack import codes
@@ -114,6 +114,7 @@ def planned_objects(
     asked = [finish(one, next(answers), _quiet(one, let_free, config.platform.installers)) for one in prepared]
     let_go = [let_go_of(one, next(answers)) for one in gone]
     findings.extend(finding for _, problems in (*asked, *let_go) for finding in problems)
+    findings.extend(finding for target, _ in let_go for finding in old_pods(target))
     return Objects([target for target, _ in asked], [target for target, _ in let_go], deleted)
 
 

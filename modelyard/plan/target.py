@@ -184,13 +184,13 @@ def finish(
     )
     noted = doubts(key.name, prepared.kept) if prepared.kept is not None else ()
     group = _group_size(target, prepared.composed.origins.get(place / "replicas"))
-    return target, (*findings, *_taken(target, installers), *_old_pods(target), *group, *noted)
+    return target, (*findings, *_taken(target, installers), *old_pods(target), *group, *noted)
 
 
-def _old_pods(target: TargetPlan) -> Iterator[Finding]:
+def old_pods(target: TargetPlan) -> Iterator[Finding]:
     """The finding about running pods that a new template does not replace."""
     before, after = target.before.reveal(), target.after.reveal()
-    if target.action != "update" or is_rolled(after):
+    if target.action not in ("update", "restore") or is_rolled(after):
         return
     fields = [change.path for change in target.changes]
     if not changes_template(before, after, fields, running=True):

@@ -1,6 +1,6 @@
 """Traces a field back to what set it: patches, owners, and the line of the stack file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Selected, render, render_base
@@ -296,6 +296,21 @@ def find_fields(target: TargetPlan, text: str, schema: merge.Type, part: Path = 
     # No patch sets a field of the status: it is meant only by its whole path, or where nothing else has the name.
     ours = tuple(leaf for leaf in ends if leaf[0] != "status")
     return ours or ends or tuple(dict.fromkeys(_items(leaves, text)))
+
+
+def distinct_ends(paths: Sequence[Path]) -> tuple[Path, ...]:
+    """The shortest end of each path that no other one has: of fields with the same name, what a user may write."""
+
+    def end(path: Path) -> Path:
+        others = [other for other in paths if other != path]
+        lengths = (
+            at
+            for at in range(1, len(path))
+            if isinstance(path[-at], str) and all(other[-at:] != path[-at:] for other in others)
+        )
+        return Path(path[-next(lengths, len(path)) :])
+
+    return tuple(map(end, paths))
 
 
 def _items(leaves: Iterable[Path], name: str) -> Iterator[Path]:

@@ -51,7 +51,8 @@ def _target(target: Noted, style: Style) -> Iterator[str]:
             yield from rows_text(rows_of(changes), 4, style)
         if same := [one.path for one in entries if one.before == one.now]:
             names = "; ".join(name for name, _ in field_names(same))
-            yield from wrapped(f"{heading}, with the same value: {names}", 2, style.columns)
+            end = ", value unchanged" if entries[0].state == "held" else ""
+            yield from wrapped(f"{heading}{end}: {names}", 2, style.columns)
 
 
 def _heading(entry: Entry) -> str:
@@ -65,7 +66,9 @@ def _heading(entry: Entry) -> str:
         return f"changed since by {now}; stays (first value → now)"
     if entry.state == "returning":
         return f"has its earlier value; the next apply returns it to {earlier or 'no owner'}"
-    return f"is restored to {earlier}" if earlier else "is restored"
+    if entry.before is merge.ABSENT:
+        return "no longer exists, as before the patch"
+    return f"belongs to {earlier} again" if earlier else "has its earlier value again"
 
 
 def _owner(owner: Owner, *, time: bool = False) -> str:

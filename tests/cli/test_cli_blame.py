@@ -106,7 +106,7 @@ def test_blame_of_a_part_with_one_field_is_the_story_of_that_field(run: Any) -> 
 
 def test_blame_of_a_part_that_is_there_twice(refused: Any) -> None:
     result = refused("blame", "dev", "ray-head", "annotations", code=2)
-    fields = "metadata.annotations spec.template.metadata.annotations"
+    fields = "metadata.annotations template.metadata.annotations"
     assert f"'annotations' matches 2 fields: {fields} → give one of these" in result.words
 
 

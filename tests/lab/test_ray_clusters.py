@@ -98,7 +98,10 @@ def test_a_cluster_is_what_the_live_plan_said_and_a_switch_stops_its_workers(env
     assert env.plan().changed == ()
 
     _patch(env, "/spec/workerGroupSpecs/0/maxReplicas", 6)
-    env.modelyard("destroy", env.name, "--yes")
+    destroyed = env.modelyard("destroy", env.name, "--yes")
+    assert f"Running pods of RayCluster {KEY.name} keep the patched template." in destroyed.stderr
+    assert f"ray.io/cluster={KEY.name},ray.io/group=headgroup" in " ".join(destroyed.stderr.split())
+    assert "still asks for what was undone" in destroyed.stdout
     restored = env.get(KEY)
     assert restored is not None
     groups = [one | {"maxReplicas": most} for one, most in zip(before["spec"]["workerGroupSpecs"], (6, 3), strict=True)]

@@ -74,8 +74,9 @@ def composed(text: str) -> Composed:
 
 
 # Lines of the formatted text.
-GAP = 2
-"""Minimum number of spaces before a trailing comment; more spaces stay, so that comments can be aligned."""
+GAP = 1
+"""Minimum number of spaces before a trailing comment, as Pulumi writes it; more spaces stay, so that comments can be
+aligned."""
 
 
 class Line(NamedTuple):

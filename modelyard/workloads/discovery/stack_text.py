@@ -63,7 +63,7 @@ def stack_text(
 def _platform(found: Discovery) -> Iterator[str]:
     release = found.release or "{}.{:02}".format(*RAY_DEFAULT)
     yield "  modelyard:platform:"
-    yield f'    release: "{release}"' + ("" if found.release else "  # default: no image tag shows a release")
+    yield f'    release: "{release}"' + ("" if found.release else " # default: no image tag shows a release")
     yield f"    namespace: {_text(found.namespace)}{_guess(found, 'namespace')}"
     if lacking := [role for role in ROLES if role not in found.roles]:
         for words in found.other_namespaces:
@@ -74,7 +74,7 @@ def _platform(found: Discovery) -> Iterator[str]:
 
 def _gpu(found: Discovery) -> Iterator[str]:
     yield "  modelyard:gpu:"
-    comment = _guess(found, "gpu") or (f"  # {found.gpu_nodes}" if found.gpu_nodes else "")
+    comment = _guess(found, "gpu") or (f" # {found.gpu_nodes}" if found.gpu_nodes else "")
     yield f"    model: {_text(found.gpu)}{comment}"
     if RAY.worker in found.roles:
         gpus = found.roles[RAY.worker].sizes.gpus
@@ -90,7 +90,7 @@ def _sizes(found: Discovery, role: str, candidate: Candidate) -> Iterator[str]:
     backend = next((one for one in BACKENDS.values() if one.worker == role), None)
     if sizes.replicas is not None and (sizes.replicas or backend is None or backend.name == found.training):
         scaled = backend is not None and backend.name == found.training and found.scaling.by
-        yield f"    replicas: {sizes.replicas}" + (f"  # {found.scaling.by} sets them" if scaled else "")
+        yield f"    replicas: {sizes.replicas}" + (f" # {found.scaling.by} sets them" if scaled else "")
     yield _amount("cpu", sizes.cpu)
     yield from _memory(role, candidate)
     if role == "modelService":
@@ -108,7 +108,7 @@ def _memory(role: str, candidate: Candidate) -> Iterator[str]:
     sizes = candidate.sizes
     if role == RAY.worker and sizes.memory and sizes.gpus > 1:
         share = quantity.memory(quantity.parse(sizes.memory) / sizes.gpus)
-        yield f"    memory: {share}  # for each GPU: a pod has {sizes.memory}"
+        yield f"    memory: {share} # for each GPU: a pod has {sizes.memory}"
     else:
         yield _amount("memory", sizes.memory)
 
@@ -120,7 +120,7 @@ def _amount(key: str, amount: str) -> str:
 def _autoscaling(found: Discovery) -> Iterator[str]:
     scaling = found.scaling
     yield "  modelyard:autoscaling:"
-    by = f"  # {scaling.by} sets the replicas" if scaling.by else ""
+    by = f" # {scaling.by} sets the replicas" if scaling.by else ""
     yield f"    mode: {scaling.mode}{by}"
     if scaling.mode != "none" and scaling.max_replicas:
         yield f"    maxReplicas: {scaling.max_replicas}"
@@ -143,14 +143,14 @@ def _patches(off: Iterable[PatchOff]) -> Sequence[str]:
     ]
     head = (
         "  # These patches are off, so that the first plan changes nothing. Turn them on step by step: a finding",
-        "  # about a size names the patch that sets it.",
+        "  # about a size names the patch that sets it. Keep these lines: a patch without a line is on.",
     )
     return [*head, "  modelyard:patches:", *lines] if lines else []
 
 
 def _guess(found: Discovery, about: str) -> str:
     """Returns the comment behind a value that is not certain."""
-    return next((f"  # guess: {one.why}" for one in found.questions if one.about == about), "")
+    return next((f" # guess: {one.why}" for one in found.questions if one.about == about), "")
 
 
 def _text(value: str) -> str:

@@ -241,6 +241,9 @@ def test_a_dropped_patch_is_undone_in_a_list_that_another_patch_still_sets(appli
         "8Gi",
         "restored to helm",
     )
+    (finding,) = found(applied.plan(), "RES110")
+    assert applied.target().action == "restore"
+    assert "--selector ray.io/cluster=trainer,ray.io/group=gpu" in finding.remedy
 
 
 def test_others_changes_of_a_list_stay_and_are_not_undone(applied: Patched) -> None:

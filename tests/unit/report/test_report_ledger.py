@@ -37,10 +37,12 @@ PAUSED = Path(("spec", "paused"))
         ),
         (
             Entry(REPLICAS, 2, (HELM,), 2, "returning"),
-            "has its earlier value; the next apply returns it to helm (Apply), with the same value: replicas",
+            "has its earlier value; the next apply returns it to helm (Apply): replicas",
             "",
         ),
-        (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "is restored to helm (Apply), with the same value: replicas", ""),
+        (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "belongs to helm (Apply) again: replicas", ""),
+        (Entry(PAUSED, merge.ABSENT, (), merge.ABSENT, "returned"), "no longer exists, as before the patch: paused", ""),
+        (Entry(REPLICAS, 2, (HELM,), 2, "held"), "returns to helm (Apply), value unchanged: replicas", ""),
     ],
 )
 def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:

@@ -44,7 +44,7 @@ config:
   # and why.
   modelyard:training: ray
   # The card.
-  modelyard:gpu: {model: A10}  # small
+  modelyard:gpu: {model: A10} # small
 """,
     ),
     "a comment that ends a section stays in it": (
@@ -143,7 +143,7 @@ config:
     "nothing but comments": ("\n# only\n\n\n", "# only\n"),
     "an empty value": (
         "config:\n  a:b:\n  a:c:   # none\n  a:d: # n\n",
-        "config:\n  a:b:\n  a:c:   # none\n  a:d:  # n\n",
+        "config:\n  a:b:\n  a:c:   # none\n  a:d: # n\n",
     ),
     "a list in a list": (
         "config:\n  a:b:\n  - - 1\n    - 2\n  - []\n",

@@ -255,7 +255,7 @@ def test_no_gpu_at_all_is_a_question_with_a_guess() -> None:
     platform = found(objects_in("statefulsets"), nodes=())
     (question,) = platform.questions
     assert question.why == "no node has a GPU, and the workers do not select one"
-    assert f"model: {platform.gpu}  # guess: no node has a GPU" in stack_text(platform, context="c", kubernetes="")
+    assert f"model: {platform.gpu} # guess: no node has a GPU" in stack_text(platform, context="c", kubernetes="")
 
 
 def test_pods_without_requests_have_a_comment_instead_of_a_size() -> None:
