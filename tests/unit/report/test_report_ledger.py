@@ -41,7 +41,11 @@ PAUSED = Path(("spec", "paused"))
             "",
         ),
         (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "belongs to helm (Apply) again: replicas", ""),
-        (Entry(PAUSED, merge.ABSENT, (), merge.ABSENT, "returned"), "no longer exists, as before the patch: paused", ""),
+        (
+            Entry(PAUSED, merge.ABSENT, (), merge.ABSENT, "returned"),
+            "no longer exists, as before the patch: paused",
+            "",
+        ),
         (Entry(REPLICAS, 2, (HELM,), 2, "held"), "returns to helm (Apply), value unchanged: replicas", ""),
     ],
 )
