@@ -109,7 +109,7 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         (("diff", "dev", "--context", "x"), "invalid int value: 'x'"),
         (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas, status.replicas or"),
         (("blame", "dev", "ray-head", "spec["), "'spec['"),
-        (("blame", "dev", "ray-head", "cpu"), "resources.limits.cpu"),
+        (("blame", "dev", "ray-head", "cpu"), "limits.cpu requests.cpu"),
         (("gpus", "a11"), "unknown GPU 'a11'"),
         (("gpus", "--cuda", "new"), "such as 11.7 or 12.4"),
         (("patches", "ray-workers"), "did you mean ray-worker"),
