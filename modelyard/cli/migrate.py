@@ -63,7 +63,7 @@ def migrate(args: Namespace) -> Exit:
         if not sys.stdin.isatty() or not agreed():
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
     _carry_out(root, found)
-    say(["Migrated. No plan changes; to verify this, run: modelyard plan --all"])
+    say(["Migrated. Every plan is the same as before; to see the plans, run: modelyard plan --all"])
     if (root / "modelyard" / "__init__.py").is_file():
         there = [name for name in _CLONED if (root / name).is_dir()]
         say_wrapped(

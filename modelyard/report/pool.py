@@ -191,7 +191,7 @@ def _notes(view: PoolView, asked: Asked, style: Style) -> list[str]:
             "Parts of GPUs have no util."
         )
     if not view.kueue and not view.unread:
-        notes.append("The cluster has no Kueue, so it has no queues and quotas.")
+        notes.append("The cluster has no Kueue, so it has no queues or quotas.")
     if view.unread:
         notes.append(f"These credentials may not read {', '.join(view.unread)}, so queues and teams are incomplete.")
     return ["", *(style.dim(line) for note in notes for line in hanging(note, 0, style.columns))]

@@ -200,7 +200,9 @@ def _pods_elsewhere(found: "StackRuns", run: "Run") -> _Sought:
     if unknown := _cluster_names(name for name in run.clusters if name not in contexts):
         hidden = Stop(
             Exit.FINDINGS,
-            f"{run.name} runs in {unknown}, where its pods and logs are",
+            f"{run.name} also runs in {unknown}, where its other pods and logs are"
+            if clients
+            else f"{run.name} runs in {unknown}, where its pods and logs are",
             f"set a context for {unknown} under workerClusters, or run this in that cluster: kubectl --namespace "
             f"{run.namespace} logs --selector modelyard.dev/run={run.name}",
         )

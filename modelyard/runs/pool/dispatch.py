@@ -157,10 +157,10 @@ def _what_helps_there(name: str, reason: str, work: Work, config: Config) -> str
 
 def _what_to_correct(name: str, body: Mapping[str, Any], reason: str) -> str:
     source = (body["spec"].get("clusterSource") or NOTHING).get("kubeConfig") or NOTHING
-    secret = source.get("location") or "its kubeconfig"
+    secret = f"Secret {source['location']}" if source.get("location") else "its Secret"
     if reason == "ClientConnectionFailed":
         return (
-            f"correct the address of {name} in Secret {secret} in Kueue's namespace, or the rights of its account "
+            f"correct the address of {name} in {secret} in Kueue's namespace, or the rights of its account "
             f"in {name}; Kueue retries within 5 min 20 s, or as soon as the kubeconfig changes"
         )
-    return f"store a kubeconfig for {name} that Kueue accepts in Secret {secret} in Kueue's namespace, key kubeconfig"
+    return f"set key kubeconfig of {secret} in Kueue's namespace to a kubeconfig for {name} that Kueue accepts"
