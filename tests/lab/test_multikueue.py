@@ -211,7 +211,7 @@ def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_ku
     for name in ("farm", "cloud"):
         assert f"Kueue cannot reach worker cluster {name}" in said
     assert 'Secret "farm-kubeconfig" not found' in said
-    assert "into Secret farm-kubeconfig" in said
+    assert "Secret farm-kubeconfig" in said
     # This cluster has no A30, and nobody says that it should.
     assert "nodes have room" not in said
     assert "is queued and has no pod" in two.told("logs", run, 1)
