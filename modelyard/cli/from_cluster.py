@@ -223,7 +223,7 @@ def _next(plan: "Plan", off: "Sequence[PatchOff]", style: "Style") -> list[str]:
         else []
     )
     if others := [one for one in plan.findings if not one.blocks]:
-        lines += [f"It also has {tally(others)}: modelyard check {safe(plan.stack)} --notes", ""]
+        lines += [f"{'Also' if errors else 'Found'}: {tally(others)} (modelyard check {safe(plan.stack)} --notes)", ""]
     if plan.acts:
         lines.append(f"The first plan changes something: modelyard plan {safe(plan.stack)} shows it")
     else:

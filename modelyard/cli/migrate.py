@@ -65,10 +65,10 @@ def migrate(args: Namespace) -> Exit:
     _carry_out(root, found)
     say(["Migrated. Every plan is the same as before; to see the plans, run: modelyard plan --all"])
     if (root / "modelyard" / "__init__.py").is_file():
-        there = [name for name in _CLONED if (root / name).is_dir()]
+        left = [name for name in _CLONED if (root / name).is_dir()]
         say_wrapped(
             [
-                f"The folders {', '.join(there)}, and files such as Makefile, mkdocs.yml and pyproject.toml, belong to "
+                f"The folders {', '.join(left)}, and files such as Makefile, mkdocs.yml and pyproject.toml, belong to "
                 "modelyard, not to the project. Remove them, unless they have changes of your own.",
             ]
         )
