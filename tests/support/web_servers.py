@@ -1,9 +1,11 @@
 """Web servers of tests, on a free port of this machine."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 
 class Quiet(BaseHTTPRequestHandler):
@@ -22,10 +24,18 @@ class Quiet(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
+class _Server(ThreadingHTTPServer):
+    """Prints no error about a client that closed its connection: that would be in the test's own output."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def listening(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     """A server that answers so until the end; gives its address, such as ``http://127.0.0.1:12345``."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), handler) as server:
         # Nobody waits for a request that hangs.
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
