@@ -26,7 +26,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "upgrade-a-patch": Example(
         "A new version of a patch",
-        "A second version of `model-service` changes two of the three stacks in the same way. "
+        "A new version of `model-service` changes two of the three stacks in the same way. "
         "The comment shows the change once, with the stacks in which it happens.",
         (
             Copy("patches/model-service/v1", "patches/model-service/v3"),

@@ -12,7 +12,7 @@ from generators.markdown import code, page, table
 from generators.paths import ROOT
 
 PROGRAM = {
-    "COLUMNS": "Width of the output on a terminal, at most 100 columns. The default is the terminal's width.",
+    "COLUMNS": "Width of the output on a terminal, from 60 to 100 columns. The default is the terminal's width.",
     "GITHUB_STEP_SUMMARY": "File to which `check --format github` appends its summary. GitHub Actions sets it.",
     "KUBECONFIG": "Kubeconfig files, separated by `:`. The default is `~/.kube/config`.",
     "MODELYARD_ALLOW_HTTP": "Any text: passwords and tokens may be sent without TLS, but only to their own addresses.",
@@ -25,7 +25,7 @@ PROGRAM = {
     "is `modelyard` in `XDG_CACHE_HOME`.",
     "MODELYARD_DEBUG": "Any text: an internal error shows its traceback, which may quote secrets, instead of one line.",
     "MODELYARD_DOCS_URL": "Address of the documentation site. Rules in SARIF then link to their pages.",
-    "MODELYARD_NO_CACHE": "Any text: every result is computed anew and none is kept, as with `--no-cache`.",
+    "MODELYARD_NO_CACHE": "Any text: every result is computed again and none is stored, as with `--no-cache`.",
     "MODELYARD_NO_DRAIN": "Any text: `apply` and `pulumi up` do not wait for running jobs, as with `--no-drain`.",
     "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, if it needs one.",
     "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with that token.",
@@ -34,7 +34,7 @@ PROGRAM = {
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
     "MODELYARD_RAY_TOKEN_FILE": "File with that token.",
     "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token.",
-    "MODELYARD_STACK": "Stack of every command that names none. A project with one stack does not need it.",
+    "MODELYARD_STACK": "Stack of commands that do not name one. A project with a single stack does not need it.",
     "MODELYARD_USER": "Your name, as runs show it and `--mine` compares it. The default is your login name.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
     "RAY_ADDRESS": "Address of the Ray cluster of `--on ray`, if the command line names none.",
