@@ -73,9 +73,13 @@ def _of_section(section: str, schema: Schema) -> Iterator[Row]:
     for key, value in found["properties"].items():
         if key in ("credentials", "credentialsSecret"):
             continue  # Only for the command line, which makes a kubeconfig of them.
+        if section == "target" and key in ("rayCluster", "rayService", "group"):
+            continue  # Only Ray's head and workers can be in one.
         if (section, key) == ("autoscaling", "mode"):
             meaning = "annotations: the platform's own autoscaler; keda: ScaledObjects that the component owns."
             yield code("mode"), "`annotations`, `keda`", code("annotations"), meaning
+        elif (section, key) == ("cluster", "context"):
+            yield code("context"), "text", "", "Kubeconfig context of the remote cluster."
         elif key != "gpu":
             inner = resolved(value, schema)
             yield code(_snake(key)), form(inner, schema), default(inner, False), inner.get("description", "")

@@ -220,7 +220,7 @@ class Environment(ImmutableSandboxedEnvironment):
         if size_of(name, value, args) > MAX_TEXT:
             raise TooLarge
         if name in ("format", "format_map") and _reaches_inside(value):
-            raise jinja2.exceptions.SecurityError("a format may not reach into its values")
+            raise jinja2.exceptions.SecurityError("a format cannot use attributes of its values")
 
     def _counted(self, make: Callable[..., Any], name: str) -> Callable[..., Any]:
         """Wraps a filter, to reject results that are too large, or text of a value that is not data."""
@@ -318,8 +318,8 @@ def rendered(source: str, params: Mapping[str, Any]) -> str | Failed:
         return Failed("PAT005", f"is not a Jinja2 template: {error.message}", error.lineno, "correct the template")
     except jinja2.UndefinedError as error:
         line = _template_line(error)
-        known = ", ".join(sorted(params)) or "none"
-        remedy = f"correct the name; the parameters in schema.json are {known}"
+        known = f"the parameters in schema.json are {', '.join(sorted(params))}"
+        remedy = f"correct the name; {known if params else 'schema.json has no parameters'}"
         return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", line, remedy)
     except Exception as error:
         # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.

@@ -316,7 +316,7 @@ def _unknown_fact(patch: PatchVersion, path: str, key: str) -> Finding:
         f"{key} of patch {patch.id} has the unknown path {plain(path)!r}",
         field=key,
         file=f"{patch.file}/meta.yaml",
-        remedy="use a dotted path of the stack file, such as rayWorker.memory (modelyard explain PAT012 lists them)",
+        remedy="use a fact, such as rayWorker.memory (modelyard explain PAT012 lists them)",
     )
 
 

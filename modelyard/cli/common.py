@@ -210,7 +210,11 @@ def _named(known: Sequence[str], named: str | None, *, more: str = "") -> str:
     """As ``stack_name``; ``more`` is what else can be done where no stack is named and there is no default."""
     name = named or default_stack(known)
     if name is None:
-        raise Stop(Exit.USAGE, "no stack was given", f"name one of {', '.join(known) or 'none'}{more}, or set {STACK}")
+        raise Stop(
+            Exit.USAGE,
+            "no stack was given",
+            f"name one of {', '.join(known)}{more}, or set {STACK}" if known else "add stacks/Pulumi.<name>.yaml",
+        )
     return name
 
 
@@ -257,7 +261,7 @@ def near_stack(name: str, known: Iterable[str]) -> str:
     from modelyard.stack.words import did_you_mean
 
     have = sorted(known)
-    stacks = f"stacks are {', '.join(have) or 'none'}"
+    stacks = f"stacks are {', '.join(have)}" if have else "project has no stacks"
     return f"{close} The {stacks}" if (close := did_you_mean(name, have)) else f"the {stacks}"
 
 

@@ -48,8 +48,8 @@ def run(args: Namespace) -> Exit:
         if not args.yes and not _agreed(name):
             raise Stop(Exit.USAGE, "nothing was changed", "answer yes, or give --yes in scripts")
         contexts, lost, total = _look(root, stack)
-        if lost and not args.yes and not agreed("Those jobs are lost.\n"):
-            raise Stop(Exit.USAGE, "nothing was changed", "wait until the jobs end, or answer yes")
+        if lost and not args.yes and not agreed("The runs that are deleted with their namespace are lost.\n"):
+            raise Stop(Exit.USAGE, "nothing was changed", "wait until the runs end, or answer yes")
         from modelyard.cli.running import run_engine
         from modelyard.engine.automation import destroy
 
@@ -166,8 +166,8 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
         for run in runs:
             if run.stack == stack.name and (fate := _fate(run, queued=queued, goes=goes)) is not None:
                 fates[fate].append(f"{run.name} on {far}" if far else run.name)
+    remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
     if held := fates["holds"]:
-        remote = "; on a remote cluster, add --remote RESOURCE" if len(places) > runs_here else ""
         text = (
             f"Still running: {few(held)}. A queue is deleted once the runs that hold its quota have ended. Pulumi "
             f"waits ten minutes for each queue; then destroy fails, and you can run it again. "
@@ -177,7 +177,7 @@ def report_runs(stack: "Stack", clusters: Collection[str]) -> bool:
     if stays := fates["stays"]:
         note(
             f"Not stopped, because they are in no queue: {few(stays)}. To end a run, use modelyard job cancel "
-            f"{stack.name} RUN."
+            f"{stack.name} RUN{remote}."
         )
     if lost := fates["lost"]:
         note(f"Deleted with their namespace: {few(lost)}. Their logs, and results not saved elsewhere, are lost.")
@@ -259,8 +259,8 @@ def _agreed(name: str) -> bool:
     question = (
         f"Destroying {name} deletes what it created and restores what it patched: every field returns to its earlier "
         "value and owners, or is removed. Later changes by others stay: see modelyard ledger. A destroy does not wait "
-        "for running jobs: pods whose template changes are replaced at once, except "
-        "those of a RayCluster, which keep it until you delete them."
+        "for running jobs. Pods whose template changes are replaced at once; most RayClusters, and StatefulSets with "
+        "OnDelete, keep their running pods until you delete them."
     )
     note(question)
     return sys.stdin.isatty() and agreed()

@@ -191,7 +191,7 @@ def _answer(root: Path, kind: type, *words: str) -> tuple[Any, str]:
         value = hidden(parse_json(done.stdout))
     except ValueError:
         value = None
-    return (value, "") if isinstance(value, kind) else (None, f"pulumi {words[0]} printed no JSON that is known")
+    return (value, "") if isinstance(value, kind) else (None, f"pulumi {words[0]} printed unexpected output")
 
 
 def _clusters(root: Path | None, args: Namespace) -> Iterator[Check]:

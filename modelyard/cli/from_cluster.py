@@ -102,7 +102,7 @@ def _no_platform(found: "Discovery", namespace: str | None) -> Stop:
     if namespace:
         where, remedy = f"namespace {namespace}", "leave out --namespace to look in all namespaces"
     elif found.other_namespaces:
-        remedy = f"found only: {'; '.join(found.other_namespaces)}"
+        remedy = f"check --context (found only: {'; '.join(found.other_namespaces)})"
     summary = f"{where} has no training workers: no pods that run Ray or Celery workers were recognized"
     return Stop(Exit.USAGE, safe(summary), safe(f"{remedy}, or write the stack file by hand"))
 

@@ -95,7 +95,7 @@ def _migration(root: Path) -> Migration:
         if _digest(root / name) == copies[name]:
             written[name] = text
         else:
-            kept.append((name, "it differs from modelyard's; the program of a new project is in modelyard init"))
+            kept.append((name, "it differs from modelyard's; modelyard init writes the current one into a new project"))
     components = [_name(root, path) for path in _files(root / "components")]
     used = next((name for name in components if copies.get(name) != _digest(root / name)), None)
     used = used or next((name for name in _importing(root) if name not in written), None)

@@ -109,7 +109,7 @@ _MOST = 3
 _ELSEWHERE = {
     "--dry-run": "modelyard plan STACK --live shows what an apply would change",
     "-o": "did you mean --json, or --out FILE?",
-    "--base": "modelyard preview compares with another commit, and check --base shows new findings only",
+    "--base": "modelyard preview compares with another commit; check --base runs the Python rules of that commit",
     "--stack": "write the stack's name without an option: modelyard VERB STACK",
     "--format": "did you mean --json? modelyard preview --format markdown writes a comment",
     "--markdown": "modelyard preview --format markdown writes a comment",

@@ -144,7 +144,7 @@ def write_platform(
     if foreign := [path.name for path in recorded_files(recorded_folder(root, name)) if path not in written]:
         beside(
             f"not recorded by modelyard, and left in {safe(shown(root, recorded_folder(root, name)))}: "
-            f"{safe(', '.join(foreign))}; move them away, for plans read every .json file there"
+            f"{safe(', '.join(foreign))}; move them away, because plans read every .json file there"
         )
     for path in unfinished(recorded_folder(root, name)):
         beside(

@@ -55,7 +55,7 @@ PARTS: Mapping[str, Kind] = {
 
 
 class Platform(pulumi.ComponentResource):
-    """Everything that a plan changes, as one component with the outputs that you want to know.
+    """Everything that a plan changes, as one component, which also exports the stack's outputs.
 
     A program has at most one: its parts have fixed names.
     """

@@ -138,7 +138,7 @@ def _remedy(text: str) -> str:
     if "no module named" in text:
         return (
             "the program runs in the virtual environment that Pulumi.yaml names under virtualenv, "
-            "and Pulumi makes an empty one where there is none: install modelyard and the packages that the "
+            "and Pulumi creates an empty one if none exists: install modelyard and the packages that the "
             "program imports there"
         )
     if "forbidden" in text:

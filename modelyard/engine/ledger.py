@@ -56,7 +56,7 @@ class Record(NamedTuple):
         """
         value = parse_json(text)
         if value.pop("formatVersion", None) != FORMAT_VERSION:
-            raise LedgerFailure("the state was written by another version of modelyard; use the newer one")
+            raise LedgerFailure("another modelyard version wrote the state; use the version that applied the stack")
         return cls(**{**value, "key": ObjectKey(*value["key"])})
 
 

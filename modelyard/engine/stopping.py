@@ -12,9 +12,9 @@ from modelyard.temporary import ECHO
 PATIENCE = 10.0
 """Seconds that the engine may take to end after it was asked to stop the running step."""
 
-GENTLY = "stopping after the running step; interrupt again to stop at once"
-AT_ONCE = "stopping at once"
-TOO_LATE = f"the step has not ended in {GRACE:.0f} s: stopping at once"
+GENTLY = f"stopping after the running step; interrupt again to stop within {PATIENCE:.0f} seconds"
+SOON = f"stopping within {PATIENCE:.0f} seconds"
+TOO_LATE = f"the step has not ended in {GRACE:.0f} s: {SOON}"
 
 _Stage = Literal["running", "ending", "dropping", "killed"]
 
@@ -92,7 +92,7 @@ class Stopping:
                 again = self._interrupted and self._listening
                 self._enter("dropping" if again else "killed")
                 words = INTERRUPT if again else KILL
-                lines.append(AT_ONCE if asked > 1 else TOO_LATE)
+                lines.append(SOON if asked > 1 else TOO_LATE)
             elif self._listening and not self._interrupted:
                 self._interrupted = self.heard = True
                 words = INTERRUPT

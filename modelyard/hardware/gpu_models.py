@@ -24,6 +24,7 @@ from typing import NamedTuple
 from modelyard.hardware.limits import LISTED
 from modelyard.names import HARDWARE_FILE
 from modelyard.patterns import regex
+from modelyard.stack.words import listed
 
 Version = tuple[int, int]
 
@@ -245,7 +246,7 @@ def near_gpus(name: str) -> str:
         case Unknown(name, _) if _OTHER_MAKERS.match(name):
             return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
         case Unknown(_, suggestions):
-            close = f"did you mean {' or '.join(suggestions)}? " if suggestions else ""
+            close = f"did you mean {listed(suggestions)}? " if suggestions else ""
             return f"{close}`modelyard gpus` lists all GPUs; {HARDWARE_FILE} defines more"
         case _:
             return ""

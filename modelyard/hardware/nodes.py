@@ -205,7 +205,8 @@ def _plugin_findings(stack: Stack, nodes: tuple[NodeLike, ...]) -> list[Finding]
             "GPU013",
             Severity.WARNING,
             place,
-            f"{few(sorted(names))} {'has' if len(names) == 1 else 'have'} this GPU, but none in allocatable",
+            f"{few(sorted(names))} {'has' if len(names) == 1 else 'have'} this GPU, "
+            f"but {'offers' if len(names) == 1 else 'offer'} none to pods",
             detail="No NVIDIA device plugin runs there, or it finds no driver; the scheduler places no GPU pod there."
             + (f" {plural(others[place], 'other node')} with this GPU can allocate it." if others[place] else ""),
             remedy="install the GPU operator or the device plugin there; if it runs, read its log",
@@ -270,7 +271,7 @@ def _memory_findings(stack: Stack, nodes: tuple[NodeLike, ...], training: PodSiz
             (training.role, "memory"),
             f"{field} is {spelled(training.memory)} per GPU, and a GPU has {needed} GB on {few(sorted(names))}",
             detail="A training pod needs as much memory as its GPU has, and so does a job on one of its GPUs. "
-            f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods may land on any node that has one.",
+            f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods can run on nodes with any of them.",
             remedy=f"set {field} to {least_gi(needed)}Gi or more"
             + ("" if everywhere else ", or name the smaller variant in gpu.model"),
             target=training.deployment,

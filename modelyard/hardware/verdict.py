@@ -105,7 +105,7 @@ def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
                     "GPU009",
                     Severity.WARNING,
                     f"{gpu.short} has {gpu.memory_gb} GB, but the listed {gpu.family} has {listed.memory_gb} GB",
-                    f"use the {gpu.family} of {listed.memory_gb} GB, or make sure that the models fit",
+                    f"use the {gpu.family} with {listed.memory_gb} GB, or make sure that the models fit",
                 )
             )
     else:
@@ -113,7 +113,7 @@ def verdict(gpu: GpuModel, use: Use = TRAINING) -> Verdict:
         problems += _throughput_problems(gpu, use)
         used += ["fp16_tensor_dense_tflops", "compute_capability"]
     if use.cuda is None:
-        parts.append("the CUDA version of its images is not stated")
+        parts.append("the CUDA version of its images is not set")
     elif not listed or asked != version(DEFAULT_CUDA) or code.mode in ("ptx", "dropped"):
         parts.append(_code(gpu, use.cuda, code, use.embeds_ptx))
         used += ["cuda_first_native"]
@@ -145,10 +145,16 @@ def _listed(gpu: GpuModel) -> str:
     return text
 
 
-def _unlisted(gpu: GpuModel) -> str:
+def _alike(gpu: GpuModel) -> tuple[str, str]:
+    """The short name of a GPU, and the listed one for which it is easily taken; empty if there is none."""
     # GPUs whose name only begins like a listed one are the usual mistake: A10G for A10, V100S for V100.
     head = gpu.id.partition("-")[0].upper()
     alike = head[:-1] if head[:-1] in LISTED and head[-1:].isalpha() else ""
+    return head, alike
+
+
+def _unlisted(gpu: GpuModel) -> str:
+    head, alike = _alike(gpu)
     return f"not listed ({head} is not {alike})" if alike else "not listed"
 
 
@@ -165,7 +171,10 @@ def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     severity = Severity.ERROR if use.trains else Severity.WARNING
     choose = f"choose {', '.join(LISTED)}, or a GPU with at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)"
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
-    why = _sentence(f"{_unlisted(gpu)} as supported, so it must be at least as fast as the A10")
+    head, alike = _alike(gpu)
+    article = "an" if head[0] == "A" else "a"
+    not_it = f" ({article} {head} is not {article} {alike})" if alike else ""
+    why = f"Not on the list of supported GPUs{not_it}, so it must be at least as fast as the A10."
     if gpu.tflops is None:
         summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is {FLOOR_TFLOPS} TFLOPS (the A10)"
         return [Problem("GPU004", severity, summary, accept, brief="throughput unknown", detail=why, unknown=True)]
@@ -217,8 +226,8 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
             Problem(
                 "GPU005",
                 Severity.ADVICE,
-                f"{gpu.short} needs images of CUDA {bounds}, but the version of its images is not stated",
-                "set cuda beside the image",
+                f"{gpu.short} needs images of CUDA {bounds}, but the CUDA version of its images is not set",
+                "set `cuda` next to the image",
             )
         ]
     if code.mode == "dropped":

@@ -1,6 +1,6 @@
 """Conflicts between a plan and an autoscaler."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from modelyard.catalog import Document, Selected
@@ -34,10 +34,15 @@ def most_replicas(body: Mapping[str, Any]) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator[Finding]:
-    """Findings about queries, about replicas that a plan stops setting, and about replicas with two writers."""
+def check_autoscaling(
+    config: Config, targets: Iterable[TargetPlan], setter: Callable[[TargetPlan], str] = lambda _: ""
+) -> Iterator[Finding]:
+    """Findings about queries, about replicas that a plan stops setting, and about replicas with two writers.
+
+    ``setter`` returns the patch that sets a target's replicas, or an empty text.
+    """
     targets = tuple(targets)
-    yield from _rivals(targets)
+    yield from _rivals(targets, setter)
     yield from _questions(config, targets)
     if config.autoscaling.mode == "none":
         return
@@ -48,8 +53,9 @@ def check_autoscaling(config: Config, targets: Iterable[TargetPlan]) -> Iterator
             "the vendor's autoscaling queries are not valid PromQL",
             field="autoscaling.queries",
             detail="sum(…)[15s] takes a range of an aggregation without a subquery step, and `&` is not an operator: "
-            "only an autoscaler that splits at `&` can use it; without such a queue each half is empty, not 0",
-            remedy="set queries: valid, unless the autoscaler is the vendor's own",
+            "only an autoscaler that splits at `&` can use it; while RabbitMQ has no such queue, each part returns no "
+            "series, not 0",
+            remedy="drop queries: vendor, unless the vendor's own autoscaler reads them",
         )
     for target in targets:
         spec = target.applied.reveal().get("spec", {})
@@ -177,7 +183,7 @@ def _built_in(config: Config) -> frozenset[str]:
     )
 
 
-def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
+def _rivals(targets: Iterable[TargetPlan], setter: Callable[[TargetPlan], str]) -> Iterator[Finding]:
     """Targets whose replicas the plan sets while an annotation lets the autoscaler set them."""
     for target in targets:
         spec = target.applied.reveal().get("spec", {})
@@ -189,10 +195,10 @@ def _rivals(targets: Iterable[TargetPlan]) -> Iterator[Finding]:
                 f"both the autoscaler and modelyard would set spec.replicas of {target.name}",
                 target=target.name,
                 field="autoscaling.mode",
-                detail=f"{ENABLED} is true on it, and {', '.join(target.patches)} ask for "
-                f"{spec['replicas']} replicas: each apply would undo the autoscaler's number",
+                detail=f"{ENABLED} is true on it, and {setter(target) or 'a patch'} sets spec.replicas to "
+                f"{spec['replicas']}: each apply overwrites the autoscaler's number",
                 remedy="set autoscaling.mode to annotations, which leaves replicas to the autoscaler, or drop "
-                "the autoscaler's patch",
+                "the autoscaling patch or the patch that sets the replicas",
             )
 
 

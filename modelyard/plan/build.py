@@ -31,7 +31,7 @@ from modelyard.plan.order import order
 from modelyard.plan.reach import check_reach
 from modelyard.plan.remotes import RemoteStart, plan_remote
 from modelyard.plan.secrets import findings_without
-from modelyard.plan.trace import place_field
+from modelyard.plan.trace import kind_of, place_field, trace
 from modelyard.plan.values import Plan, TargetPlan
 from modelyard.stack import apply_waivers, codes
 from modelyard.stack.config import Config, Stack
@@ -273,9 +273,16 @@ def object_findings(
     yield from check_fixed(stack, targets)
     yield from check_deleted(stack, objects.let_go)
     yield from check_reach(stack, everything)
-    yield from check_autoscaling(config, targets)
+    yield from check_autoscaling(config, targets, lambda target: _replicas_setter(target, stack, chosen))
     yield from check_scalers(targets, staying(objects.deleted, state.scalers))
     yield from check_keda(config, targets, state.scalers)
+
+
+def _replicas_setter(target: TargetPlan, stack: Stack, chosen: tuple[Selected, ...]) -> str:
+    """The patch that sets the replicas of a target; empty if unknown."""
+    schema = kind_of(target, chosen, stack.config.kubernetes_version)
+    settings = trace(target, merge.Path(("spec", "replicas")), schema, stack, chosen, bases=True).settings
+    return settings[-1].patch if settings else ""
 
 
 def _of_jobs(stack: Stack, state: ClusterState, everything: "tuple[Sized, ...]") -> Iterator[Finding]:

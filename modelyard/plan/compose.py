@@ -61,6 +61,7 @@ def compose(
     phase: Phase = "normal"
     fits = True
     parts = tuple(parts)
+    named = {patch.id: patch for patch, _ in parts}
     schema, items, findings = _with_items(parts, schema, target)
     for patch, document in parts:
         given = document.body.reveal()
@@ -89,7 +90,7 @@ def compose(
         for change in changes:
             earlier, wanted = asked.get(change.path, (patch.id, change.after))
             if wanted != change.after and earlier.partition("@")[0] not in patch.meta.overrides:
-                findings.append(_clash(earlier, patch, document, change.path, wanted, change.after))
+                findings.append(_clash(named[earlier], patch, document, change.path, wanted, change.after))
             elif wanted != change.after or change.path not in asked:
                 asked[change.path] = patch.id, change.after
                 if wanted is not None and change.after is None:
@@ -303,19 +304,24 @@ def first_phase(phases: Iterable[Phase]) -> Phase:
     return min(phases, key=_PHASE_RANK.__getitem__)
 
 
-def _clash(earlier: str, patch: PatchVersion, document: Document, path: Path, first: Any, second: Any) -> Finding:
+def _clash(
+    earlier: PatchVersion, patch: PatchVersion, document: Document, path: Path, first: Any, second: Any
+) -> Finding:
     field, target = str(path), document.target
     body = document.body.reveal()
     key = ObjectKey(str(body.get("apiVersion")), str(body.get("kind")), "", target)
     shown = hidden_change(key, path, first, second)
+    # The meta.yaml of a built-in patch cannot be changed.
+    own, other = (earlier, patch) if patch.built_in else (patch, earlier)
     return Finding(
         "PAT010",
         Severity.ERROR,
-        f"{earlier} and {patch.id} set {field} differently: {' and '.join(map(_words, shown))}",
+        f"{earlier.id} and {patch.id} set {field} differently: {' and '.join(map(_words, shown))}",
         target=target,
         field=field,
         file=f"{patch.file}/patch.yaml.j2",
-        remedy=f"drop one of the patches, or add to {patch.name}: overrides: [{earlier.partition('@')[0]}]",
+        remedy="drop one of the patches"
+        + ("" if own.built_in else f", or add `overrides: [{other.name}]` to the meta.yaml of {own.name}"),
     )
 
 

@@ -149,9 +149,10 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
             f"{' and '.join(names)} {'scales' if len(names) == 1 else 'scale'} {scaled.name} as well as KEDA would",
             target=scaler.name,
             field="autoscaling.mode",
-            detail="two autoscalers keep overwriting spec.replicas, and KEDA rejects a Deployment that another "
-            "one scales",
-            remedy="delete that autoscaler first, or keep it and set autoscaling.mode to none or annotations",
+            detail="two autoscalers keep overwriting spec.replicas, and KEDA's webhook rejects a Deployment that "
+            "another ScaledObject or a HorizontalPodAutoscaler scales",
+            remedy="delete that autoscaler first, or keep it and set autoscaling.mode to none (annotations for the "
+            "platform's autoscaler)",
         )
 
 
@@ -177,7 +178,7 @@ def _unheard(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator
         target=scaler.name,
         field="autoscaling.cooldownPeriod",
         detail=f"{failures} failed queries, one every {text(config.autoscaling.polling_interval)}",
-        remedy=f"set cooldownPeriod to {text(longest)} or more, or a shorter pollingInterval",
+        remedy=f"set autoscaling.cooldownPeriod to {text(longest)} or more, or shorten autoscaling.pollingInterval",
     )
 
 
@@ -198,5 +199,5 @@ def _killed(config: Config, scaler: TargetPlan, scaled: TargetPlan) -> Iterator[
             target=scaler.name,
             field="autoscaling.cooldownPeriod",
             detail=f"a job may take {text(longest)}, and a job whose metrics are lost is invisible to KEDA",
-            remedy=f"set {scaler.role}.gracePeriod to {text(longest)} or more, or a longer cooldownPeriod",
+            remedy=f"set {scaler.role}.gracePeriod to {text(longest)} or more, or lengthen autoscaling.cooldownPeriod",
         )

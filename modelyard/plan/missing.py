@@ -109,7 +109,7 @@ def not_planned(missing: Finding) -> Finding:
     return Finding(
         MISSING,
         Severity.WARNING,
-        f"the changes of {missing.target} are not planned, because no platform is recorded that has it",
+        f"the changes of {missing.target} are not planned, because no recorded platform contains it",
         stack=missing.stack,
         target=missing.target,
         field=missing.field,

@@ -50,7 +50,7 @@ def moved_objects(approved: Plan, now: Plan) -> Iterator[str]:
     for key in sorted(was.keys() | is_now.keys()):
         name = "/".join(key[1:])
         if key not in was or key not in is_now:
-            yield f"{name} {'is' if key in is_now else 'was'} a target, and {'was' if key in is_now else 'is'} not"
+            yield f"{name} is {'a new target' if key in is_now else 'no longer a target'}"
             continue
         before, after = (relevant(was[key], target.before.reveal()) for target in (was[key], is_now[key]))
         if words := _moved(key, before, after):
@@ -108,12 +108,12 @@ def unapproved(target: TargetPlan, now: Collection[Claim]) -> Finding | None:
     more, fewer = sorted(set(now) - set(target.conflicts)), sorted(set(target.conflicts) - set(now))
     if not more and not fewer:
         return None
-    words = [f"an apply would take {_listed(more)}"] if more else []
-    words += [f"{_listed(fewer)} has no owner now"] if fewer else []
+    words = [f"would now take {_listed(more)}"] if more else []
+    words += [f"would no longer take {_listed(fewer)}"] if fewer else []
     return Finding(
         "OWN011",
         Severity.ERROR,
-        f"{target.name} was not changed, {' and '.join(words)}",
+        f"{target.name} was not changed: an apply {' and '.join(words)}",
         target=target.name,
         detail="force applies to the whole request, so modelyard sends nothing if the owners differ from the plan",
         remedy="plan again",

@@ -47,7 +47,7 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
             found = f"it differs from the stack file in {plural(len(target.changes), 'field')}"
             if target.action in ("create", "delete"):
                 found = "it does not exist" if target.action == "create" else "it still exists"
-            remedy = f"modelyard plan {plan.stack} --live shows the change, modelyard drift {plan.stack} who made it"
+            remedy = f"for the change: modelyard plan {plan.stack} --live; for its author: modelyard drift {plan.stack}"
             yield Check("change", target.name, "failed", found, remedy)
         else:
             yield Check("change", target.name, "ok", "")

@@ -101,7 +101,10 @@ OPERATORS: dict[str, Operator] = {
         "the whole of it matches this regular expression, which has no look-around and no back-references",
     ),
     "notMatches": Operator(
-        lambda value, pattern: not _matches(value, pattern), True, "pattern", "it does not match this one as a whole"
+        lambda value, pattern: not _matches(value, pattern),
+        True,
+        "pattern",
+        "the whole of it does not match this regular expression",
     ),
     "atLeast": Operator(_at_least, False, "quantity", "it is this Kubernetes quantity or more: `16Gi`, `500m`, `4`"),
     "atMost": Operator(_at_most, False, "quantity", "it is this Kubernetes quantity or less"),
@@ -218,8 +221,8 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
         operator = OPERATORS[entry["operator"]]
         problem = fits(operator.takes, entry["value"])
         if problem:
-            summary = f"assert[{index}].value {problem}, as {entry['operator']} needs it"
-            yield (*where, "value"), summary, "correct the value, or take another operator"
+            summary = f"assert[{index}].value {problem}, which operator {entry['operator']} requires"
+            yield (*where, "value"), summary, "correct the value, or use another operator"
             continue
         made.append(Condition(path, in_pods, operator, entry["value"], entry.get("optional", False)))
     for word in _PLACEHOLDER.findall(value["message"]):

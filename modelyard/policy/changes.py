@@ -102,7 +102,7 @@ def _weaker(before: Setting, after: Setting | None, head: Policies) -> tuple[str
     if after.level == "disabled":
         return f"is disabled; the base has it as {before.level}", policy
     if not can_run(after):
-        return f"does not run: {listed(before.rule.needs, 'and')} is not set any more", policy
+        return f"does not run: {listed(before.rule.needs, 'and')} is no longer set", policy
     if (before.level, after.level) == ("mandatory", "advisory"):
         return "is advisory; the base has it as mandatory", policy
     if before.params != after.params:

@@ -123,7 +123,10 @@ def time_up() -> str:
 def _unfinished(running: tuple[Setting, str] | None) -> Finding:
     remedy = "look for an endless loop, or compare fewer objects"
     if running is None:
-        return Finding("POL005", Severity.ERROR, f"no rule has checked this stack {time_up()}", remedy=remedy)
+        why = (
+            f": the rules of this run have taken {BUDGET.total:g} seconds together" if BUDGET.spent else f" {time_up()}"
+        )
+        return Finding("POL005", Severity.ERROR, f"no rule has checked this stack{why}", remedy=remedy)
     setting, target = running
     return Finding(
         "POL005",
@@ -141,9 +144,9 @@ def _broken(code: str, error: Finding, targets: Sequence[str]) -> Finding:
     """The finding about a rule that broke with one error on some objects; on none: on all objects together."""
     several = len(targets) > 1
     where = f"{len(targets)} objects" if several else "".join(targets)
-    which = f"{where}: {few(targets)}" if several else "the object"
+    which = f"{where}: {few(targets)}" if several else "the object" if targets else "the stack"
     return error._replace(
-        summary=f"rule {code} broke{f' on {where}' if where else ''}: {error.summary}",
+        summary=f"rule {code} failed{f' on {where}' if where else ''}: {error.summary}",
         target="" if several else where,
         detail=f"whether {which} follow{'' if several else 's'} the rule is unknown",
         remedy="correct the rule; it must accept objects of any shape",

@@ -142,8 +142,8 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
         remedy = f"did you mean {close}?" if close else "modelyard explain lists all codes"
         yield _error("POL001", f"unknown rule {plain(code)}", remedy), (code,)
     elif code.startswith(("CFG", "PAT")):
-        remedy = "remove it, and correct the mistake in its file"
-        yield _error("POL006", f"{code} is about mistakes in files, which have no level", remedy), (code,)
+        remedy = "remove it, and correct the file"
+        yield _error("POL006", f"{code} is a finding about files, which has no level", remedy), (code,)
     elif choice.level in ("advisory", "disabled"):
         remedy = f"remove it; to accept {code}, write a waiver with a reason, a date and a name"
         summary = f"{code} is a finding of the plan, whose level cannot be lowered to {choice.level}"

@@ -86,7 +86,9 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             for key in error.instance:
                 if key not in known:
                     full = dotted((*here, *path, key))
-                    remedy = did_you_mean(str(key), known) or f"the keys are {listed(known or ['none'], 'and')}"
+                    remedy = did_you_mean(str(key), known) or (
+                        f"the keys are {listed(known, 'and')}" if known else "remove it: no key is allowed here"
+                    )
                     yield Misfit((*path, key), f"unknown key {plain(full, 120)}", remedy)
         case "required":
             for key in error.validator_value:

@@ -185,6 +185,7 @@ def _write(
     nothing = place.parent / "nothing"
     written: set[str] = set()
     links: list[Path] = []
+    folders: set[Path] = set()
     for choose in (lambda _place: wanted, *more):
         new = reach(entries, choose(place), link).files - written
         written |= new
@@ -196,7 +197,9 @@ def _write(
                     "keep stack files, patches and policies in the repository of the project",
                 )
             file = place / path
-            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.parent not in folders:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                folders.add(file.parent)
             target = link(path)
             if target is None:
                 with file.open("xb") as stream:

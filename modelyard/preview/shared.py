@@ -70,7 +70,7 @@ def _changed_gpus(base_root: Path, head_root: Path) -> Iterator[Finding]:
             continue
         gpu = new.get(name) or old[name]
         if name not in new:
-            summary, remedy = f"GPU {gpu.name} is no longer defined", "make sure that no stack names it"
+            summary, remedy = f"GPU {gpu.name} is no longer defined", "make sure that no stack uses it"
         elif name not in old:
             summary = f"new GPU {gpu.name}: {_numbers(gpu)}"
             remedy = "compare the numbers with their source"

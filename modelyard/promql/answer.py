@@ -45,9 +45,9 @@ def _many(tree: Node, shape: Shape, query: str) -> Problem:
             Kind.MANY,
             tree.span[0],
             "the fallback is added to the series that it should replace, so the result can be several series",
-            detail="`or` adds the series of its right side whose labels the left side does not have; this one has no "
-            "labels",
-            remedy="aggregate the left side first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
+            detail="`or` adds the series of its right operand whose labels the left operand does not have; this one "
+            "has no labels",
+            remedy="aggregate the left operand first, sum(…) or vector(0), or match on no label: … or on() vector(0)",
         )
     return Problem(
         Kind.MANY,
@@ -84,7 +84,7 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
             remedy=f"write {filled}",
         )
     if isinstance(tree, Binary) and tree.operator == "+" and one:
-        filled = "(… or vector(0)) + (… or vector(0)): each side needs its own, or the work of the other side is lost"
+        filled = "(… or vector(0)) + (… or vector(0)): each operand needs its own, or the other operand's work is lost"
     metrics = sorted(
         {
             matcher.value
@@ -107,13 +107,13 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
 def _awake(tree: Node, shape: Shape) -> Iterator[Problem]:
     start, values = tree.span[0], shape.values
     if values.constant:
-        never = "sleeps" if values.low > 0 else "wakes"
-        yield Problem(Kind.AWAKE, start, f"the result is always {values.low:g}: nothing ever {never}")
+        never = "stops" if values.low > 0 else "starts"
+        yield Problem(Kind.AWAKE, start, f"the result is always {values.low:g}: the autoscaler never {never} pods")
     elif values.positive:
         yield Problem(
             Kind.AWAKE,
             start,
-            "the result is always above 0: nothing ever sleeps",
+            "the result is always above 0: the autoscaler never stops pods",
             remedy="query the queued or running work, which is 0 if there is none",
         )
 
@@ -128,8 +128,8 @@ def _lost_sums(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 Kind.EMPTY,
                 node.span[0],
-                "the other side of + is lost if one side has no series",
-                detail="+ then returns no value, even if the other side has work",
+                "the other operand of + is lost if one operand has no series",
+                detail="+ then returns no value, even if the other operand has work",
                 remedy="write (… or vector(0)) + (… or vector(0))",
             )
 
@@ -146,7 +146,7 @@ def _scalars(tree: Node) -> Iterator[Problem]:
                 kind,
                 node.span[0],
                 "scalar returns NaN if its argument is not exactly one series",
-                detail="NaN is not above 0, so the autoscaler sleeps",
+                detail="NaN is not above 0, so the autoscaler stops the pods",
                 remedy="give it one series: scalar(sum(…) or vector(0))",
             )
 
@@ -162,7 +162,7 @@ def _fallbacks(tree: Node) -> Iterator[Problem]:
             yield Problem(
                 Kind.FALLBACK,
                 node.right.span[0],
-                f"without a series the result is {right.values.low:g}: GPUs stay awake until a series exists",
+                f"without a series the result is {right.values.low:g}: GPUs stay allocated until a series exists",
                 detail="this may be intended as a guard against lost metrics",
                 remedy="write vector(0) if a missing series means no work",
             )

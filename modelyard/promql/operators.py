@@ -160,11 +160,11 @@ def _report_unmatched(node: Binary, left: Shape, right: Shape, label: str, found
         Problem(
             Kind.NEVER,
             node.span[0],
-            f"the two sides of {node.operator} never match: they always differ in label {label}",
+            f"the two operands of {node.operator} never match: they always differ in label {label}",
             detail=f"on the left it is {_words(left.labels, label)}, on the right {_words(right.labels, label)}; "
             f"{node.operator} joins series with the same labels only",
-            remedy=f"aggregate both operands to the same labels, as in sum(…) {node.operator} sum(…), or name the "
-            f"labels that count: {node.operator} on (…)",
+            remedy=f"aggregate both operands to the same labels, as in sum(…) {node.operator} sum(…), or list the "
+            f"labels to match on: {node.operator} on (…)",
         )
     )
 
@@ -174,7 +174,7 @@ def _words(labels: Labels, label: str) -> str:
     if values == ABSENT:
         return "absent"
     if values.others:
-        return "there" if values.listed == frozenset({""}) else "another"
+        return "present" if values.listed == frozenset({""}) else "another value"
     return " or ".join(sorted(f'"{value}"' if value else "absent" for value in values.listed))
 
 
@@ -182,8 +182,8 @@ def _takes_all(node: Binary) -> Problem:
     return Problem(
         Kind.NEVER,
         node.span[0],
-        "unless always removes everything: its right side always has a series that matches the left one",
-        remedy="compare on the right side, so that it can be empty: … unless … > 0",
+        "unless always removes everything: its right operand always has a series that matches the left one",
+        remedy="compare in the right operand, so that it can be empty: … unless … > 0",
     )
 
 
@@ -204,9 +204,9 @@ def _report_ambiguous(node: Binary, left: Shape, right: Shape, found: list[Probl
         Problem(
             Kind.AMBIGUOUS,
             node.span[0],
-            f"{node.operator} fails as soon as its {sides} side has two series{same or _but(labels)}",
+            f"{node.operator} fails as soon as its {sides} operand has two series{same or _but(labels)}",
             detail="the server then answers with an error instead of a number",
-            remedy=f"aggregate that side to the labels that count: sum{by} (…)",
+            remedy=f"aggregate that operand by the matching labels: sum{by} (…)",
         )
     )
 

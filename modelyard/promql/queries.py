@@ -32,7 +32,7 @@ def check_query(
     Args:
         text: the text of the annotation.
         scrape_interval: seconds between two samples; None skips the checks that need it.
-        longest_window: seconds for which GPUs may stay awake after the last work.
+        longest_window: seconds for which GPUs may stay allocated after the last work.
     """
     parts = lexer.parts(text)
     found = []
@@ -55,7 +55,9 @@ def check_query(
 
 def _part(text: str, scrape_interval: float | None, longest_window: float) -> Iterator[Problem]:
     if reason := lexer.too_much(text):
-        yield Problem(Kind.UNJUDGED, 0, f"it is too long to check: {reason}", remedy="split it")
+        yield Problem(
+            Kind.UNJUDGED, 0, f"too long or too deeply nested to check: {reason}", remedy="shorten or split the query"
+        )
         return
     if word := lexer.endless(text):
         words = f"{word.text} is not a duration: it is longer than 300 years"
@@ -172,7 +174,10 @@ def _matcher(matcher: Matcher, start: int) -> Iterator[Problem]:
     shown = f'{matcher.label}{matcher.operator}"{matcher.value}"'
     if fitting(matcher) == ANY and matcher.value == ".*":
         yield Problem(
-            Kind.MATCHER, start, f"{shown} matches everything, including series without the label", remedy="drop it"
+            Kind.MATCHER,
+            start,
+            f"{shown} matches everything, including series without the label",
+            remedy="drop the matcher",
         )
     elif matcher.operator in ("=", "!=") and _LOOKS_LIKE_A_LIST.search(matcher.value):
         wanted = {"=": "=~", "!=": "!~"}[matcher.operator]
@@ -216,7 +221,7 @@ class Query(NamedTuple):
     ours: bool = True
     """Whether modelyard writes the query. A query that modelyard does not write gives a warning and stops nothing."""
     longest_window: float = LONGEST_JOB
-    """Seconds for which GPUs may stay awake after the last work."""
+    """Seconds for which GPUs may stay allocated after the last work."""
 
 
 def check_queries(queries: Iterable[Query], *, scrape_interval: float | None) -> Iterator[Finding]:

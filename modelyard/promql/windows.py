@@ -1,7 +1,7 @@
 """Checks windows, steps and offsets against the scrape interval, for an autoscaler that scales to zero.
 
 A result stays above zero until the last sample above zero leaves the window: the window is how long the GPUs stay
-awake after the work ends. It must hold enough samples to give a result at all, and must not reach further back than
+allocated after the work ends. It must hold enough samples to give a result at all, and must not reach further back than
 the longest job takes or the server keeps samples.
 """
 
@@ -87,7 +87,8 @@ def _short(span: Span, caller: Call | None, window: float, every: float, of: str
     needs = FUNCTIONS[name].samples if name in FUNCTIONS else 1
     holds = "holds at most one sample" if window < every else "may hold only one sample"
     if needs > 1:
-        result = f"{name} needs {needs} samples, so the result is {'always' if window < every else 'sometimes'} empty"
+        often = "always" if window < every else "usually" if window == every else "sometimes"
+        result = f"{name} needs {needs} samples, so the result is {often} empty"
     elif name in FUNCTIONS and FUNCTIONS[name].series is Series.ABSENCE:
         result = f"{name} returns 1 between two samples"
     else:
@@ -108,13 +109,13 @@ def _far(span: Span, caller: Call | None, reach: float, late: float, longest: fl
             Kind.LONG,
             span[0],
             f"it looks {words(reach + late)} back, but a server keeps samples for {words(RETENTION)} by default",
-            remedy="shorten the window, which is how long GPUs stay awake after the work has ended",
+            remedy="shorten the window, which is how long GPUs stay allocated after the work has ended",
         )
     elif reach > longest:
         yield Problem(
             Kind.LONG,
             span[0],
-            f"the window keeps GPUs awake for {words(reach)} after the work has ended",
+            f"the window keeps GPUs allocated for {words(reach)} after the work has ended",
             detail=f"the longest job takes {words(longest)}",
             remedy="shorten it to the time after which new work is no longer likely, such as 30m",
         )
@@ -123,8 +124,8 @@ def _far(span: Span, caller: Call | None, reach: float, late: float, longest: fl
             Kind.LONG,
             span[0],
             f"min_over_time is above 0 only after {words(reach)} of work without a pause",
-            detail="one sample of 0 in the window keeps the GPUs asleep",
-            remedy="use max_over_time, which wakes at once and sleeps when the whole window is 0",
+            detail="one sample of 0 in the window keeps the pods stopped",
+            remedy="use max_over_time, which starts pods at once and stops them when the whole window is 0",
         )
 
 
@@ -135,10 +136,11 @@ def _late(span: Span, offset: float, late: float) -> Iterator[Problem]:
             Kind.LONG,
             span[0],
             f"offset {words(late)} delays the autoscaler's reaction to new work",
-            remedy="drop the offset; the window alone delays sleep",
+            remedy="drop the offset; the window alone delays stopping pods",
         )
     elif offset < 0:
-        yield Problem(Kind.LONG, span[0], "the offset looks into the future, which has no samples yet")
+        summary = "the offset looks into the future, which has no samples yet"
+        yield Problem(Kind.LONG, span[0], summary, remedy="drop the offset")
 
 
 def _pinned(selector: Selector) -> Iterator[Problem]:

@@ -173,7 +173,7 @@ def _short(one: Environment) -> str:
     return _digest(one)[:SHORT] or "none"
 
 
-_LOCK_WORDS = {"yes": "up to date", "no": "missing", "of another list": "made of an earlier list"}
+_LOCK_WORDS = {"yes": "up to date", "no": "missing", "of another list": "made from an earlier list"}
 
 
 def _locked(one: Environment) -> str:

@@ -304,7 +304,7 @@ def _parts(plan: Plan, missing: int, noun: str, dropped: int) -> Iterator[str]:
     if sums.changed or not dropped:
         yield f"{number} to change" if sums.changed else "nothing to change"
     if dropped:
-        yield f"{plural(dropped, 'remote cluster')} to leave"
+        yield f"{plural(dropped, 'remote cluster')} no longer used"
     if missing:
         yield f"{missing} could not be planned"
     if sums.pods:

@@ -70,7 +70,7 @@ def _asked(config: Mapping[str, Any]) -> Iterator[Mistake]:
     """Finds KEDA mode without a server to query."""
     scaling = config.get(PREFIX + "autoscaling")
     if isinstance(scaling, dict) and scaling.get("mode") == "keda" and "prometheus" not in scaling:
-        remedy = "add to autoscaling the address as pods reach it, such as `prometheus: http://prometheus.monitoring.svc:9090`"
+        remedy = "set autoscaling.prometheus to the address for pods, such as http://prometheus.monitoring.svc:9090"
         yield Mistake(
             (PREFIX + "autoscaling",),
             codes.MISSING_KEY,

@@ -25,4 +25,4 @@ WAIVER_BY = "CFG023"
 NO_CONTEXT = "CFG024"
 
 FAMILIES = ("GPU", "RES", "RAY", "CEL", "OWN", "AUT", "QUE", "PAR", "REM", "ENV", "PIP", "POL")
-"""Families of codes that can be waived: all but CFG."""
+"""Families of codes that can be waived: all but CFG and PAT."""

@@ -53,7 +53,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "label-value": ("the value of a label", "use letters, digits and - _ . between them, at most 63 of them"),
     "label-key": ("the key of a label", "write one such as kubernetes.io/hostname"),
     "dns-name": ("a Kubernetes name", "use lower-case letters, digits, - and ., at most 253 of them"),
-    "path": ("a path inside the project", "write it relative to the project's folder, such as stacks/prices.yaml"),
+    "path": ("a path inside the project", "write it relative to the project's folder"),
     "text": ("plain text", "remove control characters and marks of text direction"),
     "gpu": ("the name of a GPU", "write one that `modelyard gpus` lists"),
     "gpu-name": ("a name for a GPU", "use letters, digits, spaces and . _ + / ( ) -, and begin with a letter or digit"),
@@ -295,6 +295,8 @@ def _of_format(
     wanted, remedy = _FORMS.get(form or "", _FORMS["text"])
     if form in ("dns-label", "label-key", "dns-letter", "server") and not isinstance(resolve(str(value)), str):
         remedy = "choose another: YAML reads it as a number or keyword in every object that has it"
+    if form == "path" and (examples := schema.get("examples")):
+        remedy += f", such as {examples[0]}"
     if form == "release" and (month := _month(str(value))):
         remedy = f'did you mean "{month}"?'
     return Mistake(path, codes.FORM, f"{full} is {said}, not {wanted}", remedy)
@@ -314,7 +316,7 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
 
 def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
     wanted = listed([_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)])
-    remedy = "give a value, or remove the key to take its default" if value is None else f"write {wanted}"
+    remedy = "give a value, or remove the key to use its default" if value is None else f"write {wanted}"
     summary = f"{name(path)} is {given(value, path, texts)}; it must be {wanted}"
     return Mistake(path, codes.KIND, summary, remedy)
 
@@ -395,7 +397,7 @@ def _finding_code(path: Path, value: str) -> Mistake:
     families = listed(codes.FAMILIES, "and")
     if re.fullmatch(r"(CFG|PAT)[0-9]{3}", value):
         remedy = "correct what the finding names, and remove the waiver"
-        return Mistake(path, codes.WAIVER_CODE, f"{full} is {value}: mistakes in files cannot be waived", remedy)
+        return Mistake(path, codes.WAIVER_CODE, f"{full} is {value}: findings about files cannot be waived", remedy)
     found = re.fullmatch(r"([A-Za-z]+)[ _-]?([0-9]{1,3})", value)
     close = nearest(found[1], codes.FAMILIES) if found else None
     remedy = f"did you mean {close}{int(found[2]):03}?" if found and close else f"the families are {families}"

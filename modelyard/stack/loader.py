@@ -18,7 +18,7 @@ from modelyard.stack.project import FILE_NAME, stack_of, stacks_in
 from modelyard.stack.schema import PREFIX, is_valid
 from modelyard.stack.shape import Source, made
 from modelyard.stack.shapes import CONFIG
-from modelyard.stack.words import did_you_mean, listed, nearest, plain, quoted
+from modelyard.stack.words import did_you_mean, listed, nearest, plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import Problem, too_large
 
@@ -62,7 +62,7 @@ def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
 
 def _without_context(stack: Stack) -> Finding:
     summary = f"{stack.name} does not name its cluster: {CONTEXT} is not set"
-    detail = "a command would use the current context of the kubeconfig; apply and destroy refuse to"
+    detail = "other commands use the current context of the kubeconfig; apply and destroy refuse to run"
     remedy = f"set {CONTEXT} to a context of your kubeconfig"
     return stack.finding(codes.NO_CONTEXT, Severity.WARNING, (), summary, remedy, detail=detail)
 
@@ -124,7 +124,7 @@ def _key_service(document: Document) -> Iterator[Problem]:
             codes.FORM,
             f"secretsprovider {plain(hidden_text(provider), 200)} may lead to a server that only this file names",
             *document.values[("secretsprovider",)],
-            "name a key at its cloud's own address, and another server in the environment, such as AWS_ENDPOINT_URL",
+            "use a key at its cloud's own address; set another server in a variable such as AWS_ENDPOINT_URL",
         )
 
 
@@ -149,7 +149,7 @@ def _read(path: FilePath, stack: str, root: FilePath | None) -> bytes | Problem:
         have = f"the stacks are {listed(known, 'and')}" if known else f"{plain(path.parent.name)}/ has no stacks"
         close = did_you_mean(stack, known)
         remedy = f"{close} {have}" if close else have
-        return Problem(codes.UNREADABLE, f"unknown stack {quoted(stack)}", remedy=remedy)
+        return Problem(codes.UNREADABLE, f"unknown stack '{plain(stack)}'", remedy=remedy)
 
 
 def _shape(document: Document) -> Iterator[Problem]:

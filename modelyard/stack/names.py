@@ -41,7 +41,7 @@ def named_twice(stack: Stack, code: str, section: str) -> Iterator[Finding]:
             code,
             Severity.ERROR,
             (section, index, "name"),
-            f"{section} has {names[index]} twice",
+            f"{section} contains {names[index]} twice",
             "rename or drop one of them",
         )
 

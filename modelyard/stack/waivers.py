@@ -7,9 +7,8 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack, Waiver
 
-UNWAIVABLE = ("CFG", "PAT", "POL0")
-"""Prefixes of the codes of mistakes in a stack file, in patches and around rules: you can only correct them, not accept
-them."""
+UNWAIVABLE = ("CFG", "PAT", "POL0", "OWN005", "REM013")
+"""Prefixes of the codes that you can only correct: errors in files and around rules, and a wrong cluster."""
 POLICY = "POL"
 """The family that a plan does not find: ``modelyard.policy`` applies its waivers."""
 

@@ -21,7 +21,7 @@ def said(result: Any, code: str, line: int, *words: str) -> None:
     ("model", "code", "words"),
     [
         ("A11", "GPU002", ("unknown GPU 'A11'", "did you mean", "a10", "modelyard gpus")),
-        ("A10G", "GPU001", ("A10G is not supported", "70 FP16 TFLOPS", "A10G is not A10", "A100, V100, A10")),
+        ("A10G", "GPU001", ("A10G is not supported", "70 FP16 TFLOPS", "an A10G is not an A10", "A100, V100, A10")),
         ("L4", "GPU001", ("L4 is not supported", "121 FP16 TFLOPS", "125")),
         ("T4", "GPU001", ("T4 is not supported", "65 FP16 TFLOPS", "125")),
     ],

@@ -100,7 +100,7 @@ def test_a_pulumi_that_prints_something_else(
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
     checks = {check["name"]: check for check in json.loads(run("doctor", "dev", "--json").out)["checks"]}
     assert checks["plugin kubernetes"]["state"] == "warning"
-    assert checks["state backend"]["found"] == "pulumi whoami printed no JSON that is known"
+    assert checks["state backend"]["found"] == "pulumi whoami printed unexpected output"
 
 
 def test_a_stack_file_with_errors(project: Any, run: Any) -> None:

@@ -143,7 +143,7 @@ def test_a_flavor(owner: Any, run: Any) -> None:
     assert shown.code == 0, shown.text
     assert "nvidia.com/gpu.product=NVIDIA-L20" in shown.words
     (owner.root / "hardware.yaml").unlink()
-    assert "unknown GPU L20" in findings(run)["QUE002"]["summary"]
+    assert "GPU L20, which does not name exactly one known GPU" in findings(run)["QUE002"]["summary"]
 
 
 def test_a_node_pool_names_its_machine_types(owner: Any, run: Any) -> None:

@@ -40,7 +40,7 @@ def test_everything_wrong_is_told_at_once(notebook: Path, refused: Any) -> None:
     said = submit(refused, notebook, "--stack", "dev", "--flavor", "a11", "--team", "visoin", "-p", "x")
     for words in ("it has no nbformat", "unknown flavor a11", "unknown team visoin", "'x' is not a parameter"):
         assert words in said
-    assert "4 problems prevent the submission - " in said
+    assert "4 findings prevent the submission - " in said
     assert "- unknown team visoin → did you mean vision? - unknown flavor" in said
 
 

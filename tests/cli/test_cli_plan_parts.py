@@ -37,7 +37,7 @@ def test_showing_a_plan_that_an_earlier_version_saved(project: Any, run: Any) ->
     copyfile(saved, project.root / "plan.json")
     result = run("show", "plan.json")
     assert result.code == 0
-    assert "dev: 1 remote cluster to leave" in result.words
+    assert "dev: 1 remote cluster no longer used" in result.words
     assert result.out.splitlines()[-1].startswith("Next: modelyard apply --plan plan.json")
 
 

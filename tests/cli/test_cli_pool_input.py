@@ -188,7 +188,7 @@ def test_the_name_of_a_variable_and_its_value_are_told_both(project: Any, refuse
         (
             "train.py]}\n",
             "train.py]}\n  - {name: train, type: training, resource: deep, command: [other]}\n",
-            *("RES207", "jobs has train twice"),
+            *("RES207", "jobs contains train twice"),
         ),
     ],
 )

@@ -159,13 +159,13 @@ def test_an_offline_plan_tells_of_a_remote_cluster_that_the_stack_has_left(proje
     told = run("plan", "dev", "--detailed-exitcode")
     assert told.code == 5
     assert "remote cluster far is no longer in the stack: an apply deletes far-jobs there" in told.words
-    assert "1 remote cluster to leave" in told.words
+    assert "1 remote cluster no longer used" in told.words
     # A waiver covers it, and nobody says that it covers nothing; what an apply does stays.
     project.add("modelyard:waivers: [{code: REM014, reason: it ends, expires: 2036-01-01, by: Ada}]")
     waived = run("plan", "dev", "--notes")
     assert "waived: it ends (Ada)" in waived.words
     assert "CFG022" not in waived.words
-    assert "1 remote cluster to leave" in waived.words
+    assert "1 remote cluster no longer used" in waived.words
     # What cannot be read may be what an apply deletes.
     (recorded / "dev@far/namespace.far-jobs.json").write_text("{")
     told = run("plan", "dev")

@@ -82,20 +82,20 @@ def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
 @pytest.mark.parametrize(
     ("causes", "said"),
     [
-        ([KUBECTL, SCALER], "an apply would take spec.replicas of keda (scale)"),
+        ([KUBECTL, SCALER], "an apply would now take spec.replicas of keda (scale)"),
         (
             [SCALER],
-            "an apply would take spec.replicas of keda (scale) and "
-            "spec.replicas of kubectl-client-side-apply has no owner now",
+            "an apply would now take spec.replicas of keda (scale) and "
+            "would no longer take spec.replicas of kubectl-client-side-apply",
         ),
-        ([], "spec.replicas of kubectl-client-side-apply has no owner now"),
+        ([], "an apply would no longer take spec.replicas of kubectl-client-side-apply"),
     ],
 )
 def test_any_other_conflict_stops_the_step(answers: Answers, causes: list[tuple[str, str]], said: str) -> None:
     answers(409 if causes else 200, "Apply failed", causes)
     with pytest.raises(pulumi.RunError) as caught:
         Guard(Live("dev")).check(service())
-    assert str(caught.value) == f"the plan is stale: {SERVICE} was not changed, {said} (OWN011)"
+    assert str(caught.value) == f"the plan is stale: {SERVICE} was not changed: {said} (OWN011)"
 
 
 def with_image(body: dict[str, Any]) -> None:

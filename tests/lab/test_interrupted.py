@@ -77,7 +77,7 @@ def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == 143, said
-    assert "stopping at once" in said
+    assert "stopping within 10 seconds" in said
     assert f"apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []

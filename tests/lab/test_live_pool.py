@@ -86,7 +86,7 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
     why = " ".join(env.modelyard("job", "why", "dev", second).stdout.split())
     for part in (
         "position 1 of 1 in queue team-vision",
-        "a10: 2 of 2 used; may not borrow",
+        "a10: 2 of 2 used; cannot borrow",
         f"now held by {first} of vision (2 GPUs",
         "the nodes have room for 0 of 2 workers now",
         "0 of 1 GPUs free, a pod needs 1",

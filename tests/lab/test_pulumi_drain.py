@@ -266,7 +266,7 @@ def test_a_run_that_is_stopped_while_it_waits_can_be_run_again(
         env.lab.wait("the end of the engine", lambda: run.running() == {}, 120)
     assert ended == (-number if number == signal.SIGKILL else 128 + number), told
     assert "Traceback" not in told
-    assert "stopping at once" not in told
+    assert "stopping within" not in told
     assert replicas(env) == {RAY: 1, CELERY: 0}
     assert locks(env) == []
     comes_to_its_end(env, said)

@@ -323,7 +323,7 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     config(two.env, resources=[], jobs=[], buckets=[])
     told = two.env.modelyard("plan", "dev", "--live", "--notes", "--detailed-exitcode", check=False)
     assert ("REM014" in told.stdout, told.returncode) == (True, 5)
-    assert "dev: 1 remote cluster to leave" in told.stdout
+    assert "dev: 1 remote cluster no longer used" in told.stdout
     assert "Next: modelyard apply dev\n" in told.stdout
     # Nobody has agreed to it.
     assert two.env.modelyard("apply", "dev", check=False).returncode == 2

@@ -93,7 +93,7 @@ CASES: list[Case] = [
         codes.MISSING_KEY,
         3,
         "autoscaling.prometheus is missing",
-        "such as `prometheus:",
+        "set autoscaling.prometheus to the address for pods, such as http://prometheus.",
     ),
     (
         'modelyard:resources: [{name: a, type: training, remote: {cluster: {controller: "https://me:pw@a:6443"}}}]',
@@ -244,7 +244,7 @@ CASES: list[Case] = [
         "modelyard:waivers: [{code: CFG001, reason: x, expires: 2027-03-01}]",
         codes.WAIVER_CODE,
         30,
-        "mistakes in files cannot be waived",
+        "findings about files cannot be waived",
         "remove the waiver",
     ),
     (

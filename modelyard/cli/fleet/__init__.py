@@ -50,7 +50,7 @@ def executor_options(parser: ArgumentParser) -> None:
         "--on",
         default=LOCAL,
         metavar="EXECUTOR",
-        help=f"where to plan the stacks: {LOCAL} (processes of this machine, the default) or {RAY} (a Ray cluster)",
+        help=f"where to process the stacks: {LOCAL} (processes of this machine, the default) or {RAY} (a Ray cluster)",
     )
     parser.add_argument(
         "--ray-address",

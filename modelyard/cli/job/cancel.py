@@ -66,7 +66,9 @@ def _now(args: Namespace) -> "tuple[Client, Run, Stake]":
     if user not in (None, one.user):
         whose = f"a run of {safe(one.user)}" if one.user else "a run without a user"
         raise Stop(
-            Exit.USAGE, f"{one.name} is {whose}, not of {user}", "nothing was cancelled; without --mine it can be"
+            Exit.USAGE,
+            f"{one.name} is {whose}, not of {user}",
+            "nothing was cancelled; to cancel it anyway, drop --mine",
         )
     with reached():
         # If you may not read Workloads, the run's own objects have to do.
@@ -95,6 +97,6 @@ def _delete(client: "Client", run: "Run") -> None:
             raise Stop(
                 Exit.FINDINGS,
                 f"{part.kind} {part.name} cannot be deleted: {error}",
-                "ask for the right to delete it where that is missing, else try again; "
+                "if you lack the right to delete it, ask for it; otherwise try again; "
                 "the parts above it in modelyard job list are cancelled",
             ) from error

@@ -190,7 +190,7 @@ def choice_stop(problems: "Sequence[Problem]") -> Stop:
     if len(problems) == 1:
         return Stop(Exit.USAGE, problems[0].summary, problems[0].remedy)
     listed = "".join(f"\n- {one.summary}\n  → {one.remedy}" for one in problems)
-    return Stop(Exit.USAGE, f"{len(problems)} problems prevent the submission{listed}")
+    return Stop(Exit.USAGE, f"{len(problems)} findings prevent the submission{listed}")
 
 
 def need_room(client: "Client", root: Path, stack: "Stack", chosen: "Chosen", who: str, shown: str) -> None:

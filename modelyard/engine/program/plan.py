@@ -36,7 +36,9 @@ def plan_of_stack() -> Plan:
     name = pulumi.get_stack()
     files = {found.name: found.path for found in discover(root)} if root is not None else {}
     if root is None or name not in files:
-        raise pulumi.RunError(f"stack {name} has no stack file; the stacks are {', '.join(sorted(files)) or 'none'}")
+        raise pulumi.RunError(
+            f"stack {name} has no stack file; stack files exist for: {', '.join(sorted(files)) or 'none'}"
+        )
     file = files[name]
     plan = checked_plan(root, name, lambda: _planned(root, file))
     _check_approval(plan)
@@ -64,7 +66,9 @@ def checked_plan(root: Path, name: str, make: Callable[[], Planned]) -> Plan:
     check_state(root, pulumi.get_stack())
     if pulumi.Config("kubernetes").get("kubeconfig"):
         # The plan would read one cluster and the engine change another.
-        raise pulumi.RunError("kubernetes:kubeconfig is not read by the plan; set KUBECONFIG and kubernetes:context")
+        raise pulumi.RunError(
+            "the plan does not read kubernetes:kubeconfig; set KUBECONFIG and kubernetes:context instead"
+        )
     try:
         plan = _without_errors(name, make())
     except ClusterError as error:

@@ -40,7 +40,7 @@ def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
         Severity.ERROR,
         _MODEL,
         f"{plain(name)!r} is the name of {len(gpus)} GPUs: {ids}",
-        detail="They differ in throughput, memory or NVLink, and so do the rules.",
+        detail="They differ in throughput, memory or NVLink, which the rules depend on.",
         remedy=near_gpus(name),
     )
 

@@ -22,6 +22,7 @@ from modelyard.names import GPU_RESOURCE
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.pool import Partition, PartitionMode
+from modelyard.stack.words import listed
 
 ISOLATION: Final[dict[PartitionMode, tuple[str, str]]] = {
     "mig": (
@@ -64,7 +65,8 @@ def _all(stack: Stack) -> Iterator[Finding]:
                 "PAR001",
                 Severity.ERROR,
                 ("partitions", index, "name"),
-                f"{partition.name} cannot be the name of a partition: it means GPUs that are not divided",
+                f"{partition.name} cannot be the name of a partition: this name is reserved for a configuration of the "
+                "device plugin or the MIG manager",
                 "give it another name",
             )
         yield from _nodes(stack, index, partition, seen)
@@ -243,15 +245,15 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
         )
     elif not verdict:
         compute = sum(found.profiles[name].compute * count for name, count in layout.items())
-        most = ", ".join(f"{found.profiles[name].most} × {name}" for name in layout)
+        most = listed(f"{found.profiles[name].most} × {name}" for name in layout)
         yield stack.finding(
             "PAR006",
             Severity.ERROR,
             where,
             f"{words} do not fit on one {gpu.short}",
-            f"use fewer or smaller slices; a GPU holds {most} alone",
-            detail=f"they take {compute} of {found.instances} compute slices, and each has to lie on memory slices of "
-            "its own, at places that its profile may have",
+            f"use fewer or smaller slices; one GPU holds at most {most}",
+            detail=f"they take {compute} of {found.instances} compute slices, and each needs its own memory slices, "
+            "at positions that its profile allows",
         )
 
 

@@ -154,7 +154,8 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
             path,
             f"{field} is {spelled(memory)} per GPU: enough for {gpu.short} GPUs with {gpu.memory_gb} GB, "
             f"too little for those with {largest} GB",
-            detail=f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: pods may land on any of them.",
+            detail=f"gpu.model {gpu.short} stands for {', '.join(gpu.members)}: "
+            "pods can run on nodes with any of them.",
             remedy=f"name the variant in gpu.model ({' or '.join(gpu.members)}), or set {least_gi(largest)}Gi",
             target=target,
         )
@@ -180,22 +181,18 @@ def grace_finding(stack: Stack, code: str, pods: PodSizes, job_seconds: int) -> 
 
 
 def no_worker_finding(stack: Stack, code: str, pods: PodSizes) -> list[Finding]:
-    """Checks that the active backend's jobs have a replica, or an autoscaler that may start one."""
-    scaling = stack.config.autoscaling
-    if scaling.mode == "none":
-        path, zero = (pods.role, "replicas"), pods.replicas == 0
-    else:
-        path, zero = ("autoscaling", "maxReplicas"), scaling.max_replicas == 0
-    if not zero:
+    """Checks that the active backend's jobs have a replica, or an autoscaler that can start one."""
+    if stack.config.autoscaling.mode != "none" or pods.replicas != 0:
         return []
+    field = f"{pods.role}.replicas"
     return [
         stack.finding(
             code,
             Severity.WARNING,
-            path,
-            f"{'.'.join(path)} is 0: training jobs wait forever",
-            detail="The active training backend has no pod and no autoscaler.",
-            remedy=f"set {'.'.join(path)} to 1 or more",
+            (pods.role, "replicas"),
+            f"{field} is 0: training jobs wait forever",
+            detail="The active training backend has no pod, and no autoscaler can start a pod.",
+            remedy=f"set {field} to 1 or more",
             target=pods.deployment,
         )
     ]

@@ -99,10 +99,12 @@ def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
             remedy="append or vector(0) to the query, so that it always returns a number",
         )
     if answer.kind in ("matrix", "string"):
-        return finding("AUT021", Severity.ERROR, f"the query returns a {answer.kind} now, not a number")
+        remedy = "give the window to a function, such as max_over_time" if answer.kind == "matrix" else ""
+        return finding("AUT021", Severity.ERROR, f"the query returns a {answer.kind} now, not a number", remedy=remedy)
     (value,) = answer.values
     if math.isnan(value):
-        return finding("AUT022", Severity.WARNING, "the query returns NaN now, which is not above 0")
+        remedy = "check for a division by 0"
+        return finding("AUT022", Severity.WARNING, "the query returns NaN now, which is not above 0", remedy=remedy)
     state = "awake" if value > 0 else "asleep"
     known = "" if valid else ", although Prometheus 3 would reject the query"
     return finding("AUT023", Severity.ADVICE, f"the query returns {value:g} now ({state}){known}")

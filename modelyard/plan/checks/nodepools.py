@@ -12,7 +12,7 @@ from modelyard.names import GPU_RESOURCE, HARDWARE_FILE, MACHINE_LABEL, NODE_POO
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.names import instead, named_twice
 from modelyard.stack.pool import Cloud, NodePool
-from modelyard.stack.words import did_you_mean, few
+from modelyard.stack.words import did_you_mean, few, plural
 from modelyard.workloads.facts.pool import (
     NODE_CLASSES,
     gives,
@@ -66,7 +66,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     """Whether machines with the pool's GPU exist, and one label identifies them."""
     gpu = resolve(pool.gpu)
     if gpu is None:
-        summary = f"node pool {pool.name} has the unknown GPU {pool.gpu}"
+        summary = f"node pool {pool.name} has GPU {pool.gpu}, which does not name exactly one known GPU"
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_gpus(pool.gpu))
         return
     regions = region_names(pool.cloud)
@@ -82,7 +82,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
         there = set(pool.types) - by_type().keys()
         if not there:
             summary = f"the machine types with the {gpu.short} are unknown: {HARDWARE_FILE} defines it"
-            yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, "name them in types of the pool")
+            yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, "set `types` of the pool")
             return
     place = f" in {pool.region}" if pool.region is not None else ""
     if not there:
@@ -93,13 +93,18 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     yield from _zones(stack, pool, where, regions)
     yield from _types(stack, pool, where, gpu, there, place)
     if PRODUCT_LABEL not in pool.labels and product_on(pool.cloud, gpu) is None:
+        if gpu.members:
+            remedy = f"name the variant, or set the product in the pool's labels: {PRODUCT_LABEL}"
+        else:
+            value = "one of the values" if products(gpu) else "the value"
+            remedy = f"set {value} in the pool's labels: {PRODUCT_LABEL}"
         yield stack.finding(
             "QUE021",
             Severity.ERROR,
             (*where, "gpu"),
             f"{PRODUCT_LABEL} has {len(products(gpu)) or 'no known'} values for {gpu.short}, "
             "but a node pool needs exactly one",
-            f"name the variant, or set the product in the pool's labels: {PRODUCT_LABEL}",
+            remedy,
             detail=f"values of the product label: {', '.join(products(gpu)) or 'none known'}",
         )
 
@@ -161,8 +166,8 @@ def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             "QUE022",
             Severity.ERROR,
             (*where, "gpus"),
-            f"node pool {pool.name} may have {pool.gpus} GPUs, and its smallest node has {least}",
-            f"set gpus to {least} or more, or name smaller machine types",
+            f"node pool {pool.name} is limited to {plural(pool.gpus, 'GPU')}, but its smallest node has {least}",
+            f"set gpus to {least} or more, or set smaller machine types",
             detail=_some(sizes),
         )
         return
@@ -176,8 +181,8 @@ def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             "QUE023",
             Severity.WARNING,
             where,
-            f"a worker takes {held} GPUs, and a node of pool {pool.name} has {most} at most",
-            "name larger machine types or a higher limit, or give a worker fewer GPUs",
+            f"a worker needs {held} GPUs, but a node of pool {pool.name} has at most {most}",
+            "set larger machine types or a higher limit, or give a worker fewer GPUs",
             detail=_some(sizes),
         )
 

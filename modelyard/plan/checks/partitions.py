@@ -60,7 +60,7 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
                     ("resources", positions[id(one.resource)], "partition"),
                     f"resource {one.resource.name} {'asks for' if wanted == one.part.resource else 'may grow to'} "
                     f"{wanted}, of which team {team.name} has no quota",
-                    "add a quota of it, or take the team away",
+                    "add a quota of it to the team, or drop the team of the resource",
                     detail="Kueue admits no pod that asks for a resource without a quota in its queue.",
                 )
 
@@ -116,14 +116,15 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node, running: i
     labels = node.labels
     problem = remedy = ""
     if partition.mode == "mig" and labels.get(MIG_LABEL) != partition.name:
-        problem = f"has the label {MIG_LABEL}={labels.get(MIG_LABEL, 'none')}"
+        other = labels.get(MIG_LABEL)
+        problem = f"does not have the label {MIG_LABEL}" if other is None else f"has the label {MIG_LABEL}={other}"
         remedy = f"drain it, then kubectl label node {node.name} --overwrite {MIG_LABEL}={partition.name}"
     elif partition.mode == "mig" and labels.get(STATE_LABEL) in ("failed", "pending"):
         problem = f"reports its layout as {labels[STATE_LABEL]}"
         remedy = "read the log of the MIG manager on that node; it cannot divide GPUs that pods use"
     elif partition.mode == "mig" and labels.get(STRATEGY_LABEL, partition.strategy) != partition.strategy:
         problem = f"has the MIG strategy {labels[STRATEGY_LABEL]}, not {partition.strategy}"
-        remedy = f"set mig.strategy of the operator to {partition.strategy}: its setting wins over the configuration's"
+        remedy = f"set mig.strategy of the operator to {partition.strategy}: its setting overrides the configuration's"
     elif missing := sorted(name for name in wanted if not have.get(name)):
         problem = f"advertises no {', '.join(missing)}"
         remedy = f"let the device plugin read the ConfigMap, and wait; the node has {_amounts(have) or 'no GPUs'}"

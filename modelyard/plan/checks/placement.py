@@ -173,7 +173,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
 
 
 def _gpus_of(product: str, whole: int, kind: str, *, nodes: int) -> str:
-    each = f"{plural(whole, 'GPU')} each" if kind in ("whole", "unknown") else f"which pods get a part of ({kind})"
+    each = f"{plural(whole, 'GPU')} each" if kind in ("whole", "unknown") else f"divided among pods ({kind})"
     return f"{plural(nodes, 'node')} with {product}, {each}"
 
 
@@ -190,7 +190,7 @@ def _beyond(pods: Pods, wanted: int, adding: Collection[Node], most: Mapping[str
         return ""
     have = " and ".join(f"{pool} may have {plural(limit, 'GPU')}" for pool, limit in sorted(limits.items()))
     lacking = plural(missing * pods.gpus, "GPU")
-    return f"node pool {have}, {lacking} too few: raise gpus of the pool, or ask for fewer pods"
+    return f"node pool {have}, and the pods need {lacking} more: raise gpus of the pool, or ask for fewer pods"
 
 
 def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
@@ -332,7 +332,7 @@ def _wrong_gpu(workload: Workload, node: Node) -> str:
     if found.kind in ("none", "unknown"):
         return ""
     if found.kind != "whole":
-        return f"has {found.product or 'GPUs'}, which pods get a part of ({found.kind})"
+        return f"has {found.product or 'GPUs'}, divided among pods ({found.kind})"
     return f"has {found.product}" if workload.products and found.product not in workload.products else ""
 
 

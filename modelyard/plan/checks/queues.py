@@ -53,7 +53,7 @@ def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"flavor {flavor.name} has the unknown GPU {flavor.gpu}",
+            f"flavor {flavor.name} has GPU {flavor.gpu}, which does not name exactly one known GPU",
             near_gpus(flavor.gpu),
         )
         return
@@ -378,8 +378,8 @@ def _names(stack: Stack, index: int, team: Team, known: list[str]) -> Iterator[F
             "QUE010",
             Severity.ERROR,
             ("teams", index, "name"),
-            f"the name of team {team.name} has {len(team.name)} characters, and that of a team with clusters "
-            f"{LONGEST} at most",
+            f"the name of team {team.name} has {len(team.name)} characters, but the name of a team with clusters "
+            f"can have at most {LONGEST}",
             "give the team a shorter name",
         )
 

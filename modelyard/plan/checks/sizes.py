@@ -234,8 +234,9 @@ def _explained(
     who, remedy, file, line = _giver(traced, stack)
     if file and not line:
         line = written_at(file, path, chosen)
+    regardless = "" if last == "gpus" else f", regardless of {section}.{last}"  # the stack file has no key for GPUs
     return finding._replace(
-        detail=f"{who}, regardless of {section}.{last}. {finding.detail}",
+        detail=f"{who}{regardless}. {finding.detail}",
         remedy=remedy or finding.remedy,
         file=file or finding.file,
         line=line or (0 if file else finding.line),

@@ -55,7 +55,7 @@ def load_prices(root: FilePath, shown: str, stack: Stack) -> Loaded:
             Severity.ERROR,
             f"the price file {plain(shown, 200)} {what}",
             field="prices",
-            remedy="correct the path, or write the file (modelyard schema prices)",
+            remedy="correct the path, or write the file (its schema: modelyard schema prices)",
         )
         return None, (stack.place(finding, "prices"),)
     prices, findings = load_text(content, shown, own_gpus())
@@ -146,7 +146,7 @@ def _unknown_gpus(document: Document) -> Iterator[Mistake]:
             if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_GPU) or resolve(given):
                 continue
             path: Path = (section, index, key)
-            summary = f"{name(path)} is {quoted(given)}, not one GPU of the table"
+            summary = f"{name(path)} is {quoted(given)}, which does not name exactly one known GPU"
             yield Mistake(path, codes.CHOICE, summary, near_gpus(given))
 
 

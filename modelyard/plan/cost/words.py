@@ -42,7 +42,7 @@ def difference(usd: Money | None, per: str = "/h") -> str:
     return UNKNOWN if usd is None else _change(usd, per, "−{}", "+{}")
 
 
-def _change(usd: Money, per: str, less: str, more: str) -> str:
+def _change(usd: Money, per: str, less: str, more: str, both: str = "{} to {}") -> str:
     """A difference of costs: what is saved in the form of ``less``, what is added in the form of ``more``."""
     if not any(usd):
         return NO_CHANGE
@@ -51,7 +51,7 @@ def _change(usd: Money, per: str, less: str, more: str) -> str:
     if usd.high <= 0:
         return less.format(money(Money(-usd.high, -usd.low), per))
     saved, added = Money(-usd.low, -usd.low), Money(usd.high, usd.high)
-    return f"{less.format(money(saved, per))} to {more.format(money(added, per))}"
+    return both.format(less.format(money(saved, per)), more.format(money(added, per)))
 
 
 def over(usd: Money | None, span: Span) -> str:
@@ -153,10 +153,14 @@ def short_cost(cost: StackCost) -> str:
     idle = map(jobs_only, cost.jobs_only)
     delta, source = cost.delta.usd, origin(cost.prices)
     if will.usd is None:
-        more = f"costs {_change(delta, '/h', '{} less', '{} more')}" if delta is not None and any(delta) else ""
+        more = (
+            f"costs {_change(delta, '/h', '{} less', '{} more', 'between {} and {}')}"
+            if delta is not None and any(delta)
+            else ""
+        )
         more += f" ({source})" if more and source else ""
         return "; ".join([*filter(None, [more, f"{'total ' if more else ''}cost {UNKNOWN}{why}", spent]), *idle])
-    change = f"change {UNKNOWN}" if delta is None else _change(delta, "/h", "{} less", "{} more")
+    change = f"change {UNKNOWN}" if delta is None else _change(delta, "/h", "{} less", "{} more", "between {} and {}")
     known = f"costs {money(will.usd)}, {change}" + (f" ({source})" if source else "")
     return "; ".join([*filter(None, [known, f"cost of {lacks} {UNKNOWN}{why}" if lacks else "", spent]), *idle])
 

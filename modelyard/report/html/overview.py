@@ -85,7 +85,7 @@ def verdict(document: Mapping[str, Any]) -> tuple[str, str]:
         return ("warning" if notes or grave else "fixed"), f"Every stack can be applied{''.join(notes)}"
     unplanned = sum(stack["unplanned"] for stack in stacks)
     words = f"{plural(len(stacks), 'stack')} cannot be applied"
-    return "error", f"{words}, {unplanned} of them not even planned" if unplanned else words
+    return "error", f"{words}; {unplanned} of them cannot even be planned" if unplanned else words
 
 
 def stats(document: Mapping[str, Any]) -> tuple[Stat, ...]:

@@ -254,7 +254,7 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
             "QUE011",
             Severity.WARNING,
             (*where, "environment") if job.environment else where,
-            f"job {job.name} has environment {found.name} from the volume {found.claim}, "
+            f"job {job.name} uses Python environment {found.name} from the volume {found.claim}, "
             f"which Kueue does not copy to the clusters of team {team}",
             f"provide the environment in the volume {found.claim} of each cluster, or put the packages into the image",
         )

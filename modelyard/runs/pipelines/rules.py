@@ -182,12 +182,14 @@ class _Judge:
                 "PIP002", Severity.ERROR, number, "rollout", f"rolls out to {name}, which has no pods", remedy
             )
         if len(stage.reads) != 1:
-            remedy = "reads: the one artifact that is the model"
+            remedy = "list only the artifact with the model in reads"
             yield self._stage(
                 "PIP002", Severity.ERROR, number, "reads", f"rolls out {len(stage.reads)} artifacts", remedy
             )
         if stage.writes:
-            yield self._stage("PIP002", Severity.ERROR, number, "writes", "rolls out and writes", "drop writes")
+            yield self._stage(
+                "PIP002", Severity.ERROR, number, "writes", "is a rollout but writes artifacts", "drop writes"
+            )
 
     def _needs(self, number: int, stage: Stage) -> Iterator[Finding]:
         names = [one.name for one in self.stages]
@@ -236,7 +238,10 @@ class _Judge:
                     continue
                 writer = writers.get(name)
                 if writer == stage.name:
-                    why, remedy = ", and only itself writes it", "drop it from reads, or write another"
+                    why, remedy = (
+                        " but is the only stage that writes it",
+                        "drop it from reads, or let an earlier stage write it",
+                    )
                 elif writer is not None and (circle := circle_through(self._reading(writers), stage.name, writer)):
                     words, remedy = self._circle(circle, name, writers)
                     why = f" in a circle: {words}"

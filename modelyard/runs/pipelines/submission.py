@@ -252,7 +252,7 @@ def jumping(made: Submission, answers: Sequence[Created]) -> Finding | None:
         return Finding(
             "PIP013",
             Severity.ERROR,
-            "the cluster holds jobs without a queue, and with them the pod that starts the stages",
+            "the cluster suspends jobs without a queue, including the Job that starts the stages",
             remedy="create a LocalQueue named default in the namespace, because Kueue has manageJobsWithoutQueueName",
         )
     return None

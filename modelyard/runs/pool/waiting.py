@@ -102,7 +102,7 @@ def _quota_lines(work: Work, known: Evidence) -> Iterator[str]:
             if quota.borrow is None:
                 more = "may borrow free quota of its cohort"
             else:
-                more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "may not borrow"
+                more = f"may borrow {max(0, quota.borrow - quota.borrowed)} more" if quota.borrow else "cannot borrow"
             yield f"{quota.flavor}: {quota.used} of {quota.nominal} used{borrowed}; {more}"
 
 

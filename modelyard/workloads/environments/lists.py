@@ -66,7 +66,8 @@ def mistakes(lines: Iterable[Line]) -> Iterator[tuple[Line, str, str]]:
             yield (
                 line,
                 f"option {option[:40]}",
-                "list requirements only, and set the package index in indexSecret",
+                "list requirements only; set the package index in pip.conf for the lock, and in the Secret of "
+                "indexSecret for builds",
             )
         elif _CONTROL.search(line.text):
             yield line, "a requirement with control characters", "write it as plain text"

@@ -81,7 +81,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             "ENV006",
             Severity.ERROR,
             where,
-            f"Python environment {name} has no image to build it in",
+            f"Python environment {name} has no image for its build",
             "set its image, or that of modelyard:runtime",
         )
     if files is None:
@@ -91,7 +91,7 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
             if _of_lock(fault):
                 yield _fault(stack, index, environment, fault, "ENV005")
         return
-    again = f"modelyard environment lock {stack.name} {name}, and commit {files.lock_file}"
+    again = f"run modelyard environment lock {stack.name} {name}, then commit {files.lock_file}"
     if files.lock is None:
         yield stack.finding(
             "ENV004",
@@ -103,16 +103,19 @@ def _own(stack: Stack, index: int, environment: Environment) -> Iterator[Finding
         )
     elif files.lock.made_of != files.made_of:
         locked = files.lock.python
-        other = (
-            f"for Python {locked}, not {environment.python}" if locked != environment.python else "from another list"
-        )
+        if locked != environment.python:
+            other = f"for Python {locked}, not {environment.python}"
+        elif environment.conda:
+            other = "from other lists, channels or another CUDA version"
+        else:
+            other = "from another list"
         yield stack.finding(
             "ENV005",
             Severity.ERROR,
             where,
             f"Python environment {name} was locked {other}",
             again,
-            detail=f"{files.lock_file} is shared by all stacks with an environment of this name",
+            detail=f"{files.lock_file} is shared by all stacks with a Python environment of this name",
         )
 
 
@@ -126,7 +129,7 @@ def _fault(stack: Stack, index: int, environment: Environment, fault: Fault, cod
     path: tuple[str | int, ...] = ("environments", index)
     path = (*path, fault.key) if fault.key else path
     path = (*path, fault.item) if fault.item is not None else path
-    about = fault.file or f"environment {environment.name}"
+    about = fault.file or f"Python environment {environment.name}"
     finding = stack.finding(code, Severity.ERROR, path, f"{about} {fault.summary}", fault.remedy)
     if fault.file and fault.line:
         return finding._replace(file=fault.file, line=fault.line, column=1)
@@ -147,7 +150,8 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
                 "ENV007",
                 Severity.WARNING,
                 ("environments", index),
-                f"environment {environment.name} has {shown} for CUDA {asked}, which does not run on the {gpu.short}",
+                f"Python environment {environment.name} has {shown} for CUDA {asked}, which does not run on the "
+                f"{gpu.short}",
                 f"use versions for CUDA {last} or older",
             )
             continue
@@ -166,7 +170,7 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
             "ENV007",
             Severity.WARNING,
             ("environments", index),
-            f"environment {environment.name} has {shown} for CUDA {asked}, which needs driver {floor}: {why}",
+            f"Python environment {environment.name} has {shown} for CUDA {asked}, which needs driver {floor}: {why}",
             f"use versions for CUDA {platform.cuda.partition('.')[0]}, or upgrade the drivers to {floor} or newer",
         )
 
@@ -176,13 +180,13 @@ def _unknown(stack: Stack, path: Path, who: str, name: str, known: Collection[st
         "ENV003",
         Severity.ERROR,
         path,
-        f"{who} uses Python environment {name}, which is not defined",
-        instead(name, known, "environments"),
+        f"{who} {'use' if who == 'notebooks' else 'uses'} Python environment {name}, which is not defined",
+        instead(name, known, "Python environments"),
     )
 
 
-def _unfit(stack: Stack, path: Path, who: str, why: str, remedy: str) -> Finding:
-    return stack.finding("ENV006", Severity.ERROR, path, f"{who} cannot have an environment: {why}", remedy)
+def _unfit(stack: Stack, path: Path, who: str, name: str, why: str, remedy: str) -> Finding:
+    return stack.finding("ENV006", Severity.ERROR, path, f"{who} cannot use Python environment {name}: {why}", remedy)
 
 
 def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -194,20 +198,20 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
     environment = known.get(environment_of(job, resource) or "")
     if environment is None:
         return
-    image = image_of(environment, stack.config.runtime.image)
+    name, image = environment.name, image_of(environment, stack.config.runtime.image)
     if job.environment is not None and resource is not None and resource.remote is not None:
-        yield _unfit(stack, where, who, "it runs outside this cluster", "put the packages in its image")
+        yield _unfit(stack, where, who, name, "it runs outside this cluster", "put the packages in its image")
         return
     if job.environment is not None and not job.command:
         yield _unfit(
-            stack, where, who, "it has no command, so the pods of its resource do its work", "give it a command"
+            stack, where, who, name, "it has no command, so the pods of its resource do its work", "give it a command"
         )
     if job.engine == "ray":
         remedy = "set engine: job, or put the packages in its image"
-        yield _unfit(stack, where, who, "Ray workers run the Python of their image", remedy)
+        yield _unfit(stack, where, who, name, "Ray workers run the Python of their image", remedy)
     if job.image is not None and job.image != image:
-        remedy = "drop the job's image, or the environment"
-        yield _unfit(stack, where, who, f"its image is {job.image}, but {environment.name} is for {image}", remedy)
+        remedy = "drop the job's image, or the Python environment"
+        yield _unfit(stack, where, who, name, f"its image is {job.image}, but {name} is for {image}", remedy)
 
 
 def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -218,17 +222,17 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
         yield _unknown(stack, where, who, resource.environment, known)
         return
     environment = known[resource.environment]
-    image = image_of(environment, stack.config.runtime.image)
+    name, image = environment.name, image_of(environment, stack.config.runtime.image)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
-        yield _unfit(stack, where, who, "its jobs run outside this cluster", "put the packages in its image")
+        yield _unfit(stack, where, who, name, "its jobs run outside this cluster", "put the packages in its image")
     elif shared:
         remedy = "give these jobs a command, or put the packages in the image"
         why = f"its pods run the program of their image, for {', '.join(shared[:4])}"
-        yield _unfit(stack, where, who, why, remedy)
+        yield _unfit(stack, where, who, name, why, remedy)
     if resource.image is not None and resource.image != image:
-        why = f"its image is {resource.image}, but {environment.name} is for {image}"
-        yield _unfit(stack, where, who, why, "drop the resource's image, or the environment")
+        why = f"its image is {resource.image}, but {name} is for {image}"
+        yield _unfit(stack, where, who, name, why, "drop the resource's image, or the Python environment")
 
 
 def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -242,7 +246,7 @@ def _notebooks(stack: Stack, known: Mapping[str, Environment]) -> Iterator[Findi
     own, image = stack.config.notebooks.image, image_of(environment, stack.config.runtime.image)
     if own is not None and own != image:
         why = f"their image is {own}, but {name} is for {image}"
-        yield _unfit(stack, where, "notebooks", why, "drop image of notebooks")
+        yield _unfit(stack, where, "notebooks", name, why, "drop image of notebooks")
     lock = environment.files.lock if environment.files is not None else None
     have = {canonical(one.name) for one in lock.packages} if lock is not None else set(NOTEBOOKS)
     if missing := [one for one in NOTEBOOKS if one not in have]:

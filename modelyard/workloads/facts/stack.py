@@ -98,7 +98,7 @@ _SET: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The facts of each workload that its section of the stack file has keys for."""
 _GPUS: Final[Mapping[str, tuple[Path, str]]] = {
-    one.worker: (one.gpus_set_by, "" if one.gpus_set_by else f"a {one.unit} of {one.title} always has one")
+    one.worker: (one.gpus_set_by, "" if one.gpus_set_by else f"a {one.title} pod always has one GPU")
     for one in BACKENDS.values()
 }
 """Where the GPUs of a training backend's pods come from, or why no line decides them."""

@@ -282,5 +282,5 @@ def user_data(job: RemoteJob) -> str:
     )
     script += f"\n{checksums()}{_STEPS}"
     if (size := len(script.encode())) > MOST:
-        raise ValueError(f"the script has {size} bytes, EC2 takes {MOST}: put what is long into the image")
+        raise ValueError(f"the script has {size} bytes, but EC2 accepts at most {MOST}: move long parts into the image")
     return script

@@ -58,7 +58,7 @@ def check_aws(stack: Stack, index: int, resource: Resource, own: Own | None = No
             "REM015",
             Severity.ERROR,
             (*where, "regionPrefix"),
-            f"{found[0].type} is offered in {found[0].region} first, but {provider.name} has networks only in {have}",
+            f"{provider.name} has no network in a region that suits {found[0].type}, only in {have}",
             f"add a network in one of {', '.join(one.region for one in found[:3])}, or correct regionPrefix",
         )
         return

@@ -100,8 +100,8 @@ def _not_deep(stack: Stack, one: Sized) -> Iterator[Finding]:
             Severity.ERROR,
             ("jobs", next(at for at, known in enumerate(stack.config.jobs) if known is job)),
             summary,
-            "set model.parameters where it trains a deep-learning model; else give it a resource that is not remote, "
-            "or make it and its resource runtime where it is custom training",
+            "set model.parameters if the job trains a deep-learning model, or the type of the job and its resource to "
+            "runtime if it is custom training; otherwise give the job a resource that is not remote",
         )
 
 

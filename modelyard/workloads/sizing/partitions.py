@@ -11,6 +11,7 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Resource
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Partition
+from modelyard.stack.words import listed
 from modelyard.workloads.sizing.resources import Sized
 from modelyard.workloads.sizing.sources import count
 
@@ -21,7 +22,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
     where: Path = ("resources", index)
     if resource.partition is None:
         if resource.slice is not None:
-            yield _unknown(stack, (*where, "slice"), resource, "has a slice but no partition", "name the partition")
+            yield _unknown(stack, (*where, "slice"), resource, "has a slice but no partition", "set `partition`")
         if resource.grow and sized.part is None:
             able = [partition.name for partition in able_to_grow(config, resource)]
             yield stack.finding(
@@ -29,7 +30,7 @@ def slice_findings(stack: Stack, index: int, sized: Sized) -> Iterator[Finding]:
                 Severity.ERROR,
                 (*where, "grow"),
                 f"resource {resource.name} has grow but no partition on which it could grow",
-                f"name one of them: {', '.join(able)}" if able else "name a partition with its GPU",
+                f"set `partition` to {listed(able) if able else 'a partition with its GPU'}",
             )
             return
     else:

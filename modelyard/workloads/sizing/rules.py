@@ -237,7 +237,7 @@ def _known_gpu(stack: Stack, index: int, resource: Resource) -> Iterator[Finding
             "RES208",
             Severity.ERROR,
             ("resources", index, "gpu"),
-            f"resource {resource.name} has the unknown GPU {resource.gpu}",
+            f"resource {resource.name} has GPU {resource.gpu}, which does not name exactly one known GPU",
             near_gpus(resource.gpu),
         )
 

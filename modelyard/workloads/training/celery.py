@@ -117,7 +117,7 @@ def _allocation(stack: Stack) -> list[Finding]:
                 Severity.ERROR,
                 ("gpu", "allocation"),
                 "gpu.allocation partial needs Ray: a Celery replica trains one job on a whole GPU",
-                detail="The stack expects two jobs per GPU; on Celery half of them would wait.",
+                detail="The stack expects two jobs per GPU; with Celery, one of the two waits.",
                 remedy=f"set gpu.allocation to single and {_SECTION}.replicas to the number of concurrent jobs, "
                 f"or training to ray",
                 target=target,
@@ -179,7 +179,7 @@ def container_findings(stack: Stack, container: Mapping[str, Any]) -> list[Findi
                 Severity.ERROR if key == "concurrency" else Severity.WARNING,
                 (_SECTION, key),
                 f"{place} of {deployment} is {value[:60]}, but {_SECTION}.{key} is {wanted}",
-                detail="The worker follows its container, whatever the stack file says.",
+                detail="The worker uses its container's arguments and variables, not the stack file.",
                 remedy=f"correct {_SECTION}.{key}, or set {_SECTION}.arguments so that the worker follows it",
                 target=deployment,
             )

@@ -66,8 +66,8 @@ def test_a_file_without_entries_is_list_prices_alone(text: str) -> None:
         ("discount", "rebate", "CFG008", "unknown key machines[0].rebate"),
         ("machines:", "machine:", "CFG008", "unknown key machine"),
         ("invoice", '"a\\u0007b"', "CFG018", 'machines[0].source is "a\\u{7}b", not plain text'),
-        ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", not one GPU of the table'),
-        ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", not one GPU of the table'),
+        ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", which does not name exactly one known GPU'),
+        ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", which does not name exactly one known GPU'),
         ("region: here, gpu: A30, ", "", "CFG006", "machines[1] is a second price of m, after the one on line 2"),
     ],
 )
@@ -108,7 +108,9 @@ def test_a_file_without_sections_is_found_on_its_first_line(text: str, what: str
 
 def test_a_wrong_card_is_found_behind_a_right_one() -> None:
     text = GOOD + "  - {model: A300, usdPerGpuHour: 1, date: 2026-10-03, source: hall}\n"
-    assert refused(text) == [(f"{FILE}:6:13", "CFG011", 'cards[1].model is "A300", not one GPU of the table')]
+    assert refused(text) == [
+        (f"{FILE}:6:13", "CFG011", 'cards[1].model is "A300", which does not name exactly one known GPU')
+    ]
 
 
 def test_all_mistakes_come_at_once_with_their_lines() -> None:

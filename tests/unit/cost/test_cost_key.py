@@ -40,3 +40,15 @@ def test_anything_else_is_told(line: str, code: str, summary: str) -> None:
     assert stack is None
     assert [(one.code, one.summary, one.line) for one in findings] == [(code, summary, 4)]
     assert findings[0].remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "example"),
+    [
+        ("modelyard:prices: /a", "stacks/prices.yaml"),
+        ("modelyard:environments: [{name: a, python: '3.11', requirements: /a}]", "environments/tabular.txt"),
+    ],
+)
+def test_the_example_of_a_path_is_that_of_its_key(line: str, example: str) -> None:
+    _, (finding,) = load_text(f"{BASE}  {line}\n", "dev", "Pulumi.dev.yaml")
+    assert finding.remedy == f"write it relative to the project's folder, such as {example}"

@@ -126,6 +126,6 @@ def test_one_line_says_why_a_cost_is_unknown(staging: Any, prod: Any) -> None:
         "cost unknown: instance type bare-metal in frankfurt has no price; "
     )
     assert words.short_cost(staging.cost()).split("; ")[:2] == [
-        "costs USD 0–29.39/h, USD 3.67/h less to USD 25.71/h more (list price 2026-08-03)",
+        "costs USD 0–29.39/h, between USD 3.67/h less and USD 25.71/h more (list price 2026-08-03)",
         "cost of 5 pods unknown: instance type n2-standard-16 in us-central1 has no price",
     ]

@@ -41,7 +41,7 @@ def test_a_record_is_read_back_exactly(record: Record) -> None:
 
 
 def test_a_record_of_another_form_is_refused_in_words() -> None:
-    with pytest.raises(LedgerFailure, match="written by another version of modelyard"):
+    with pytest.raises(LedgerFailure, match="another modelyard version wrote the state"):
         Record.from_text(RECORD.to_text().replace('"formatVersion": 1', '"formatVersion": 2'))
 
 

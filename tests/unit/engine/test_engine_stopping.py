@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from modelyard.engine.keeper import GRACE, INTERRUPT, KILL
-from modelyard.engine.stopping import AT_ONCE, GENTLY, PATIENCE, TOO_LATE, Stopping
+from modelyard.engine.stopping import GENTLY, PATIENCE, SOON, TOO_LATE, Stopping
 from modelyard.temporary import ECHO
 
 NOTHING: tuple[bytes, list[str]] = (b"", [])
@@ -80,7 +80,7 @@ def test_the_second_signal_interrupts_again_and_then_kills(stopping: Stopping, c
     stopping.ask(signal.SIGTERM)
     stopping.due()
     ask_later(stopping, clock)
-    assert stopping.due() == (INTERRUPT, [AT_ONCE])
+    assert stopping.due() == (INTERRUPT, [SOON])
     assert stopping.patience() == PATIENCE
     clock.now += PATIENCE
     assert stopping.due() == (KILL, [])
@@ -101,7 +101,7 @@ def test_the_second_signal_kills_what_does_not_listen(stopping: Stopping, clock:
     stopping.ask(signal.SIGTERM)
     stopping.due()
     ask_later(stopping, clock)
-    assert stopping.due() == (KILL, [AT_ONCE])
+    assert stopping.due() == (KILL, [SOON])
 
 
 def test_an_engine_that_goes_on_for_too_long_is_stopped(stopping: Stopping, clock: Clock) -> None:
@@ -118,7 +118,7 @@ def test_an_engine_that_goes_on_for_too_long_is_stopped(stopping: Stopping, cloc
 def test_signals_at_the_same_time_are_one(stopping: Stopping, clock: Clock, seconds: float, signals: int) -> None:
     stopping.ask(signal.SIGHUP)
     ask_later(stopping, clock, seconds)
-    assert stopping.due()[1] == ([GENTLY, AT_ONCE] if signals == 2 else [GENTLY])
+    assert stopping.due()[1] == ([GENTLY, SOON] if signals == 2 else [GENTLY])
     assert stopping.signal == signal.SIGHUP
 
 

@@ -160,7 +160,6 @@ CASES = [
     (RAY, {"rayWorker": {"replicas": 0}}, "RAY009", WARNING),
     (RAY, {"rayWorker": {"replicas": 1}}, "RAY009", None),
     (RAY, {"rayWorker": {"replicas": 0}, "autoscaling": {"mode": "keda"}}, "RAY009", None),
-    (RAY, {"autoscaling": {"mode": "annotations", "maxReplicas": 0}}, "RAY009", WARNING),
     (CELERY, {"rayWorker": {"replicas": 0}}, "RAY009", None),
     (CELERY, {"celery": {"replicas": 0}}, "CEL008", WARNING),
     (CELERY, {"celery": {"replicas": 1}}, "CEL008", None),

@@ -73,7 +73,7 @@ def test_a_sound_pipeline_has_no_findings() -> None:
             with_stages(PREPARE._replace(reads=("data-set",))),
             "PIP006",
             "pipelines[0].stages[0].reads[0]",
-            "only itself",
+            "is the only stage that writes it",
         ),
         (
             with_stages(PREPARE, FIT, FIT._replace(name="tune")),
@@ -189,4 +189,4 @@ def test_loading_data_with_gpus_is_a_warning() -> None:
 
 
 def test_two_pipelines_of_one_name() -> None:
-    assert told(stack(NIGHTLY, NIGHTLY)) == [("PIP001", "pipelines[1].name", "pipelines has nightly twice")]
+    assert told(stack(NIGHTLY, NIGHTLY)) == [("PIP001", "pipelines[1].name", "pipelines contains nightly twice")]

@@ -290,7 +290,7 @@ def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: L
     first, *rest = accepted(asked)
     finding = jumping(asked, [first._replace(suspended=True), *rest])
     assert finding is not None
-    assert "the pod that starts the stages" in finding.summary
+    assert "including the Job that starts the stages" in finding.summary
 
 
 def test_a_run_may_go_on_from_an_earlier_one(library: Library) -> None:

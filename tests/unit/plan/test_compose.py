@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from modelyard.catalog import Document, PatchVersion
+from modelyard.catalog.built_in import BUILT_IN
 from modelyard.catalog.library import Meta, Phase
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
@@ -14,9 +15,9 @@ from modelyard.plan.compose import compose
 DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
 
 
-def version(name: str, **meta: Any) -> PatchVersion:
+def version(name: str, folder: str = "patches", **meta: Any) -> PatchVersion:
     files = {"patch.yaml.j2": b"", "schema.json": b"{}", "meta.yaml": b""}
-    return PatchVersion(name, "v1", f"patches/{name}/v1", files, Meta(**meta))
+    return PatchVersion(name, "v1", f"{folder}/{name}/v1", files, Meta(**meta))
 
 
 def part(name: str, spec: dict[str, Any], phase: Phase = "normal", **meta: Any) -> tuple[PatchVersion, Document]:
@@ -56,7 +57,21 @@ def test_two_values_for_one_field_name_both_patches_and_the_path() -> None:
     _, (finding,) = compose([part("a", {"replicas": 1}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
     assert (finding.code, finding.field, finding.target) == ("PAT010", "spec.replicas", "d")
     assert finding.summary == "a@v1 and b@v1 set spec.replicas differently: 1 and 2"
-    assert "overrides: [a]" in finding.remedy
+    assert finding.remedy == "drop one of the patches, or add `overrides: [a]` to the meta.yaml of b"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "more"),
+    [
+        ("patches", BUILT_IN, ", or add `overrides: [b]` to the meta.yaml of a"),
+        (BUILT_IN, "patches", ", or add `overrides: [a]` to the meta.yaml of b"),
+        (BUILT_IN, BUILT_IN, ""),
+    ],
+)
+def test_only_a_patch_of_the_project_can_be_given_overrides(first: str, second: str, more: str) -> None:
+    (_, earlier), (_, later) = part("a", {"replicas": 1}), part("b", {"replicas": 2})
+    _, (finding,) = compose([(version("a", first), earlier), (version("b", second), later)], DEPLOYMENT, "d")
+    assert finding.remedy == f"drop one of the patches{more}"
 
 
 def test_a_patch_may_override_the_one_it_names() -> None:

@@ -26,7 +26,7 @@ def test_two_patches_that_disagree_name_both_and_the_field(dev: Any, tmp_path: P
     field = "spec.strategy.rollingUpdate.maxSurge"
     assert (finding.code, finding.target, finding.field) == ("PAT010", "deployment-ray-head", field)
     assert finding.summary == f"ray-head@v1 and zz-mine@v1 set {field} differently: 0 and 1"
-    assert "overrides: [ray-head]" in finding.remedy
+    assert "add `overrides: [ray-head]` to the meta.yaml of zz-mine" in finding.remedy
 
 
 def test_a_patch_that_says_so_overrides(dev: Any, tmp_path: Path) -> None:

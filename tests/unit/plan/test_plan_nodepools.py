@@ -97,7 +97,7 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
 @pytest.mark.parametrize(
     ("change", "code", "field", "words"),
     [
-        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "has the unknown GPU A1000"),
+        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "has GPU A1000, which does not name exactly one known GPU"),
         ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws offers no machine with a whole A30"),
         ({"region": "us-est-1"}, "QUE020", "nodePools[0].region", "aws has no region us-est-1"),
         (
@@ -142,9 +142,9 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
             {"gpu": "h200-sxm-141gb", "gpus": 4},
             "QUE022",
             "nodePools[0].gpus",
-            "may have 4 GPUs, and its smallest node has 8",
+            "is limited to 4 GPUs, but its smallest node has 8",
         ),
-        ({"gpus": 0}, "QUE022", "nodePools[0].gpus", "may have 0 GPUs, and its smallest node has 1"),
+        ({"gpus": 0}, "QUE022", "nodePools[0].gpus", "is limited to 0 GPUs, but its smallest node has 1"),
     ],
 )
 def test_what_would_never_get_a_node_is_an_error(
@@ -155,6 +155,18 @@ def test_what_would_never_get_a_node_is_an_error(
     assert (one.code, one.field, one.severity) == (code, field, Severity.ERROR)
     assert words in one.summary
     assert one.remedy
+
+
+@pytest.mark.parametrize(
+    ("gpu", "remedy"),
+    [
+        ("A100", "name the variant, or set the product in the pool's labels: nvidia.com/gpu.product"),
+        ("a100-80gb", "set one of the values in the pool's labels: nvidia.com/gpu.product"),
+    ],
+)
+def test_a_variant_in_several_forms_needs_the_label(dev: Any, gpu: str, remedy: str) -> None:
+    told = [one for one in pools(dev, A10G._replace(gpu=gpu, cloud="azure")).plan().findings if one.code == "QUE021"]
+    assert [one.remedy for one in told] == [remedy]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +267,8 @@ def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
     assert told(11, L40S) == [
         (
             Severity.ERROR,
-            "node pool l40s may have 8 GPUs, 3 GPUs too few: raise gpus of the pool, or ask for fewer pods",
+            "node pool l40s may have 8 GPUs, and the pods need 3 GPUs more: "
+            "raise gpus of the pool, or ask for fewer pods",
         )
     ]
     assert [severity for severity, _ in told(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
@@ -266,7 +279,7 @@ def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
     assert [severity for ((severity, _),) in limits] == [Severity.ADVICE, Severity.ERROR]
     keda = dev.stack.config.autoscaling._replace(mode="keda", prometheus="http://p:9090", max_replicas=9)
     ((severity, remedy),) = told(1, L40S, autoscaling=keda)
-    assert (severity, "1 GPU too few" in remedy) == (Severity.WARNING, True)
+    assert (severity, "the pods need 1 GPU more" in remedy) == (Severity.WARNING, True)
 
 
 def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:

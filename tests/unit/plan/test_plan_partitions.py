@@ -157,7 +157,8 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         (
             SHARED._replace(name="default"),
             "PAR001",
-            "default cannot be the name of a partition: it means GPUs that are not divided",
+            "default cannot be the name of a partition: this name is reserved for a configuration of the device plugin "
+            "or the MIG manager",
         ),
         (
             SHARED._replace(flavor="a11"),
@@ -420,7 +421,12 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
     ("partition", "there", "problem"),
     [
         (SHARED, sliced("n", "shared", {"nvidia.com/gpu": 1}), "advertises no nvidia.com/gpu.shared"),
-        (SMALL, sliced("n", "small", {}), "has the label nvidia.com/mig.config=none"),
+        (SMALL, sliced("n", "small", {}), "does not have the label nvidia.com/mig.config"),
+        (
+            SMALL,
+            sliced("n", "small", {}, **{"nvidia.com/mig.config": "all-disabled"}),
+            "has the label nvidia.com/mig.config=all-disabled",
+        ),
         (
             SMALL,
             sliced("n", "small", {}, **{"nvidia.com/mig.config": "small", "nvidia.com/mig.config.state": "failed"}),

@@ -129,7 +129,7 @@ def test_workers_without_their_affinity_may_get_a_slice(dev: Any) -> None:
     gpu = next(node for node in dev.state.nodes if "nvidia.com/gpu.product" in node.labels)
     site = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, gpu._replace(name="shared", labels=labels))))
     finding = found(site.asking(patches=(PatchChoice("ray-worker", params={"products": []}),)).plan(), "RES103")
-    assert finding.detail == "shared has NVIDIA-A10-SHARED, which pods get a part of (shared)"
+    assert finding.detail == "shared has NVIDIA-A10-SHARED, divided among pods (shared)"
 
 
 def test_the_head_stays_off_gpu_nodes_that_anybody_may_use(dev: Any, tmp_path: Path) -> None:

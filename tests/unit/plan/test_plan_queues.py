@@ -129,7 +129,7 @@ def test_names_that_stand_twice(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("flavor", "said"),
     [
-        (Flavor("a10", "A101"), "flavor a10 has the unknown GPU A101"),
+        (Flavor("a10", "A101"), "flavor a10 has GPU A101, which does not name exactly one known GPU"),
         (Flavor("a10", "A100"), " 4 values for A100"),
     ],
 )

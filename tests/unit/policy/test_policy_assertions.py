@@ -136,7 +136,7 @@ def test_the_page_comes_from_the_file() -> None:
 
 WRONG = [
     (PRIORITY.replace("in,", "eq,"), 8, 'assert[0].operator is "eq"; it must be exists, equals'),
-    (PRIORITY.replace("[high, low]", "high"), 8, "assert[0].value is not a list of values, as in needs it"),
+    (PRIORITY.replace("[high, low]", "high"), 8, "assert[0].value is not a list of values, which operator in requires"),
     (PRIORITY.replace("pod.spec.priorityClassName", "'pod.spec['"), 8, "assert[0].field is not a path"),
     (PRIORITY.replace("operator:", "op:"), 8, "unknown key assert[0].op"),
     ("assert: []\n", 8, "assert is a list: it is empty"),

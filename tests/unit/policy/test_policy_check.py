@@ -245,7 +245,7 @@ def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said
 def test_a_rule_that_breaks_on_several_objects_is_one_finding(project: Project) -> None:
     path = project.rule("return [subject.spec['nothing']]")
     (broken,) = (finding for finding in project.check() if finding.code == "POL005")
-    assert broken.summary == "rule POL901 broke on 5 objects: KeyError: 'nothing'"
+    assert broken.summary == "rule POL901 failed on 5 objects: KeyError: 'nothing'"
     assert broken.detail.startswith("whether 5 objects: deployment-api-server, ")
     assert (broken.target, broken.file, broken.remedy) == (
         "",

@@ -176,7 +176,7 @@ POLICY = [
         2,
         "GPU001 is a finding of the plan, whose level cannot be lowered to disabled",
     ),
-    ("rules:\n  CFG001: {level: advisory}\n", 2, "CFG001 is about mistakes in files, which have no level"),
+    ("rules:\n  CFG001: {level: advisory}\n", 2, "CFG001 is a finding about files, which has no level"),
     ("rules:\n  GPU008: {params: {a: 1}}\n", 2, "GPU008 has no parameters: a"),
 ]
 

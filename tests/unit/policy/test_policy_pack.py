@@ -255,7 +255,7 @@ def test_an_object_without_a_name_goes_by_that_of_its_resource(own: Project) -> 
 def test_a_rule_that_breaks_is_told_under_its_own_name(own: Project) -> None:
     own.rule("raise KeyError('x')")
     found = Run(own)(root(), head(namespace="other"))
-    assert found["POL901"][0].startswith(f"POL005 rule POL901 broke on {HEAD}: KeyError: 'x'")
+    assert found["POL901"][0].startswith(f"POL005 rule POL901 failed on {HEAD}: KeyError: 'x'")
 
 
 def test_hostile_text_is_escaped(own: Project) -> None:

@@ -193,3 +193,9 @@ def test_the_longest_window_is_the_callers() -> None:
     query = "sum(max_over_time(x[2h])) or vector(0)"
     assert check_query(query, scrape_interval=30) == ()
     assert [problem.kind for problem in check_query(query, scrape_interval=30, longest_window=3600)] == [K.LONG]
+
+
+@pytest.mark.parametrize(("window", "often"), [("10s", "always"), ("30s", "usually"), ("45s", "sometimes")])
+def test_how_often_a_rate_over_a_short_window_is_empty(window: str, often: str) -> None:
+    (problem,) = check_query(f"sum(rate(x[{window}])) or vector(0)", scrape_interval=30)
+    assert problem.detail.endswith(f"so the result is {often} empty")

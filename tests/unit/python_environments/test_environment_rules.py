@@ -67,12 +67,12 @@ def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
         (("six]}", "six], requirements: a.txt}"), "ENV002", 6, "both pip and requirements"),
         (("six]}", "six], conda: [six, x::y]}"), "ENV002", 6, "a package that is not a name with versions"),
         (("six]}", "six], channels: [conda-forge]}"), "ENV002", 6, "has channels but no conda packages"),
-        (("six]}", "six], conda: [numpy]}"), "ENV005", 6, "locked from another list"),
+        (("six]}", "six], conda: [numpy]}"), "ENV005", 6, "locked from other lists"),
         ((', pip: ["pandas>=2", six]', ""), "ENV002", 6, "has no packages"),
         (('pip: ["pandas>=2", six]', "requirements: a.txt"), "ENV002", 6, "a.txt does not exist"),
         (("environment: tabular", "environment: tabula"), "ENV003", 10, "tabula, which is not defined"),
         (("gpus: 1}", "gpus: 1, environment: nope}"), "ENV003", 8, "resource deep uses Python environment nope"),
-        (('image: "notebooks:1"', "environment: nope"), "ENV003", 11, "notebooks uses Python environment nope"),
+        (('image: "notebooks:1"', "environment: nope"), "ENV003", 11, "notebooks use Python environment nope"),
         (("name: tabular", "name: other"), "ENV004", 6, "other is not locked"),
         (("six]}", "seven]}"), "ENV005", 6, "locked from another list"),
         (('python: "3.11"', 'python: "3.10"'), "ENV005", 6, "was locked for Python 3.11"),
@@ -200,4 +200,4 @@ def test_packages_of_a_cuda_that_dropped_the_gpu(root: Path) -> None:
 def test_a_job_at_another_place_has_no_environment(root: Path) -> None:
     (finding,) = told(root, ("gpus: 1}", 'gpus: 1, remote: {cluster: {controller: "https://10.8.0.5:6443"}}}'))
     assert (finding.code, finding.field) == ("ENV006", "jobs[0].environment")
-    assert "job train cannot have an environment: it runs outside this cluster" in finding.summary
+    assert "job train cannot use Python environment tabular: it runs outside this cluster" in finding.summary

@@ -190,7 +190,9 @@ def test_a_job_that_fails_says_where_and_powers_off(
 
 def test_a_script_that_is_too_long_is_refused() -> None:
     user_data(JOB._replace(command=("x" * 12_000,)))
-    with pytest.raises(ValueError, match=r"has \d+ bytes, EC2 takes 16384: put what is long into the image"):
+    with pytest.raises(
+        ValueError, match=r"has \d+ bytes, but EC2 accepts at most 16384: move long parts into the image"
+    ):
         user_data(JOB._replace(command=("x" * MOST,)))
 
 

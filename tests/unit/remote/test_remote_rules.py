@@ -47,7 +47,10 @@ def test_a_job_that_pulumi_can_launch_has_no_findings(stack: Make) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("region: us-west-2", "region: eu-west-1"), "error p4d.24xlarge is offered in us-east-2 first"),
+        (
+            ("region: us-west-2", "region: eu-west-1"),
+            "error amazon has no network in a region that suits p4d.24xlarge, only in eu-west-1",
+        ),
         (("123456789012.dkr.ecr.us-west-2.amazonaws.com/t:3", "registry.example/t:3"), "an image in ECR"),
         (("timeLimit: 6h", "timeLimit: 30s"), "limit is 30 seconds"),
         (("command: [train,", f"command: [{(250 * 'x' + ', ') * 62}"), "the script has"),

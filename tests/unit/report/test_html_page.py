@@ -197,7 +197,7 @@ def test_an_unknown_cost_is_said_and_never_nothing() -> None:
 def test_a_stack_that_cannot_be_planned_has_no_numbers() -> None:
     one = stack("dev", unplanned=True, patches=(), topology=None, new=(finding(),))
     page = Page(made(one))
-    assert "1 stack cannot be applied, 1 of them not even planned" in page.text
+    assert "1 stack cannot be applied; 1 of them cannot even be planned" in page.text
     assert re.search(r"not planned\s+unknown\s+unknown\s+unknown", page.text)
 
 

@@ -205,7 +205,7 @@ def test_blocked_stacks_stand_first_and_the_verdict_counts_them() -> None:
         stack("d", blocked=True, findings=new(at("d", 1))),
     )
     assert [row.name for row in rows_of(found, costs_of(found))] == ["c", "d", "b", "a"]
-    assert verdict(found) == ("error", "2 stacks cannot be applied, 1 of them not even planned")
+    assert verdict(found) == ("error", "2 stacks cannot be applied; 1 of them cannot even be planned")
 
 
 def test_a_stack_without_a_file_is_no_good_news() -> None:

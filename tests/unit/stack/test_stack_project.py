@@ -108,7 +108,7 @@ def only_finding(path: Path):
 def test_a_missing_stack_names_those_there_are(project: Path) -> None:
     finding = only_finding(project / "stacks" / "Pulumi.prd.yaml")
     assert finding.code == codes.UNREADABLE
-    assert '"prd"' in finding.summary
+    assert "'prd'" in finding.summary
     assert finding.remedy == "did you mean prod? the stacks are dev, eu.west and prod"
 
 

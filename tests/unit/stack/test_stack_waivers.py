@@ -86,6 +86,15 @@ def test_other_stacks_and_mistakes_in_the_file_are_never_covered(stack) -> None:
     assert [finding.code for finding in found] == ["GPU001", "CFG002", codes.WAIVER_UNUSED]
 
 
+@pytest.mark.parametrize("code", ["OWN005", "REM013"])
+def test_a_wrong_cluster_is_never_covered(stackfiles, code: str) -> None:
+    wrong = Finding(code, Severity.ERROR, "another cluster", stack="dev")
+    waiver = f"{{code: {code}, reason: moved, by: Ada, expires: 2027-03-01}}"
+    stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{waiver}]"))
+    found = apply_waivers((wrong,), stack, TODAY)
+    assert [(finding.code, finding.waived) for finding in found] == [(code, ""), (codes.WAIVER_UNUSED, "")]
+
+
 def test_without_waivers_findings_come_back_in_order(stackfiles) -> None:
     assert apply_waivers((MEMORY, OTHER, GPU, GPU), stackfiles.loaded(stackfiles.BASE), TODAY) == (
         GPU,

@@ -99,4 +99,4 @@ def test_a_job_with_an_image_makes_the_use_its_own() -> None:
 def test_the_reason_names_what_is_not_stated() -> None:
     gpu = resolve("h100-sxm5-80gb")
     assert gpu is not None
-    assert "CUDA version of its images is not stated" in verdict(gpu, Use(None, platform=False)).reason
+    assert "CUDA version of its images is not set" in verdict(gpu, Use(None, platform=False)).reason
