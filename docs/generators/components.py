@@ -41,7 +41,7 @@ def components() -> str:
     return page(
         "Components",
         "The arguments of the components of `modelyard.components`, for [Pulumi programs](../guides/components.md). "
-        "Each component also takes a name, Pulumi's `opts`, and the [surroundings](#surroundings).",
+        "Each component also takes a name, Pulumi's `opts` (not `Platform`), and the [surroundings](#surroundings).",
         "Names are the stack file's in snake_case: `gracePeriod` is `grace_period`, also in mappings such as `worker`. "
         "[Stack file](stack-file.md) explains the forms of values and the keys of sections.",
         details,

@@ -230,14 +230,16 @@ def _server(address: str | None) -> "Server | None":
 
 def _text(checked: "Checked", notes: bool, style: Style) -> list[str]:
     from modelyard.report.finding import findings_text, tally
-    from modelyard.stack.words import plural
+    from modelyard.stack.words import few, plural
 
     shown = checked.findings if notes else _shown(checked.findings)
     words = tally(checked.findings)
     hint = " (list them with --notes)" if len(shown) < len(checked.findings) else ""
+    unplanned = few(sorted(checked.unplanned))
+    part = f"; {unplanned} could not be planned, so some checks did not run" if unplanned else ""
     return [
         *findings_text(shown, style),
-        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'no findings'}{hint}",
+        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'no findings'}{hint}{part}",
     ]
 
 

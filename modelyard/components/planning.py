@@ -28,6 +28,7 @@ from modelyard.plan.undo.findings import OTHER_STATE
 from modelyard.stack import Scope, find_project
 from modelyard.stack.loader import CONTEXT, load_text
 from modelyard.stack.shape import spelled
+from modelyard.stack.words import did_you_mean
 
 RELEASE = "23.10"
 """Of the platform, unless the program names another: the first one with everything that components do."""
@@ -87,6 +88,7 @@ def plan_of_arguments(
         former,
     )
     file, line = _caller(root)
+    check_arguments(f"{about} at {file}:{line}", surroundings)
     try:
         document = json.dumps({"config": _document(settings, surroundings)}, default=_plain)
     except TypeError as error:
@@ -97,6 +99,18 @@ def plan_of_arguments(
     if together:
         return made
     return made._replace(targets=tuple(target._replace(component=name) for target in made.targets))
+
+
+def check_arguments(about: str, surroundings: Mapping[str, Any]) -> None:
+    """Refuses arguments that a component does not have; Python takes any name beside ``**surroundings``.
+
+    Raises:
+        pulumi.RunError: names them.
+    """
+    known = Surroundings.__annotations__
+    if unknown := sorted(surroundings.keys() - known.keys()):
+        close = " ".join(did_you_mean(name, known) for name in unknown).strip()
+        raise pulumi.RunError(f"{about} has no argument {' or '.join(unknown)}{close and f'; {close}'}")
 
 
 def _planned(root: Path, document: str, file: str, line: int, scope: Scope) -> Planned:

@@ -28,7 +28,7 @@ from modelyard.components.parts import (
     autoscaling_section,
     gpu_section,
 )
-from modelyard.components.planning import Settings, plan_of_arguments
+from modelyard.components.planning import Settings, check_arguments, plan_of_arguments
 from modelyard.components.remote_cluster import RemoteCluster
 from modelyard.engine.home import Cluster
 from modelyard.kube.kinds import WORKLOAD_KINDS
@@ -106,6 +106,8 @@ class Platform(pulumi.ComponentResource):
             plan = plan_of_arguments("Platform", name, settings, surroundings, None)
             # A provider of its own would replace the resources of a state that has been applied from a stack file.
             opts = provider_of(name, plan, None) if "context" in surroundings else None
+        else:
+            check_arguments(f"Platform {name}", surroundings)
         super().__init__(KIND, name, None, opts)
         whole = plan
         inside = pulumi.ResourceOptions(parent=self)

@@ -312,6 +312,21 @@ def test_all_errors_come_at_once_with_the_place_of_the_call(run: Run) -> None:
     assert re.search(r"test_program\.py:\d+", text)
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "words"),
+    [
+        (RayCluster, {"workers": {"replicas": 3}}, r"^RayCluster x at .*test_program\.py:\d+ has no argument workers$"),
+        (OtherTargets, {"namspace": "a"}, r"has no argument namspace; did you mean namespace\?$"),
+        (Platform, {"opts": pulumi.ResourceOptions()}, "has no argument opts$"),
+    ],
+)
+def test_arguments_that_a_component_does_not_have_are_refused(
+    run: Run, kind: Any, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(pulumi.RunError, match=words):
+        run(lambda: kind("x", **given))
+
+
 def test_the_rules_for_hardware_are_those_of_a_stack_file(run: Run) -> None:
     small = {"cpu": 1, "memory": "1Gi"}
     with pytest.raises(pulumi.RunError) as error:
