@@ -170,11 +170,12 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             detail="this is a library's default name, perhaps of a controller, which would keep overwriting the field",
             remedy="if it is a controller, leave the field to it; if it is a script, list it under platform.installers",
         )
-    if any(name.lower().startswith(GITOPS) for name in who):
+    if tools := [name for name in who if name.lower().startswith(GITOPS)]:
         return Finding(
             "OWN003",
             Severity.WARNING,
-            f"{names} holds {field} and will write it again at its next sync",
+            f"{' and '.join(tools)} {'holds' if len(tools) == 1 else 'hold'} {field} and will write it again at "
+            f"{'its' if len(tools) == 1 else 'their'} next sync",
             target=target,
             field=field,
             remedy="configure it to ignore the field, or change the value in its source",

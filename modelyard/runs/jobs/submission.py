@@ -335,19 +335,19 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
 
 def _memory(stack: Stack, index: int, job: Job, one: Sized | None) -> Iterator[Finding]:
     """Checks whether the pods have memory for a heap next to the overhead."""
-    pods: list[tuple[str, Fraction, Path]] = [
-        ("driver", driver_of(job.spark)["memory"], ("jobs", index, "spark", "driverMemory"))
+    pods: list[tuple[str, str, Fraction, Path]] = [
+        ("driver", "has", driver_of(job.spark)["memory"], ("jobs", index, "spark", "driverMemory"))
     ]
     if one is not None:
-        pods.append(("executors", one.size.memory, ("jobs", index)))
-    for what, memory, where in pods:
+        pods.append(("executors", "have", one.size.memory, ("jobs", index)))
+    for what, verb, memory, where in pods:
         heap, overhead = heap_of(memory, job)
         if heap < LEAST_HEAP:
             yield stack.finding(
                 "RES221",
                 Severity.ERROR,
                 where,
-                f"the {what} of job {job.name} have {quantity.memory(memory)}, which leaves Spark a heap of "
+                f"the {what} of job {job.name} {verb} {quantity.memory(memory)}, which leaves Spark a heap of "
                 f"{max(heap, 0)}Mi",
                 f"give them at least {(LEAST_HEAP + max(overhead, LEAST_OVERHEAD)) // 256 * 256 + 256}Mi",
                 detail=f"{overhead}Mi are overhead, outside the heap; Spark starts with {LEAST_HEAP}Mi or more",

@@ -249,7 +249,7 @@ class _Judge:
                     why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
                 else:
                     why = ", and no stage writes it"
-                    remedy = instead(name, [*writers, *pipeline.inputs], "artefacts")
+                    remedy = instead(name, [*writers, *pipeline.inputs], "artifacts")
                 at: Path = ("stages", number, "reads", place)
                 yield self._error(
                     "PIP006", Severity.ERROR, at, f"has the stage {stage.name}, which reads {name}{why}", remedy

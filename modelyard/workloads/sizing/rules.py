@@ -163,7 +163,9 @@ def _answering(stack: Stack, index: int, one: Sized) -> Iterator[Finding]:
     if one.resource.port is None:
         return
     if one.resource.remote is not None:
-        summary, remedy = "is remote, so no Service of this cluster reaches it", "set port of remote instead"
+        summary = "is remote, so no Service of this cluster reaches it"
+        rents = one.resource.remote.cluster is None and one.resource.type == "llm-serving"
+        remedy = "set remote.port instead" if rents else "drop port"
     elif one.resource.type not in _SERVE:
         summary = f"is of type {one.resource.type}, whose pods serve no requests"
         remedy = f"drop port; it is for {' and '.join(_SERVE)}"
