@@ -21,6 +21,8 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.hiding import Confidential
+from modelyard.kube.scheduling.pods import pods_of
+from modelyard.kube.scheduling.room import resized
 from modelyard.kube.state import ClusterState, ObjectKey
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
@@ -213,6 +215,14 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
         return state
     changed = {target.key: target.after.reveal() for target in plan.targets}
     objects = {**state.objects.reveal(), **changed}
+    for target in plan.targets:
+        before, after = (pods_of(body, target.place) for body in (target.before.reveal(), target.after.reveal()))
+        number = 0 if target.action == "delete" else target.replicas[1]
+        # Pods of other kinds have other owners.
+        if target.key.kind not in ("Deployment", "StatefulSet") or number is None:
+            continue
+        if number != target.replicas[0] or before.requests != after.requests:
+            state = resized(state, target.key.namespace, target.key.name, after, number)
     return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}))
 
 

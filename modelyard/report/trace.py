@@ -29,7 +29,7 @@ def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str
             given = f"      {safe(source.param)} = {fitted(source.value, room * 2 // 5)}"
             lines.append(_pair(given, len(given), where, style))
     if not traced.settings:
-        lines.append("    set by no patch")
+        lines.append(f"    set by {_unset(traced)}")
     lines.append(f"  before  {style.removed(fitted(traced.before, room - 10, say))}")
     for owner in traced.owners:
         what = f"({owner.operation})" + (f" at {owner.time}" if owner.time else "")
@@ -81,6 +81,13 @@ _VALUE = 36
 """The most columns of a value."""
 
 
+def _unset(traced: Trace) -> str:
+    """What sets a field that is in no patch: modelyard adds annotations of its own, and of the engine."""
+    own = ("modelyard.dev/", "pulumi.com/patch")
+    ours = traced.path[:2] == ("metadata", "annotations") and str(traced.path[-1]).startswith(own)
+    return "modelyard itself" if ours and traced.after is not merge.ABSENT else "no patch"
+
+
 def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN) -> list[str]:
     """A table of the fields below a path."""
     found = list(traces)
@@ -90,7 +97,7 @@ def subtree_text(path: merge.Path, traces: Iterable[Trace], style: Style = PLAIN
         (
             str(merge.Path(one.path[shared:])),
             _value(one),
-            ", ".join(setting.patch for setting in one.settings if setting.value is not None) or "no patch",
+            ", ".join(setting.patch for setting in one.settings if setting.value is not None) or _unset(one),
         )
         for one in shown
     ]

@@ -62,6 +62,7 @@ def test_blame_of_a_field_that_nobody_of_ours_sets(run: Any) -> None:
     result = run("blame", "dev", "ray-head", "spec.progressDeadlineSeconds")
     assert "set by no patch" in result.words
     assert "owned by kubectl-client-side-apply (Update)" in result.words
+    assert "set by modelyard itself" in run("blame", "dev", "ray-head", "modelyard.dev/mode").words
 
 
 def test_blame_of_a_part_lists_its_fields(run: Any) -> None:
@@ -153,6 +154,11 @@ def test_a_workload_is_its_deployment_also_where_keda_scales_it(project: Any, ru
     ("words", "said"),
     [
         (("dev", "ray-head", "limits.memry"), "did you mean limits.memory"),
+        (("dev", "ray-head", "limits.nvidia.com/gpu"), "not a field path: column 18: expected '.' or '[' → quote the"),
+        (("dev", "ray-head", "limits.nvidia.com/gpu"), """: 'limits["nvidia.com/gpu"]'"""),
+        (("dev", "ray-head", "nvidia.com/gpu"), """→ quote the name: '["nvidia.com/gpu"]'"""),
+        (("dev", "ray-head", "spec/replicas"), "→ write a path such as spec.replicas"),
+        (("dev", "ray-head", "metadata.annotations.a/b"), """: 'metadata.annotations["a/b"]'"""),
         (("dev", "ray-head", "replica"), "did you mean replicas"),
         (("dev", "ray-head"), "dev is a stack, and no field was given"),
         (("dev", "ray-head"), "modelyard blame dev ray-head spec.replicas"),

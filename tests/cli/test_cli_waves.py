@@ -95,6 +95,7 @@ def test_operator_objects_wait_for_the_wave_before(run: Any, labelled: Any) -> N
     [
         ("--canary", "nope"),
         ("--canary", "tier=nope"),
+        ("--by", "regoin"),
         ("--percent", "50"),
         ("--percent", "60,50,100"),
         ("--percent", "0,100"),

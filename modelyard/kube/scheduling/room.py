@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from modelyard.kube.scheduling.capacity import MANY, Shortage, gate, label_keys, obstacle, on_node, shortage
 from modelyard.kube.scheduling.node_index import NodeIndex
 from modelyard.kube.scheduling.pods import Pods
-from modelyard.kube.state import ClusterState, Node, Quota
+from modelyard.kube.state import ClusterState, Node, Pod, Quota
 
 _NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)
@@ -70,6 +70,13 @@ class Room:
             found.setdefault("" if short is None else str(short), []).append(number)
         groups = sorted((sorted(numbers), reason) for reason, numbers in found.items() if numbers)
         return {reason: [self.nodes[number].name for number in numbers] for numbers, reason in groups}
+
+    def homes(self, pods: Pods, upto: int) -> Iterator[str]:
+        """Yields the node of each of these pods that fits, at most ``upto``; nodes with room fill up by name."""
+        for number in self._sight(pods).open:
+            here = min(self._on(number, pods)[0], upto)
+            upto -= here
+            yield from [self.nodes[number].name] * here
 
     def open_to(self, pods: Pods) -> Iterator[Node]:
         """Yields the nodes, by name, that could hold the pods if they were empty and large enough."""
@@ -162,3 +169,16 @@ def room_of(state: ClusterState) -> Room:
         for name, value in pod.requests.items():
             theirs[name] = theirs[name] + value if name in theirs else value
     return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken, state.quotas)
+
+
+def resized(state: ClusterState, namespace: str, owner: str, pods: Pods, number: int) -> ClusterState:
+    """The cluster after an owner has this number of these pods.
+
+    Running pods keep their nodes, new pods go to nodes with room, and pods without room are left out.
+    """
+    theirs = [pod for pod in state.pods if pod.owner == owner and pod.namespace in ("", namespace)]
+    others = [pod for pod in state.pods if pod.owner != owner or pod.namespace not in ("", namespace)]
+    kept = [pod._replace(requests=pods.requests) for pod in theirs[:number]]
+    state = state._replace(pods=(*others, *kept))
+    homes = room_of(state).homes(pods, number - len(kept))
+    return state._replace(pods=(*state.pods, *(Pod(node, owner, pods.requests, namespace) for node in homes)))

@@ -64,18 +64,26 @@ def outcomes(preview: Preview) -> tuple[Outcome, ...]:
 
 
 def title(preview: Preview, shown: Sequence[Outcome]) -> str:
-    """The whole preview with its outcomes in one line: what is gravest, and how many others change or have no plan."""
+    """The whole preview with its outcomes in one line: what is gravest, and how many others change or cannot."""
     total = len(preview.stacks) + len(preview.unchanged)
     if not shown:
         stacks = plural(total, "stack")
         project = f"only findings of the project change, none of {stacks}"
         return project if preview.project.changes else f"no changes in {stacks}"
     others = [stack for stack in preview.stacks if stack.stack not in shown[0].stacks]
-    broken = sum(stack.unplanned for stack in others)
-    changed = len(others) - broken
-    more = [f"{plural(changed, 'other stack')} change{'s' if changed == 1 else ''}"] if changed else []
-    if broken:
-        more.append(f"{broken if changed else plural(broken, 'other stack')} cannot be planned")
+    unplanned = sum(stack.unplanned for stack in others)
+    blocked = sum(stack.blocked for stack in others) - unplanned
+    changed = len(others) - blocked - unplanned
+    verbs = {
+        f"change{'s' if changed == 1 else ''}": changed,
+        "cannot be applied": blocked,
+        "cannot be planned": unplanned,
+    }
+    found = [(number, verb) for verb, number in verbs.items() if number]
+    # Only the first number needs its noun.
+    more = [
+        f"{number if index else plural(number, 'other stack')} {verb}" for index, (number, verb) in enumerate(found)
+    ]
     return f"{shown[0].title}; {', '.join(more)}" if more else shown[0].title
 
 

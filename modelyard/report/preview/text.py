@@ -58,7 +58,7 @@ def _happens(found: Sequence[Outcome], style: Style) -> Iterator[str]:
     """The sentences of every outcome, the gravest first, and the steps of those whose order matters."""
     for one in found:
         words = one.sentences if len(found) == 1 else (f"{one.title}.", *one.sentences)
-        yield from wrapped(" ".join(words), 2, style.columns)
+        yield from wrapped(" ".join(words), 2, style.columns) if words else ()
         for number, step in enumerate(one.steps, 1):
             yield from hanging(f"    {number}. {safe(step)}", 7, style.columns)
 

@@ -274,3 +274,24 @@ def test_a_project_in_a_folder_of_a_repository(nested: Any) -> None:
     assert (stack.stack, stack.file) == ("dev", "stacks/Pulumi.dev.yaml")
     assert {finding.file for finding in stack.new if finding.blocks} == {"stacks/Pulumi.dev.yaml"}
     assert [finding.file for finding in found.project.new] == ["patches/patches.lock"]
+
+
+@pytest.mark.parametrize(
+    ("celery", "ray", "words"),
+    [
+        (1, 3, "starts beside the old backend"),
+        (2, 3, "2 of 3 new pods fit beside it"),
+        (4, 2, "0 of 2 new pods fit beside it"),
+    ],
+)
+def test_steps_count_the_gpus_that_are_free_once_the_base_is_applied(
+    repository: Any, celery: int, ray: int, words: str
+) -> None:
+    """prod has four GPUs; the recorded platform runs two pods of Celery."""
+    file = "stacks/Pulumi.prod.yaml"
+    repository.edit(file, "modelyard:celery:\n    replicas: 3", f"modelyard:celery:\n    replicas: {celery}")
+    repository.on_main()
+    repository.edit(file, "modelyard:rayWorker:\n    replicas: 3", f"modelyard:rayWorker:\n    replicas: {ray}")
+    repository.edit(file, "training: celery", "training: ray")
+    (stack,) = repository.preview().stacks
+    assert [step for step in stack.steps if words in step.why]

@@ -126,6 +126,10 @@ def test_the_gravest_is_first_and_the_same_is_said_once() -> None:
     many = preview(stack("a", API), stack("b", CELERY, RAY, **SWITCH), stack("c", API), unchanged=("d",))
     assert [one.subject for one in outcomes(many)] == ["b", "each of a and c"]
     assert title(many, outcomes(many)) == "b switches training from Celery to Ray; 2 other stacks change"
+    refused = stack("d", new=(finding(code="GPU001", severity=Severity.ERROR),))
+    some = preview(stack("a", CELERY, RAY, **SWITCH), refused, stack("e", unplanned=True), stack("f", API))
+    words = "; 1 other stack changes, 1 cannot be applied, 1 cannot be planned"
+    assert title(some, outcomes(some)) == f"a switches training from Celery to Ray{words}"
     assert next_command(many) == (
         "after the merge",
         "modelyard apply a",
