@@ -121,14 +121,14 @@ def _named(
     from modelyard.plan.trace import distinct_ends, fields_of, find_fields, own_fields
     from modelyard.stack.words import few
 
+    leaves = fields_of(target, schema, part)
     try:
         paths = find_fields(target, text, schema, part)
         wanted = merge.Path.parse(text) if not paths else ()
     except ValueError as error:
-        raise Stop(
-            Exit.USAGE, f"{text!r} is not a field path: {error}", "write a path such as spec.replicas, or its end"
-        ) from error
-    leaves = fields_of(target, schema, part)
+        reason = str(error).removeprefix(f"{text!r}, ")
+        remedy = _with_quotes(text, leaves) or "write a path such as spec.replicas, or its end"
+        raise Stop(Exit.USAGE, f"{text!r} is not a field path: {reason}", remedy) from error
     if not paths:
         # The text may name a parent of fields: a container, its resources.
         ends = (leaf[:end] for leaf in leaves for end in range(len(wanted), len(leaf)))
@@ -146,6 +146,18 @@ def _named(
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)
+
+
+def _with_quotes(text: str, leaves: "Sequence[merge.Path]") -> str:
+    """A suggestion for a path that ends with a name that needs quotes, such as ``nvidia.com/gpu``; or empty."""
+    start, slash, end = text.partition("/")
+    known = {element for leaf in leaves for element in leaf if isinstance(element, str)}
+    parts = start.split(".")
+    # The name starts at the first part that is not a field.
+    at = next((index for index, part in enumerate(parts) if part not in known), None)
+    if not slash or at is None or any(mark in text for mark in "[]\"' "):
+        return ""
+    return f"""quote the name: '{".".join(parts[:at])}["{".".join(parts[at:])}/{end}"]'"""
 
 
 def _no_field(field: str, target: str, fields: Sequence[str]) -> tuple[str, str]:

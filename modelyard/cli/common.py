@@ -132,7 +132,7 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     names = names or [_named(sorted(known), None, more=", or give --all")]
     missing = [name for name in names if name not in known]
     if missing:
-        saved = Path(missing[0]).is_file()
+        saved = Path(missing[0]).is_file() and not _stack_of(missing[0], known)
         remedy = "to apply a saved plan: modelyard apply --plan FILE" if saved else near_stack(missing[0], known)
         raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", remedy)
     return {name: known[name] for name in dict.fromkeys(names)}
@@ -261,8 +261,19 @@ def near_stack(name: str, known: Iterable[str]) -> str:
     from modelyard.stack.words import did_you_mean
 
     have = sorted(known)
+    origin = f"the name comes from {STACK}; " if os.environ.get(STACK) == name else ""
     stacks = f"stacks are {', '.join(have)}" if have else "project has no stacks"
-    return f"{close} The {stacks}" if (close := did_you_mean(name, have)) else f"the {stacks}"
+    if len(have) == 1:
+        stacks = f"only stack is {have[0]}"
+    close = did_you_mean(_stack_of(name, have) or name, have)
+    return origin + (f"{close} The {stacks}" if close else f"the {stacks}")
+
+
+def _stack_of(name: str, known: Collection[str]) -> str:
+    """The known stack whose file is ``stacks/Pulumi.dev.yaml`` or ``dev.yaml``; empty for every other name."""
+    file = Path(name).name
+    stack = file.removeprefix("Pulumi.").removesuffix(".yaml")
+    return stack if file.endswith(".yaml") and stack in known else ""
 
 
 def plan_one(root: Path, file: Path, today: date, *, live: bool) -> "Planned":

@@ -144,14 +144,19 @@ def _program(root: Path) -> Iterator[Check]:
     folder = virtual_environment(root)
     if folder is None:
         return
-    name = f"program in {shown(root, folder)}"
+    place = shown(root, folder)
+    name = f"program in {place}"
     places = [str(path) for path in (*folder.glob("lib/python3*/site-packages"), *folder.glob("Lib/site-packages"))]
     found = next((one.version for one in distributions(name="modelyard", path=places)), None)
     if found == __version__:
         yield Check(name, "ok", f"modelyard {found}")
-    else:
-        remedy = f"install modelyard {__version__} there, because Pulumi runs the program in it"
+        return
+    remedy = f"install modelyard {__version__} there, because Pulumi runs the program in it"
+    if folder.exists():
         yield Check(name, "error", f"modelyard {found}" if found else "no modelyard", remedy)
+    else:
+        create = f"run `python3 -m venv {place}` in the project's folder"
+        yield Check(name, "error", f"{place} does not exist", f"{create}, then {remedy}")
 
 
 def _plugins(root: Path) -> Iterator[Check]:

@@ -29,6 +29,7 @@ def configure(parser: ArgumentParser) -> None:
 
 _ENDS = (".yaml", ".yml", ".json", ".j2")
 """Ends of the names of a patch's files."""
+_FORMATTED = "fmt formats stacks/Pulumi.<stack>.yaml and the files of patches/<name>/<version>/"
 
 
 class File(NamedTuple):
@@ -75,6 +76,10 @@ def run(args: Namespace) -> Exit:
 
 def _wanted(root: Path, names: Sequence[str]) -> list[File]:
     """The files that the paths name, sorted; without paths, all files of the project."""
+    from modelyard.names import PATCHES_FOLDER
+    from modelyard.stack.project import stack_folder
+    from modelyard.stack.words import listed
+
     # A link to one of these files counts as the file itself.
     known = {Path(realpath(file.path)): file for file in sorted(_all(root), key=lambda file: not _is_link(file))}
     if not names:
@@ -87,10 +92,14 @@ def _wanted(root: Path, names: Sequence[str]) -> list[File]:
         elif path in known:
             wanted[path] = known[path]
         elif path.exists():
-            remedy = "fmt formats stacks/Pulumi.<stack>.yaml and the files of patches/<name>/<version>/"
-            raise Stop(Exit.USAGE, f"{name} is neither a stack file nor a file of a patch", remedy)
+            raise Stop(Exit.USAGE, f"{name} is neither a stack file nor a file of a patch", _FORMATTED)
         else:
             raise Stop(Exit.USAGE, f"{name} does not exist", "paths are relative to the current folder")
+    # Only folders get here without a file. The project's own folders may still be empty.
+    own = {Path(realpath(folder)) for folder in (root, stack_folder(root), root / PATCHES_FOLDER)}
+    if not wanted and own.isdisjoint(Path(realpath(name)) for name in names):
+        summary = f"no stack files or patches of this project are in {listed(names)}"
+        raise Stop(Exit.USAGE, summary, _FORMATTED + "; -C DIR formats another project")
     return sorted(wanted.values(), key=lambda file: file.shown)
 
 

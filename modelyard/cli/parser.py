@@ -206,9 +206,9 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
 
         word = unknown[0].partition("=")[0]
         kind, options = ("option", tuple(dict.fromkeys(_options(parser)))) if word.startswith("-") else ("argument", ())
-        if word in _ELSEWHERE and word not in options:
-            raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
         begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
+        if word in _ELSEWHERE and not begun and word not in options:
+            raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
         close = begun[:_MOST] or near(word, options, 1, _ALIKE)
         elsewhere = _ARGUMENTS.get(parser.prog, "") if kind == "argument" else ""
         suggested = f"did you mean {listed(close)}? " if close else elsewhere

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from modelyard.preview.promote import Difference, Promotion
     from modelyard.stack.config import Stack
 
+_CONTEXT = "kubernetes:context"
+"""The setting that names a stack's cluster."""
+
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
@@ -56,16 +59,17 @@ def run(args: Namespace) -> Exit:
     if len(paths) < 2:
         raise Stop(Exit.USAGE, f"{args.source} is both source and target", "name two stacks")
     stacks: list[Stack] = []
-    for path in paths.values():
+    for name, path in paths.items():
         stack, findings = load(path, shown(root, path), root)
         if stack is None:
-            raise Stop(Exit.USAGE, f"{path.name} cannot be read", "", findings)
+            raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
         stacks.append(stack)
     source, target = stacks
     ahead, behind = (_chosen(root, stack) for stack in stacks)
     secrets = secret_texts((*ahead, *behind))
     versions = _versions(ahead), _versions(behind)
     _known([*args.take, *args.keep], {f"patches.{name}" for name in {**versions[0], **versions[1]}})
+    _apart(args.take, args.keep)
     found = promotion(source, target, versions, args.take, args.keep)
     file = paths[args.target]
     before = read_text(file, within=root)
@@ -104,6 +108,9 @@ def _known(names: list[str], patches: "Set[str]") -> None:
 
     known = (*settings(), *sorted(patches))
     for name in names:
+        if name == _CONTEXT:
+            remedy = "edit the stack file by hand to change the cluster"
+            raise Stop(Exit.USAGE, f"each stack names its own cluster, so a promotion never copies {name}", remedy)
         if name.partition(".")[0] in DECISIONS:
             remedy = "decide again for this stack, and edit its stack file by hand"
             raise Stop(Exit.USAGE, f"{name!r} is a decision about one stack, so a promotion never copies it", remedy)
@@ -113,6 +120,13 @@ def _known(names: list[str], patches: "Set[str]") -> None:
         if name not in known and not any(name.startswith(f"{patch}.params.") for patch in patches):
             remedy = did_you_mean(name, known, 3) or "name a key of the stack file, such as gpu.model"
             raise Stop(Exit.USAGE, f"unknown setting {name!r}", remedy)
+
+
+def _apart(take: list[str], keep: list[str]) -> None:
+    """Ends the run if a setting to take is also kept, by its own name or by that of its section."""
+    for name in take:
+        if kept := next((one for one in (name, name.partition(".")[0]) if one in keep), None):
+            raise Stop(Exit.USAGE, f"--take {name} has no effect with --keep {kept}", "give one of them")
 
 
 def _print(

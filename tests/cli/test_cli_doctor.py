@@ -74,10 +74,16 @@ def test_the_environment_in_which_pulumi_runs_the_program(
     """It is looked at whether or not Pulumi is there."""
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    def found() -> tuple[str, str]:
+    def check() -> dict[str, str]:
         checks = {check["name"]: check for check in json.loads(run("doctor", "dev", "--json").out)["checks"]}
-        return checks["program in .venv"]["state"], checks["program in .venv"]["found"]
+        return checks["program in .venv"]
 
+    def found() -> tuple[str, str]:
+        return check()["state"], check()["found"]
+
+    assert found() == ("error", ".venv does not exist")
+    assert check()["remedy"].startswith("run `python3 -m venv .venv` in the project's folder, then install modelyard ")
+    (project.root / ".venv").mkdir()
     assert found() == ("error", "no modelyard")
     for version, state in (("0.0.1", "error"), (modelyard.__version__, "ok")):
         info = project.root / f".venv/lib/python3.11/site-packages/modelyard-{version}.dist-info"

@@ -98,6 +98,10 @@ def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.Monk
         # What asks before it changes a cluster is not answered by half a word.
         (("diff", "dev", "--base", "main"), "unknown option '--base' → modelyard preview compares with another commit"),
         (("plan", "--stack", "dev"), "unknown option '--stack' → write the stack's name without an option"),
+        (("init", "--stack", "prod"), "unknown option '--stack' → did you mean --stacks? see modelyard init --help"),
+        (("plan", "stacks/Pulumi.dev.yaml"), "unknown stack 'stacks/Pulumi.dev.yaml' → did you mean dev? The stacks"),
+        (("plan", "dev.yaml"), "unknown stack 'dev.yaml' → did you mean dev? The stacks are"),
+        (("plan", "Pulumi.yaml"), "unknown stack 'Pulumi.yaml' → to apply a saved plan"),
         (("apply", "dev", "--ye"), "unknown option '--ye' → did you mean --yes?"),
         (("plan", "dev", "--format", "markdown"), "unknown option '--format' → did you mean --json?"),
         (("init", "dev"), "unknown argument 'dev' → give the names of new stacks with --stacks"),

@@ -1,6 +1,7 @@
 """``modelyard fmt``: what it writes, what it leaves alone, how it ends."""
 
 import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -159,6 +160,15 @@ def test_paths_are_of_the_present_folder(project: Project, run: Run, monkeypatch
 def test_a_path_of_something_else_is_refused(project: Project, refused: Run, path: str, words: str) -> None:
     project.edit(LOOSE)
     assert words in refused("fmt", path, "stacks", code=2).words
+
+
+def test_a_folder_without_a_file_of_the_project_is_refused(project: Project, refused: Run, run: Run) -> None:
+    (project.root / "docs").mkdir()
+    assert "no stack files or patches of this project are in docs → fmt formats" in refused("fmt", "docs", code=2).words
+    assert run("fmt", "docs", "stacks").code == 0
+    shutil.rmtree(project.patches)
+    project.patches.mkdir()
+    assert "0 files checked" in run("fmt", "patches").out
 
 
 def test_a_file_that_cannot_be_read_is_told_and_keeps_no_other_back(project: Project, run: Run) -> None:

@@ -169,6 +169,18 @@ def test_the_stack_is_that_of_the_variable_or_the_only_one(
     assert run(*words)[1:] == named[1:]
 
 
+@pytest.mark.parametrize("words", [("plan",), ("show",), ("gpus", "--live"), ("blame", "ray-head", "replicas")])
+def test_an_unknown_stack_of_the_variable(
+    project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    for other in ("prod", "staging"):
+        (project.root / f"stacks/Pulumi.{other}.yaml").unlink()
+    monkeypatch.setenv("MODELYARD_STACK", "nope")
+    result = run(*words)
+    assert result.code == 2
+    assert "→ the name comes from MODELYARD_STACK; the only stack is dev" in result.words
+
+
 def test_one_word_is_a_resource_where_no_stack_has_its_name(project: Any, run: Any) -> None:
     project.edit(
         ("modelyard:training: ray", "modelyard:training: ray\n  modelyard:resources: [{name: chat, type: llm-serving}]")

@@ -298,13 +298,27 @@ def test_a_promotion_for_machines(project: Any, run: Any) -> None:
         (("promote", "dev", "prod", "--take", "patches.ray-wroker"), "did you mean patches.ray-worker"),
         (("promote", "dev", "prod", "--take", "jobs"), "each stack has its own jobs"),
         (("promote", "dev", "prod", "--keep", "resources.train"), "each stack has its own resources"),
+        (("promote", "dev", "prod", "--take", "kubernetes:context"), "each stack names its own cluster"),
+        (("promote", "dev", "prod", "--keep", "kubernetes:context"), "a promotion never copies kubernetes:context"),
+        (("promote", "dev", "prod", "--take", "gpu", "--keep", "gpu"), "--take gpu has no effect with --keep gpu"),
+        (("promote", "dev", "prod", "--take", "gpu.model", "--keep", "gpu"), "gpu.model has no effect with --keep gpu"),
         (("plan", "dev", "--matrix"), "--matrix compares stacks"),
     ],
 )
 def test_what_cannot_be_compared(project: Any, run: Any, words: Any, said: str) -> None:
     result = run(*words)
     assert result.code == 2
-    assert said in result.err
+    assert said in result.words
+
+
+def test_a_promotion_of_a_stack_that_cannot_be_read(project: Any, run: Any) -> None:
+    project.stack_file("prod").write_text("")
+    assert "error: prod cannot be read" in run("promote", "dev", "prod").words
+
+
+def test_a_section_is_taken_without_a_setting_that_is_kept(project: Any, run: Any) -> None:
+    document = json.loads(run("promote", "dev", "prod", "--take", "gpu", "--keep", "gpu.model", "--json").out)
+    assert "gpu.model" in {one["setting"] for one in document["kept"]}
 
 
 @pytest.mark.parametrize("json_too", [(), ("--json",)], ids=["text", "json"])
