@@ -161,7 +161,10 @@ class Library(NamedTuple):
     """Versions by patch name, newest first."""
     findings: tuple[Finding, ...]
     released: frozenset[str]
-    """``name/version`` of the locked versions; without a lock, of the built-in ones."""
+    """``name/version`` of the locked versions; without a lock, of the built-in ones.
+
+    If the lock cannot be read, it is unknown which versions are drafts, and every version is here.
+    """
 
     def latest(self, name: str) -> PatchVersion:
         """Returns the newest version of a patch that is for every stack; the newest if there is none."""
@@ -186,14 +189,15 @@ def load_library(root: Path) -> Library:
     except ReadError as error:
         findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
-    wanted = locked.keys() if has_lock(folder) else None
+    unclear = bool(findings or bad_lines)
+    wanted = locked.keys() if locked or (has_lock(folder) and not unclear) else None
     findings += first(
         # The other content is not quoted: it may be anything.
         _error(
             "PAT003",
             lock_name,
             f"line {number} is not a name, a version and a SHA-256",
-            "write: name/version  sha256",
+            _lock_remedy(lines),
             number,
         )
         for number in bad_lines
@@ -210,9 +214,23 @@ def load_library(root: Path) -> Library:
         findings.append(_error("PAT009", at[-1], summary, remedy))
         return Library(patches, tuple(findings), frozenset(locked))
     _compare_with_lock(patches, locked, folder, lines, findings)
-    _compare_with_built_in(patches, locked, folder, findings)
-    unlocked = (patch for own in patches.values() for patch in own.values() if patch.built_in) if wanted is None else ()
+    every = [patch for own in patches.values() for patch in own.values()]
+    if unclear:
+        unlocked = every
+    else:
+        _compare_with_built_in(patches, locked, folder, findings)
+        unlocked = [patch for patch in every if patch.built_in and wanted is None]
     return Library(patches, tuple(findings), frozenset(locked) | {f"{one.name}/{one.version}" for one in unlocked})
+
+
+def _lock_remedy(words: Collection[str]) -> str:
+    """What to do about invalid lines of the lock, by the first words of its lines."""
+    lock_name = f"{PATCHES_FOLDER}/{LOCK_FILE}"
+    if any(word in words for word in ("<<<<<<<", "=======", ">>>>>>>")):
+        return f"resolve the merge conflict in {lock_name}"
+    if not all(map(str.isprintable, words)) or any("\ufffd" in word for word in words):
+        return f"it is not text: restore it from version control (git log -- {lock_name})"
+    return "write: name/version  sha256"
 
 
 def built_in_versions() -> Mapping[str, PatchVersion]:

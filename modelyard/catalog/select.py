@@ -8,10 +8,11 @@ from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schem
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
-from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack
+from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, dotted
 from modelyard.stack.config import Path as ConfigPath
+from modelyard.stack.mistakes import given
 from modelyard.stack.secret import Secret
-from modelyard.stack.words import nearest, plain
+from modelyard.stack.words import did_you_mean, listed, nearest, plain
 from modelyard.timelimit import TimeUp
 from modelyard.untrusted import BadSchema, TooMuch
 from modelyard.workloads import Facts, fact_at, source_of
@@ -251,7 +252,7 @@ def _bind(
         why = "they are too large for its schema"
         if isinstance(error, TimeUp):
             why = f"the check against its schema was still running {time_up()}"
-        findings.append(_unfit(patch, "its parameters", why, "use fewer parameters or a simpler schema"))
+        findings.append(_unfit(patch, why, "use fewer parameters or a simpler schema"))
     else:
         findings += first(_misfits(patch, params, errors, index, sources, stack), whole=whole)
     return None
@@ -267,22 +268,72 @@ def _misfits(
 ) -> Iterator[Finding]:
     """Yields which parameters do not fit the schema."""
     for error in errors:
-        at = tuple(error.instance_path)
-        field = ".".join(map(str, at))
-        where = sources.get(str(at[0]), ()) if at else (("patches", index) if index >= 0 else ())
+        whole = tuple(error.instance_path)
         # The validator's message quotes the value.
-        secret = hidden(params) is not params or (at and is_secret(str(at[0])))
-        why = "the value, which may be a secret, does not fit the schema" if secret else plain(error.message, 300)
-        remedy = "correct the value, or pass another under modelyard:patches params"
-        what = f"its parameter {field}" if at else "its parameters"
-        yield stack.place(_unfit(patch, what, why, remedy)._replace(field=field), *where)
+        secret = hidden(params) is not params or bool(whole and is_secret(str(whole[0])))
+        for at, summary, remedy in _worded(patch, error, secret):
+            source = sources.get(str(at[0]), ()) if at else ()
+            where = source or (("patches", index) if index >= 0 and not whole else ())
+            yield stack.place(_misfit(patch, summary, remedy)._replace(field=".".join(map(str, at))), *where)
 
 
-def _unfit(patch: PatchVersion, what: str, why: str, remedy: str) -> Finding:
+def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iterator[tuple[ConfigPath, str, str]]:
+    """Yields the paths of values that do not fit the schema, with what is wrong and what to do."""
+    at, kind = tuple(error.instance_path), error.kind.as_dict()
+    name = plain(dotted(at), 120)
+    match error.kind.name:
+        case "additionalProperties":
+            known = list(_part(patch.schema, error.schema_path[:-1]).get("properties", ()))
+            for key in kind["unexpected"]:
+                summary = f"unknown parameter {plain(dotted((*at, key)), 120)} of patch {patch.id}"
+                fallback = f"the parameters are {plain(listed(known, 'and'), 300)}" if known else "remove it"
+                yield (*at, key), summary, did_you_mean(key, known) or fallback
+        case "required":
+            path = (*at, kind["property"])
+            summary = f"parameter {plain(dotted(path), 120)} of patch {patch.id} is missing"
+            yield path, summary, f"add {plain(kind['property'])} under modelyard:patches params"
+        case "type" if not secret:
+            value, wanted = given(error.instance, at, {}), listed([_KINDS.get(one, one) for one in kind["types"]])
+            summary = f"parameter {name} of patch {patch.id} is {value}; it must be {wanted}"
+            quotes = kind["types"] == ["string"] and isinstance(error.instance, int | float)
+            yield at, summary, f'write it in quotes: "{value}"' if quotes else f"write {wanted}"
+        case _:
+            why = "the value, which may be a secret, does not fit the schema" if secret else plain(error.message, 300)
+            what = f"its parameter {name}" if at else "its parameters"
+            remedy = "correct the value, or pass another under modelyard:patches params"
+            yield at, f"patch {patch.id} cannot take {what}: {why}", remedy
+
+
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "empty",
+}
+
+
+def _part(schema: Any, path: Iterable[str | int]) -> Mapping[str, Any]:
+    """The part of a schema at a path; empty if the path goes through a reference."""
+    for step in path:
+        try:
+            schema = schema[step]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return schema if isinstance(schema, dict) else {}
+
+
+def _unfit(patch: PatchVersion, why: str, remedy: str) -> Finding:
+    return _misfit(patch, f"patch {patch.id} cannot take its parameters: {why}", remedy)
+
+
+def _misfit(patch: PatchVersion, summary: str, remedy: str) -> Finding:
     return Finding(
         "PAT004",
         Severity.ERROR,
-        f"patch {patch.id} cannot take {what}: {why}",
+        summary,
         detail=f"the rule is in {patch.file}/schema.json",
         remedy=remedy,
     )

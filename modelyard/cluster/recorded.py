@@ -116,7 +116,13 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         files = [path for path in list_folder(folder, root) if path.suffix == ".json"]
     except ReadError as error:
         return None, (
-            _error("CFG102", stack, shown, f"cannot be listed: {error.reason}", f"{error.remedy}, or {remedy}"),
+            _error(
+                "CFG102",
+                stack,
+                shown,
+                f"the recorded platform cannot be listed: {error.reason}",
+                f"{error.remedy}, or {remedy}",
+            ),
         )
     if not files:
         return None, (_error(ABSENT, stack, shown, "no platform is recorded for this stack", remedy),)
@@ -124,18 +130,21 @@ def load_recorded(root: Path, name: str) -> tuple[ClusterState | None, tuple[Fin
         try:
             parsed[path.name] = read_object(path, root)
         except ValueError as error:
+            summary = f"the recorded platform cannot be read: {not_json(error)}"
             findings.append(
-                _error("CFG102", stack, f"{shown}/{path.name}", f"cannot be read: {not_json(error)}", remedy)._replace(
+                _error("CFG102", stack, f"{shown}/{path.name}", summary, remedy)._replace(
                     line=getattr(error, "lineno", 0), column=getattr(error, "colno", 0)
                 )
             )
         except ReadError as error:
-            summary = f"cannot be read: {error.reason}"
+            summary = f"the recorded platform cannot be read: {error.reason}"
             findings.append(_error("CFG102", stack, f"{shown}/{path.name}", summary, f"{error.remedy}, or {remedy}"))
     if findings:
         return None, tuple(findings)
     if CLUSTER_FILE not in parsed:
-        return None, (_error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", "is missing", remedy),)
+        return None, (
+            _error("CFG102", stack, f"{shown}/{CLUSTER_FILE}", f"the recorded platform has no {CLUSTER_FILE}", remedy),
+        )
     cluster = parsed.pop(CLUSTER_FILE)
     if cluster.get("formatVersion") != FORMAT_VERSION:
         words = f"formatVersion is {plain(repr(cluster.get('formatVersion')))}, this modelyard reads {FORMAT_VERSION}"

@@ -302,6 +302,8 @@ def field_path(text: str) -> Path:
     Raises:
         ValueError: what is wrong, with the column.
     """
+    if not text or text.startswith("."):
+        raise ValueError(f"{text!r}, column 1: expected a field name")
     return Path.parse(text.replace("[*]", '[="*"]'))
 
 

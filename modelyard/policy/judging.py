@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import TextIOBase
 from threading import RLock
-from typing import TextIO
+from typing import Any, TextIO
 
 from modelyard.findings import Finding, Severity
 from modelyard.patterns import regex
@@ -27,6 +27,7 @@ MARK = "  policies print: "
 """Prefix of each line: CI systems obey commands such as ``::set-env …`` at the start of a line."""
 _COMMAND = regex(r"##(?=[a-z]*\[)")
 """Commands that CI systems obey anywhere in a line."""
+_BROKEN = "correct the rule; it must accept objects of any shape"
 _LONGEST = 1000
 _ONE_AT_A_TIME = RLock()
 """Python's streams belong to the whole process, and the policy pack serves the engine from several threads."""
@@ -100,17 +101,47 @@ def _judged(
         with kept_apart():
             found.extend(
                 finding._replace(code=setting.rule.code, severity=setting.severity(finding.severity))
-                for finding in run()
+                for finding in _made(run())
             )
     except (Exception, SystemExit) as error:
         rule = setting.rule
         code = getattr(rule.judge or rule.judge_all, "__code__", None)
         line = line_of(error, code.co_filename) if code is not None else 0
-        words = f"{type(error).__name__}: {plain(str(error), 200)}"
-        errors.append(Finding("POL005", Severity.ERROR, words, file=rule.file, line=line or rule.line))
+        words, remedy = f"{type(error).__name__}: {plain(str(error), 200)}", _BROKEN
+        if isinstance(error, _NotFindings):
+            words, remedy = str(error), "yield subject.finding(…) for each violation, or return a list of them"
+        errors.append(Finding("POL005", Severity.ERROR, words, file=rule.file, line=line or rule.line, remedy=remedy))
     # A reader of findings may not have the right to read what the rule has read.
     hidden = findings_without([*found, *errors], (subject.object for subject in subjects))
     return (hidden[:-1], hidden[-1]) if errors else (hidden, None)
+
+
+class _NotFindings(TypeError):
+    """A rule returned or yielded something else than findings."""
+
+
+def _made(returned: Any) -> Iterator[Finding]:
+    """The findings that a rule returned.
+
+    Raises:
+        _NotFindings: it returned something else.
+    """
+    # A finding is a tuple, but not a list of findings.
+    if isinstance(returned, Finding) or not isinstance(returned, Iterable):
+        raise _NotFindings(f"it returned {_kind(returned)}")
+    for one in returned:
+        if not isinstance(one, Finding):
+            raise _NotFindings(f"it returned {_kind(one)}")
+        yield one
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, Finding):
+        return "a single finding, not a list"
+    name = plain(type(value).__name__)
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def time_up() -> str:
@@ -144,12 +175,13 @@ def _broken(code: str, error: Finding, targets: Sequence[str]) -> Finding:
     """The finding about a rule that broke with one error on some objects; on none: on all objects together."""
     several = len(targets) > 1
     where = f"{len(targets)} objects" if several else "".join(targets)
-    which = f"{where}: {few(targets)}" if several else "the object" if targets else "the stack"
+    detail = f"it is unknown whether the {'object' if targets else 'stack'} follows the rule"
+    if several:
+        detail = f"it is unknown whether these {where} follow the rule: {few(targets)}"
     return error._replace(
         summary=f"rule {code} failed{f' on {where}' if where else ''}: {error.summary}",
         target="" if several else where,
-        detail=f"whether {which} follow{'' if several else 's'} the rule is unknown",
-        remedy="correct the rule; it must accept objects of any shape",
+        detail=detail,
     )
 
 

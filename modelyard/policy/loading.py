@@ -267,17 +267,19 @@ def _choices(path: Path | None, shown: str, findings: list[Finding]) -> tuple[Ma
         if not one.harmless
     )
 
-    def place(finding: Finding, at: tuple[str | int, ...]) -> Finding:
-        found: tuple[str | int, ...] = ("rules", *at)
+    def placed(finding: Finding, found: tuple[str | int, ...]) -> Finding:
         while document is not None and found and found not in document.keys:
             found = found[:-1]
         line, column = document.keys.get(found, (0, 0)) if document is not None else (0, 0)
         return finding._replace(file=shown, line=line, column=column)
 
+    def place(finding: Finding, at: tuple[str | int, ...]) -> Finding:
+        return placed(finding, ("rules", *at))
+
     value = document.value if document is not None and document.value is not None else {}
     wrong = misfits_of_file(value, RULES_SCHEMA)
     findings += first(
-        place(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path[1:]) for one in wrong
+        placed(Finding("POL002", Severity.ERROR, one.summary, remedy=one.remedy), one.path) for one in wrong
     )
     if wrong:
         return {}, place

@@ -86,9 +86,12 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             for key in error.instance:
                 if key not in known:
                     full = dotted((*here, *path, key))
-                    remedy = did_you_mean(str(key), known) or (
-                        f"the keys are {listed(known, 'and')}" if known else "remove it: no key is allowed here"
-                    )
+                    remedy = "remove it: no key is allowed here"
+                    if known:
+                        only = (
+                            f"the only key is {known[0]}" if len(known) == 1 else f"the keys are {listed(known, 'and')}"
+                        )
+                        remedy = did_you_mean(str(key), known) or only
                     yield Misfit((*path, key), f"unknown key {plain(full, 120)}", remedy)
         case "required":
             for key in error.validator_value:

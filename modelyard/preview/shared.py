@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from modelyard.catalog.library import Library
 from modelyard.catalog.lock import LOCK_FILE, read_lock
+from modelyard.files import ReadError
 from modelyard.findings import Finding, Severity
 from modelyard.hardware import GpuModel
 from modelyard.hardware.own import load_gpus
@@ -123,13 +124,13 @@ def same_policies(base: Commit, head: Commit, paths: Iterable[str]) -> bool:
 
 def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
     """Released versions whose line in the lock changed with them or is gone: the head's own lock does not show this."""
-    before, _ = read_lock(base_root / PATCHES_FOLDER)
-    after, _ = read_lock(head_root / PATCHES_FOLDER)
+    before, _ = _locked(base_root)
+    after, unclear = _locked(head_root)
     old, library = library_of(base_root), library_of(head_root)
     for name in sorted(before):
         patch_name, _, version = name.partition("/")
         patch = library.patches.get(patch_name, {}).get(version)
-        if after.get(name) == before[name]:
+        if after.get(name) == before[name] or (unclear and name not in after):
             continue
         shown = f"{patch_name}@{version}"
         restored = f"restore {PATCHES_FOLDER}/{name} and its line in {_LOCK} as they are at the base"
@@ -157,6 +158,15 @@ def _rewritten(base_root: Path, head_root: Path) -> Iterator[Finding]:
                 1 if changed else 0,
                 f"the base's lock has SHA-256 {before[name][:12]}…, but the patch's files have {patch.sha256[:12]}…",
             )
+
+
+def _locked(root: Path) -> tuple[dict[str, str], bool]:
+    """Returns the locked digests by ``name/version``, and whether others are unknown because the lock is damaged."""
+    try:
+        locked, bad_lines = read_lock(root / PATCHES_FOLDER)
+    except ReadError:
+        return {}, True
+    return locked, bool(bad_lines)
 
 
 def _error(summary: str, remedy: str, file: str, line: int, detail: str = "") -> Finding:

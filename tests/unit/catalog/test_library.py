@@ -141,6 +141,33 @@ def test_a_broken_lock_line_is_told_with_its_number(project: Path) -> None:
     assert (finding.code, finding.line) == ("PAT003", len(lock.read_text().splitlines()))
 
 
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        (None, "put a file there"),
+        (b"\x00\xff\n", "restore it from version control"),
+        (b"<<<<<<< HEAD\n", "resolve the merge conflict in patches/patches.lock"),
+        (b"nonsense\n", "write: name/version  sha256"),
+    ],
+    ids=["a-folder", "binary", "a-conflict", "nonsense"],
+)
+def test_with_a_lock_that_cannot_be_read_no_version_is_called_a_draft(
+    project: Path, content: bytes | None, remedy: str
+) -> None:
+    lock = project / "patches" / "patches.lock"
+    lock.unlink()
+    if content is None:
+        lock.mkdir()
+    else:
+        lock.write_bytes(content)
+    library = load_library(project)
+    (finding,) = library.findings
+    assert (finding.code, remedy in finding.remedy) == ("PAT003", True)
+    names, findings = chosen(library, stack())
+    assert names
+    assert findings == ()
+
+
 def test_a_patch_of_ones_own_is_a_folder(project: Path) -> None:
     add(project, "mine")
     library = load_library(project)
@@ -235,13 +262,18 @@ def test_a_draft_in_use_is_told_until_it_is_released(project: Path) -> None:
         (PatchChoice("ray-workr"), "PAT001", "did you mean ray-worker?"),
         (PatchChoice("ray-worker", "v7"), "PAT002", "pin one of v4, v3, v2, v1"),
         (PatchChoice("ray-worker", params={"gpus": 0}), "PAT004", "correct the value"),
-        (PatchChoice("ray-worker", params={"colour": "red"}), "PAT004", "correct the value"),
+        (PatchChoice("ray-worker", params={"colour": "red"}), "PAT004", "the parameters are namespace, "),
+        (PatchChoice("ray-worker", params={"memry": "1Gi"}), "PAT004", "did you mean memory?"),
+        (PatchChoice("ray-worker", params={"memory": 900}), "PAT004", 'write it in quotes: "900"'),
+        (PatchChoice("ray-worker", params={"gpus": "2"}), "PAT004", "write a whole number"),
     ],
 )
 def test_bad_choices(choice: PatchChoice, code: str, remedy: str) -> None:
     _, (finding,) = chosen(load_library(ROOT), stack(choice))
     assert finding.code == code
     assert remedy in finding.remedy
+    assert "Additional properties" not in finding.summary
+    assert "is not of type" not in finding.summary
     assert (finding.file, finding.line) == ("stacks/Pulumi.s.yaml", 7)
 
 

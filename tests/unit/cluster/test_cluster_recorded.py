@@ -159,6 +159,8 @@ def test_every_damage_is_a_finding_with_the_file(tmp_path: Path, file: str, cont
     assert state is None
     assert {finding.code for finding in findings} == {"CFG102"}
     assert all(finding.file.startswith("stacks/recorded/dev/") for finding in findings)
+    if content in ("", "{"):
+        assert findings[0].summary.startswith("the recorded platform cannot be read: it is not JSON: ")
     assert all("modelyard record dev" in finding.remedy for finding in findings)
 
 

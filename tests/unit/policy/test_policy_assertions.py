@@ -138,6 +138,10 @@ WRONG = [
     (PRIORITY.replace("in,", "eq,"), 8, 'assert[0].operator is "eq"; it must be exists, equals'),
     (PRIORITY.replace("[high, low]", "high"), 8, "assert[0].value is not a list of values, which operator in requires"),
     (PRIORITY.replace("pod.spec.priorityClassName", "'pod.spec['"), 8, "assert[0].field is not a path"),
+    *(
+        (PRIORITY.replace("pod.spec.priorityClassName", field), 8, "assert[0].field is not a path")
+        for field in ("pod..spec", "pod.", ".spec.replicas", "spec..replicas")
+    ),
     (PRIORITY.replace("operator:", "op:"), 8, "unknown key assert[0].op"),
     ("assert: []\n", 8, "assert is a list: it is empty"),
     ("asserts: []\n", 8, "unknown key asserts"),

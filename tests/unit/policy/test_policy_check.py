@@ -227,8 +227,10 @@ def test_mistakes_around_rules_cannot_be_waived(project: Project, code: str) -> 
     ("body", "said"),
     [
         ("raise KeyError('replicas')", "KeyError: 'replicas'"),
-        ("return None", "TypeError: 'NoneType' object is not iterable"),
-        ("yield 'no'", "AttributeError: 'str' object has no attribute '_replace'"),
+        ("return None", "it returned None"),
+        ("yield 'no'", "it returned a str"),
+        ("return [1]", "it returned an int"),
+        ("return subject.finding('no')", "it returned a single finding, not a list"),
     ],
 )
 def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said: str) -> None:
@@ -239,6 +241,7 @@ def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said
     broken = [finding for finding in found if finding.code == "POL005"]
     assert any("POL901" in finding.summary and finding.summary.endswith(f" {HEAD}: {said}") for finding in broken)
     assert {finding.file for finding in broken} == {"policies/rules/mine.py"}
+    assert all(("yield subject.finding(…)" in finding.remedy) == said.startswith("it ") for finding in broken)
     assert len([finding for finding in found if finding.code == "POL112"]) == 5
 
 
@@ -246,7 +249,7 @@ def test_a_rule_that_breaks_on_several_objects_is_one_finding(project: Project) 
     path = project.rule("return [subject.spec['nothing']]")
     (broken,) = (finding for finding in project.check() if finding.code == "POL005")
     assert broken.summary == "rule POL901 failed on 5 objects: KeyError: 'nothing'"
-    assert broken.detail.startswith("whether 5 objects: deployment-api-server, ")
+    assert broken.detail.startswith("it is unknown whether these 5 objects follow the rule: deployment-api-server, ")
     assert (broken.target, broken.file, broken.remedy) == (
         "",
         f"policies/rules/{path.name}",

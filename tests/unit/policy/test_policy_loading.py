@@ -168,7 +168,8 @@ POLICY = [
     ),
     ("rules:\n  POL901: mandatory\n", 2, 'rules.POL901 is "mandatory"; it must be a mapping'),
     ("rules: [\n", 2, "the text is not YAML: while parsing a flow node did not find expected node content"),
-    ("rule: {}\n", 0, "unknown key rule"),
+    ("rule: {}\n", 1, "unknown key rule"),
+    ("rules: {}\nother: {}\n", 2, "unknown key other"),
     ("rules:\n  POL901:\n    params: {most: 3}\n", 3, "unknown key POL901.params.most"),
     ("rules:\n  POL991: {level: advisory}\n", 2, "unknown rule POL991"),
     (
@@ -188,7 +189,7 @@ def test_what_is_wrong_with_the_policy_file(project: Project, text: str, line: i
     (one,) = project.policies().findings
     assert (one.file, one.line, one.summary) == ("policies/policy.yaml", line, said)
     assert one.blocks
-    assert one.remedy
+    assert one.remedy == "the only key is rules" if said == "unknown key other" else one.remedy
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "rules: {}\n", "{}\n"])

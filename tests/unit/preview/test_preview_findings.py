@@ -285,6 +285,20 @@ def test_drafts_are_told_where_a_release_is_taken_back(repository: Any) -> None:
     assert finding.summary == "released patch ray-worker@v1 was un-released: its line in the lock is gone"
 
 
+@pytest.mark.parametrize("content", [None, "<<<<<<< HEAD\n"], ids=["a-folder", "a-conflict"])
+def test_no_release_is_called_taken_back_where_the_lock_cannot_be_read(repository: Any, content: str | None) -> None:
+    file = repository.root / "patches/patches.lock"
+    file.unlink()
+    if content is None:
+        file.mkdir()
+    else:
+        file.write_text(content)
+    found = repository.preview()
+    assert [finding.code for finding in found.project.new] == ["PAT003"]
+    assert "un-released" not in found.project.new[0].summary
+    assert "PAT018" not in {finding.code for stack in found.stacks for finding in stack.new}
+
+
 @pytest.mark.parametrize("how", ["rewritten", "removed"])
 def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, how: str) -> None:
     repository.edit("patches/ray-worker/v1/meta.yaml", "description: ", "description: New ")
