@@ -81,7 +81,8 @@ def check_sizes(
             applied = _applied(body, workload, replicas)
             told = set()
             for finding in _breaking(stack, workload, applied, known):
-                told.add(finding.field)
+                if finding.severity is not Severity.ADVICE:  # Notes are hidden by default.
+                    told.add(finding.field)
                 yield _explained(finding, target, workload, stack, chosen, off)
             yield from _ineffective(stack, workload, applied, {key: one for key, one in off.items() if key not in told})
     untouched = (workload for name, those in workloads.items() if name not in seen for workload in those)
@@ -108,7 +109,8 @@ def _check_untouched(
         told = set()
         for finding in _breaking(stack, workload, applied, known):
             if finding.field in off:
-                told.add(finding.field)
+                if finding.severity is not Severity.ADVICE:
+                    told.add(finding.field)
                 # The stack leaves the object alone, so this stops no apply: not even the one after an undo.
                 severity = Severity.WARNING if finding.blocks else finding.severity
                 why = f"no patch of the stack changes {key.name}"

@@ -71,6 +71,13 @@ def test_a_value_without_effect_names_the_patch_that_is_off(dev: Any) -> None:
     assert not [one for one in dev.plan().findings if one.code == "RES113"]
 
 
+def test_a_note_does_not_hide_that_a_value_has_no_effect(prod: Any) -> None:
+    """Ray is idle in prod, so the memory of its pods is a note, which is hidden by default."""
+    found = prod.asking(patches=(PatchChoice("ray-worker", enabled=False),)).plan().findings
+    fields = {code: {one.field for one in found if one.code == code} for code in ("RES001", "RES113")}
+    assert "rayWorker.memory" in fields["RES001"] & fields["RES113"]
+
+
 def test_an_object_that_is_not_of_its_kind_is_not_read_while_its_patch_is_off(dev: Any) -> None:
     def broken(body: dict[str, Any]) -> dict[str, Any]:
         copy = deepcopy(body)
