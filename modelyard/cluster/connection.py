@@ -261,7 +261,7 @@ def kubeconfigs() -> list[KubeConfig]:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         raise ClusterError(
             f"no kubeconfig could be read from {named}: {_why(error)}",
-            "set KUBECONFIG; plan and check need no cluster and use the recorded platform",
+            "set KUBECONFIG; only a plan, check or preview of a recorded platform needs no cluster",
         ) from error
 
 
