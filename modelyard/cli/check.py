@@ -1,4 +1,7 @@
-"""Show only the findings of one or more stacks, policies included. Exit code 1 if one is an error."""
+"""Show only the findings of one or more stacks, policies included.
+
+The exit code is 1 if a finding is an error, and 2 if a stack cannot be planned.
+"""
 
 import os
 import sys
@@ -280,7 +283,8 @@ def format_options(parser: ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help=f"write to this file, and the findings as text to the screen; its extension ({', '.join(_BY_ENDING)}) "
-        "sets the format unless --format does; replaces an existing file (repeatable)",
+        "sets the format, which --format json, sarif or junit overrides for a single file; replaces an existing file "
+        "(repeatable)",
     )
 
 

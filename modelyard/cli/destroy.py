@@ -1,4 +1,7 @@
-"""Restore every field that a stack patched, and delete what it created. Does not wait for running jobs."""
+"""Restore the fields that a stack patched, and delete what it created. Does not wait for running jobs.
+
+Fields that others have changed since stay as they are; modelyard ledger shows them.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace

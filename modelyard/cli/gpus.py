@@ -1,7 +1,7 @@
 """Show which GPUs are supported for training, by which rule, and why.
 
 With --live, show the GPUs of a stack's cluster now: who uses them, which are free or idle, and what waits for quota or
-for a node.
+for a node. --team, --node, --nodes, --metrics and --idle are only for --live.
 """
 
 import os

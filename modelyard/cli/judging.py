@@ -45,8 +45,8 @@ def policy_options(parser: ArgumentParser) -> None:
     choice.add_argument(
         "--policies",
         choices=("base", "head", "none"),
-        help="which Python rules run: base (those of the commit in --base; the default if it is set), head (those of "
-        "this project), or none (no Python rules and no assertions)",
+        help="which Python rules run: base (those of the base, see --base; the default if there is a base), head "
+        "(those of this project), or none (no Python rules and no assertions)",
     )
     choice.add_argument(
         "--trust-head",

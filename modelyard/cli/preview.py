@@ -36,8 +36,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--base",
         metavar="REF",
-        help="branch, tag or commit to compare with (default: in CI the pull request's target branch, else the default "
-        "branch, such as origin/main)",
+        help="branch, tag or commit; the preview compares with the last commit in common with it (default: in CI the "
+        "pull request's target branch, else the default branch, such as origin/main)",
     )
     parser.add_argument("--head", metavar="REF", help="the commit with the changes (default: the working tree)")
     parser.add_argument(
@@ -61,8 +61,9 @@ def configure(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format unless "
-        "--format does; replaces an existing file; repeat to write the same preview in several formats",
+        help="write to this file instead of the screen; its extension (.md, .html, .json, .txt) sets the format, which "
+        "--format overrides for a single file; replaces an existing file; repeat to write the same preview in several "
+        "formats",
     )
     cache_option(parser)
     executor_options(parser)
@@ -81,7 +82,9 @@ def configure(parser: ArgumentParser) -> None:
         "the length of --report-url)",
     )
     parser.add_argument(
-        "--detailed-exitcode", action="store_true", help="exit code 5 if a stack changes and no finding is an error"
+        "--detailed-exitcode",
+        action="store_true",
+        help="exit code 5 if a stack or a finding of the whole project changes, and no error blocks the change",
     )
 
 

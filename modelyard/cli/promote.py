@@ -1,4 +1,7 @@
-"""Propose the edit that copies release, images and patches of one stack to another, and keeps what must differ."""
+"""Propose the edit that copies release, images and patches of one stack to another, and keeps what must differ.
+
+Also copies the versions of CUDA and Kubernetes.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace

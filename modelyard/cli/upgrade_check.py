@@ -17,7 +17,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--detailed-exitcode",
         action="store_true",
-        help="exit code 5 if there are new built-in versions and no finding is an error",
+        help="exit code 5 if there are new built-in versions and no error blocks a stack that they change",
     )
     json_option(parser)
 

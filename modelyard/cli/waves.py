@@ -1,4 +1,7 @@
-"""Split stacks into waves, canaries first, and write the pipeline that applies and verifies one after the other."""
+"""Split stacks into waves, canaries first, and write the pipeline that applies and verifies one after the other.
+
+--max-failures counts in each wave by itself; no canary may fail, nor all stacks of a wave.
+"""
 
 import shlex
 import sys

@@ -211,7 +211,7 @@ def test_slices_ask_for_a_place_where_the_flavor_with_a_quota_of_them_has_places
         (TRAIN._replace(type="runtime"), {}, "has no resource of its type"),
         (TRAIN, {"runtime": Runtime()}, "has no image"),
         (TRAIN, {"patches": (PatchChoice("job-run", "v7"),)}, "has no version v7"),
-        (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "cannot take its parameter run: "),
+        (TRAIN, {"patches": (PatchChoice("job-run", params={"run": {}}),)}, "of patch job-run@v1 is missing"),
     ],
 )
 def test_what_cannot_be_submitted(library: Library, job: Job, changes: dict[str, Any], words: str) -> None:
