@@ -113,9 +113,9 @@ def findings() -> str:
         parts += [f"## {family}: {words}", "", introduction, "", *table(("code", "severity", "title"), rows), ""]
     return page(
         "Findings",
-        "A finding has a code, a severity, an address and a remedy. Errors stop an apply and set the exit code to 1, or "
-        "to 2 if a stack cannot be planned; warnings and notes do not. Each code has a page with the reason, an example "
-        "and the fix; `modelyard explain CODE` prints the same. You can accept many findings with a "
+        "A finding has a code, a severity, an address and a remedy. Errors stop an apply and set the exit code to 1, "
+        "or to 2 if a stack cannot be planned; warnings and notes do not. Each code has a page with the reason, an "
+        "example and the fix; `modelyard explain CODE` prints the same. You can accept many findings with a "
         "[waiver](../guides/stack-files.md#waivers); the page of a code shows whether.",
         "Codes are never reused, so the address of a page is permanent: `rules/CODE.html` on the site.",
         parts,
