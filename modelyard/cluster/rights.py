@@ -41,6 +41,7 @@ PLAN = (
 )
 APPLY = (
     Right("watch", "apps", "deployments"),
+    Right("list", "apps", "replicasets"),
     Right("watch", "apps", "replicasets"),
     Right("watch", "", "pods"),
     Right("list", "", "persistentvolumeclaims"),

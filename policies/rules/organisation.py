@@ -40,12 +40,14 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     deployment-ray-head is in namespace default, which is not allowed
     ```
 
-    **Fix.** Set `modelyard:platform: {namespace: …}` to an allowed namespace; for a remote cluster, set `namespace` of
-    the resource's `remote.cluster`. Or add the namespace to `allow` in `policies/policy.yaml`.
+    **Fix.** For an object of a team, set the team's `namespace` in `modelyard:teams` (its default is the team's name);
+    for a remote cluster, `namespace` of the resource's `remote.cluster`; for other objects,
+    `modelyard:platform: {namespace: …}`. Or add the namespace to `allow` where it is set: a stack's `modelyard:policy`
+    replaces `allow` of `policies/policy.yaml`.
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
-        said = "remote.cluster.namespace" if subject.cluster else "platform.namespace"
+        said = "remote.cluster.namespace" if subject.cluster else "platform.namespace, or namespace of the team,"
         yield subject.finding(
             f"{subject.name} is in namespace {namespace}, which is not allowed",
             field="metadata.namespace",

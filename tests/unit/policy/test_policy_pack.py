@@ -60,7 +60,7 @@ def test_a_violation_says_what_is_wrong_and_what_to_do(own: Project) -> None:
     assert found == {
         "POL112": [
             f"{HEAD} is in namespace ml-platform, which is not allowed\nallowed are other\n"
-            "→ set platform.namespace to an allowed one, or add it to the rule's allow"
+            "→ set platform.namespace, or namespace of the team, to an allowed one, or add it to the rule's allow"
         ]
     }
 
