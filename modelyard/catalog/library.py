@@ -190,7 +190,7 @@ def load_library(root: Path) -> Library:
         findings.append(_error("PAT003", lock_name, f"{LOCK_FILE} cannot be read: {error.reason}", error.remedy))
         locked, bad_lines, lines = {}, (), {}
     unclear = bool(findings or bad_lines)
-    wanted = locked.keys() if locked or (has_lock(folder) and not unclear) else None
+    wanted = locked.keys() if has_lock(folder) and not unclear else None
     findings += first(
         # The other content is not quoted: it may be anything.
         _error(

@@ -291,7 +291,7 @@ def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iter
         case "required":
             path = (*at, kind["property"])
             summary = f"parameter {plain(dotted(path), 120)} of patch {patch.id} is missing"
-            yield path, summary, f"add {plain(kind['property'])} under modelyard:patches params"
+            yield path, summary, f"add {plain(dotted(path), 120)} under modelyard:patches params"
         case "type" if not secret:
             value, wanted = given(error.instance, at, {}), listed([_KINDS.get(one, one) for one in kind["types"]])
             summary = f"parameter {name} of patch {patch.id} is {value}; it must be {wanted}"

@@ -150,14 +150,18 @@ def _named(
 
 def _with_quotes(text: str, leaves: "Sequence[merge.Path]") -> str:
     """A suggestion for a path that ends with a name that needs quotes, such as ``nvidia.com/gpu``; or empty."""
-    start, slash, end = text.partition("/")
-    known = {element for leaf in leaves for element in leaf if isinstance(element, str)}
-    parts = start.split(".")
-    # The name starts at the first part that is not a field.
-    at = next((index for index, part in enumerate(parts) if part not in known), None)
-    if not slash or at is None or any(mark in text for mark in "[]\"' "):
+    start, slash, _ = text.partition("/")
+    if not slash or any(mark in text for mark in "[]\"' "):
         return ""
-    return f"""quote the name: '{".".join(parts[:at])}["{".".join(parts[at:])}/{end}"]'"""
+    known = {element for leaf in leaves for element in leaf if isinstance(element, str)}
+    name = max((one for one in known if "/" in one and text.endswith(one)), key=len, default="")
+    if not name:
+        # The object has no such name, so it starts after the last part that is a field.
+        fields = [f"{field}." for field in known if f".{field}." in f".{start}"]
+        name = text[max((text.rindex(field) + len(field) for field in fields), default=0) :]
+    if name.partition("/")[0] in known:
+        return ""  # The slash stands for a dot.
+    return f"""quote the name: '{text.removesuffix(name).rstrip(".")}["{name}"]'"""
 
 
 def _no_field(field: str, target: str, fields: Sequence[str]) -> tuple[str, str]:

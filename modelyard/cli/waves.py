@@ -82,8 +82,8 @@ def run(args: Namespace) -> Exit:
     every = stack_files(root, [], True)
     files = matching(root, every, args.changed_since, args.label)
     labels = _labels(root, every)
-    if args.by is not None:
-        _check_label(args.by, labels)
+    if args.by is not None and files:
+        _check_label(args.by, {name: labels[name] for name in files})
     canaries = _canaries(args.canary, labels)
     found = waves(tuple(files), labels, canaries=canaries, by=args.by, percent=args.percent)
     if canaries and not canaries & files.keys():
@@ -117,13 +117,13 @@ def _labels(root: Path, files: Mapping[str, Path]) -> dict[str, Mapping[str, str
 
 
 def _check_label(key: str, labels: Mapping[str, Mapping[str, str]]) -> None:
-    """Ends the run if no stack has a label: then all stacks would be in one wave."""
+    """Ends the run if none of these stacks has a label: then all would be in one wave."""
     from modelyard.stack.words import did_you_mean
 
     known = sorted({name for own in labels.values() for name in own})
     if key not in known:
         remedy = did_you_mean(key, known) or "add it to modelyard:labels of a stack"
-        raise Stop(Exit.USAGE, f"no stack has the label {key}", remedy)
+        raise Stop(Exit.USAGE, f"none of the chosen stacks has the label {key}", remedy)
 
 
 def _canaries(wanted: "Sequence[str]", labels: Mapping[str, Mapping[str, str]]) -> set[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,16 +23,17 @@ from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.pods import pods_of
-from modelyard.kube.scheduling.room import resized
-from modelyard.kube.state import ClusterState, ObjectKey
+from modelyard.kube.scheduling.room import Resize, resized
+from modelyard.kube.state import ClusterState, ObjectKey, Quota
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
+from modelyard.plan.checks.placement import growth
 from modelyard.plan.cluster_parts import cluster_parts, objects_about
 from modelyard.plan.missing import MISSING, not_planned
 from modelyard.plan.ownership import FIELD_MANAGER, MODE_ANNOTATION
 from modelyard.plan.remotes import RemoteStart, dropped, dropped_remotes
 from modelyard.plan.undo.findings import unlisted, unread
-from modelyard.plan.values import Plan
+from modelyard.plan.values import Plan, TargetPlan
 from modelyard.plan.whole_gpus import growing, read_waiting, with_whole_gpus
 from modelyard.stack import Stack, codes, load, project_name, waive
 from modelyard.workloads import workloads
@@ -215,15 +217,37 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
         return state
     changed = {target.key: target.after.reveal() for target in plan.targets}
     objects = {**state.objects.reveal(), **changed}
-    for target in plan.targets:
-        before, after = (pods_of(body, target.place) for body in (target.before.reveal(), target.after.reveal()))
+    quotas = tuple(_used_after(quota, plan.targets) for quota in state.quotas)
+    state = resized(state, _resizes(plan.targets))
+    return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}), quotas=quotas)
+
+
+def _resizes(targets: Iterable[TargetPlan]) -> Iterator[Resize]:
+    """The changes of a plan to the number and the requests of running pods.
+
+    The pods of a Ray head and of its groups have one owner, so those stay as they are.
+    """
+    for target in targets:
         number = 0 if target.action == "delete" else target.replicas[1]
-        # Pods of other kinds have other owners.
         if target.key.kind not in ("Deployment", "StatefulSet") or number is None:
             continue
+        before, after = (pods_of(body, target.place) for body in (target.before.reveal(), target.after.reveal()))
         if number != target.replicas[0] or before.requests != after.requests:
-            state = resized(state, target.key.namespace, target.key.name, after, number)
-    return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}))
+            replaced = before.requests != after.requests
+            yield Resize(target.key.namespace, target.key.name, after, number, replaced)
+
+
+def _used_after(quota: Quota, targets: Iterable[TargetPlan]) -> Quota:
+    """The quota after a plan. An upgraded RayService has as many pods as before once its old ones are gone."""
+    used = dict(quota.used)
+    for target in targets:
+        if target.action != "none" and not target.upgrades and target.key.namespace == quota.namespace:
+            more = growth(target)
+            used |= {
+                name: max(used.get(name, Fraction(0)) + more[name], Fraction(0))
+                for name in quota.hard.keys() & more.keys()
+            }
+    return quota._replace(used=used)
 
 
 def load_stack(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:

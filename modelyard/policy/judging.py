@@ -127,7 +127,7 @@ def _made(returned: Any) -> Iterator[Finding]:
         _NotFindings: it returned something else.
     """
     # A finding is a tuple, but not a list of findings.
-    if isinstance(returned, Finding) or not isinstance(returned, Iterable):
+    if isinstance(returned, Finding) or not (isinstance(returned, Iterable) or hasattr(returned, "__getitem__")):
         raise _NotFindings(f"it returned {_kind(returned)}")
     for one in returned:
         if not isinstance(one, Finding):

@@ -4,7 +4,7 @@ Nodes are grouped by what pods see of them, and into buckets of similar sizes, s
 costs little more than on ten.
 """
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -74,6 +74,8 @@ class Room:
     def homes(self, pods: Pods, upto: int) -> Iterator[str]:
         """Yields the node of each of these pods that fits, at most ``upto``; nodes with room fill up by name."""
         for number in self._sight(pods).open:
+            if upto < 1:
+                return
             here = min(self._on(number, pods)[0], upto)
             upto -= here
             yield from [self.nodes[number].name] * here
@@ -171,14 +173,40 @@ def room_of(state: ClusterState) -> Room:
     return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken, state.quotas)
 
 
-def resized(state: ClusterState, namespace: str, owner: str, pods: Pods, number: int) -> ClusterState:
-    """The cluster after an owner has this number of these pods.
+class Resize(NamedTuple):
+    """The pods that an owner shall have."""
 
-    Running pods keep their nodes, new pods go to nodes with room, and pods without room are left out.
+    namespace: str
+    owner: str
+    pods: Pods
+    number: int
+    replaced: bool
+    """Whether its running pods are replaced."""
+
+
+def resized(state: ClusterState, wanted: Iterable[Resize]) -> ClusterState:
+    """The cluster once these owners have their pods.
+
+    Running pods that are not replaced keep their nodes. New pods go to nodes with room; pods without room are left out.
     """
-    theirs = [pod for pod in state.pods if pod.owner == owner and pod.namespace in ("", namespace)]
-    others = [pod for pod in state.pods if pod.owner != owner or pod.namespace not in ("", namespace)]
-    kept = [pod._replace(requests=pods.requests) for pod in theirs[:number]]
-    state = state._replace(pods=(*others, *kept))
-    homes = room_of(state).homes(pods, number - len(kept))
-    return state._replace(pods=(*state.pods, *(Pod(node, owner, pods.requests, namespace) for node in homes)))
+    wanted = tuple(wanted)
+    if not wanted:
+        return state
+    left = {(one.namespace, one.owner): 0 if one.replaced else one.number for one in wanted}
+    anywhere = {one.owner: one.namespace for one in wanted}
+    pods: list[Pod] = []
+    for pod in state.pods:
+        owner = (pod.namespace or anywhere.get(pod.owner, ""), pod.owner)
+        if owner not in left:
+            pods.append(pod)
+        elif left[owner] > 0:
+            pods.append(pod)
+            left[owner] -= 1
+    state = state._replace(pods=tuple(pods))
+    for one in wanted:
+        new = one.number if one.replaced else left[one.namespace, one.owner]
+        if new > 0:
+            homes = room_of(state).homes(one.pods, new)
+            added = (Pod(node, one.owner, one.pods.requests, one.namespace) for node in homes)
+            state = state._replace(pods=(*state.pods, *added))
+    return state

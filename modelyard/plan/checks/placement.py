@@ -345,7 +345,7 @@ def check_quotas(targets: Iterable[TargetPlan], quotas: Iterable[Quota]) -> Iter
 
     Replicas that an autoscaler sets count as they are now.
     """
-    known = [(target, _growth(target)) for target in targets if target.action != "none"]
+    known = [(target, growth(target)) for target in targets if target.action != "none"]
     for quota in quotas:
         theirs = [(target, growth) for target, growth in known if target.key.namespace == quota.namespace]
         for name, hard in quota.hard.items():
@@ -394,7 +394,7 @@ def charged(body: Mapping[str, Any] | None, place: Path = ONE_TEMPLATE) -> dict[
     }
 
 
-def _growth(target: TargetPlan) -> dict[str, Fraction]:
+def growth(target: TargetPlan) -> dict[str, Fraction]:
     """How much more a target's pods request than before; less is negative.
 
     While a RayService is upgraded, its old pods still run.

@@ -1,5 +1,6 @@
 """What a preview says of two commits: the effect, and only that."""
 
+import json
 from typing import Any
 
 import pytest
@@ -295,3 +296,22 @@ def test_steps_count_the_gpus_that_are_free_once_the_base_is_applied(
     repository.edit(file, "training: celery", "training: ray")
     (stack,) = repository.preview().stacks
     assert [step for step in stack.steps if words in step.why]
+
+
+def test_steps_count_what_the_base_uses_of_a_quota(repository: Any) -> None:
+    """The recorded platform uses two GPUs of three; the base uses one, so two more pods fit."""
+    resource = "requests.nvidia.com/gpu"
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "gpus", "namespace": "ml-platform"},
+        "status": {"hard": {resource: "3"}, "used": {resource: "2"}},
+    }
+    repository.edit("stacks/recorded/prod/cluster.json", "{", f'{{"quotas": [{json.dumps(quota)}],')
+    file = "stacks/Pulumi.prod.yaml"
+    repository.edit(file, "modelyard:celery:\n    replicas: 3", "modelyard:celery:\n    replicas: 1")
+    repository.on_main()
+    repository.edit(file, "modelyard:rayWorker:\n    replicas: 3", "modelyard:rayWorker:\n    replicas: 2")
+    repository.edit(file, "training: celery", "training: ray")
+    (stack,) = repository.preview().stacks
+    assert [step for step in stack.steps if "starts beside the old backend" in step.why], stack.steps
