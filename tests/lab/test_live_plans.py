@@ -330,7 +330,7 @@ def test_replicas_that_a_controller_takes_between_the_plan_and_the_step_stop_the
         words = " ".join(errors.split())
         assert run.returncode == 4, words
         assert f"the plan is stale: {CELERY} was not changed" in words
-        assert "would take spec.replicas of keda-operator (scale)" in words
+        assert "would now take spec.replicas of keda-operator (scale)" in words
         assert "Traceback" not in words
         after = env.deployment(CELERY)
         assert after["spec"]["replicas"] == 1
