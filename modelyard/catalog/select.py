@@ -10,7 +10,7 @@ from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
 from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, dotted
 from modelyard.stack.config import Path as ConfigPath
-from modelyard.stack.mistakes import given
+from modelyard.stack.mistakes import given, kinds_of
 from modelyard.stack.secret import Secret
 from modelyard.stack.words import did_you_mean, listed, nearest, plain
 from modelyard.timelimit import TimeUp
@@ -293,7 +293,7 @@ def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iter
             summary = f"parameter {plain(dotted(path), 120)} of patch {patch.id} is missing"
             yield path, summary, f"add {plain(dotted(path), 120)} under modelyard:patches params"
         case "type" if not secret:
-            value, wanted = given(error.instance, at, {}), listed([_KINDS.get(one, one) for one in kind["types"]])
+            value, wanted = given(error.instance, at, {}), kinds_of(kind["types"])
             summary = f"parameter {name} of patch {patch.id} is {value}; it must be {wanted}"
             quotes = kind["types"] == ["string"] and isinstance(error.instance, int | float)
             yield at, summary, f'write it in quotes: "{value}"' if quotes else f"write {wanted}"
@@ -302,17 +302,6 @@ def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iter
             what = f"its parameter {name}" if at else "its parameters"
             remedy = "correct the value, or pass another under modelyard:patches params"
             yield at, f"patch {patch.id} cannot take {what}: {why}", remedy
-
-
-_KINDS = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "empty",
-}
 
 
 def _part(schema: Any, path: Iterable[str | int]) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """Plans the stacks of a project: the single entry for the command line and the Pulumi program."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from fractions import Fraction
@@ -217,7 +217,7 @@ def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
         return state
     changed = {target.key: target.after.reveal() for target in plan.targets}
     objects = {**state.objects.reveal(), **changed}
-    quotas = tuple(_used_after(quota, plan.targets) for quota in state.quotas)
+    quotas = tuple(_used_after(state.quotas, plan.targets))
     state = resized(state, _resizes(plan.targets))
     return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}), quotas=quotas)
 
@@ -229,25 +229,24 @@ def _resizes(targets: Iterable[TargetPlan]) -> Iterator[Resize]:
     """
     for target in targets:
         number = 0 if target.action == "delete" else target.replicas[1]
-        if target.key.kind not in ("Deployment", "StatefulSet") or number is None:
+        if target.action == "none" or number is None or target.key.kind not in ("Deployment", "StatefulSet"):
             continue
         before, after = (pods_of(body, target.place) for body in (target.before.reveal(), target.after.reveal()))
-        if number != target.replicas[0] or before.requests != after.requests:
-            replaced = before.requests != after.requests
+        replaced = before.requests != after.requests
+        if replaced or number != target.replicas[0]:
             yield Resize(target.key.namespace, target.key.name, after, number, replaced)
 
 
-def _used_after(quota: Quota, targets: Iterable[TargetPlan]) -> Quota:
-    """The quota after a plan. An upgraded RayService has as many pods as before once its old ones are gone."""
-    used = dict(quota.used)
-    for target in targets:
-        if target.action != "none" and not target.upgrades and target.key.namespace == quota.namespace:
-            more = growth(target)
-            used |= {
-                name: max(used.get(name, Fraction(0)) + more[name], Fraction(0))
-                for name in quota.hard.keys() & more.keys()
-            }
-    return quota._replace(used=used)
+def _used_after(quotas: Collection[Quota], targets: Iterable[TargetPlan]) -> Iterator[Quota]:
+    """The quotas after a plan. An upgraded RayService has as many pods as before once its old ones are gone."""
+    changed = [one for one in targets if one.action != "none" and not one.upgrades] if quotas else []
+    known = [(one.key.namespace, growth(one)) for one in changed]
+    zero = Fraction(0)
+    for quota in quotas:
+        used = dict(quota.used)
+        for more in (more for namespace, more in known if namespace == quota.namespace):
+            used |= {name: max(used.get(name, zero) + more[name], zero) for name in quota.hard.keys() & more.keys()}
+        yield quota._replace(used=used)
 
 
 def load_stack(root: Path, file: Path) -> tuple[Stack | None, tuple[Finding, ...]]:

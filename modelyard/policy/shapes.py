@@ -75,7 +75,7 @@ def _is_regex(text: Any) -> bool:
 
 
 def _explained(error: Any, here: Path) -> Iterator[Misfit]:
-    from modelyard.stack.mistakes import given
+    from modelyard.stack.mistakes import given, kinds_of
     from modelyard.stack.words import did_you_mean, listed, nearest, plain
 
     path: Path = tuple(error.absolute_path)
@@ -105,23 +105,12 @@ def _explained(error: Any, here: Path) -> Iterator[Misfit]:
             value = given(error.instance, path, {})
             yield Misfit(path, f"{said} is {value}; it must be {listed(words)}", remedy)
         case "type":
-            kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-            wanted = listed([_KINDS.get(kind, str(kind)) for kind in kinds])
+            wanted = kinds_of(schema["type"])
             yield Misfit(path, f"{said} is {given(error.instance, path, {})}; it must be {wanted}", f"write {wanted}")
         case _:
             meaning = schema.get("description", "")
             remedy = f"write {meaning[:1].lower()}{meaning[1:].rstrip('.')}" if meaning else "correct the value"
             yield Misfit(path, f"{said} is {given(error.instance, path, {})}: {_why(error)}", remedy)
-
-
-_KINDS = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-}
 
 
 def _why(error: Any) -> str:

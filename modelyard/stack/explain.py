@@ -21,22 +21,13 @@ from modelyard.findings import MOST_COUNTED
 from modelyard.hiding import HIDDEN, hidden_paths
 from modelyard.stack import codes
 from modelyard.stack.config import Path
-from modelyard.stack.mistakes import Mistake, given, name
+from modelyard.stack.mistakes import Mistake, given, kinds_of, name
 from modelyard.stack.schema import PREFIX, schema_text
 from modelyard.stack.words import listed, nearest, plain, quoted
 from modelyard.stack.yaml.document import resolve
 
 _MOST_USEFUL = ("type", "enum", "pattern", "format", "exclusiveMinimum", "minimum", "maximum", "minLength", "maxLength")
 """Keywords in the order in which their failures are most useful."""
-
-_KINDS = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-}
 
 _FORMS: dict[str, tuple[str, str]] = {
     "release": ("a platform release", 'write year and month in quotes, such as "23.10"'),
@@ -315,7 +306,7 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
 
 
 def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
-    wanted = listed([_KINDS[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)])
+    wanted = kinds_of(kinds)
     remedy = "give a value, or remove the key to use its default" if value is None else f"write {wanted}"
     summary = f"{name(path)} is {given(value, path, texts)}; it must be {wanted}"
     return Mistake(path, codes.KIND, summary, remedy)

@@ -8,12 +8,23 @@ from modelyard.hiding import HIDDEN, hidden_at
 from modelyard.stack import codes
 from modelyard.stack.config import Path, dotted
 from modelyard.stack.schema import PREFIX
-from modelyard.stack.words import plain, quoted
+from modelyard.stack.words import listed, plain, quoted
 from modelyard.stack.yaml.document import Document
 from modelyard.stack.yaml.source import Problem
 
 _LONGEST_NAME = 200
 """Maximum number of characters of a file name that a finding shows."""
+
+
+_KINDS = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "empty",
+}
 
 
 class Mistake(NamedTuple):
@@ -34,6 +45,11 @@ class Mistake(NamedTuple):
 def name(path: Path) -> str:
     """Returns the path as people write it, without the prefix of its section."""
     return plain(dotted((str(path[0]).removeprefix(PREFIX), *path[1:])), 120) if path else "config"
+
+
+def kinds_of(types: str | list[str]) -> str:
+    """Describes what a value must be, by the names that JSON Schema has for types."""
+    return listed([_KINDS.get(one, str(one)) for one in ([types] if isinstance(types, str) else types)])
 
 
 def given(value: Any, path: Path, texts: Mapping[Path, str]) -> str:

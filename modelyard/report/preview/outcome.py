@@ -64,7 +64,7 @@ def outcomes(preview: Preview) -> tuple[Outcome, ...]:
 
 
 def title(preview: Preview, shown: Sequence[Outcome]) -> str:
-    """The whole preview with its outcomes in one line: what is gravest, and how many others change or cannot."""
+    """The whole preview with its outcomes in one line: the gravest, and how many others change or cannot be applied."""
     total = len(preview.stacks) + len(preview.unchanged)
     if not shown:
         stacks = plural(total, "stack")
