@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +23,9 @@ from modelyard.findings import Finding, Severity, ordered
 from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.hiding import Confidential
-from modelyard.kube.scheduling.pods import pods_of
-from modelyard.kube.scheduling.room import Resize, resized
+from modelyard.kube.kinds import WORKLOAD_KINDS
+from modelyard.kube.scheduling.placement import Wanted, placed
+from modelyard.kube.scheduling.pods import pod_places, pods_of, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey, Quota
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
@@ -204,37 +206,34 @@ def plan_after(root: Path, planned: Planned, earlier: Plan, today: date) -> Plan
         return None
     before = {one.remote: one for one in earlier.remotes}
     starts = tuple(
-        RemoteStart(remote, _after(planned.remotes[remote.name], before.get(remote.name)))
+        RemoteStart(remote, state_after(planned.remotes[remote.name], before.get(remote.name)))
         for remote in remote_clusters(planned.stack.config)
         if remote.name in planned.remotes
     )
-    return make_plan(planned.stack, library_of(root), _after(planned.state, earlier), today, remotes=starts)
+    return make_plan(planned.stack, library_of(root), state_after(planned.state, earlier), today, remotes=starts)
 
 
-def _after(state: ClusterState, plan: Plan | None) -> ClusterState:
+def state_after(state: ClusterState, plan: Plan | None) -> ClusterState:
     """A cluster after its plan was applied; unchanged without a plan."""
     if plan is None:
         return state
     changed = {target.key: target.after.reveal() for target in plan.targets}
     objects = {**state.objects.reveal(), **changed}
     quotas = tuple(_used_after(state.quotas, plan.targets))
-    state = resized(state, _resizes(plan.targets))
+    state, _ = placed(state, chain.from_iterable(map(_wanted, plan.targets)))
     return state._replace(objects=Confidential({key: body for key, body in objects.items() if body}), quotas=quotas)
 
 
-def _resizes(targets: Iterable[TargetPlan]) -> Iterator[Resize]:
-    """The changes of a plan to the number and the requests of running pods.
-
-    The pods of a Ray head and of its groups have one owner, so those stay as they are.
-    """
-    for target in targets:
-        number = 0 if target.action == "delete" else target.replicas[1]
-        if target.action == "none" or number is None or target.key.kind not in ("Deployment", "StatefulSet"):
-            continue
-        before, after = (pods_of(body, target.place) for body in (target.before.reveal(), target.after.reveal()))
-        replaced = before.requests != after.requests
-        if replaced or number != target.replicas[0]:
-            yield Resize(target.key.namespace, target.key.name, after, number, replaced)
+def _wanted(target: TargetPlan) -> Iterator[Wanted]:
+    """The pods that a changed target asks for. A number that modelyard does not set stays as it is."""
+    if target.key.kind not in WORKLOAD_KINDS or target.action == "none":
+        return
+    namespace, name = target.key.namespace, target.key.name
+    after = target.after.reveal()
+    for place in pod_places(after):
+        number = 0 if target.action == "delete" else replicas_of(after, place)
+        if number is not None:
+            yield Wanted(namespace, name, pods_of(after, place), number, replaced=target.replaces_pods > 0)
 
 
 def _used_after(quotas: Collection[Quota], targets: Iterable[TargetPlan]) -> Iterator[Quota]:

@@ -1,8 +1,4 @@
-"""Where a stack's pods run and which queue feeds them, before and after: the data for a picture.
-
-The scheduler decides where pods land, not the plan. So pods stay on the nodes where they run as long as these
-accept them, and others go to the first node by name that has room: one possible outcome, always the same.
-"""
+"""Where a stack's pods run and which queue feeds them, before and after: the data for a picture."""
 
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
@@ -11,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.merge import Path
-from modelyard.kube.scheduling.capacity import obstacle, on_node
+from modelyard.kube.scheduling.placement import Wanted, placed
 from modelyard.kube.scheduling.pods import ONE_TEMPLATE, Pods, pod_places, pods_of, pods_words, replicas_of
 from modelyard.kube.scheduling.room import Room, room_of
 from modelyard.kube.state import ClusterState, Node
@@ -29,8 +25,6 @@ MANY_NODES = 16
 
 Unit = Literal["GPU", "MIG slice", "share", "fraction"]
 """What one unit of a resource is."""
-_Taken = dict[str, dict[str, Mapping[str, Fraction]]]
-"""Node, then owner of the pods, then resource: what is left of a node's room."""
 
 
 class Place(NamedTuple):
@@ -108,12 +102,12 @@ def topology(base: Planned | None, head: Planned | None) -> Topology | None:
     if state is None:
         return None
     before, after = (_asked(planned, state) for planned in (base, head))
-    names = {one.owner for one in (*before, *after)}
+    names = {one.wanted.owner for one in (*before, *after)}
     room = room_of(state)
     index = _index(room.nodes)
     scenes = [
-        None if planned is None or planned.plan is None else _scene(planned, wanted, state, room, names, index)
-        for planned, wanted in ((base, before), (head, after))
+        None if planned is None or planned.plan is None else _scene(planned, shown, state, index)
+        for planned, shown in ((base, before), (head, after))
     ]
     if scenes == [None, None]:
         return None
@@ -143,21 +137,16 @@ def _scene_to_json(scene: Scene | None) -> dict[str, Any] | None:
     }
 
 
-class _Wanted(NamedTuple):
-    """Identical pods that an object asks for."""
+class _Shown(NamedTuple):
+    """Identical pods in the picture."""
 
     name: str
-    owner: str
-    """Name of the object."""
     role: str
-    number: int
     most: int | None
-    pods: Pods
-    rolls: bool
-    """Whether the running pods are replaced."""
+    wanted: Wanted
 
 
-def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
+def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Shown, ...]:
     """The platform's Deployments and everything else that the plan's targets run, after the plan."""
     if planned is None or planned.plan is None or planned.stack is None:
         return ()
@@ -180,7 +169,9 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Wanted, ...]:
         one
         for name in names
         if name in bodies
-        for one in _wanted(name, known.get(name, ()), bodies[name], targets.get(name), limits.get(name))
+        for one in _shown(
+            planned.plan.namespace, name, known.get(name, ()), bodies[name], targets.get(name), limits.get(name)
+        )
     )
 
 
@@ -188,24 +179,31 @@ def _places_of(body: Mapping[str, Any]) -> list[Path]:
     return [place for place in pod_places(body) if pods_of(body, place).spec]
 
 
-def _wanted(
-    name: str, those: tuple[Workload, ...], body: Mapping[str, Any], target: TargetPlan | None, limit: int | None
-) -> Iterator[_Wanted]:
+def _shown(
+    namespace: str,
+    name: str,
+    those: tuple[Workload, ...],
+    body: Mapping[str, Any],
+    target: TargetPlan | None,
+    limit: int | None,
+) -> Iterator[_Shown]:
     """The pods that an object asks for: of a RayCluster, those of its head and of each worker group."""
     roles = {one.place: one.role for one in those}
     own = those[0].place if those else ONE_TEMPLATE if target is None else target.place
     if target is not None:
         roles.setdefault(own, target.role)
     for place in _places_of(body):
-        most = (_most(target) if limit is None else limit) if place == own else None
-        yield _Wanted(
+        yield _Shown(
             name=name if place == own else pods_words(name, place),
-            owner=name,
             role=roles.get(place, ""),
-            number=_count(body, place),
-            most=most,
-            pods=pods_of(body, place),
-            rolls=target is not None and target.replaces_pods > 0,
+            most=(_most(target) if limit is None else limit) if place == own else None,
+            wanted=Wanted(
+                namespace=namespace if target is None else target.key.namespace,
+                owner=name if target is None else target.key.name,
+                pods=pods_of(body, place),
+                number=_count(body, place),
+                replaced=target is not None and target.replaces_pods > 0,
+            ),
         )
 
 
@@ -221,84 +219,40 @@ def _most(target: TargetPlan | None) -> int | None:
 
 def _scene(
     planned: Planned,
-    wanted: tuple[_Wanted, ...],
+    shown: tuple[_Shown, ...],
     state: ClusterState,
-    room: Room,
-    names: Collection[str],
     index: Mapping[tuple[str, str], int],
 ) -> Scene | None:
     if planned.stack is None:
         return None
-    found = _placed(wanted, state, room, names)
     first: dict[str, int] = {}
     for (node, _), place in index.items():
         first[node] = min(place, first.get(node, place))
+    _, homes = placed(state, (one.wanted for one in shown))
     running = []
-    for one in wanted:
+    for one, nodes in zip(shown, homes, strict=True):
         at: dict[int, int] = {}
-        resource, each = _asks_for(one.pods)
-        for node, count in found[one.name].items():
-            # A pod without GPUs is somewhere on the node.
-            place = index[node, resource] if each else first[node]
+        resource, each = _asks_for(one.wanted.pods)
+        for node, count in nodes.items():
+            if node not in first:
+                continue
+            # A pod without GPUs is somewhere on the node, as is one that runs on what the node no longer offers.
+            place = index.get((node, resource), first[node]) if each else first[node]
             at[place] = at.get(place, 0) + count
-        pending = one.number - sum(at.values())
-        on = tuple(sorted(at.items()))
-        unit = _unit(resource)
         running.append(
             Running(
                 name=one.name,
                 role=one.role,
-                pods=one.number,
+                pods=one.wanted.number,
                 most=one.most,
                 gpus=each,
-                on=on,
-                pending=pending,
+                on=tuple(sorted(at.items())),
+                pending=one.wanted.number - sum(at.values()),
                 resource=resource,
-                unit=unit,
+                unit=_unit(resource),
             )
         )
     return Scene(tuple(_queues(planned.stack.config)), tuple(running))
-
-
-def _placed(
-    wanted: tuple[_Wanted, ...], state: ClusterState, room: Room, names: Collection[str]
-) -> dict[str, dict[str, int]]:
-    """For each Deployment, the number of pods by node."""
-    taken: _Taken = {
-        node: {owner: requests for owner, requests in owners.items() if owner not in names}
-        for node, owners in room.taken.items()
-    }
-    found: dict[str, dict[str, int]] = {one.name: {} for one in wanted}
-    nodes = {node.name: node for node in room.nodes}
-    homes: dict[str, list[str]] = {}
-    for pod in state.pods:
-        if pod.node in nodes:
-            homes.setdefault(pod.owner, []).append(pod.node)
-    # Running pods keep their place before any new pod comes.
-    for one in wanted:
-        for name in sorted(homes.get(one.owner, ())):
-            # A cordoned node accepts no new pods and keeps its running ones.
-            node = nodes[name] if one.rolls else nodes[name]._replace(schedulable=True)
-            _put(one, node, 1, taken, found[one.name])
-    for one in wanted:
-        for node in room.nodes:
-            if sum(found[one.name].values()) >= one.number:
-                break
-            _put(one, node, one.number, taken, found[one.name])
-    return found
-
-
-def _put(one: _Wanted, node: Node, upto: int, taken: _Taken, found: dict[str, int]) -> None:
-    """Puts pods on a node: as many as are missing and fit there, and at most ``upto``."""
-    missing = min(upto, one.number - sum(found.values()))
-    if missing < 1:
-        return
-    if obstacle(one.pods, node):
-        return
-    room, _ = on_node(one.pods.requests, node, taken.get(node.name, {}).values())
-    if more := min(room, missing):
-        found[node.name] = total = found.get(node.name, 0) + more
-        taken.setdefault(node.name, {})[one.name] = {name: value * total for name, value in one.pods.requests.items()}
 
 
 def _queues(config: Config) -> Iterator[Queue]:

@@ -4,7 +4,7 @@ Nodes are grouped by what pods see of them, and into buckets of similar sizes, s
 costs little more than on ten.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from modelyard.kube.scheduling.capacity import MANY, Shortage, gate, label_keys, obstacle, on_node, shortage
 from modelyard.kube.scheduling.node_index import NodeIndex
 from modelyard.kube.scheduling.pods import Pods
-from modelyard.kube.state import ClusterState, Node, Pod, Quota
+from modelyard.kube.state import ClusterState, Node, Quota
 
 _NOBODY: Mapping[str, Mapping[str, Fraction]] = {}
 _ZERO = Fraction(0)
@@ -70,15 +70,6 @@ class Room:
             found.setdefault("" if short is None else str(short), []).append(number)
         groups = sorted((sorted(numbers), reason) for reason, numbers in found.items() if numbers)
         return {reason: [self.nodes[number].name for number in numbers] for numbers, reason in groups}
-
-    def homes(self, pods: Pods, upto: int) -> Iterator[str]:
-        """Yields the node of each of these pods that fits, at most ``upto``; nodes with room fill up by name."""
-        for number in self._sight(pods).open:
-            if upto < 1:
-                return
-            here = min(self._on(number, pods)[0], upto)
-            upto -= here
-            yield from [self.nodes[number].name] * here
 
     def open_to(self, pods: Pods) -> Iterator[Node]:
         """Yields the nodes, by name, that could hold the pods if they were empty and large enough."""
@@ -171,42 +162,3 @@ def room_of(state: ClusterState) -> Room:
         for name, value in pod.requests.items():
             theirs[name] = theirs[name] + value if name in theirs else value
     return Room(tuple(sorted(state.nodes, key=lambda node: node.name)), taken, state.quotas)
-
-
-class Resize(NamedTuple):
-    """The pods that an owner shall have."""
-
-    namespace: str
-    owner: str
-    pods: Pods
-    number: int
-    replaced: bool
-    """Whether its running pods are replaced."""
-
-
-def resized(state: ClusterState, wanted: Iterable[Resize]) -> ClusterState:
-    """The cluster once these owners have their pods.
-
-    Running pods that are not replaced keep their nodes. New pods go to nodes with room; pods without room are left out.
-    """
-    wanted = tuple(wanted)
-    if not wanted:
-        return state
-    left = {(one.namespace, one.owner): 0 if one.replaced else one.number for one in wanted}
-    anywhere = {one.owner: one.namespace for one in wanted}
-    pods: list[Pod] = []
-    for pod in state.pods:
-        owner = (pod.namespace or anywhere.get(pod.owner, ""), pod.owner)
-        if owner not in left:
-            pods.append(pod)
-        elif left[owner] > 0:
-            pods.append(pod)
-            left[owner] -= 1
-    state = state._replace(pods=tuple(pods))
-    for one in wanted:
-        new = one.number if one.replaced else left[one.namespace, one.owner]
-        if new > 0:
-            homes = room_of(state).homes(one.pods, new)
-            added = (Pod(node, one.owner, one.pods.requests, one.namespace) for node in homes)
-            state = state._replace(pods=(*state.pods, *added))
-    return state

@@ -9,9 +9,11 @@ import pytest
 from modelyard.catalog import load_library
 from modelyard.hiding import Confidential
 from modelyard.kube import merge
-from modelyard.kube.scheduling.pods import container_requests, replaced_pods
+from modelyard.kube.scheduling.pods import container_requests, pods_of, ray_pods, replaced_pods
+from modelyard.kube.state import Pod
 from modelyard.plan import Plan, TargetPlan
 from modelyard.plan.cost.project import cost_of
+from modelyard.plan.project import state_after
 from modelyard.plan.verification import Check, checks_of
 from modelyard.probes import Drain
 from modelyard.stack import load_text
@@ -100,6 +102,22 @@ def test_kuberay_recreates_the_pods_for_most_fields_of_the_spec(field: str, repl
     assert replaced_pods(body, body, [merge.Path.parse(field)]) == 0
     body["spec"]["upgradeStrategy"] = {"type": "Recreate"}
     assert replaced_pods(body, body, [merge.Path.parse(field)]) == replaced
+
+
+@pytest.mark.parametrize("upgrade", ["None", "Recreate"])
+def test_after_a_plan_each_group_has_its_pods(dev: Site, upgrade: str) -> None:
+    body = ray_object(KEY)
+    body["spec"]["upgradeStrategy"] = {"type": upgrade}
+    site = with_ray_object(dev, KEY, body)
+    places = [ray_pods(KEY.kind), *(ray_pods(KEY.kind, group) for group in ("cpu", "cpu", "a10"))]
+    running = [Pod("dev-gpu-01", KEY.name, pods_of(body, place).requests, KEY.namespace) for place in places]
+    state = site.state._replace(pods=tuple(running))
+    plan = site.asking(ray_worker=site.stack.config.ray_worker._replace(replicas=0))._replace(state=state).plan()
+    kept = body if upgrade == "None" else target_of(plan).after.reveal()
+    have = [pod.requests for pod in state_after(state, plan).pods if pod.owner == KEY.name]
+    assert have == [pods_of(kept, place).requests for place in places[:-1]]
+    gone = target_of(plan)._replace(action="delete", after=Confidential({}))
+    assert not state_after(state, plan._replace(targets=(gone,))).pods
 
 
 def test_a_plan_against_its_own_result_changes_nothing(ray: Site) -> None:

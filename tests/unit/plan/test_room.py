@@ -1,5 +1,6 @@
 """Room for the pods of Deployments: the counted answer is the one that a look at every node gives."""
 
+from collections import Counter
 from collections.abc import Collection
 from fractions import Fraction
 from random import Random
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from modelyard.hiding import Confidential
 from modelyard.kube.scheduling.capacity import obstacle, on_node
+from modelyard.kube.scheduling.placement import Wanted, placed
 from modelyard.kube.scheduling.pods import Pods
-from modelyard.kube.scheduling.room import Resize, resized, room_of
+from modelyard.kube.scheduling.room import room_of
 from modelyard.kube.state import ClusterState, Node, Pod
 
 GPU, PRODUCT, GI = "nvidia.com/gpu", "nvidia.com/gpu.product", 2**30
@@ -87,15 +89,37 @@ def test_the_answer_is_that_of_a_look_at_every_node(rng: Random) -> None:
 @given(st.randoms(use_true_random=True))
 def test_owners_get_the_pods_that_fit_and_pods_that_are_not_replaced_stay(rng: Random) -> None:
     before, pods, number, replaced = state(rng), asking(rng), rng.randint(0, 6), rng.random() < 0.5
-    gone = Resize("ns", "other", asking(rng), 0, replaced=False)
-    after = resized(before, [Resize("ns", "train", pods, number, replaced), gone])
+    gone = Wanted("ns", "other", asking(rng), 0, replaced=False)
+    train = Wanted("ns", "train", pods, number, replaced)
+    after, (homes, none) = placed(before, [train, gone])
     have, want = ([pod for pod in there.pods if pod.owner == "train"] for there in (before, after))
     kept = () if replaced else tuple(have[:number])
     assert tuple(want[: len(kept)]) == kept
     web = tuple(pod for pod in before.pods if pod.owner == "web")
     assert tuple(pod for pod in after.pods if pod.owner != "train") == web
     assert all(pod.requests == pods.requests for pod in want[len(kept) :])
+    assert (Counter(pod.node for pod in want), {}) == (homes, none)
     # Room that another owner gives up counts, whatever the order.
     fit = slow(pods, before._replace(pods=(*web, *kept)), ())[0]
     assert len(want) == len(kept) + min(number - len(kept), fit)
-    assert resized(before, [gone, Resize("ns", "train", pods, number, replaced)]).pods == after.pods
+    assert placed(before, [gone, train])[0].pods == after.pods
+
+
+def test_pods_of_a_ray_cluster_belong_to_the_group_whose_requests_they_have() -> None:
+    head, small, large = ({"cpu": Fraction(cores)} for cores in (1, 2, 4))
+    nodes = [Node(name, {}, (), {"cpu": Fraction(8)}) for name in ("a", "b")]
+    running = [Pod("b", "ray", small, "ns"), *[Pod("a", "ray", large, "ns")] * 2, Pod("b", "ray", head, "ns")]
+    before = ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), tuple(running))
+    sizes = ((head, 1), (small, 3), (large, 1))
+    ray = [Wanted("ns", "ray", Pods({}, asked, 0), number, replaced=False) for asked, number in sizes]
+    assert placed(before, ray)[1] == ({"b": 1}, {"a": 2, "b": 1}, {"a": 1})
+
+
+def test_replaced_pods_return_to_their_node_unless_it_rejects_them() -> None:
+    nodes = [Node(name, {"zone": name}, (), {"cpu": Fraction(8)}) for name in ("a", "b")]
+    pod = Pod("b", "web", {"cpu": Fraction(1)}, "ns")
+    before = ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), (pod,))
+    for spec, cordoned, home in (({}, False, "b"), ({"nodeSelector": {"zone": "a"}}, False, "a"), ({}, True, "a")):
+        there = before._replace(nodes=(nodes[0], nodes[1]._replace(schedulable=not cordoned)))
+        _, (homes,) = placed(there, [Wanted("ns", "web", Pods(spec, {"cpu": Fraction(2)}, 0), 1, replaced=True)])
+        assert homes == {home: 1}
