@@ -166,7 +166,7 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
         client = connect(planned.stack.context) if planned.stack is not None and keys else None
         pods = {} if client is None else {key: listed(client, "v1", "Pod", key.namespace) for key in keys}
     except ClusterError as error:
-        return (Check("stack", name, "unknown", error.summary, error.remedy),)
+        return (Check("stack", name, "unknown", error.summary, error.remedy, error.lasting),)
     if planned.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(planned.findings))
     return tuple(checks_of(planned.plan, pods))

@@ -76,19 +76,22 @@ def connected(configs: Sequence[KubeConfig], context: str | None, named: str = C
     """
     wanted = context or _current(configs)
     if wanted is None:
-        raise ClusterError("the kubeconfig has no current context", f"set {named}")
+        raise ClusterError("the kubeconfig has no current context", f"set {named}", lasting=True)
     found = next((config for config in configs if wanted in config.contexts), None)
     if found is None:
         have = ", ".join(sorted(str(name) for config in configs for name in config.contexts)) or "none"
         raise ClusterError(
             f"the kubeconfig has no context {wanted!r}; it has {have}",
             f"set {named}, or point KUBECONFIG at the right file",
+            lasting=True,
         )
     try:
         return _client(found, wanted)
     except KeyError as error:
         raise ClusterError(
-            f"context {wanted!r} of the kubeconfig names {error}, which is not in it", "correct the kubeconfig"
+            f"context {wanted!r} of the kubeconfig names {error}, which is not in it",
+            "correct the kubeconfig",
+            lasting=True,
         ) from error
     except (OSError, ValueError, ConfigError, AssertionError, httpx2.InvalidURL) as error:
         raise _no_credentials(error) from error
@@ -262,6 +265,7 @@ def kubeconfigs() -> list[KubeConfig]:
         raise ClusterError(
             f"no kubeconfig could be read from {named}: {_why(error)}",
             "set KUBECONFIG; only a plan, check or preview of a recorded platform needs no cluster",
+            lasting=True,
         ) from error
 
 

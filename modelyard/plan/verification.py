@@ -26,6 +26,8 @@ class Check(NamedTuple):
     found: str
     """In words; empty if it is fine."""
     remedy: str = ""
+    lasting: bool = False
+    """Whether it cannot pass later without a change, as with a context that the kubeconfig lacks."""
 
 
 Checks = Mapping[str, tuple[Check, ...]]
@@ -84,8 +86,9 @@ def wait(
 ) -> Checks:
     """Waits until every stack passes, and then for as long as they must keep passing; returns the last checks.
 
-    A stack that has begun to bake ends the wait for it when a query or an object fails. A rollout in progress, as
-    after a scale-up, or a server that does not answer, ends it only after the timeout.
+    A lasting failure ends the wait for a stack, and so does a query or an object that fails after the stack has begun
+    to bake. A rollout in progress, as after a scale-up, or a server that does not answer, ends it only after the
+    timeout.
 
     Args:
         look: checks some of the stacks.
@@ -113,7 +116,7 @@ def wait(
                 over = now - passed_at.setdefault(stack, now) >= bake
                 line = "" if over else f"passes; must keep passing for {text(int(bake))}"
             else:
-                broken = stack in passed_at and any(one.state == "failed" for one in found[stack])
+                broken = any(one.lasting or (one.state == "failed" and stack in passed_at) for one in found[stack])
                 over = broken or now - last_passed[stack] >= timeout
                 line = "" if over else f"waiting: {first_wrong(found[stack])}"
             if over:

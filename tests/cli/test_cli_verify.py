@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from modelyard.cluster.connection import ClusterError
+from modelyard.cluster.connection import ClusterError, connected
 from modelyard.plan.project import plan_recorded
 from tests.support.web_servers import Quiet, listening
 
@@ -99,6 +99,15 @@ def test_a_cluster_that_does_not_answer_ends_with_3(run: Any, cluster: Any, sett
     assert result.code == 3
     assert "prod: the cluster does not answer" in result.out
     assert run("verify", "dev", "prod", "--timeout", "0s", "--max-failures", "1").code == 0
+
+
+def test_a_kubeconfig_without_the_context_ends_the_wait(run: Any, cluster: Any, settled: Any) -> None:
+    settled("dev")
+    cluster["prod"] = ClusterError("the kubeconfig has no context", "set it", lasting=True)
+    assert run("verify", "dev", "prod").code == 3
+    with pytest.raises(ClusterError) as raised:
+        connected([], "prod")
+    assert raised.value.lasting
 
 
 @pytest.mark.parametrize(("query", "code"), [(TRUE, 0), (FALSE, 1)])
