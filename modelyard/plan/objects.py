@@ -105,7 +105,7 @@ def planned_objects(
     if not patch_errors(findings):
         # A patch that failed to render is not a dropped patch.
         wanted = {*parts, *bases}
-        gone = list(leaving(wanted, state, schemas, library, by_name, config.platform.namespace))
+        gone = list(leaving(wanted, state, schemas, library, by_name, config.platform.namespace, stack.full_name))
         findings.extend((*strangers(wanted, state), *of_another_state(stack, wanted, state)))
     questions = [*(one.applied for one in prepared), *(one.question for one in gone)]
     answers = iter(ask(questions) if ask is not None else [None] * len(questions))

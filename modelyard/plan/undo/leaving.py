@@ -69,6 +69,7 @@ def leaving(
     library: Library,
     workloads: Mapping[str, tuple[Workload, ...]],
     namespace: str,
+    stack: str,
 ) -> Iterator[Leaving]:
     """The objects that the stack no longer asks for.
 
@@ -79,11 +80,12 @@ def leaving(
         library: the project's patches, which show the object's workload.
         workloads: by name of their object, training workers first.
         namespace: the stack's namespace.
+        stack: the stack's full name.
 
     Raises:
         LookupError: the schemas do not have the kind of such an object.
     """
-    for key, held in sorted(_held(state).items()):
+    for key, held in sorted(_held(state, stack).items()):
         live = state.objects.reveal().get(key)
         if key in wanted or live is None or (held.forgotten and not ours(live)):
             continue
@@ -101,13 +103,15 @@ def leaving(
             )
 
 
-def _held(state: ClusterState) -> Mapping[ObjectKey, StateObject]:
+def _held(state: ClusterState, stack: str) -> Mapping[ObjectKey, StateObject]:
     if state.state_objects is not None:
         return state.state_objects
+    notes = {key: annotations_of(body) for key, body in state.objects.reveal().items()}
     return {
-        key: StateObject(annotations_of(body).get(MODE_ANNOTATION) == "managed")
-        for key, body in state.objects.reveal().items()
-        if PATCHES_ANNOTATION in annotations_of(body)
+        key: StateObject(note.get(MODE_ANNOTATION) == "managed")
+        for key, note in notes.items()
+        # Earlier versions did not write the stack's name.
+        if PATCHES_ANNOTATION in note and note.get(STACK_NOTE, stack) == stack
     }
 
 

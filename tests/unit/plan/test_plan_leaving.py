@@ -56,6 +56,14 @@ def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
     assert not any(change.taken for change in head.changes)
 
 
+@pytest.mark.parametrize(("stack", "restored"), [("ml-platform/dev", True), ("ml-platform/other", False)])
+def test_an_offline_plan_restores_only_what_its_own_stack_patched(dev: Any, stack: str, restored: bool) -> None:
+    site = dropping(dev.applied(), "ray-head")
+    site.state.objects.reveal()[key_of(HEAD)]["metadata"]["annotations"]["modelyard.dev/stack"] = stack
+    site = site._replace(stack=site.stack._replace(project="ml-platform"))
+    assert [one.action for one in site.plan().targets if one.name == HEAD] == ["restore"] * restored
+
+
 @pytest.mark.parametrize(
     ("patch", "words"),
     [

@@ -28,7 +28,6 @@ from modelyard.plan.undo.ledger import (
 )
 from modelyard.plan.undo.request import put_back
 from modelyard.plan.undo.restore import at, finished, foreign, partial, undo, with_earlier_owners
-from modelyard.stack.config import PatchChoice
 from tests.conformance.steps import update
 from tests.support.example_stacks import overwritten
 
@@ -36,7 +35,6 @@ HEAD = "deployment-ray-head"
 SERVICE = "deployment-model-service"
 DEPLOYMENT = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
 REPLICAS = Path(("spec", "replicas"))
-WITHOUT_HEAD = (PatchChoice("ray-head", enabled=False),)
 
 
 def owners(body: Mapping[str, Any]) -> list[Any]:
