@@ -284,7 +284,7 @@ def test_the_engine_is_set_up_alike_wherever_it_is() -> None:
         for step in job.get("steps", ())
         if "Pulumi" in step.get("name", "")
     ]
-    assert len(found) == 3
+    assert len(found) == 4
     assert found[0] == found[1] == found[2]
 
 

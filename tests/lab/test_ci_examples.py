@@ -98,7 +98,7 @@ def test_the_workflow_plans_waits_and_applies_exactly_that(dev: Environment, tmp
             {},
             env=env,
             secrets=environments,
-            variables={"dev": {"PULUMI_BACKEND_URL": backend}},
+            variables={name: {"PULUMI_BACKEND_URL": backend} for name in environments},
         )
         jobs = runner.run("apply-stack.yml", {"stack": "dev"})
         logs = "\n".join(job.log for job in jobs.values())

@@ -94,7 +94,7 @@ def test_a_run_runs_to_its_end_and_takes_its_names_with_it(env: Environment) -> 
 
 
 def test_each_worker_of_a_run_knows_its_rank_and_finds_the_others(env: Environment) -> None:
-    """By the variables that PyTorch's launcher reads, and by what the guide makes of them for TensorFlow."""
+    """By the variables that ``torch.distributed`` reads, and by what the guide makes of them for TensorFlow."""
     guide = (ROOT / "docs" / "guides" / "jobs.md").read_text(encoding="utf-8")
     (program,) = [text for text in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "TF_CONFIG" in text]
     run = json.loads(env.modelyard("job", "submit", "dev", "train", "--json").stdout)["run"]

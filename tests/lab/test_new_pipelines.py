@@ -145,7 +145,7 @@ def test_the_workflow_that_applies_installs_as_the_guide_says(tmp_path: Path, in
             {},
             env=env,
             secrets={"dev-plan": login, "dev": login},
-            variables={"dev": {"PULUMI_BACKEND_URL": backend}},
+            variables={name: {"PULUMI_BACKEND_URL": backend} for name in ("dev-plan", "dev")},
             workflows=workflows,
         )
         done = runner.run("apply-stack.yml", {"stack": "dev"})

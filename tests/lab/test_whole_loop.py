@@ -35,7 +35,8 @@ def test_changes_go_from_branch_to_cluster_and_the_next_starts_from_there(tmp_pa
 
         def run(stack: str) -> dict[str, str]:
             runner = loop.runner(
-                secrets={f"{stack}-plan": login, stack: login}, variables={stack: {"PULUMI_BACKEND_URL": backend}}
+                secrets={f"{stack}-plan": login, stack: login},
+                variables={name: {"PULUMI_BACKEND_URL": backend} for name in (f"{stack}-plan", stack)},
             )
             jobs = runner.run("apply-stack.yml", {"stack": stack})
             assert "success" in jobs["apply"].result or jobs["apply"].result == "skipped", jobs["apply"].log
