@@ -26,7 +26,7 @@ setup: $(READY) ## make .venv with modelyard in it; LOCK=runtime or LOCK=aws lea
 	@$(BIN)/python -m compileall -q .venv modelyard >/dev/null || true
 	@touch .venv/.runtime $@
 
-demo: .venv/.runtime ## plan the three example environments offline and write their patches
+demo: .venv/.runtime ## plan the three example stacks offline and write their patches
 	@$(BIN)/modelyard plan --all
 	@echo
 	@$(BIN)/modelyard render --all

@@ -162,8 +162,7 @@ def first(findings: Iterable[Finding], *, whole: bool = True, what: str = "the f
     if len(found) <= MOST_SHOWN:
         return found
     counted = f"{len(found):,}" if whole and len(found) <= MOST_COUNTED else f"more than {len(found) - whole:,}"
-    kind = "notes" if found[0].severity is Severity.ADVICE else "mistakes"
-    summary = f"{what} has {counted} {kind}, of which these are the first {MOST_SHOWN}"
+    summary = f"{what} has {counted} findings, of which these are the first {MOST_SHOWN}"
     last = found[0]._replace(summary=summary, remedy=MORE_REMEDY, target="", field="", detail="", line=0, column=0)
     return [*found[:MOST_SHOWN], last]
 

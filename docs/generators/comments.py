@@ -60,8 +60,8 @@ def _index() -> str:
         "<!-- Made by docs/generate.py; change what it reads instead. -->",
         "# Example comments",
         "",
-        "These are the comments that `modelyard preview --format markdown` produces for three pull requests of this "
-        "project, unedited. [How to set up such comments](../guides/ci.md).",
+        "These are the comments that `modelyard preview --format markdown` produces for three changes to this project, "
+        "unedited. [How to set up such comments](../guides/ci.md).",
         "",
     ]
     lines += [f"- [{one.title}]({name}.md). {one.about}" for name, one in EXAMPLES.items()]

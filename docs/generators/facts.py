@@ -13,8 +13,8 @@ def facts() -> str:
 
     return page(
         "Facts",
-        "A fact is a value of a stack that a patch's `meta.yaml` (`params`, `when`) or an assertion (`match.when`) "
-        "refers to by its path. `modelyard blame` traces it to the line of the stack file that sets it. "
+        "A fact is a value of a stack that a patch's `meta.yaml` (`params`, `when`, `for`) or an assertion "
+        "(`match.when`) refers to by its path. `modelyard blame` traces it to the line of the stack file that sets it. "
         "[The guide](../guides/own-patch.md) uses facts in a patch.",
         "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it.",
         _table(FACTS.values()),

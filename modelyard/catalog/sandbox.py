@@ -318,8 +318,8 @@ def rendered(source: str, params: Mapping[str, Any]) -> str | Failed:
         return Failed("PAT005", f"is not a Jinja2 template: {error.message}", error.lineno, "correct the template")
     except jinja2.UndefinedError as error:
         line = _template_line(error)
-        known = f"the parameters in schema.json are {', '.join(sorted(params))}"
-        remedy = f"correct the name; {known if params else 'schema.json has no parameters'}"
+        known = f"the parameters with a value are {', '.join(sorted(params))}"
+        remedy = f"correct the name, or give it a value; {known if params else 'no parameter has a value'}"
         return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", line, remedy)
     except Exception as error:
         # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.

@@ -23,8 +23,8 @@ class Exit(IntEnum):
 
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
-    Exit.FINDINGS: "a finding that is an error, drift, a failed verification, files that are not formatted, "
-    "packages without a lock, a rejected or failed run, no logs of a run",
+    Exit.FINDINGS: "a finding that is an error, drift, a failed verification or check of doctor, files that are not "
+    "formatted, packages without a lock, a rejected or failed run, no logs of a run",
     Exit.USAGE: "bad input or usage",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached; "
     "another run has locked the state",

@@ -186,7 +186,7 @@ def _clusters(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, An
 
 
 def may_be_secret(path: Path) -> bool:
-    """Whether an encrypted value is allowed at a path: below the parameters of a patch, and as credentials."""
+    """Whether an encrypted value may be at a path: as credentials, or in parameters, which PAT016 reports."""
     return (len(path) > 3 and path[0] == PREFIX + "patches" and path[2] == "params") or _for_credentials(path)
 
 
@@ -238,7 +238,7 @@ def _misplaced(secrets: tuple[Path, ...]) -> Iterator[Mistake]:
     for path in secrets:
         if not may_be_secret(path):
             summary = f"{name(path)} is encrypted, but the plan needs its plain value"
-            remedy = "set it without --secret; only credentials and parameters of patches may be encrypted"
+            remedy = "set it without --secret; only credentials may be encrypted"
             yield Mistake(path, codes.SECRET, summary, remedy)
 
 

@@ -163,6 +163,6 @@ def test_a_file_with_very_many_mistakes_of_one_kind_has_a_short_report(project: 
     project.add(f"modelyard:jobs:\n{jobs}")
     result = run("check", "dev", *(() if form == "text" else ("--format", form)))
     assert result.code == 1
-    assert "has 300 mistakes, of which these are the first 100" in result.words
+    assert "has 300 findings, of which these are the first 100" in result.words
     assert "job j99 uses resource none" in result.words
     assert "job j100 uses resource none" not in result.words

@@ -106,7 +106,7 @@ class Applied(pulumi.ComponentResource):
 
 # The resources that undo a patched target: a ledger before the target, and a handover after it.
 def noted(plan: Plan, target: TargetPlan, parent: pulumi.Resource) -> tuple[pulumi.Resource, ...]:
-    """The ledger that a target's patch depends on; None for an object that the stack owns and deletes as a whole.
+    """The ledger that a target's patch depends on; none for an object that the stack owns and deletes as a whole.
 
     A destroy first deletes the patch, which only drops it from the state, and then the ledger, which restores the
     object.

@@ -327,7 +327,7 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
     named = job.environment or (resource.environment if resource is not None else None)
     if run_environment(stack.config, named) is not None:
         what = f"runs on Spark with the environment {named} of a volume"
-        yield (), what, "build its packages into the image, then use an environment that is an image, or none"
+        yield (), what, "build its packages into the image, and use no environment"
     if resource is not None and (resource.partition or resource.grow):
         what = f"runs on Spark with GPU slices of {resource.name}, but executors need whole GPUs"
         yield ("resource",), what, "name a resource with whole GPUs"

@@ -44,7 +44,7 @@ runtime: python
 """
 _MODEL: Final = "# When import.sh has fetched the model: pulumi destroy\n"
 _ENDS: Final = "# When it is no longer needed: pulumi destroy\n"
-_SERVES: Final = f"""# Print what reaches it, for users with the rights in reach.rights.json: pulumi stack output reach
+_SERVES: Final = f"""# To reach the model (needs the rights in reach.rights.json), see: pulumi stack output reach
 {_ENDS}"""
 
 
@@ -197,7 +197,7 @@ def reach_command(job: RemoteJob, instance: str) -> str:
 
 
 def reach_rights(job: RemoteJob) -> str:
-    """Returns a policy for the job's users, as JSON: only its port, and no shell on any machine."""
+    """Returns a policy for the job's users, as JSON: ports of its machine, and no shell on any machine."""
     place = f"arn:{job.partition}:ssm:{job.region}"
     # Without the document check, the default document, a shell, would be allowed on a permitted machine.
     checked = {"BoolIfExists": {"ssm:SessionDocumentAccessCheck": "true"}}

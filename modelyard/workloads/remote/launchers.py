@@ -41,7 +41,7 @@ def task(launch: Launch) -> str:
     )
     if launch.port is not None:
         # SkyPilot's ports would be open to everyone; the user who launched the job can log in instead.
-        head += f"# What reaches it: ssh -N -L {launch.port}:localhost:{launch.port} {launch.name}\n"
+        head += f"# To reach the model: ssh -N -L {launch.port}:localhost:{launch.port} {launch.name}\n"
     return head + text_of(body)
 
 
@@ -99,7 +99,7 @@ def run(launch: Launch) -> str:
         "# dstack apply --yes --detach --file task.dstack.yml\n"
     )
     if launch.port is not None:
-        head += f"# What reaches it, at port {launch.port} of localhost: dstack attach {launch.name}\n"
+        head += f"# To reach the model, at port {launch.port} of localhost: dstack attach {launch.name}\n"
     return head + text_of(body)
 
 

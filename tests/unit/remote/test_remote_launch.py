@@ -78,8 +78,8 @@ def test_a_serving_task_of_skypilot_opens_no_port_and_says_the_tunnel(stack: Mak
     task = yaml.safe_load(text)
     # Ports of its resources would be open to everybody.
     assert "ports" not in task["resources"]
-    assert "# What reaches it: ssh -N -L 8000:localhost:8000 dev-own\n" in text
-    assert "What reaches it" not in launch_files(launch(stack(), 1))["own/skypilot.yaml"]
+    assert "# To reach the model: ssh -N -L 8000:localhost:8000 dev-own\n" in text
+    assert "To reach the model" not in launch_files(launch(stack(), 1))["own/skypilot.yaml"]
 
 
 def test_a_serving_task_of_dstack_forwards_its_port_to_who_attaches(stack: Make) -> None:
@@ -88,7 +88,7 @@ def test_a_serving_task_of_dstack_forwards_its_port_to_who_attaches(stack: Make)
     task = yaml.safe_load(text)
     assert list(Draft202012Validator(FORMS["dstackTask"]).iter_errors(task)) == []
     assert task["ports"] == [8000]
-    assert "# What reaches it, at port 8000 of localhost: dstack attach dev-own\n" in text
+    assert "# To reach the model, at port 8000 of localhost: dstack attach dev-own\n" in text
 
 
 def test_the_forms_tell_a_wrong_document(stack: Make) -> None:

@@ -190,8 +190,7 @@ def test_the_first_hundred_mistakes_are_shown_and_what_is_behind_a_thousand_cost
     assert (MOST_SHOWN, MOST_COUNTED) == (100, 1000)
     found = load(tmp_path)
     assert MOST_SHOWN <= len(found) <= MOST_SHOWN + 1
-    kind = "notes" if {finding.severity for finding in found} == {Severity.ADVICE} else "mistakes"
-    assert any(f"{kind}, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
+    assert any(f"findings, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
     assert len(asked) <= 3 * (MOST_COUNTED + 1)
 
 
@@ -205,7 +204,7 @@ def test_a_report_keeps_its_exit_code_and_counts_once() -> None:
     assert [len([one for one in found if one.severity is severity]) for severity in Severity] == [1 + 101 + 150, 101, 0]
     counts = [one for one in found if "of which these are the first" in one.summary]
     assert [(one.severity, one.waived) for one in counts] == [(Severity.WARNING, ""), (Severity.ERROR, "known")]
-    assert all("300 mistakes" in one.summary for one in counts)
+    assert all("300 findings" in one.summary for one in counts)
     assert ordered(found) == found
     assert ordered((*found, *made)) == found
 
