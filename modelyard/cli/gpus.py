@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from modelyard.runs.pool import Usage
 
 
+_IDLE = 10
+
+
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     parser.add_argument("gpu", nargs="*", metavar="GPU", help="only these GPUs, with their sources")
@@ -37,9 +40,8 @@ def configure(parser: ArgumentParser) -> None:
     live.add_argument(
         "--idle",
         type=minutes,
-        default=10,
         metavar="MINUTES",
-        help="minutes without work after which a GPU counts as idle (default 10)",
+        help=f"minutes without work after which a GPU counts as idle (default {_IDLE})",
     )
     json_option(parser)
 
@@ -62,8 +64,8 @@ def run(args: Namespace) -> Exit:
                 "drop them: modelyard gpus --live STACK",
             )
         return _run_live(args)
-    if idle := [f"--{name}" for name in ("team", "node", "nodes", "metrics") if getattr(args, name)]:
-        raise Stop(Exit.USAGE, f"{', '.join(idle)} cannot be given without --live", "modelyard gpus --live STACK")
+    if live := [f"--{name}" for name in ("team", "node", "nodes", "metrics", "idle") if getattr(args, name)]:
+        raise Stop(Exit.USAGE, f"{', '.join(live)} cannot be given without --live", "modelyard gpus --live STACK")
     from modelyard.hardware import Ambiguous, GpuModel, find, near_gpus
     from modelyard.hardware.table import table
     from modelyard.report.gpus import gpu_text, gpus_document, gpus_text
@@ -129,7 +131,7 @@ def _run_live(args: Namespace) -> Exit:
             f"these credentials may not list the {' and '.join(hidden)} of the cluster",
             "ask for the right to get and list them",
         )
-    usage = _usage(args.metrics, stack.config.drain.prometheus, args.idle)
+    usage = _usage(args.metrics, stack.config.drain.prometheus, args.idle or _IDLE)
     now = datetime.now(UTC)
     view = pool_view(objects, stack.config, usage, now)
     if args.team is not None:

@@ -72,7 +72,8 @@ def github(waves: Sequence[Wave], gate: Gate, command: str) -> str:
         "on:",
         "  push:",
         "    branches: [main]",
-        "    paths: [stacks/**, patches/**, policies/**, components/**, '*.yaml', requirements.txt, requirements/**]",
+        "    paths: [stacks/**, patches/**, policies/**, components/**, '*.yaml', '*.py', requirements.txt, "
+        "requirements/**]",
         "  workflow_dispatch:",
         "",
         "permissions: {}",

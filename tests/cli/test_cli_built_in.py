@@ -82,6 +82,19 @@ def test_a_version_that_cannot_be_shown(words: list[str], summary: str, refused:
     assert summary in refused("patches", *words, code=2).words
 
 
+def test_a_built_in_patch_that_the_lock_lacks_is_released_by_name(
+    run: Run, refused: Any, installed: Project, package: Path
+) -> None:
+    lock = installed.root / "patches" / "patches.lock"
+    lock.write_text("".join(line for line in lock.read_text().splitlines(keepends=True) if "ray-worker/" not in line))
+    words = (
+        "unknown patch 'ray-worker' → to use modelyard's built-in patch, run: modelyard patches ray-worker --release"
+    )
+    assert words in refused("patches", "ray-worker", code=2).words
+    assert run("patches", "ray-worker", "--release").code == 0
+    assert run("patches", "ray-worker").code == 0
+
+
 def test_new_built_in_versions_are_named_and_released_on_request(run: Run, installed: Project, package: Path) -> None:
     before = run("plan", "dev", "--json").out
     newer(package)

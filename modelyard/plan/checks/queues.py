@@ -89,7 +89,7 @@ def check_fixed(stack: Stack, targets: Iterable[TargetPlan]) -> Iterator[Finding
                 f"rename the flavor here and in the quotas, such as to {name}-2",
                 target=target.name,
                 detail="Kueue has placed running pods by these fields; under a new name, the old flavor is "
-                "deleted once it is unused",
+                "deleted once no queue names it",
             )
 
 

@@ -253,7 +253,8 @@ def jumping(made: Submission, answers: Sequence[Created]) -> Finding | None:
             "PIP013",
             Severity.ERROR,
             "the cluster suspends jobs without a queue, including the Job that starts the stages",
-            remedy="create a LocalQueue named default in the namespace, because Kueue has manageJobsWithoutQueueName",
+            remedy="because Kueue has manageJobsWithoutQueueName, create a LocalQueue named default in the namespace, "
+            "and give its ClusterQueue a quota of CPU and memory",
         )
     return None
 

@@ -119,9 +119,14 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                 f"provider {provider.name} is of kind {provider.kind}, but launcher pulumi supports only aws",
                 "set launcher to skypilot or dstack",
             )
-        yield from _credentials(
-            stack, ("providers", index), f"provider {provider.name}", provider.credentials, provider.credentials_secret
-        )
+        if provider.credentials is not None and provider.credentials_secret is not None:
+            yield stack.finding(
+                "REM012",
+                Severity.ERROR,
+                ("providers", index),
+                f"provider {provider.name} has two kinds of credentials",
+                "keep credentials (encrypted) or credentialsSecret, or drop both: its launcher has its own",
+            )
     reachers = {PLATFORM, *(one.name for one in config.providers)}
     reachers |= {one.name for one in config.resources if one.remote is not None and one.remote.cluster is not None}
     for index, bucket in enumerate(config.buckets):
@@ -134,18 +139,6 @@ def _declared(stack: Stack) -> Iterator[Finding]:
                     f"bucket {bucket.name} is reached by {who}, which is neither a provider nor a remote cluster",
                     instead(who, reachers, "names"),
                 )
-
-
-def _credentials(stack: Stack, where: Path, what: str, sealed: object, secret: str | None) -> Iterator[Finding]:
-    if (sealed is None) == (secret is None):
-        how = "two kinds of" if sealed is not None else "no"
-        yield stack.finding(
-            "REM012",
-            Severity.ERROR,
-            where,
-            f"{what} has {how} credentials",
-            "give either credentials (encrypted) or credentialsSecret",
-        )
 
 
 def _way(stack: Stack, where: Path, name: str, cluster: Cluster) -> Iterator[Finding]:

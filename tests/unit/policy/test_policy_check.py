@@ -168,9 +168,12 @@ def test_a_rule_of_the_plan_can_be_made_stricter(project: Project) -> None:
 def test_but_not_weaker(project: Project) -> None:
     project.own()
     project.edit("model: A10", "model: T4")
-    project.add("modelyard:policy: {rules: {GPU001: {level: advisory}}}")
+    project.add("modelyard:policy: {rules: {GPU001: {level: advisory}, POL003: {level: mandatory}}}")
     found = {finding.code: finding for finding in project.check()}
     assert found["GPU001"].blocks
+    (files,) = (one for one in project.check() if one.code == "POL006" and one.summary.startswith("POL003"))
+    assert files.summary == "POL003 is a finding about files, which has no level"
+    found = {one.code: one for one in project.check() if one.field != files.field}
     assert "GPU001" in found["POL006"].summary
     assert "advisory" in found["POL006"].summary
     assert "waiver" in found["POL006"].remedy
