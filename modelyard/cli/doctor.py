@@ -105,14 +105,14 @@ def _programs(root: Path | None) -> Iterator[Check]:
     else:
         yield Check("git", "ok", "on PATH")
     from modelyard.cluster.backend import BackendError
-    from modelyard.cluster.engine_state import INSTALL, EngineError
+    from modelyard.cluster.engine_state import INSTALL, PulumiError
 
     try:
         yield from _engine(root)
     except BackendError as error:
         # The engine is not even asked for its version where credentials could reach a stranger.
         yield Check("state backend", "error", f"{error.filename}: {error.reason}", error.remedy)
-    except EngineError as error:
+    except PulumiError as error:
         yield Check("Pulumi CLI", "error", f"{error}; apply, destroy and drift need it", INSTALL)
     if root is not None:
         yield from _program(root)

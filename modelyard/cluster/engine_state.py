@@ -112,7 +112,7 @@ def _exported(root: Path, stack: str) -> list[Mapping[str, Any]]:
         return known
     try:
         done = ask_engine(root, "stack", "export", "--non-interactive", "--stack", stack)
-    except EngineError as error:
+    except PulumiError as error:
         raise StateError(str(error)) from error
     if done.returncode != 0:
         said = error_of(done)
@@ -176,7 +176,7 @@ INSTALL = "install the Pulumi CLI (https://www.pulumi.com/docs/install)"
 """The remedy if Pulumi is missing."""
 
 
-class EngineError(Exception):
+class PulumiError(Exception):
     """An engine that does not run or does not end, and why."""
 
 
@@ -190,7 +190,7 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         arguments: arguments of ``pulumi``.
 
     Raises:
-        EngineError: the program is missing, cannot be started, or takes too long.
+        PulumiError: the program is missing, cannot be started, or takes too long.
         BackendError: credentials would reach an address that the operator did not name.
     """
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
@@ -206,11 +206,11 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
             check=False,
         )
     except FileNotFoundError as error:
-        raise EngineError(NO_ENGINE) from error
+        raise PulumiError(NO_ENGINE) from error
     except subprocess.TimeoutExpired as error:
-        raise EngineError(f"pulumi does not answer within {TIMEOUT} seconds") from error
+        raise PulumiError(f"pulumi does not answer within {TIMEOUT} seconds") from error
     except OSError as error:
-        raise EngineError(f"pulumi cannot be started: {(error.strerror or type(error).__name__).lower()}") from error
+        raise PulumiError(f"pulumi cannot be started: {(error.strerror or type(error).__name__).lower()}") from error
 
 
 def error_of(done: "subprocess.CompletedProcess[bytes]") -> str:

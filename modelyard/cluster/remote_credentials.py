@@ -18,7 +18,7 @@ import httpx2
 from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
-from modelyard.cluster.engine_state import EngineError, ask_engine
+from modelyard.cluster.engine_state import PulumiError, ask_engine
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
 from modelyard.servers import origin_of
@@ -181,7 +181,7 @@ def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> Confident
     key = f"modelyard:{dotted(tuple(path))}"
     try:
         done = ask_engine(root, "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)
-    except EngineError:
+    except PulumiError:
         raise ValueError("the Pulumi engine (pulumi), which decrypts them, does not run") from None
     if done.returncode != 0:
         raise ValueError("the Pulumi engine cannot decrypt them: check PULUMI_CONFIG_PASSPHRASE")

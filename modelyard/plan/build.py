@@ -70,7 +70,7 @@ def make_plan(
     findings.extend(problems)
 
     by_name = by_object(sized)
-    found = planned_objects(stack, library, state, part.known, chosen, by_name, findings, ask)
+    found = planned_objects(part, library, state, chosen, by_name, findings, ask)
     everything = [*found.asked, *found.let_go]
     room = room_of(state)
     waits = drains(stack, everything, state.scalers)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
-from modelyard.workloads import Facts, every_workload, sized_resources, stack_facts, workloads
+from modelyard.workloads import Facts, every_workload, sized_resources, stack_facts
 from modelyard.workloads.facts.fact import tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
 
@@ -34,6 +34,8 @@ class ClusterPart(NamedTuple):
     """The stack's resources with their jobs, in the home cluster."""
     workloads: "tuple[Workload, ...]" = ()
     """The platform's workloads, in the home cluster."""
+    lacking: frozenset[str] = frozenset()
+    """The names of objects that the platform does not have (``platform.without``)."""
 
     @property
     def name(self) -> str:
@@ -62,7 +64,16 @@ def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
 def home_part(stack: Stack) -> ClusterPart:
     """The part in the home cluster."""
     sizes, known = sized_resources(stack.config), every_workload(stack.config)
-    return ClusterPart(stack, stack_facts(stack, known, sizes), ("platform",), sizes, workloads(stack.config))
+    workloads = tuple(one for one in known if one.role not in stack.config.platform.without)
+    lacking = {one.deployment for one in known} - {one.deployment for one in workloads}
+    return ClusterPart(
+        stack=stack,
+        known=stack_facts(stack, known, sizes),
+        path=("platform",),
+        sizes=sizes,
+        workloads=workloads,
+        lacking=frozenset(lacking),
+    )
 
 
 def remote_part(stack: Stack, remote: RemoteCluster) -> ClusterPart:

@@ -14,6 +14,7 @@ from modelyard.findings import Finding, Severity, first_of_each
 from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, ObjectKey, key_of
 from modelyard.patterns import regex
+from modelyard.plan.cluster_parts import ClusterPart
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import in_namespace, unset
 from modelyard.plan.ownership import mode_switch
@@ -23,7 +24,7 @@ from modelyard.plan.values import TargetPlan
 from modelyard.stack import codes
 from modelyard.stack.config import Config, Stack
 from modelyard.stack.words import nearest
-from modelyard.workloads import Facts, Workload, every_workload
+from modelyard.workloads import Facts, Workload
 
 _TARGET = regex(r"^#\s*target:\s*(.*?)\s*$", re.MULTILINE)
 _PARAM = regex(r"\{\{\s*(\w+)\s*\}\}")
@@ -42,10 +43,9 @@ class Objects(NamedTuple):
 
 
 def planned_objects(
-    stack: Stack,
+    part: ClusterPart,
     library: Library,
     state: ClusterState,
-    known: Facts,
     chosen: tuple[Selected, ...],
     by_name: Mapping[str, tuple[Workload, ...]],
     findings: list[Finding],
@@ -55,22 +55,19 @@ def planned_objects(
     """The targets that a stack asks for, and those that it no longer asks for.
 
     Args:
-        stack: the stack of the objects.
+        part: the cluster's part of the stack.
         library: the project's patches.
         state: the starting state.
-        known: the stack's facts.
         chosen: the patches that the stack uses.
         by_name: the platform's workloads by name of their object, training workers first.
         findings: those about the patches, to which those about the objects are added.
         ask: asks the API server for predictions of all objects together; None: no API server is asked.
         foreign: the finding about an object that is there and not the stack's to take.
     """
-    config = stack.config
+    stack, config = part.stack, part.stack.config
     parts, bases = _documents(chosen, config, findings)
-    without = {one.deployment for one in every_workload(config) if one.role in config.platform.without}
-    lacking = without - by_name.keys()
     # A patch for several workloads may have a document for one that the platform does not have.
-    parts = {key: documents for key, documents in parts.items() if key.name not in lacking}
+    parts = {key: documents for key, documents in parts.items() if key.name not in part.lacking}
     if stack.scope is not None:
         own = {
             key
@@ -81,7 +78,7 @@ def planned_objects(
         bases = {key: base for key, base in bases.items() if key in own}
     if config.platform.mode == "managed":
         # A partial object is no plan: its patches would search for a missing target.
-        doubtful = unsettled(library, stack, known, chosen, findings)
+        doubtful = unsettled(library, stack, part.known, chosen, findings)
         parts = {key: documents for key, documents in parts.items() if key in bases or not doubtful.holds(key.name)}
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     prepared = []

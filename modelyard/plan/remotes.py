@@ -39,7 +39,7 @@ def plan_remote(stack: Stack, library: Library, start: RemoteStart, findings: li
     chosen, problems = part.chosen(library)
     found: list[Finding] = [*problems]
     ask = None if start.ask is None else _where_there(start.ask, state)
-    objects = planned_objects(part.stack, library, state, part.known, chosen, {}, found, ask, partial(_foreign, remote))
+    objects = planned_objects(part, library, state, chosen, {}, found, ask, partial(_foreign, remote))
     found += check_deleted(part.stack, objects.let_go)
     findings.extend(_named(finding, remote) for finding in found)
     ordered = sorted((one._replace(cluster=remote.name) for one in (*objects.asked, *objects.let_go)), key=_turn)

@@ -5,17 +5,14 @@ Leaves out rules that need the nodes or the live object, which the plan reports,
 """
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
 from modelyard.findings import Finding
-from modelyard.hardware.rules.shared import Applied, stated_gpus
 from modelyard.hiding import Confidential
-from modelyard.kube.scheduling.pods import container_requests, grace_of, pod_spec, pods_of, replicas_of
+from modelyard.kube.scheduling.pods import replicas_of
 from modelyard.kube.state import ObjectKey
-from modelyard.names import GPU_RESOURCE
 from modelyard.plan.autoscaling import check_autoscaling
-from modelyard.plan.checks.sizes import wanted_sizes
+from modelyard.plan.checks.sizes import applied_sizes, wanted_sizes
 from modelyard.plan.values import TargetPlan
 from modelyard.policy.rules import Level
 from modelyard.policy.subject import Subject
@@ -67,44 +64,12 @@ def _sizes(stack: Stack, workload: Workload, seen: Subject) -> tuple[Finding, ..
     if workload.cpu is None:
         return ()
     wanted = wanted_sizes(workload)
-    applied = _whole(stack, workload, seen.object) if seen.whole else _part(stack, workload, seen.object, wanted)
+    replicas = None if _scaled(stack, workload.role) else replicas_of(seen.object, workload.place)
+    applied = applied_sizes(seen.object, workload, replicas, None if seen.whole else wanted)
     found = () if applied == wanted else check_applied(stack, workload.role, applied)
     # The line of the stack file has another value: the finding is about the object.
     whose = f"the object {seen.name} has this value, regardless of the stack file"
     return tuple(one._replace(file="", line=0, column=0, detail=f"{whose}. {one.detail}") for one in found)
-
-
-def _whole(stack: Stack, workload: Workload, body: Mapping[str, Any]) -> Applied:
-    pods = pods_of(body, workload.place)
-    container = pods.container(workload.container)
-    amounts, zero = container_requests(container), Fraction(0)
-    return Applied(
-        replicas=None if _scaled(stack, workload.role) else replicas_of(body, workload.place),
-        cpu=amounts.get("cpu", zero),
-        memory=amounts.get("memory", zero),
-        volume=amounts.get("ephemeral-storage", zero) if workload.volume is not None else zero,
-        gpus=pods.gpus,
-        grace_period=grace_of(body, workload.place) if workload.grace_period is not None else 0,
-        stated_gpus=stated_gpus(container, pods.gpus),
-    )
-
-
-def _part(stack: Stack, workload: Workload, body: Mapping[str, Any], wanted: Applied) -> Applied:
-    """The applied sizes of a part of an object; what it lacks counts as in the stack file."""
-    pods, replicas = pods_of(body, workload.place), replicas_of(body, workload.place)
-    container = pods.container(workload.container)
-    amounts = container_requests(container)
-    gpus = pods.gpus if GPU_RESOURCE in pods.requests else wanted.gpus
-    limited = workload.grace_period is not None and "terminationGracePeriodSeconds" in pod_spec(body, workload.place)
-    return Applied(
-        replicas=wanted.replicas if replicas is None or _scaled(stack, workload.role) else replicas,
-        cpu=amounts.get("cpu", wanted.cpu),
-        memory=amounts.get("memory", wanted.memory),
-        volume=amounts.get("ephemeral-storage", wanted.volume) if workload.volume is not None else wanted.volume,
-        gpus=gpus,
-        grace_period=grace_of(body, workload.place) if limited else wanted.grace_period,
-        stated_gpus=stated_gpus(container, gpus),
-    )
 
 
 def _scaled(stack: Stack, role: str) -> bool:

@@ -16,6 +16,7 @@ from modelyard.kube import merge
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.scheduling.pods import container_requests, grace_of, pods_of, pods_words, replicas_of
 from modelyard.kube.state import ClusterState, ObjectKey
+from modelyard.names import GPU_RESOURCE
 from modelyard.plan.trace import Trace, kind_of, trace, written_at
 from modelyard.plan.values import TargetPlan
 from modelyard.quantity import parse
@@ -78,7 +79,7 @@ def check_sizes(
             pods = pods_of(body, workload.place)
             yield from check_container(stack, workload.role, pods.container(workload.container))
             replicas = target.replicas[1] if workload.place == target.place else replicas_of(body, workload.place)
-            applied = _applied(body, workload, replicas)
+            applied = applied_sizes(body, workload, replicas)
             told = set()
             for finding in _breaking(stack, workload, applied, known):
                 if finding.severity is not Severity.ADVICE:  # Notes are hidden by default.
@@ -103,7 +104,7 @@ def _check_untouched(
         body = platform.objects.reveal().get(key)
         if body is None or not _of_its_kind(key, body, stack.config.kubernetes_version):
             continue
-        applied = _applied(body, workload, replicas_of(body, workload.place))
+        applied = applied_sizes(body, workload, replicas_of(body, workload.place))
         # Without a request, the limit of the volume counts, which the stack file has.
         applied = applied._replace(volume=applied.volume or wanted_sizes(workload).volume)
         told = set()
@@ -188,18 +189,31 @@ def _without_patch(finding: Finding, name: str, why: str, stack: Stack, off: Map
     return stack.place(finding, "patches", indexes[0])
 
 
-def _applied(body: Mapping[str, Any], workload: Workload, replicas: int | None) -> Applied:
+def applied_sizes(
+    body: Mapping[str, Any], workload: Workload, replicas: int | None, known: Applied | None = None
+) -> Applied:
+    """What one pod of an object gets.
+
+    Args:
+        body: the object.
+        workload: the workload that has the pods.
+        replicas: the number of pods; None if an autoscaler sets it.
+        known: what counts for each field that the object lacks; None: no request, and the API server's grace period.
+    """
     pods = pods_of(body, workload.place)
     container = pods.container(workload.container)
     amounts = container_requests(container)
+    limited = workload.grace_period is not None and (known is None or "terminationGracePeriodSeconds" in pods.spec)
+    known = known or Applied(replicas=None, cpu=_ZERO, memory=_ZERO, volume=_ZERO, gpus=0, grace_period=0)
+    gpus = pods.gpus if GPU_RESOURCE in pods.requests else known.gpus
     return Applied(
-        replicas=replicas,
-        cpu=amounts.get("cpu", _ZERO),
-        memory=amounts.get("memory", _ZERO),
-        volume=amounts.get("ephemeral-storage", _ZERO) if workload.volume is not None else _ZERO,
-        gpus=pods.gpus,
-        grace_period=grace_of(body, workload.place) if workload.grace_period is not None else 0,
-        stated_gpus=stated_gpus(container, pods.gpus),
+        replicas=known.replicas if replicas is None else replicas,
+        cpu=amounts.get("cpu", known.cpu),
+        memory=amounts.get("memory", known.memory),
+        volume=amounts.get("ephemeral-storage", known.volume) if workload.volume is not None else known.volume,
+        gpus=gpus,
+        grace_period=grace_of(body, workload.place) if limited else known.grace_period,
+        stated_gpus=stated_gpus(container, gpus),
     )
 
 
