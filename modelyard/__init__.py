@@ -1,7 +1,7 @@
 """modelyard plans, checks and applies the GPU side of ML platforms on Kubernetes.
 
-Packages in the order data flows: ``stack``, ``hardware``, ``workloads``, ``catalog``, ``merge``, ``cluster``,
-``plan``, ``report``, ``engine``, ``cli``. Below them lie ``findings``, ``quantity`` and ``files``.
+docs/ARCHITECTURE.md lists its packages in the order data flows, from ``kube`` and ``stack`` to ``cli``. Each package's
+docstring says what it owns and what it leaves to others.
 """
 
 __version__ = "0.1.0"

@@ -22,7 +22,6 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """The sections of the stack file whose keys are arguments of each component; ``target`` has two names for all."""
 _COLUMNS = ("argument", "value", "default", "meaning")
-_FILES = ("parts.py", "platform.py", "remote_cluster.py")
 _LEFT_OUT = {"self", "name", "plan", "opts"}
 Row = tuple[str, str, str, str]
 
@@ -30,10 +29,9 @@ Row = tuple[str, str, str, str]
 def components() -> str:
     """The page of the components."""
     schema = json.loads((ROOT / "modelyard" / "stack" / "stack.schema.json").read_text(encoding="utf-8"))
-    classes = {name: made for file in _FILES for name, made in _classes(file).items()}
     details: list[str] = []
     for name, sections in _SECTIONS.items():
-        made = classes[name]
+        made = _classes(f"{_module(name)}.py")[name]
         details += [f"## {name}", "", _words((ast.get_docstring(made) or "").partition("\n\n")[0]), ""]
         rows = [*_own(made), *(row for section in sections for row in _of_section(section, schema))]
         details += [*table(_COLUMNS, rows), ""] if rows else []
@@ -49,6 +47,11 @@ def components() -> str:
         _words(ast.get_docstring(around) or ""),
         table(_COLUMNS, _fields(around)),
     )
+
+
+def _module(name: str) -> str:
+    """The module of a component, which has its name: ``ray_cluster`` for ``RayCluster``."""
+    return re.sub(r"(?<=.)([A-Z])", r"_\1", name).lower()
 
 
 def _classes(file: str) -> dict[str, ast.ClassDef]:

@@ -122,7 +122,13 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     planned = changed = blocked = 0
     failed = Exit.USAGE
     what = What(
-        root, by, date.today(), args, several, output=style_for(args, sys.stdout), errors=style_for(args, sys.stderr)
+        root=root,
+        by=by,
+        today=date.today(),
+        args=args,
+        several=several,
+        output=style_for(args, sys.stdout),
+        errors=style_for(args, sys.stderr),
     )
     run_each = partial(each, folders=by.folders(root), on=on)
     shown_of = partial(_one, what)

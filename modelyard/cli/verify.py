@@ -166,7 +166,16 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
         client = connect(planned.stack.context) if planned.stack is not None and keys else None
         pods = {} if client is None else {key: listed(client, "v1", "Pod", key.namespace) for key in keys}
     except ClusterError as error:
-        return (Check("stack", name, "unknown", error.summary, error.remedy, error.lasting),)
+        return (
+            Check(
+                kind="stack",
+                subject=name,
+                state="unknown",
+                found=error.summary,
+                remedy=error.remedy,
+                lasting=error.lasting,
+            ),
+        )
     if planned.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(planned.findings))
     return tuple(checks_of(planned.plan, pods))
@@ -183,7 +192,11 @@ def _answer(server: "Server", query: str) -> "Check":
     try:
         answer = ask(server, query)
     except ServerError as error:
-        return Check("query", query, "unknown", error.summary, error.remedy)
+        return Check(kind="query", subject=query, state="unknown", found=error.summary, remedy=error.remedy)
     if isinstance(answer, Refused):
         raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
-    return Check("query", query, "ok", "") if answer.series != 0 else Check("query", query, "failed", "it is not true")
+    return (
+        Check(kind="query", subject=query, state="ok", found="")
+        if answer.series != 0
+        else Check(kind="query", subject=query, state="failed", found="it is not true")
+    )

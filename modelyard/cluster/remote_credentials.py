@@ -19,6 +19,7 @@ from yaml import YAMLError, safe_load
 
 from modelyard.cluster.connection import ClusterError, ask_server, connect, transport
 from modelyard.cluster.engine_state import PulumiError, ask_engine
+from modelyard.cluster.kubeconfig import kubeconfig_paths
 from modelyard.files import parse_json
 from modelyard.hiding import Confidential
 from modelyard.servers import origin_of
@@ -50,8 +51,8 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
     known = (str(root), stack.sha256 or stack.name)
     if not wanted or known in _handed:
         return
-    own = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
-    if not any(Path(name).expanduser().is_file() for name in own.split(os.pathsep) if name):
+    own = kubeconfig_paths()
+    if not any(path.is_file() for path in own):
         # With one more file, the client would no longer use the service account of its pod.
         raise ClusterError(
             f"remote cluster {wanted[0].name} needs a kubeconfig, which does not exist",
@@ -66,7 +67,7 @@ def write_remote_credentials(root: Path, stack: Stack) -> None:
         file = folder / f"kubeconfig-{number}"
         write_private(file, text.reveal())
         added.append(str(file))
-    os.environ["KUBECONFIG"] = os.pathsep.join((own, *added))
+    os.environ["KUBECONFIG"] = os.pathsep.join(map(str, (*own, *added)))
     _handed.add(known)
 
 

@@ -9,16 +9,14 @@ Optional, and not imported by the others: ``aws_base`` (a cluster to start from)
 ``remote_instance`` (a machine for one job), with their parts.
 """
 
-from modelyard.components.parts import (
-    Autoscaling,
-    CeleryTraining,
-    ModelService,
-    OtherTargets,
-    RayCluster,
-    TrainingSwitch,
-)
+from modelyard.components.autoscaling import Autoscaling
+from modelyard.components.celery_training import CeleryTraining
+from modelyard.components.model_service import ModelService
+from modelyard.components.other_targets import OtherTargets
 from modelyard.components.platform import Platform
+from modelyard.components.ray_cluster import RayCluster
 from modelyard.components.remote_cluster import RemoteCluster
+from modelyard.components.training_switch import TrainingSwitch
 
 __all__ = [
     "Autoscaling",

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+Backend = Literal["ray", "celery"]
 Quantity = str | int | float
 Duration = str | int
 
@@ -259,3 +260,19 @@ class RemoteClusterArgs(TypedDict, total=False):
     project: Path | str
     """Folder that holds ``patches/``, as for other components."""
     kubernetes_version: str
+
+
+def gpu_section(gpu: str | GpuSection) -> GpuSection:
+    """The section of a GPU that may be named by its model alone."""
+    return {"model": gpu} if isinstance(gpu, str) else gpu
+
+
+def autoscaling_section(autoscaling: AutoscalingSection | None) -> dict[str, Mapping[str, Any]]:
+    """The section of autoscaling by its name; none where nothing is to scale."""
+    return {} if autoscaling is None else {"autoscaling": {"mode": "annotations", **autoscaling}}
+
+
+def divided(args: Mapping[str, Any]) -> tuple[dict[str, Any], Surroundings]:
+    """A component's own arguments, and its surroundings."""
+    around: Any = {name: value for name, value in args.items() if name in Surroundings.__annotations__}
+    return {name: value for name, value in args.items() if name not in around}, around

@@ -7,6 +7,7 @@ import pulumi
 
 from modelyard.components.arguments import (
     AutoscalingSection,
+    Backend,
     CelerySection,
     GpuSection,
     ModelServiceSection,
@@ -14,22 +15,18 @@ from modelyard.components.arguments import (
     RayWorkerSection,
     Surroundings,
     TargetSection,
-)
-from modelyard.components.part import Part, carry_out, dashed, provider_of
-from modelyard.components.parts import (
-    Autoscaling,
-    Backend,
-    CeleryTraining,
-    ModelService,
-    OtherTargets,
-    RayCluster,
-    TrainingSwitch,
-    autoscaled,
     autoscaling_section,
     gpu_section,
 )
+from modelyard.components.autoscaling import Autoscaling, autoscaled
+from modelyard.components.celery_training import CeleryTraining
+from modelyard.components.model_service import ModelService
+from modelyard.components.other_targets import OtherTargets
+from modelyard.components.part import Part, carry_out, dashed, provider_of
 from modelyard.components.planning import Settings, check_arguments, plan_of_arguments
+from modelyard.components.ray_cluster import RayCluster
 from modelyard.components.remote_cluster import RemoteCluster
+from modelyard.components.training_switch import TrainingSwitch
 from modelyard.engine.home import Cluster
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.state import SCALED_OBJECT

@@ -1,4 +1,4 @@
-"""What is a secret, and how it is hidden in everything that leaves the process.
+"""What is a secret, and how it is hidden in everything that leaves the process. Encrypts nothing and reads no file.
 
 Three things mark a value as a secret: the kind of its object (the data of a Secret), the name of its field, variable,
 option, header or parameter (``names``), and its own form (``forms``: a private key, a token with a known prefix, a

@@ -43,16 +43,18 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
     for finding in plan.findings:
         if finding.blocks:
             found = f"{finding.code} {finding.summary}"
-            yield Check("stack", finding.target or plan.stack, "failed", found, finding.remedy)
+            yield Check(
+                kind="stack", subject=finding.target or plan.stack, state="failed", found=found, remedy=finding.remedy
+            )
     for target in plan.everything:
         if target.name in pending:
             found = f"it differs from the stack file in {plural(len(target.changes), 'field')}"
             if target.action in ("create", "delete"):
                 found = "it does not exist" if target.action == "create" else "it still exists"
             remedy = f"for the change: modelyard plan {plan.stack} --live; for its author: modelyard drift {plan.stack}"
-            yield Check("change", target.name, "failed", found, remedy)
+            yield Check(kind="change", subject=target.name, state="failed", found=found, remedy=remedy)
         else:
-            yield Check("change", target.name, "ok", "")
+            yield Check(kind="change", subject=target.name, state="ok", found="")
         if target.key.kind in WORKLOAD_KINDS and not target.leaves:
             lacks = unfinished(target.before.reveal())
             old = old_pods(target.before.reveal() or {}, (pods or {})[target.key]) if target.key in (pods or {}) else {}
@@ -60,7 +62,9 @@ def checks_of(plan: Plan, pods: Mapping[ObjectKey, Iterable[Mapping[str, Any]]] 
             if old and not lacks:
                 names = [name for names in old.values() for name in names]
                 lacks = f"{few(names)} {'has' if len(names) == 1 else 'have'} the old template"
-            yield Check("rollout", target.name, "waiting" if lacks else "ok", lacks, remedy)
+            yield Check(
+                kind="rollout", subject=target.name, state="waiting" if lacks else "ok", found=lacks, remedy=remedy
+            )
 
 
 def verified(checks: Iterable[Check]) -> bool:

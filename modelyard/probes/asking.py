@@ -26,9 +26,9 @@ def ask(source: Source) -> Busy:
 
             return celery.ask(source)
         case Numbers():
-            from modelyard.probes import numbers
+            from modelyard.probes import prometheus
 
-            return numbers.ask(source)
+            return prometheus.ask_jobs(source)
         case NoJobSource(why, remedy):
             raise JobSourceError(why, remedy, lasting=True)
         case _:

@@ -5,6 +5,8 @@ from the file that ``MODELYARD_PROMETHEUS_TOKEN_FILE`` names. Credentials go int
 only to an address from the command line or from ``MODELYARD_PROMETHEUS_URL``.
 """
 
+import math
+import os
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
@@ -12,6 +14,7 @@ from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 from modelyard.files import parse_json
 from modelyard.findings import Failure
 from modelyard.hiding import Confidential
+from modelyard.probes.values import Busy, JobSourceError
 from modelyard.servers import (
     NO_CREDENTIAL,
     TIMEOUT,
@@ -26,6 +29,7 @@ from modelyard.servers import (
     secret_for,
 )
 from modelyard.stack.words import cut
+from modelyard.workloads.training.backend import Numbers
 
 TOKEN: Final = "MODELYARD_PROMETHEUS_TOKEN"
 TOKEN_FILE: Final = "MODELYARD_PROMETHEUS_TOKEN_FILE"
@@ -140,6 +144,35 @@ def ask(server: Server, query: str) -> Answer | Refused:
         return Answer(kind, len(result), values if kind == "vector" else (), labels)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         raise _strange(server) from None
+
+
+def ask_jobs(source: Numbers) -> Busy:
+    """The jobs of a training backend, from a query whose one value is their number.
+
+    Raises:
+        JobSourceError: there is no answer.
+    """
+    try:
+        return jobs_of(ask(server(source.server, os.environ), source.query))
+    except (ServerError, BadAddress) as error:
+        raise JobSourceError(error.summary, error.remedy, lasting=isinstance(error, BadAddress)) from error
+
+
+def jobs_of(answer: Answer | Refused) -> Busy:
+    """The jobs in an answer. An answer without series does not count: a missing metric looks like an idle backend.
+
+    Raises:
+        JobSourceError: the answer is not one number of 0 or more.
+    """
+    if isinstance(answer, Refused):
+        raise JobSourceError(f"the server rejects the query: {answer.words}", "correct the query", lasting=True)
+    if answer.kind not in ("scalar", "vector") or answer.series != 1:
+        number = "many" if answer.series is None else "no" if not answer.series else str(answer.series)
+        raise JobSourceError(f"the query returns {number} series, not one number", "aggregate it: sum(…) or vector(0)")
+    (value,) = answer.values
+    if math.isnan(value) or value < 0:
+        raise JobSourceError(f"the query returns {value:g}, not a number of jobs", "correct the query")
+    return Busy(math.ceil(value), 0)
 
 
 def fetch(server: Server, path: str, parameters: Mapping[str, str]) -> Any:

@@ -91,7 +91,9 @@ def every_workload(config: Config) -> tuple[Workload, ...]:
 
 
 def _workload(role: str, target: Target, **sizes: Any) -> Workload:
-    return Workload(role, target.name, target.container, target.kind, target.group, **sizes)
+    return Workload(
+        role=role, deployment=target.name, container=target.container, kind=target.kind, group=target.group, **sizes
+    )
 
 
 def _training(config: Config, backend: Backend) -> Iterator[Workload]:

@@ -16,8 +16,8 @@ from modelyard.kube.merge import Type
 from modelyard.kube.merge.metadata import SYSTEM
 from modelyard.kube.merge.types import DEDUCED
 from modelyard.kube.merge.validate import misfits
-from tests.conformance.beside import difference, send
 from tests.conformance.casefile import HERE, Case
+from tests.conformance.comparison import difference, send
 from tests.conformance.server import NAMESPACE, Server
 from tests.conformance.steps import KEYLESS, play
 

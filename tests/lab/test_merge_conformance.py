@@ -11,7 +11,6 @@ from lab import Lab
 from modelyard.kube.merge import MergeError, strategic
 from modelyard.kube.merge.schema import OPERATORS
 from tests.conformance import record
-from tests.conformance.beside import difference, send
 from tests.conformance.casefile import (
     HERE,
     Case,
@@ -26,6 +25,7 @@ from tests.conformance.casefile import (
     recorded,
     without_nulls,
 )
+from tests.conformance.comparison import difference, send
 from tests.conformance.server import APPLY, NAMESPACE, STRATEGIC, Server, conformance_server
 from tests.conformance.steps import play, update
 

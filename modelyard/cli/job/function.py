@@ -92,7 +92,18 @@ def on_gpu(
     project: str | None = None,
 ) -> Callable[[Callable[P, R]], GpuFunction[P, R]]:
     """Makes calls of a function run on a GPU, each as a run of its own; :class:`Options` has the arguments."""
-    options = Options(gpu, stack, team, flavor, allocation, partition, slice, priority, time_limit, project)
+    options = Options(
+        gpu=gpu,
+        stack=stack,
+        team=team,
+        flavor=flavor,
+        allocation=allocation,
+        partition=partition,
+        slice=slice,
+        priority=priority,
+        time_limit=time_limit,
+        project=project,
+    )
     return lambda function: GpuFunction(function, options)
 
 

@@ -164,7 +164,7 @@ def _made(args: Namespace) -> Submission:
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):
         raise choice_stop(problems)
     job = checked_job(root, stack, name, place, chosen, parameters, args.what)
-    return Submission(stack, job.first, job.key, place, chosen, job.findings)
+    return Submission(stack=stack, job=job.first, key=job.key, place=place, chosen=chosen, findings=job.findings)
 
 
 def checked_job(

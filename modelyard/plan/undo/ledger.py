@@ -102,13 +102,13 @@ def read_ledger(text: str) -> Ledger:
                 f"it has formatVersion {document['formatVersion']}, this modelyard reads {FORMAT_VERSION}"
             )
         return Ledger(
-            tuple((Path.parse(path), value) for path, value in document["held"]),
-            _set(document["items"]),
-            _set(document["absent"]),
-            tuple(Earlier(_entry(entry), _set(fields)) for entry, fields in document["owners"]),
-            _set(document["returning"]),
-            _set(document.get("empty", {})),
-            {Path.parse(path): tuple(map(_part, parts)) for path, parts in document.get("lists", ())},
+            values=tuple((Path.parse(path), value) for path, value in document["held"]),
+            items=_set(document["items"]),
+            absent=_set(document["absent"]),
+            owners=tuple(Earlier(_entry(entry), _set(fields)) for entry, fields in document["owners"]),
+            to_hand_over=_set(document["returning"]),
+            empty=_set(document.get("empty", {})),
+            lists={Path.parse(path): tuple(map(_part, parts)) for path, parts in document.get("lists", ())},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LedgerError(f"modelyard did not write it: {wrong_form(error)}") from error

@@ -168,12 +168,12 @@ def _continued(before: Ledger, mine: FieldSet, wanted: FieldSet, back: Mapping[P
     removed = fieldset.difference(before.to_hand_over, mine)
     absent = fieldset.union(fieldset.intersection(fieldset.difference(before.absent, removed), wanted), last)
     return Ledger(
-        held,
-        fieldset.of(*there),
-        absent,
-        tuple(each for each in owners if each.fields),
-        fieldset.union(fieldset.difference(in_items(back), wanted), last),
-        around(before.empty, fieldset.paths(absent)),
+        values=held,
+        items=fieldset.of(*there),
+        absent=absent,
+        owners=tuple(each for each in owners if each.fields),
+        to_hand_over=fieldset.union(fieldset.difference(in_items(back), wanted), last),
+        empty=around(before.empty, fieldset.paths(absent)),
     )
 
 

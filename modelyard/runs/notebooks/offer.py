@@ -128,9 +128,14 @@ def free_now(config: Config, offered: Offer, objects: PoolObjects, now: datetime
         )
 
     return Free(
-        whole={one.name: free(Chosen(one, 1, "single", None, None)) for one in offered.flavors},
+        whole={
+            one.name: free(Chosen(flavor=one, gpus=1, allocation="single", team=None, priority=None))
+            for one in offered.flavors
+        },
         parts={
-            (one.name, partition, profile): free(Chosen(one, 1, "partial", None, None, part))
+            (one.name, partition, profile): free(
+                Chosen(flavor=one, gpus=1, allocation="partial", team=None, priority=None, part=part)
+            )
             for one in offered.flavors
             for partition, profile, part in parts(config, one)
         },

@@ -89,7 +89,13 @@ def _seen(place: Place, body: Object, template: Object | None, replicas: int | N
     metadata, pods = body["metadata"], template or {}
     own = metadata.get("labels") or {}
     labels = {**own, **((pods.get("metadata") or {}).get("labels") or {})}
-    return Seen(place, {"spec": {"template": pods}}, labels, metadata.get("annotations") or {}, replicas)
+    return Seen(
+        place=place,
+        template={"spec": {"template": pods}},
+        labels=labels,
+        annotations=metadata.get("annotations") or {},
+        replicas=replicas,
+    )
 
 
 def evidence(role: str, seen: Seen, container: Object) -> tuple[Weighed, ...]:

@@ -1,0 +1,45 @@
+"""Training on Celery."""
+
+from typing import Any, Unpack
+
+import pulumi
+
+from modelyard.components.arguments import (
+    AutoscalingSection,
+    CeleryTrainingArgs,
+    GpuSection,
+    autoscaling_section,
+    divided,
+    gpu_section,
+)
+from modelyard.components.part import Part
+from modelyard.components.planning import Settings
+from modelyard.plan import Plan
+
+
+class CeleryTraining(Part):
+    """Training on Celery: size, replicas, queue and limits of the training tasks."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        gpu: str | GpuSection = "",
+        autoscaling: AutoscalingSection | None = None,
+        plan: Plan | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+        **args: Unpack[CeleryTrainingArgs],
+    ) -> None:
+        """Declares the training tasks.
+
+        Args:
+            name: name of the component.
+            gpu: the GPU of the tasks.
+            autoscaling: how the tasks scale; None: ``replicas`` pods at all times.
+            plan: the plan of a stack that it is a part of; it then takes no other arguments.
+            opts: options of the component; those of providers are not taken.
+            args: as in the section ``celery`` of a stack file, and ``Surroundings``.
+        """
+        own, around = divided(args)
+        sections: dict[str, Any] = {"gpu": gpu_section(gpu), "celery": own, **autoscaling_section(autoscaling)}
+        super().__init__(name, plan, Settings(sections, frozenset({"celery"}), "celery"), around, opts)

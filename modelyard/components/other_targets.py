@@ -1,0 +1,33 @@
+"""Targets of the project's own patches."""
+
+from typing import Unpack
+
+import pulumi
+
+from modelyard.components.arguments import Surroundings
+from modelyard.components.part import Part
+from modelyard.components.planning import Settings
+from modelyard.plan import Plan
+from modelyard.stack.config import ROLES
+
+
+class OtherTargets(Part):
+    """Targets of the project's own patches that belong to none of the platform's workloads."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        plan: Plan | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+        **surroundings: Unpack[Surroundings],
+    ) -> None:
+        """Declares the targets of the patches that ``patches`` lists.
+
+        Args:
+            name: name of the component.
+            plan: the plan of a stack that it is a part of; it then takes no other arguments.
+            opts: options of the component; those of providers are not taken.
+            surroundings: its platform and cluster.
+        """
+        super().__init__(name, plan, Settings({}, frozenset(ROLES)), surroundings, opts)

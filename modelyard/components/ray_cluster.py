@@ -1,0 +1,55 @@
+"""Training on Ray."""
+
+from typing import Unpack
+
+import pulumi
+
+from modelyard.components.arguments import (
+    AutoscalingSection,
+    GpuSection,
+    RayHeadSection,
+    RayWorkerSection,
+    Surroundings,
+    autoscaling_section,
+    gpu_section,
+)
+from modelyard.components.part import Part
+from modelyard.components.planning import Settings
+from modelyard.plan import Plan
+
+
+class RayCluster(Part):
+    """Training on Ray: the head and the workers."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        gpu: str | GpuSection = "",
+        head: RayHeadSection | None = None,
+        worker: RayWorkerSection | None = None,
+        autoscaling: AutoscalingSection | None = None,
+        plan: Plan | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+        **surroundings: Unpack[Surroundings],
+    ) -> None:
+        """Declares the Ray cluster.
+
+        Args:
+            name: name of the component.
+            gpu: the GPU of the workers: its model, or its model with the GPUs of one worker.
+            head: as in the section ``rayHead`` of a stack file.
+            worker: as in the section ``rayWorker`` of a stack file.
+            autoscaling: how the workers scale; None: ``replicas`` workers at all times.
+            plan: the plan of a stack that it is a part of; it then takes no other arguments.
+            opts: options of the component; those of providers are not taken.
+            surroundings: its platform and cluster.
+        """
+        sections = {
+            "gpu": gpu_section(gpu),
+            "rayHead": head or {},
+            "rayWorker": worker or {},
+            **autoscaling_section(autoscaling),
+        }
+        settings = Settings(sections, frozenset({"rayHead", "rayWorker"}), "ray")
+        super().__init__(name, plan, settings, surroundings, opts)
