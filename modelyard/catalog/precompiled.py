@@ -485,6 +485,12 @@ def job_ray_v2_patch(p: Any) -> str:
     return "".join(w)
 
 
+def job_ray_v3_patch(p: Any) -> str:
+    w: list[str] = []
+    w.append('# Nothing is patched: the objects of base.yaml.j2 are whole.\n')
+    return "".join(w)
+
+
 def job_resources_v1_patch(p: Any) -> str:
     w: list[str] = []
     w.append('# Nothing is patched: the objects of base.yaml.j2 are whole.\n')
@@ -2012,6 +2018,7 @@ METAS: Final[Mapping[str, Mapping[str, Any]]] = {
  'use': 'submitted'},
     'd48902971decae44555c26a0076b4a78212072ae85bef78e45561f9b6cbac4ef': {'description': 'One run of a job on a Ray cluster of its own, which ends with it.', 'params': {'run': 'run'}, 'use': 'submitted'},
     '594073b3e4645f43d34cb114da24ce4f35ad4d3a721de5e60e5b1903312d9f82': {'description': 'One run of a job on a Ray cluster of its own, which may grow.', 'params': {'run': 'run'}, 'use': 'submitted'},
+    '4c6fa673f5b57e4cd7c597b56a4fec2ce54ea6e1a0612d6c5aeca9f051f6afb1': {'description': 'One run of a job on a Ray cluster of its own, which may grow.', 'params': {'run': 'run'}, 'use': 'submitted'},
     'bfc6bfcedff5c168a14b13a23689477d47b9ebc2e467db6dc0c7541e3c5d966d': {'description': 'Pods that jobs of one type share, as many and as large as their resource says.',
  'when': {'resources.deployed': True},
  'params': {'pods': 'resources.pods'},
@@ -2309,6 +2316,7 @@ TEMPLATES: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any]], str]]] =
     ('d48902971decae44555c26a0076b4a78212072ae85bef78e45561f9b6cbac4ef', 'patch.yaml.j2'): job_ray_v1_patch,
     ('d48902971decae44555c26a0076b4a78212072ae85bef78e45561f9b6cbac4ef', 'base.yaml.j2'): job_ray_v1_base,
     ('594073b3e4645f43d34cb114da24ce4f35ad4d3a721de5e60e5b1903312d9f82', 'patch.yaml.j2'): job_ray_v2_patch,
+    ('4c6fa673f5b57e4cd7c597b56a4fec2ce54ea6e1a0612d6c5aeca9f051f6afb1', 'patch.yaml.j2'): job_ray_v3_patch,
     ('bfc6bfcedff5c168a14b13a23689477d47b9ebc2e467db6dc0c7541e3c5d966d', 'patch.yaml.j2'): job_resources_v1_patch,
     ('bfc6bfcedff5c168a14b13a23689477d47b9ebc2e467db6dc0c7541e3c5d966d', 'base.yaml.j2'): job_resources_v1_base,
     ('3d3ee132635955366360670be41f456c9b36f537381334fb8be6491c37d6fc0a', 'patch.yaml.j2'): job_run_v1_patch,

@@ -95,13 +95,17 @@ def test_a_search_has_a_run_a_trial_and_none_waits_for_another(library: Library)
 def test_a_ray_job_brings_its_cluster_and_takes_it_away(library: Library) -> None:
     submission = made(library, TRAIN._replace(engine="ray"))
     (job,) = submission.objects.reveal()
-    assert submission.template == "job-ray@v2"
+    assert submission.template == "job-ray@v3"
     assert job["spec"]["shutdownAfterJobFinishes"] is True
     assert job["spec"]["entrypoint"] == """python train.py --name 'it'"'"'s'"""
     head = job["spec"]["rayClusterSpec"]["headGroupSpec"]
     assert "nvidia.com/gpu" not in head["template"]["spec"]["containers"][0]["resources"]["limits"]
     assert head["rayStartParams"]["num-cpus"] == "0"
+    # The command runs on the head, its tasks on the workers.
     (group,) = job["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    given = [pods["template"]["spec"]["containers"][0]["env"] for pods in (head, group)]
+    assert given[0] == given[1]
+    assert {"name": "JOB_RUN", "value": job["metadata"]["name"]} in given[0]
     assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
 
 
@@ -244,7 +248,8 @@ def test_a_ray_job_that_grows_starts_with_its_least_workers(library: Library) ->
 def test_a_pinned_version_renders_as_before_and_cannot_grow(library: Library) -> None:
     pinned = (PatchChoice("job-ray", version="v1"),)
     whole = TRAIN._replace(engine="ray")
-    before, now = made(library, whole, patches=pinned), made(library, whole)
+    later = (PatchChoice("job-ray", version="v2"),)
+    before, now = made(library, whole, patches=pinned), made(library, whole, patches=later)
     assert (before.template, now.template) == ("job-ray@v1", "job-ray@v2")
     assert before.objects == now.objects
     (refused,) = [one for one in made(library, GROWS, patches=pinned).findings if one.blocks]
