@@ -168,13 +168,14 @@ def permit(
     if not named and origin not in [origin_of(one) for one in urls]:
         says = f"{variable} has {' '.join(urls)}" if urls else f"{variable} is not set"
         raise Unusable(
-            f"the stack file asks {origin}, and {what} is not known to belong there: {says}",
-            f"if it does, set {variable}={' '.join((*urls, origin))}; otherwise correct the address or unset {what}",
+            f"{what} is not sent to {origin}, the address in the stack file: {says}",
+            f"if it belongs there, set {variable}={' '.join((*urls, origin))}; otherwise correct the address or unset "
+            f"{what}",
         )
     host = urlsplit(origin).hostname or ""
     if origin.startswith("http:") and not _loopback(host) and not environment.get(ALLOW_HTTP, ""):
         raise Unusable(
-            f"{origin} is asked without TLS, so {what} would be readable on the way",
+            f"{origin} has no TLS, so others on the network could read {what}",
             f"use https, or set {ALLOW_HTTP}=true where you trust the network in between",
         )
 

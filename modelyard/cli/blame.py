@@ -33,7 +33,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser, many=False)
     parser.add_argument(
-        "target", metavar="TARGET", help="name of the Deployment, a part of it, or its workload such as rayWorker"
+        "target", metavar="TARGET", help="name of the target, a part of it, or its workload such as rayWorker"
     )
     parser.add_argument(
         "field",

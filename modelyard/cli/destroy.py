@@ -1,6 +1,6 @@
 """Restore the fields that a stack patched, and delete what it created. Does not wait for running jobs.
 
-Fields that others have changed since stay as they are; modelyard ledger shows them.
+Fields that others have changed since stay as they are; modelyard ledger --live shows them.
 """
 
 import sys

@@ -22,7 +22,9 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_options(parser, many=False)
     parser.add_argument("--target", metavar="T", help="only this target (part of its name, or its workload)")
-    parser.add_argument("--context", type=int, default=3, metavar="N", help="unchanged lines around a change")
+    parser.add_argument(
+        "--context", type=int, default=3, metavar="N", help="unchanged lines around a change (default 3)"
+    )
     json_option(parser)
 
 

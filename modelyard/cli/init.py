@@ -1,6 +1,6 @@
 """Write a new project into this folder: Pulumi.yaml, the program, stack files, policies, patches.lock and CI.
 
-Overwrites nothing: if any of the files exists, none is written.
+Overwrites nothing: if any of the files exists, none is written. An existing .gitignore stays as it is.
 """
 
 import os
@@ -38,15 +38,23 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--migrate",
         action="store_true",
-        help="make a project that was cloned with modelyard's repository use the installed package: remove unchanged "
-        "copies of its files",
+        help="turn a clone of modelyard's repository into a project that uses the installed package: remove unchanged "
+        "copies of the package's files",
     )
     parser.add_argument(
-        "--from-cluster", action="store_true", help="write a stack file for the platform that runs in a cluster"
+        "--from-cluster",
+        action="store_true",
+        help="write a stack file for the platform that runs in a cluster; an existing project gets only this stack",
     )
-    parser.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: its current context)")
     parser.add_argument(
-        "--namespace", metavar="NAME", help="namespace of the platform (default: where modelyard finds it)"
+        "--context",
+        metavar="NAME",
+        help="with --from-cluster: context of the kubeconfig (default: its current context)",
+    )
+    parser.add_argument(
+        "--namespace",
+        metavar="NAME",
+        help="with --from-cluster: namespace of the platform (default: where modelyard finds it)",
     )
     parser.add_argument(
         "-y", "--yes", action="store_true", help="do not ask; with --from-cluster, take the best guess and mark it"

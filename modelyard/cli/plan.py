@@ -85,7 +85,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="save the plan for modelyard apply --plan FILE (one stack); replaces an existing file",
+        help="save the plan of one stack, with --live for modelyard apply --plan FILE; replaces an existing file",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="exit code 5 if changes are pending and no finding is an error"

@@ -1,6 +1,6 @@
-"""Propose the edit that copies release, images and patches of one stack to another, and keeps what must differ.
+"""Propose the edit that copies release, images, patches, and CUDA and Kubernetes versions of one stack to another.
 
-Also copies the versions of CUDA and Kubernetes.
+Every other setting of the target stays, unless --take names it.
 """
 
 import sys

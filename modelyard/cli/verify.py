@@ -1,4 +1,4 @@
-"""Wait until stacks match their stack files, all pods are up to date, and every query is true. Exit code 1 if not."""
+"""Wait until stacks match their stack files, all pods are up to date, and every query is true; exit code 1 if not."""
 
 import os
 import sys

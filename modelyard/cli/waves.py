@@ -1,6 +1,6 @@
 """Split stacks into waves, canaries first, and write the pipeline that applies and verifies one after the other.
 
---max-failures applies to each wave separately. A wave fails if a canary fails, or all of its stacks fail.
+--max-failures applies to each wave separately, but a wave always fails if a canary or all of its stacks fail.
 """
 
 import shlex

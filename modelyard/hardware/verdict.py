@@ -227,7 +227,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
                 "GPU005",
                 Severity.ADVICE,
                 f"{gpu.short} needs images of CUDA {bounds}, but the CUDA version of its images is not set",
-                "set `cuda` next to the image",
+                "set `cuda` of the resource, or `runtime.cuda` for images of the platform",
             )
         ]
     if code.mode == "dropped":

@@ -197,8 +197,8 @@ def _rivals(targets: Iterable[TargetPlan], setter: Callable[[TargetPlan], str]) 
                 field="autoscaling.mode",
                 detail=f"{ENABLED} is true on it, and {setter(target) or 'a patch'} sets spec.replicas to "
                 f"{spec['replicas']}: each apply overwrites the autoscaler's number",
-                remedy="set autoscaling.mode to annotations, which leaves replicas to the autoscaler, or drop "
-                "the autoscaling patch or the patch that sets the replicas",
+                remedy="drop the autoscaling patch or the patch that sets the replicas; for training workers, you can "
+                "also set autoscaling.mode to annotations, which leaves replicas to the autoscaler",
             )
 
 

@@ -321,7 +321,11 @@ def _clash(
         field=field,
         file=f"{patch.file}/patch.yaml.j2",
         remedy="drop one of the patches"
-        + ("" if own.built_in else f", or add `overrides: [{other.name}]` to the meta.yaml of {own.name}"),
+        + (
+            ""
+            if own.built_in
+            else f", or add `overrides: [{other.name}]` to the meta.yaml of {own.name}, in a new version if it is released"
+        ),
     )
 
 

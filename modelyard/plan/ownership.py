@@ -157,8 +157,8 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             target=target,
             field=field,
             detail="both would keep overwriting the field",
-            remedy="leave the field to it (drop the patch or its parameter), or remove that controller first; "
-            "if it is an installer, list it under platform.installers",
+            remedy="leave the field to it (drop the patch or its parameter); if it is an installer, or a controller "
+            "that you have removed, list it under platform.installers",
         )
     if programs := natures["program"]:
         return Finding(

@@ -208,7 +208,7 @@ def old_pods(target: TargetPlan) -> Iterator[Finding]:
         detail="KubeRay does not replace pods when their template changes"
         if ray
         else "updateStrategy is OnDelete: the change counts for a pod once it is deleted and created again",
-        remedy="set upgradeStrategy of the RayService to NewCluster"
+        remedy="set upgradeStrategy.type of the RayService to NewCluster"
         if target.key.kind == "RayService"
         else f"after the apply, when no job runs in them, delete these pods: {deletion(target.key, places)}"
         if ray

@@ -74,7 +74,7 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
             Kind.EMPTY,
             tree.span[0],
             f"the result is empty, not 0, if the comparison is false: {tree.operator} drops series",
-            remedy=f"compare with bool, which returns 0 or 1: … {tree.operator} bool …, and add `or vector(0)`",
+            remedy=f"add `or vector(0)`; for 1 or 0, compare with bool: … {tree.operator} bool …",
         )
     if any(isinstance(node, Call) and _of(node) is Series.ABSENCE for node in every(tree)):
         return Problem(

@@ -132,7 +132,7 @@ def _flag(span: Span, name: str) -> Problem:
         Kind.FLAG,
         span[0],
         f"{name} is experimental: servers reject it without its feature flag",
-        remedy="check it on the server (modelyard check --prometheus URL), or write the query without it",
+        remedy="write the query without it, or waive the finding if your server accepts the query",
     )
 
 

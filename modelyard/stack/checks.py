@@ -25,7 +25,6 @@ MOST_BYTES: Final = Fraction(2**50)
 MOST: Final = Fraction(10**15)
 """Maximum for anything that is counted: rows, parameters, requests."""
 
-_SIZED: Final = ("modelService", "rayHead", "rayWorker", "celery", "notebooks")
 _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of items with sizes."""
 _SERVERS: Final[Path] = (PREFIX + "notebooks", "servers")
@@ -37,18 +36,18 @@ _WHOLE: Final = ("rows", "parameters")
 """Values without fractions: a user who writes 50m means millions and gets thousandths."""
 _BYTES: Final = ("memory", "volume", "size", "activation")
 _DURATIONS: Final = (
-    ("rayWorker", "gracePeriod"),
-    ("celery", "jobLimit"),
-    ("celery", "gracePeriod"),
-    ("celery", "consumerTimeout"),
-    ("autoscaling", "scrapeInterval"),
-    ("autoscaling", "pollingInterval"),
-    ("autoscaling", "cooldownPeriod"),
-    ("drain", "timeout"),
-    ("notebooks", "timeLimit"),
-    ("notebooks", "keep"),
-    ("drain", "quiet"),
+    "gracePeriod",
+    "jobLimit",
+    "consumerTimeout",
+    "scrapeInterval",
+    "pollingInterval",
+    "cooldownPeriod",
+    "timeout",
+    "timeLimit",
+    "keep",
+    "quiet",
 )
+"""Durations of any section."""
 
 
 def check(config: Mapping[str, Any], texts: Mapping[Path, str], secrets: tuple[Path, ...]) -> list[Mistake]:
@@ -270,11 +269,14 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
                 yield Mistake(at, codes.QUANTITY, summary, remedy)
 
 
+def _sections(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the sections that are mappings, such as ``modelyard:rayWorker``."""
+    return ((key, values) for key, values in config.items() if key.startswith(PREFIX) and isinstance(values, dict))
+
+
 def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Yields items that have sizes, by path."""
-    for section in _SIZED:
-        if isinstance(values := config.get(PREFIX + section), dict):
-            yield (PREFIX + section,), values
+    yield from (((section,), values) for section, values in _sections(config))
     if isinstance(servers := _servers(config), dict):
         yield _SERVERS, servers
     for section in _LISTED:
@@ -311,7 +313,7 @@ def _servers(config: Mapping[str, Any]) -> Any:
 
 def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mistake]:
     places: list[tuple[Path, Any]] = [
-        ((PREFIX + section, key), config.get(PREFIX + section)) for section, key in _DURATIONS
+        ((section, key), values) for section, values in _sections(config) for key in _DURATIONS
     ]
     for section, keys in (
         ("jobs", ("within", "timeLimit", "keep")),

@@ -211,8 +211,10 @@ def _missing(path: Path, key: str, schema: Mapping[str, Any]) -> Mistake:
     if key == "reason":
         remedy = "write why this stack accepts the finding"
         return Mistake(path, codes.WAIVER_REASON, f"{name(path)} has no reason", remedy, at_key=True)
-    examples = schema.get("properties", {}).get(key, {}).get("examples") or ["…"]
-    remedy = f"add `{key}: {json.dumps(examples[0], ensure_ascii=False)}` to {name(path)}"
+    wanted = schema.get("properties", {}).get(key, {})
+    empty = {"array": "[…]", "object": "{…}"}.get(str(wanted.get("type")), '"…"')
+    example = json.dumps(wanted["examples"][0], ensure_ascii=False) if wanted.get("examples") else empty
+    remedy = f"add `{key}: {example}` to {name(path)}"
     if not path:
         full = key
         example = "{model: A10}" if key == PREFIX + "gpu" else '{release: "23.10"}'

@@ -119,7 +119,7 @@ def test_no_credential_goes_out_without_tls_but_to_this_machine(
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        with pytest.raises(JobSourceError, match="without TLS") as error:
+        with pytest.raises(JobSourceError, match="has no TLS") as error:
             ask(source(url))
         assert ALLOW_HTTP in error.value.remedy
         assert seen == []
@@ -193,7 +193,7 @@ def test_the_command_line_names_an_address_too() -> None:
     environment = {"S": SECRET}
     found = secret_for("https://host", Variables("S", "F", "U"), environment, named=True)
     assert found.reveal() == SECRET
-    with pytest.raises(Unusable, match="without TLS"):
+    with pytest.raises(Unusable, match="has no TLS"):
         secret_for("http://host", Variables("S", "F", "U"), environment, named=True)
 
 

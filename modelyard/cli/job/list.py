@@ -1,7 +1,6 @@
 """List the runs of a stack's jobs.
 
-A cancelled run is listed until its pods have stopped. --all also shows finished runs, which the cluster keeps for the
-time that the job sets in keep.
+A cancelled run is listed until its pods have stopped. --all also shows finished runs that the cluster still has.
 """
 
 import sys

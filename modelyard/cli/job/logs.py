@@ -32,7 +32,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--worker", type=int, metavar="N", help="only this worker, or this trial of a search, counted from 0"
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="follow until the run ends")
+    parser.add_argument("-f", "--follow", action="store_true", help="follow the pods that exist now, until they end")
     parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines of each worker")
     parser.add_argument("--previous", action="store_true", help="logs of the container before its last restart")
 

@@ -22,8 +22,10 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_argument(parser)
     parser.add_argument("pipeline", metavar="PIPELINE", help="name of one of its pipelines")
-    parser.add_argument("--from", dest="since", metavar="STAGE", help="run only this stage and those that need it")
-    parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run whose artifacts they read")
+    parser.add_argument(
+        "--from", dest="since", metavar="STAGE", help="with --run: run only this stage and those that need it"
+    )
+    parser.add_argument("--run", metavar="RUN", help="with --from: the earlier run whose artifacts these stages read")
     parser.add_argument(
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the run"
     )

@@ -16,6 +16,7 @@ from modelyard.workloads.environments.lists import canonical
 from modelyard.workloads.environments.reading import image_of
 
 NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
+_INTO_IMAGE: Final = "put the packages into the image, and drop the Python environment"
 """Remedy for a job without an image."""
 NOTEBOOKS: Final = ("papermill", "ipykernel")
 """Packages that every notebook needs."""
@@ -200,14 +201,14 @@ def _job(stack: Stack, index: int, job: Job, known: Mapping[str, Environment]) -
         return
     name, image = environment.name, image_of(environment, stack.config.runtime.image)
     if job.environment is not None and resource is not None and resource.remote is not None:
-        yield _unfit(stack, where, who, name, "it runs outside this cluster", "put the packages in its image")
+        yield _unfit(stack, where, who, name, "it runs outside this cluster", _INTO_IMAGE)
         return
     if job.environment is not None and not job.command:
         yield _unfit(
             stack, where, who, name, "it has no command, so the pods of its resource do its work", "give it a command"
         )
     if job.engine == "ray":
-        remedy = "set engine: job, or put the packages in its image"
+        remedy = f"set engine: job, or {_INTO_IMAGE}"
         yield _unfit(stack, where, who, name, "Ray workers run the Python of their image", remedy)
     if job.image is not None and job.image != image:
         remedy = "drop the job's image, or the Python environment"
@@ -225,9 +226,9 @@ def _resource(stack: Stack, index: int, resource: Resource, known: Mapping[str, 
     name, image = environment.name, image_of(environment, stack.config.runtime.image)
     shared = [job.name for job in stack.config.jobs if job.resource == resource.name and not job.command]
     if resource.remote is not None:
-        yield _unfit(stack, where, who, name, "its jobs run outside this cluster", "put the packages in its image")
+        yield _unfit(stack, where, who, name, "its jobs run outside this cluster", _INTO_IMAGE)
     elif shared:
-        remedy = "give these jobs a command, or put the packages in the image"
+        remedy = f"give these jobs a command, or {_INTO_IMAGE}"
         why = f"its pods run the program of their image, for {', '.join(shared[:4])}"
         yield _unfit(stack, where, who, name, why, remedy)
     if resource.image is not None and resource.image != image:
