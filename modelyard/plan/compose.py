@@ -313,6 +313,10 @@ def _clash(
     shown = hidden_change(key, path, first, second)
     # The meta.yaml of a built-in patch cannot be changed.
     own, other = (earlier, patch) if patch.built_in else (patch, earlier)
+    remedy = "drop one of the patches"
+    if not own.built_in:
+        where = f"the meta.yaml of {own.name}, in a new version if it is released"
+        remedy += f", or add `overrides: [{other.name}]` to {where}"
     return Finding(
         "PAT010",
         Severity.ERROR,
@@ -320,12 +324,7 @@ def _clash(
         target=target,
         field=field,
         file=f"{patch.file}/patch.yaml.j2",
-        remedy="drop one of the patches"
-        + (
-            ""
-            if own.built_in
-            else f", or add `overrides: [{other.name}]` to the meta.yaml of {own.name}, in a new version if it is released"
-        ),
+        remedy=remedy,
     )
 
 
