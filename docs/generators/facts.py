@@ -14,12 +14,14 @@ def facts() -> str:
     return page(
         "Facts",
         "A fact is a value of a stack that a patch's `meta.yaml` (`params`, `when`, `for`) or an assertion "
-        "(`match.when`) refers to by its path. `modelyard blame` traces it to the line of the stack file that sets it. "
+        "(`match.when`) refers to by its path. For a field that a fact decides, `modelyard blame` shows the line of "
+        "the stack file that sets the fact. "
         "[The guide](../guides/own-patch.md) uses facts in a patch.",
         "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it.",
         _table(FACTS.values()),
         "## Remote clusters",
-        "A patch with `cluster: remote` can also use these facts; `remote` is `remote.cluster` of the resource.",
+        "A patch with `cluster: remote` can also use these facts. In the second column, `remote` is `remote.cluster` "
+        "of a resource.",
         _table(REMOTE),
     )
 
@@ -32,6 +34,6 @@ def _source(fact: Any) -> str:
     from modelyard.stack.config import dotted
 
     if not fact.source:
-        return f"nothing: {fact.why}"
+        return f"no key of modelyard: {fact.why}"
     idle = f"; {code(dotted(fact.idle))} while the backend is idle" if fact.idle else ""
     return code(dotted(fact.source)) + idle

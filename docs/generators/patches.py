@@ -1,5 +1,6 @@
 """The patches of this project, from ``patches/``."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,34 +19,33 @@ def patches() -> str:
         for version, patch in versions.items():
             state = "released" if f"{name}/{version}" in library.released else "not released"
             parts += [f"## {patch.id}", "", f"{patch.meta.description} ({state})", ""]
-            parts += _meta_lines(patch.meta)
+            parts += _meta_lines(patch)
             rows = []
             for parameter, spec in patch.schema.get("properties", {}).items():
                 fact = patch.meta.params.get(parameter, "")
                 source = code(fact) if fact else ""
                 if parameter in patch.defaults and patch.defaults[parameter] not in (None, []):
-                    source = " or ".join(filter(None, (source, f"default {code(patch.defaults[parameter])}")))
+                    default = patch.defaults[parameter]
+                    shown = f"default {code(default if default != '' else json.dumps(default))}"
+                    source = " or ".join(filter(None, (source, shown)))
                 rows.append((code(parameter), _types(spec), source, spec.get("description", "")))
             parts += ["", *table(("parameter", "type", "from", "meaning"), rows), ""]
     return page(
         "Patches",
-        "This page lists the patches of this project. The value of a parameter is a fact of the stack, unless the "
-        "stack file passes another value under `modelyard:patches`. "
+        "This page lists the patches of this project. A parameter gets its value from a fact of the stack or from its "
+        "default, unless the stack file sets it under `modelyard:patches`. "
         "[The guide](../guides/own-patch.md) shows how to write a patch.",
         parts,
     )
 
 
-def _meta_lines(meta: Any) -> Iterator[str]:
-    if meta.when is None:
-        yield "- taken by stacks that list it"
-    elif meta.when:
-        yield "- taken when " + " and ".join(
-            f"{code(fact)} is {code(value) if isinstance(value, str) else str(value).lower()}"
-            for fact, value in meta.when.items()
-        )
-    else:
-        yield "- taken by every stack"
+def _meta_lines(patch: Any) -> Iterator[str]:
+    from modelyard.report.patches import facts, used
+
+    meta = patch.meta
+    yield f"- used {used(patch)}"
+    if meta.version_for:
+        yield f"- this version if {facts(meta.version_for)}; otherwise the next older version"
     if meta.phase != "normal":
         yield f"- phase {code(meta.phase)}"
     if meta.after:
@@ -55,6 +55,8 @@ def _meta_lines(meta: Any) -> Iterator[str]:
 
 
 def _types(spec: Schema) -> str:
+    if "enum" in spec:
+        return " or ".join(code(value) if value else '`""`' for value in spec["enum"])
     kinds = spec.get("type", "any")
     words = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
     return f"{words}, {spec['minimum']} or more" if "minimum" in spec else words

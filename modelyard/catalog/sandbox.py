@@ -315,7 +315,7 @@ def rendered(source: str, params: Mapping[str, Any]) -> str | Failed:
         most = f"produces more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
         return Failed("PAT006", most, 0, FEWER if given else "look for a loop that grows")
     except jinja2.TemplateSyntaxError as error:
-        return Failed("PAT005", f"is not a Jinja2 template: {error.message}", error.lineno, "correct the template")
+        return _no_template(error)
     except jinja2.UndefinedError as error:
         line = _template_line(error)
         known = f"the parameters with a value are {', '.join(sorted(params))}"
@@ -325,6 +325,21 @@ def rendered(source: str, params: Mapping[str, Any]) -> str | Failed:
         # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.
         line = _template_line(error)
         return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", line, "correct the template")
+
+
+def syntax_error(source: str) -> Failed | None:
+    """Returns why a text is not a template; None if it is one, whatever it renders to."""
+    try:
+        _compiled(source)
+    except jinja2.TemplateSyntaxError as error:
+        return _no_template(error)
+    return None
+
+
+def _no_template(error: jinja2.TemplateSyntaxError) -> Failed:
+    message = error.message or ""
+    what = f"is not a Jinja2 template: {message[:1].lower()}{message[1:]}"
+    return Failed("PAT005", what, error.lineno, "correct the template")
 
 
 def _in_words(error: Exception) -> str:

@@ -131,7 +131,8 @@ def _problems(
         value, problem = parse_plain(part.encode(errors="surrogatepass"))
         wrong: tuple[str, int, str] | None = None
         if problem is not None:
-            wrong = f"does not render to YAML: {problem.message}", line + problem.line - 1, "correct the YAML here"
+            what = f"does not render to YAML: {problem.message}"
+            wrong = what, line + problem.line - 1, "correct the YAML here or just above"
         elif isinstance(value, dict):
             made = make(patch, part.strip() + "\n", value, file)
             if isinstance(made, Document):

@@ -12,7 +12,7 @@ from modelyard.findings import Finding
 from modelyard.names import PATCHES_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from modelyard.catalog import Library, PatchVersion
 
@@ -98,6 +98,9 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
         for name in (f"{patch.name}/{patch.version}",)
         if only in (None, patch.name) and name not in locked
     }
+    drafts = (one for one in every if f"{one.name}/{one.version}" in fresh and not one.built_in)
+    if broken := [why for one in drafts for why in _broken(one)]:
+        raise Stop(Exit.USAGE, f"nothing was released: {broken[0]}", "correct it; a released version never changes")
     if fresh:
         given = {name: patch.sha256 for name, patch in built_in_versions().items()}
         own = {f"{patch.name}/{patch.version}": patch for patch in every if not patch.built_in}
@@ -108,10 +111,20 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
         }
         write_atomically(folder / LOCK_FILE, lock_text(locked | fresh, released), within=root)
     already = "every version is already released" if only is None else f"every version of {only} is already released"
-    say([f"released {name}" for name in sorted(fresh)] or [already])
+    say([f"released {name.replace('/', '@')}" for name in sorted(fresh)] or [already])
     return Exit.FINE
 
 
 def _report(findings: tuple[Finding, ...], args: Namespace) -> Exit:
     say_findings(findings, args)
     return Exit.FINDINGS if findings else Exit.FINE
+
+
+def _broken(patch: "PatchVersion") -> "Iterator[str]":
+    """Why templates of a version can never be rendered."""
+    from modelyard.catalog.library import BASE, TEMPLATE
+    from modelyard.catalog.sandbox import syntax_error
+
+    for name, text in ((TEMPLATE, patch.template), (BASE, patch.base)):
+        if text is not None and (wrong := syntax_error(text)) is not None:
+            yield f"{patch.file}/{name}:{wrong.line} {wrong.what}"

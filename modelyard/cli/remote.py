@@ -117,7 +117,7 @@ def _named(stack: "Stack", name: str | None) -> "Sequence[Resource]":
             *(one.name for one in remote),
             *(job for job, on in of_job.items() if on in {one.name for one in remote}),
         }
-        remedy = instead(name, known, "remote resources and their jobs")
+        remedy = instead(name, known, "remote resources")
         raise Stop(Exit.USAGE, f"{name!r} is neither a remote resource nor a job on one", remedy)
     return found
 

@@ -39,8 +39,8 @@ def run(args: Namespace) -> Exit:
         else:
             say_wrapped(
                 [
-                    f"The project uses every built-in patch version of modelyard {__version__}, or its own of the "
-                    "same name."
+                    f"The project uses every built-in patch version of modelyard {__version__}, or its own version of "
+                    "the same name."
                 ]
             )
         return Exit.FINE

@@ -264,7 +264,7 @@ def kubeconfigs() -> list[KubeConfig]:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         raise ClusterError(
             f"no kubeconfig could be read from {named}: {_why(error)}",
-            "set KUBECONFIG; only a plan, check or preview of a recorded platform needs no cluster",
+            "set KUBECONFIG to your kubeconfig, or correct the file; without --live, most commands need no cluster",
             lasting=True,
         ) from error
 

@@ -247,7 +247,7 @@ def near_gpus(name: str) -> str:
             return "the platform's images need CUDA, which only NVIDIA's GPUs run; `modelyard gpus` lists them"
         case Unknown(_, suggestions):
             close = f"did you mean {listed(suggestions)}? " if suggestions else ""
-            return f"{close}`modelyard gpus` lists all GPUs; {HARDWARE_FILE} defines more"
+            return f"{close}`modelyard gpus` lists all GPUs; define another one in {HARDWARE_FILE}"
         case _:
             return ""
 

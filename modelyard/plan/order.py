@@ -280,7 +280,7 @@ def _why_scaling(scaling: Scaling, drain: Drain | None) -> str:
         return f"KEDA keeps {name} at 0 pods"
     if before == after:
         return f"KEDA keeps scaling {name}, with the new settings"
-    return f"KEDA may start up to {plural(after, 'pod')} of {name} from now on, as work and capacity allow"
+    return f"KEDA may start up to {plural(after, 'pod')} of {name} from this step on, as work and capacity allow"
 
 
 def _to(most: int | None) -> str:
@@ -296,7 +296,7 @@ def _why_delete(target: TargetPlan, drain: Drain | None) -> str:
 
 
 def _why_route(switch: Switch) -> str:
-    moved = f"new training requests go to {switch.to} from now on"
+    moved = f"new training requests go to {switch.to} from this step on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
     limit = "the limit of the drain" if switch.drained else "the time that running jobs get"
@@ -311,7 +311,7 @@ def _why_up(target: TargetPlan, switch: Switch) -> str:
         most = most_replicas(target.after.reveal())
         if most is None:
             return "KEDA sets the number of its pods"
-        return f"the autoscaler may start up to {plural(most, 'pod')} here from now on{room}"
+        return f"the autoscaler may start up to {plural(most, 'pod')} here from this step on{room}"
     return (
         "starts beside the old backend: the nodes have GPUs for both"
         if switch.spare

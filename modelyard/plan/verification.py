@@ -134,6 +134,6 @@ def wait(
 
 
 def first_wrong(checks: Iterable[Check]) -> str:
-    """The first check that does not pass, in words."""
+    """The first check that does not pass, in words; without its subject if that is the stack."""
     wrong = next(one for one in checks if one.state != "ok")
-    return f"{wrong.subject}: {wrong.found}"
+    return wrong.found if wrong.kind == "stack" else f"{wrong.subject}: {wrong.found}"

@@ -68,7 +68,7 @@ def described(source: Source) -> str:
         case Dashboard(url):
             return f"the jobs API of {url}"
         case HeadService(_, namespace, deployment, _):
-            return f"the jobs API of {deployment} in {namespace}, through the API server"
+            return f"the jobs API of {deployment} in {namespace}, through the Kubernetes API server"
         case Broker(url, _, queue):
             return f"the queue {queue} at {url}"
         case Numbers(server, _, _):

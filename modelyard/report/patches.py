@@ -40,7 +40,7 @@ def patch_text(library: Library, name: str, version: str = "", style: Style = PL
     facts = (
         ("targets", ", ".join(_targets(patch))),
         ("mode", _MODES[patch.meta.use]),
-        ("used", _when(patch)),
+        ("used", used(patch)),
         ("versions", _terms(library, name)),
         ("overrides", ", ".join(patch.meta.overrides)),
     )
@@ -98,15 +98,17 @@ _MODES: dict[Use, str] = {
 }
 
 
-def _when(patch: PatchVersion) -> str:
+def used(patch: PatchVersion) -> str:
+    """When modelyard uses a patch, to continue the word "used"."""
     if patch.meta.use == "submitted":
-        return "by modelyard job submit"
+        return "for submitted runs"
     if patch.meta.when is None:
         return "only if a stack lists it"
-    return f"if {_facts(patch.meta.when)}" if patch.meta.when else "always"
+    condition = f"if {facts(patch.meta.when)}" if patch.meta.when else "always"
+    return f"for each remote cluster, {condition}" if patch.meta.cluster == "remote" else condition
 
 
-def _facts(facts: Mapping[str, Any]) -> str:
+def facts(facts: Mapping[str, Any]) -> str:
     """Conditions on facts of a stack, in words; a list allows each of its values."""
     return " and ".join(
         f"{path} is {listed([text_of(one) for one in (value if isinstance(value, list) else [value])], 'or')}"
@@ -118,7 +120,7 @@ def _terms(library: Library, name: str) -> str:
     """Which stacks get which version, newest first; empty if all stacks get the newest."""
     latest = library.latest(name)
     asking = takewhile(lambda one: one.meta.version_for, library.patches[name].values())
-    words = [f"{one.version} if {_facts(one.meta.version_for)}" for one in asking]
+    words = [f"{one.version} if {facts(one.meta.version_for)}" for one in asking]
     if words and not latest.meta.version_for:
         words.append(f"else {latest.version}")
     return "; ".join(words)

@@ -268,7 +268,7 @@ def _moves(target: TargetPlan, *, noted: bool) -> Iterator[str]:
         yield "restored" if target.action == "restore" else "deleted"
     if before != after and after is not None:
         # If the object set no number before, the API server or a controller did.
-        yield f"pods {before} → {after}" if before is not None else f"{plural(after, 'pod')} from now on"
+        yield f"pods {before} → {after}" if before is not None else f"{plural(after, 'pod')} after this step"
     elif noted and len(target.patches) == 1:
         yield "changes annotations only"
 

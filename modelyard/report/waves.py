@@ -24,11 +24,11 @@ def waves_text(waves: Sequence[Wave], gate: Gate, style: Style = PLAIN) -> list[
     lines = []
     for number, wave in enumerate(waves, 1):
         lines += hanging(f"{style.bold(f'wave {number}')} ({wave.name}): {', '.join(wave.stacks)}", 2, style.columns)
-    return [*lines, *hanging(f"after each wave: {_gate_words(gate)}", 2, style.columns)] if lines else ["no waves"]
+    return [*lines, *hanging(f"a wave passes once {_gate_words(gate)}", 2, style.columns)] if lines else ["no waves"]
 
 
 def _gate_words(gate: Gate) -> str:
-    words = ["its stacks match their stack files"]
+    words = ["its stacks match their stack files and all their pods are up to date"]
     words += [f"{query} is true" for query in gate.queries]
     if gate.bake:
         words.append(f"for {duration(gate.bake)}")

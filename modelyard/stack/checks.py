@@ -264,7 +264,11 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
             elif not LEAST_BYTES <= amount <= MOST_BYTES and (key != "activation" or amount > MOST_BYTES):
                 small = amount < LEAST_BYTES
                 side = "less than 1Mi" if small else "more than 1Pi"
-                remedy = "write the unit: 16Gi; 16 is 16 bytes" if small else "write an amount such as 16Gi"
+                remedy = "write an amount such as 16Gi"
+                if small:
+                    thousandths = str(value).endswith("m")
+                    unit = "m is thousandths of a byte, M and Mi are millions" if thousandths else "16 is 16 bytes"
+                    remedy = f"write the unit, as in 16Gi: {unit}"
                 summary = f"{name(at)} is {text}: {side}"
                 yield Mistake(at, codes.QUANTITY, summary, remedy)
 

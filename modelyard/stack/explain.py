@@ -309,7 +309,7 @@ def _many(path: Path, value: Sized, schema: Mapping[str, Any]) -> Mistake:
 
 def _kind(path: Path, value: Any, kinds: str | list[str], texts: Mapping[Path, str]) -> Mistake:
     wanted = kinds_of(kinds)
-    remedy = "give a value, or remove the key to use its default" if value is None else f"write {wanted}"
+    remedy = "give a value, or remove the key if it is optional" if value is None else f"write {wanted}"
     summary = f"{name(path)} is {given(value, path, texts)}; it must be {wanted}"
     return Mistake(path, codes.KIND, summary, remedy)
 

@@ -32,8 +32,8 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
     """No deadline ends a training job early.
 
     **Why.** `activeDeadlineSeconds` kills a pod at the deadline, even if its job still trains. A job on a GPU may run
-    for six hours: a shorter deadline wastes hours of GPU time, and a retry ends in the same way. The rule leaves out
-    pods without a GPU.
+    for six hours: a shorter deadline wastes hours of GPU time, and a retry ends in the same way. The rule skips
+    objects in which no pod has a GPU.
 
     **Example.**
 
@@ -53,8 +53,8 @@ def no_deadline_below_the_longest_job(subject: Subject, params: Params) -> Itera
     fine-tune is ended after 3600 s, but a training job may run for 21600 s
     ```
 
-    **Fix.** Raise the deadline to a few minutes more than the longest job, or leave it out: the platform has its own
-    limit.
+    **Fix.** Raise the deadline to a few minutes more than the longest job, or leave it out; the platform ends its own
+    training jobs after six hours.
     """
     if not any(_has_gpu(template) for template in subject.templates):
         return

@@ -102,7 +102,7 @@ def test_new_built_in_versions_are_named_and_released_on_request(run: Run, insta
     assert "built-in ray-worker@v5" in run("patches").words
     assert "built-in ray-worker@v5" in run("patches", "ray-worker").words
     assert "built-in" not in run("patches", "ray-head").words
-    assert run("patches", "--release", "ray-worker").out == "released ray-worker/v5\n"
+    assert run("patches", "--release", "ray-worker").out == "released ray-worker@v5\n"
     assert "built-in ray-worker@v5" not in run("patches").words
     after = run("plan", "dev", "--json").out
     assert "ray-worker@v5" in after
@@ -179,7 +179,7 @@ def test_a_patch_that_the_lock_leaves_out_can_be_released_by_name(run: Run, inst
     del locked["node-pools/v1"]
     lock.write_text(lock_text(locked))
     assert run("patches", "node-pools").code == 2
-    assert run("patches", "--release", "node-pools").out == "released node-pools/v1\n"
+    assert run("patches", "--release", "node-pools").out == "released node-pools@v1\n"
     assert run("patches", "node-pools").code == 0
 
 

@@ -79,7 +79,7 @@ def test_it_is_known_in_its_project_only(owner: Any, run: Any, tmp_path: Path) -
     (tmp_path / "other").mkdir()
     outside = run("-C", str(tmp_path / "other"), "gpus", "L20")
     assert outside.code == 2
-    assert "hardware.yaml defines more" in outside.words
+    assert "define another one in hardware.yaml" in outside.words
     owner.edit(("model: A10", "model: L20"))
     assert "GPU002" not in findings(run)
     (owner.root / "hardware.yaml").unlink()

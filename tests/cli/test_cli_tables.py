@@ -42,10 +42,17 @@ def test_patches_are_sorted_by_name(run: Any) -> None:
     assert [patch["name"] for patch in listed] == sorted(patch["name"] for patch in listed)
 
 
+def test_a_draft_with_a_broken_template_is_not_released(project: Any, refused: Any) -> None:
+    project.patch("mine", "# target: deployment-api-server\n{{ a b }}\n")
+    result = refused("patches", "--release", code=2)
+    assert "nothing was released: patches/mine/v1/patch.yaml.j2:2 is not a Jinja2 template: expected" in result.words
+    assert "mine" not in (project.patches / "patches.lock").read_text()
+
+
 def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None:
     folder = project.patch("mine", "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n")
     assert "v1 (draft)" in run("patches").out
-    assert run("patches", "--release").out == "released mine/v1\n"
+    assert run("patches", "--release").out == "released mine@v1\n"
     assert run("patches", "--release").out == "every version is already released\n"
     assert "draft" not in run("patches").out
     (folder / "meta.yaml").write_text("description: changed\n")
@@ -60,7 +67,7 @@ def test_releasing_one_patch_leaves_other_drafts_free_to_go(project: Any, run: A
     template = "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
     project.patch("mine", template)
     other = project.patch("other", template)
-    assert run("patches", "mine", "--release").out == "released mine/v1\n"
+    assert run("patches", "mine", "--release").out == "released mine@v1\n"
     assert run("patches", "mine", "--release").out == "every version of mine is already released\n"
     assert "v1 (draft)" in run("patches").out
     shutil.rmtree(other.parent)

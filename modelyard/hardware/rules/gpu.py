@@ -28,7 +28,7 @@ def _unknown(stack: Stack, name: str) -> Finding:
         Severity.ERROR,
         _MODEL,
         f"unknown GPU {plain(name)!r}",
-        detail="Only letter case and spaces may differ, because an A10G is not an A10.",
+        detail="Only letter case may differ, because an A10G is not an A10.",
         remedy=near_gpus(name),
     )
 

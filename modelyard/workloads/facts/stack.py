@@ -85,7 +85,7 @@ PLATFORM: Final[tuple[Fact[Given], ...]] = (
         ("targets",),
     ),
     Fact("stack.name", lambda given: given.name, (), "the name of the stack file"),
-    Fact("stack.context", lambda given: given.context, (), "Pulumi's setting kubernetes:context"),
+    Fact("stack.context", lambda given: given.context, (), "kubernetes:context of the stack file sets it"),
 )
 """The facts of the platform as a whole, and of the stack's cluster."""
 

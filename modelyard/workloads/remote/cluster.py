@@ -203,7 +203,7 @@ def _within_quota(stack: Stack, where: Path, one: Sized, quota: RemoteQuota) -> 
             "REM006",
             Severity.ERROR,
             where,
-            f"quota has only {', '.join(short)} that resource {one.resource.name} needs",
+            f"quota is too small for resource {one.resource.name}: it has {', '.join(short)}",
             "raise quota, or correct the resource",
             detail=f"modelyard size {stack.name} {one.resource.name} shows the calculation",
         )

@@ -98,7 +98,7 @@ def _size(stack: Stack, where: Path, machine: Instance, one: Sized) -> Iterator[
             "REM006",
             Severity.ERROR,
             (*where, "instanceType"),
-            f"{machine.type} has only {', '.join(short)} that resource {one.resource.name} needs",
+            f"{machine.type} is too small for resource {one.resource.name}: it has {', '.join(short)}",
             "choose a larger machine",
             detail=f"modelyard size {stack.name} {one.resource.name} shows the calculation",
         )

@@ -306,7 +306,7 @@ def test_every_source_says_who_is_asked() -> None:
     ]
     assert [described(source) for source in sources] == [
         "the jobs API of http://ray",
-        "the jobs API of deployment-ray-head in ml, through the API server",
+        "the jobs API of deployment-ray-head in ml, through the Kubernetes API server",
         f"the queue {QUEUE} at http://broker",
         "a query of http://prometheus",
         "no source",

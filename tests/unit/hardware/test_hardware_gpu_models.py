@@ -137,7 +137,7 @@ def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
     found = find(name)
     assert isinstance(found, Unknown)
     assert found.suggestions == ()
-    assert near_gpus(name) == "`modelyard gpus` lists all GPUs; hardware.yaml defines more"
+    assert near_gpus(name) == "`modelyard gpus` lists all GPUs; define another one in hardware.yaml"
 
 
 @pytest.mark.parametrize("name", ["B5000", "B6000"])

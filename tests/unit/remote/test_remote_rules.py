@@ -282,7 +282,7 @@ def test_a_quota_that_never_has_room_for_a_job_is_an_error(stack: Make, quota: s
     given = ("credentialsSecret: site}", f"credentialsSecret: site, quota: {quota}}}")
     found = [one for one in check_remote(stack(*ON_A_CLUSTER, given)) if one.code == "REM006"]
     assert [(one.blocks, one.field, one.summary) for one in found] == [
-        (True, "resources[1].remote.cluster.quota", f"quota has only {short} that resource away needs")
+        (True, "resources[1].remote.cluster.quota", f"quota is too small for resource away: it has {short}")
     ] * bool(short)
 
 

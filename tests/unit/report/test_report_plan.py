@@ -171,5 +171,5 @@ def test_what_goes_back_and_what_is_deleted_say_so(dev: Plan) -> None:
 def test_of_an_object_that_said_no_number_only_the_new_one_is_told(dev: Plan) -> None:
     target = next(one for one in dev.targets if one.name == WORKER)
     made = text(dev._replace(targets=(target._replace(replicas=(None, 2)),), steps=()))
-    assert "2 pods from now on" in made
+    assert "2 pods after this step" in made
     assert "None" not in made
