@@ -135,7 +135,7 @@ def test_without_a_token_there_is_no_comment(tmp_path: Path, repository: Reposit
     run("preview", repository.folder, given)
     done = run("comment", repository.folder, given)
     assert done.returncode == 0, done.stdout
-    assert "no MODELYARD_TOKEN" in done.stdout
+    assert "MODELYARD_TOKEN is not set" in done.stdout
     assert not (tmp_path / "server.json").exists()
 
 

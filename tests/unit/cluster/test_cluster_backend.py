@@ -133,7 +133,7 @@ def test_no_token_goes_out_without_tls_but_to_this_machine(root: Path, monkeypat
                 monkeypatch.setenv(name, url)
             monkeypatch.delenv(ALLOW_HTTP, raising=False)
             if refused:
-                with pytest.raises(BackendError, match="without TLS"):
+                with pytest.raises(BackendError, match="has no TLS"):
                     backend_variables(root)
                 monkeypatch.setenv(ALLOW_HTTP, "true")
             assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": url}

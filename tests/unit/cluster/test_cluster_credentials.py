@@ -116,7 +116,7 @@ def test_no_login_leaves_this_machine_without_tls(
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
     monkeypatch.delenv("MODELYARD_ALLOW_HTTP", raising=False)
     for server in ("http://api.example.com", "HTTP://10.0.0.1:8080", "http://127.0.0.1.example.com"):
-        with pytest.raises(ClusterError, match="without TLS") as refused:
+        with pytest.raises(ClusterError, match="has no TLS") as refused:
             client(server, user)
         assert "MODELYARD_ALLOW_HTTP" in refused.value.remedy
         client(server, {})

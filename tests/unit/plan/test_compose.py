@@ -57,14 +57,15 @@ def test_two_values_for_one_field_name_both_patches_and_the_path() -> None:
     _, (finding,) = compose([part("a", {"replicas": 1}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
     assert (finding.code, finding.field, finding.target) == ("PAT010", "spec.replicas", "d")
     assert finding.summary == "a@v1 and b@v1 set spec.replicas differently: 1 and 2"
-    assert finding.remedy == "drop one of the patches, or add `overrides: [a]` to the meta.yaml of b"
+    way = "add `overrides: [a]` to the meta.yaml of b, in a new version if it is released"
+    assert finding.remedy == f"drop one of the patches, or {way}"
 
 
 @pytest.mark.parametrize(
     ("first", "second", "more"),
     [
-        ("patches", BUILT_IN, ", or add `overrides: [b]` to the meta.yaml of a"),
-        (BUILT_IN, "patches", ", or add `overrides: [a]` to the meta.yaml of b"),
+        ("patches", BUILT_IN, ", or add `overrides: [b]` to the meta.yaml of a, in a new version if it is released"),
+        (BUILT_IN, "patches", ", or add `overrides: [a]` to the meta.yaml of b, in a new version if it is released"),
         (BUILT_IN, BUILT_IN, ""),
     ],
 )

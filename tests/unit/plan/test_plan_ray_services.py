@@ -128,7 +128,7 @@ def test_a_service_that_kuberay_does_not_upgrade_keeps_its_pods(dev: Site) -> No
     assert (target_of(plan).replaces_pods, found(plan, "RES112")) == (0, [])
     assert all(KEY.name not in drain.targets for drain in plan.drains)
     (kept,), (size,) = found(plan, "RES110"), found(plan, "RES111")
-    assert kept.remedy == "set upgradeStrategy of the RayService to NewCluster"
+    assert kept.remedy == "set upgradeStrategy.type of the RayService to NewCluster"
     assert size.summary == "KubeRay will keep 1 pod of group a10 of models"
 
 
