@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from modelyard.cli.parser import VERBS, verb_parser
+from modelyard.workloads.environments.locks import lock_file
 
 ROOT = Path(__file__).resolve().parents[2]
 HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
@@ -48,6 +49,7 @@ def test_check_runs_for_everything_that_a_plan_is_made_of() -> None:
     left = [name for name in files() if not pattern.search(name)]
     program = ("components/", "stacks/__main__.py", "stacks/.venv/")  # what Pulumi runs; no plan reads it
     assert all(name.startswith(program) for name in left), left
+    assert all(map(pattern.search, ("hardware.yaml", lock_file("torch"), "stacks/prices.yaml")))
     assert HOOKS["modelyard-check"]["pass_filenames"] is False
 
 
