@@ -1,10 +1,11 @@
 """The table of GPUs, from the data of ``modelyard/hardware``."""
 
-from generators.markdown import code, listed, page, table
+from generators.markdown import code, page, table
 
 
 def gpus() -> str:
     """The page of GPUs."""
+    from modelyard.hardware.gpu_models import labels as node_labels
     from modelyard.hardware.table import table as gpu_table
 
     def marked(value: object, mark: str) -> str:
@@ -22,14 +23,19 @@ def gpus() -> str:
         )
         for row in gpu_table()
     ]
-    labels = [(code(row.id), listed(row.products)) for row in gpu_table() if row.products]
+    marks = dict.fromkeys(node_labels().unverified, "unverified")
+    labels = [
+        (code(row.id), ", ".join(marked(code(one), marks.get(one, "")) for one in row.products))
+        for row in gpu_table()
+        if row.products
+    ]
     whys = [(f"{code(row.id)} {row.name}", row.why) for row in gpu_table()]
     return page(
         "GPUs",
         "The table shows support for platform images of CUDA 11.7; for another version, use "
         "`modelyard gpus --cuda 12.4`. Throughput is FP16 on tensor cores without sparsity. "
         "Numbers that could not be traced to a primary source are "
-        "marked. [The guide](../guides/hardware.md) describes the rules, "
+        "marked. [The guide](../guides/hardware.md) describes the rules; "
         "[the data's README](../../modelyard/hardware/data/README.md) lists the sources.",
         table(
             (
@@ -44,7 +50,8 @@ def gpus() -> str:
             rows,
         ),
         "## Node labels",
-        "These are the values of the node label `nvidia.com/gpu.product` that GPU feature discovery sets.",
+        "GPU feature discovery sets these values of the node label `nvidia.com/gpu.product` on nodes with whole GPUs. Values "
+        "without a source are marked.",
         table(("GPU", "labels"), labels),
         "## Why",
         table(("GPU", "reason"), whys),

@@ -105,6 +105,6 @@ def _unused(index: int, waiver: Waiver, stack: Stack) -> Finding:
         Severity.ADVICE,
         f"the waiver of {waiver.code}{of} covers no finding",
         field=f"waivers[{index}]",
-        remedy="remove it, so that it does not hide the next one",
+        remedy="remove it, unless it is for a finding of a live plan or of check --prometheus",
     )
     return stack.place(finding, "waivers", index)
