@@ -50,8 +50,8 @@ def gpus() -> str:
             rows,
         ),
         "## Node labels",
-        "GPU feature discovery sets these values of the node label `nvidia.com/gpu.product` on nodes with whole GPUs. Values "
-        "without a source are marked.",
+        "GPU feature discovery sets these values of the node label `nvidia.com/gpu.product` on nodes with whole GPUs. "
+        "Values without a source are marked.",
         table(("GPU", "labels"), labels),
         "## Why",
         table(("GPU", "reason"), whys),

@@ -115,7 +115,7 @@ def effects(preview: Preview) -> list[str]:
     counted = (("new", parts.new), (WAIVED, parts.waived), (RELAXED, parts.relaxed), ("fixed", parts.fixed))
     total = len(stacks) + len(preview.unchanged)
     return [
-        f"{len(known)} of {plural(total, 'stack')} change{'s' if len(known) == 1 else ''}",
+        f"{len(known)} of {plural(total, 'stack')} change{'s' if 1 in (len(known), total) else ''}",
         *_statuses(stacks),
         *([f"pods: {pods_words(preview) or 'no change'}"] if known else []),
         *_gpus(stacks),
