@@ -40,12 +40,12 @@ def patches() -> str:
 
 
 def _meta_lines(patch: Any) -> Iterator[str]:
-    from modelyard.report.patches import facts, used
+    from modelyard.report.patches import conditions, used
 
     meta = patch.meta
     yield f"- used {used(patch)}"
     if meta.version_for:
-        yield f"- this version if {facts(meta.version_for)}; otherwise the next older version"
+        yield f"- this version if {conditions(meta.version_for)}; otherwise the next older version"
     if meta.phase != "normal":
         yield f"- phase {code(meta.phase)}"
     if meta.after:

@@ -333,6 +333,9 @@ def syntax_error(source: str) -> Failed | None:
         _compiled(source)
     except jinja2.TemplateSyntaxError as error:
         return _no_template(error)
+    except Exception as error:
+        # As in ``rendered``: a template is foreign code.
+        return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", 0, "correct the template")
     return None
 
 

@@ -100,7 +100,9 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
     }
     drafts = (one for one in every if f"{one.name}/{one.version}" in fresh and not one.built_in)
     if broken := [why for one in drafts for why in _broken(one)]:
-        raise Stop(Exit.USAGE, f"nothing was released: {broken[0]}", "correct it; a released version never changes")
+        raise Stop(
+            Exit.USAGE, f"nothing was released: {'; '.join(broken)}", "correct it; a released version never changes"
+        )
     if fresh:
         given = {name: patch.sha256 for name, patch in built_in_versions().items()}
         own = {f"{patch.name}/{patch.version}": patch for patch in every if not patch.built_in}
@@ -127,4 +129,4 @@ def _broken(patch: "PatchVersion") -> "Iterator[str]":
 
     for name, text in ((TEMPLATE, patch.template), (BASE, patch.base)):
         if text is not None and (wrong := syntax_error(text)) is not None:
-            yield f"{patch.file}/{name}:{wrong.line} {wrong.what}"
+            yield f"{patch.file}/{name}{f':{wrong.line}' if wrong.line else ''} {wrong.what}"

@@ -192,7 +192,14 @@ def _answer(server: "Server", query: str) -> "Check":
     try:
         answer = ask(server, query)
     except ServerError as error:
-        return Check(kind="query", subject=query, state="unknown", found=error.summary, remedy=error.remedy)
+        return Check(
+            kind="query",
+            subject=query,
+            state="unknown",
+            found=error.summary,
+            remedy=error.remedy,
+            lasting=error.lasting,
+        )
     if isinstance(answer, Refused):
         raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
     return (

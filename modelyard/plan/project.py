@@ -24,8 +24,7 @@ from modelyard.hardware.nodes import with_nodes
 from modelyard.hardware.own import load_gpus, of_project
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.scheduling.placement import Wanted, placed
-from modelyard.kube.scheduling.pods import pod_places, pods_of, replicas_of
+from modelyard.kube.scheduling.placement import Wanted, placed, wanted_of
 from modelyard.kube.state import ClusterState, ObjectKey, Quota
 from modelyard.names import STACK_NOTE
 from modelyard.plan.build import make_plan
@@ -225,15 +224,11 @@ def state_after(state: ClusterState, plan: Plan | None) -> ClusterState:
 
 
 def _wanted(target: TargetPlan) -> Iterator[Wanted]:
-    """The pods that a changed target asks for. A number that modelyard does not set stays as it is."""
-    if target.key.kind not in WORKLOAD_KINDS or target.action == "none":
-        return
-    namespace, name = target.key.namespace, target.key.name
-    after = target.after.reveal()
-    for place in pod_places(after):
-        number = 0 if target.action == "delete" else replicas_of(after, place)
-        if number is not None:
-            yield Wanted(namespace, name, pods_of(after, place), number, replaced=target.replaces_pods > 0)
+    """The pods that a changed target asks for."""
+    if target.key.kind in WORKLOAD_KINDS and target.action != "none":
+        before, after = target.before.reveal(), target.after.reveal()
+        for _, wanted in wanted_of(target.key, before, after, replaced=target.replaces_pods > 0):
+            yield wanted
 
 
 def _used_after(quotas: Collection[Quota], targets: Iterable[TargetPlan]) -> Iterator[Quota]:

@@ -163,8 +163,8 @@ def plan_from_json(text: str, shown: str) -> Plan:
         document = parse_json(text)
     except ValueError as error:
         if shown.endswith((".yaml", ".yml")):
-            stack = "run modelyard show STACK for a stack file, or modelyard plan STACK --out FILE for a plan"
-            raise PlanFileError(f"{shown} is not a saved plan", stack) from error
+            make = "make one with modelyard plan STACK --out FILE; to show a stack, run modelyard show STACK"
+            raise PlanFileError(f"{shown} is not a saved plan", make) from error
         raise PlanFileError(f"{shown} cannot be read: {not_json(error)}", again) from error
     if not isinstance(document, dict) or "formatVersion" not in document:
         raise PlanFileError(f"{shown} is not a modelyard plan", again)

@@ -90,9 +90,9 @@ def wait(
 ) -> Checks:
     """Waits until every stack passes, and then for as long as they must keep passing; returns the last checks.
 
-    A lasting failure ends the wait for a stack, and so does a query or an object that fails after the stack has begun
-    to bake. A rollout in progress, as after a scale-up, or a server that does not answer, ends it only after the
-    timeout.
+    A lasting failure before a stack has passed ends the wait for it, and so does a query or an object that fails after
+    it has begun to bake. A rollout in progress, as after a scale-up, or a server that does not answer, ends it only
+    after the timeout.
 
     Args:
         look: checks some of the stacks.
@@ -120,9 +120,10 @@ def wait(
                 over = now - passed_at.setdefault(stack, now) >= bake
                 line = "" if over else f"passes; must keep passing for {text(int(bake))}"
             else:
-                broken = any(one.lasting or (one.state == "failed" and stack in passed_at) for one in found[stack])
+                baking = stack in passed_at
+                broken = any(one.state == "failed" if baking else one.lasting for one in found[stack])
                 over = broken or now - last_passed[stack] >= timeout
-                line = "" if over else f"waiting: {first_wrong(found[stack])}"
+                line = "" if over else f"waiting: {first_wrong(stack, found[stack])}"
             if over:
                 waiting.remove(stack)
             elif line != reported.get(stack):
@@ -133,7 +134,7 @@ def wait(
         sleep(poll)
 
 
-def first_wrong(checks: Iterable[Check]) -> str:
-    """The first check that does not pass, in words; without its subject if that is the stack."""
+def first_wrong(stack: str, checks: Iterable[Check]) -> str:
+    """The first check of a stack that does not pass, in words; without its subject if that is the stack."""
     wrong = next(one for one in checks if one.state != "ok")
-    return wrong.found if wrong.kind == "stack" else f"{wrong.subject}: {wrong.found}"
+    return wrong.found if wrong.subject == stack else f"{wrong.subject}: {wrong.found}"

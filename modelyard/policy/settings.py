@@ -137,12 +137,11 @@ def _wrong(code: str, choice: RuleChoice, rules: Mapping[str, Rule]) -> Iterator
     from modelyard.explanations import explanations
 
     known = explanations()
-    about_files = code in known and code.startswith(("CFG", "PAT", "POL0"))
-    if code not in known or (code.startswith("POL") and not about_files):
+    if code not in known:
         close = nearest(code, [*rules, *known], 0.8)
         remedy = f"did you mean {close}?" if close else "modelyard explain lists all codes"
         yield _error("POL001", f"unknown rule {plain(code)}", remedy), (code,)
-    elif about_files:
+    elif code.startswith(("CFG", "PAT", "POL")):
         remedy = "remove it, and correct the file"
         yield _error("POL006", f"{code} is a finding about files, which has no level", remedy), (code,)
     elif choice.level in ("advisory", "disabled"):

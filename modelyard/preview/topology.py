@@ -7,10 +7,9 @@ from typing import Any, Literal, NamedTuple
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.merge import Path
-from modelyard.kube.scheduling.placement import Wanted, placed
-from modelyard.kube.scheduling.pods import ONE_TEMPLATE, Pods, pod_places, pods_of, pods_words, replicas_of
-from modelyard.kube.scheduling.room import Room, room_of
-from modelyard.kube.state import ClusterState, Node
+from modelyard.kube.scheduling.placement import Wanted, placed, wanted_of
+from modelyard.kube.scheduling.pods import ONE_TEMPLATE, Pods, pod_places, pods_of, pods_words
+from modelyard.kube.state import ClusterState, Node, ObjectKey
 from modelyard.names import GPU_RESOURCE, MIG_PREFIX, is_slice
 from modelyard.plan import TargetPlan
 from modelyard.plan.autoscaling import most_replicas
@@ -102,16 +101,15 @@ def topology(base: Planned | None, head: Planned | None) -> Topology | None:
     if state is None:
         return None
     before, after = (_asked(planned, state) for planned in (base, head))
-    names = {one.wanted.owner for one in (*before, *after)}
-    room = room_of(state)
-    index = _index(room.nodes)
+    index = _index(state.nodes)
     scenes = [
         None if planned is None or planned.plan is None else _scene(planned, shown, state, index)
         for planned, shown in ((base, before), (head, after))
     ]
     if scenes == [None, None]:
         return None
-    return Topology(tuple(_places(room, index, names)), scenes[0], scenes[1])
+    shown = {(one.wanted.namespace, one.wanted.owner) for one in (*before, *after)}
+    return Topology(tuple(_places(state, index, shown)), scenes[0], scenes[1])
 
 
 def topology_to_json(picture: Topology | None) -> dict[str, Any] | None:
@@ -192,25 +190,15 @@ def _shown(
     own = those[0].place if those else ONE_TEMPLATE if target is None else target.place
     if target is not None:
         roles.setdefault(own, target.role)
-    for place in _places_of(body):
+    key = ObjectKey("", "", namespace, name) if target is None else target.key
+    before = body if target is None else target.before.reveal()
+    for place, wanted in wanted_of(key, before, body, replaced=target is not None and target.replaces_pods > 0):
         yield _Shown(
             name=name if place == own else pods_words(name, place),
             role=roles.get(place, ""),
             most=(_most(target) if limit is None else limit) if place == own else None,
-            wanted=Wanted(
-                namespace=namespace if target is None else target.key.namespace,
-                owner=name if target is None else target.key.name,
-                pods=pods_of(body, place),
-                number=_count(body, place),
-                replaced=target is not None and target.replaces_pods > 0,
-            ),
+            wanted=wanted,
         )
-
-
-def _count(body: Mapping[str, Any], place: Path) -> int:
-    """Pods of an object; one if no number is set, which is the API server's default."""
-    replicas = replicas_of(body, place)
-    return 1 if replicas is None else replicas
 
 
 def _most(target: TargetPlan | None) -> int | None:
@@ -228,9 +216,12 @@ def _scene(
     first: dict[str, int] = {}
     for (node, _), place in index.items():
         first[node] = min(place, first.get(node, place))
-    _, homes = placed(state, (one.wanted for one in shown))
+    targets = planned.plan.targets if planned.plan is not None else ()
+    gone = (one for one in targets if one.action == "delete" and one.key.kind in WORKLOAD_KINDS)
+    left = [wanted for one in gone for _, wanted in wanted_of(one.key, one.before.reveal(), None, replaced=False)]
+    _, homes = placed(state, (*(one.wanted for one in shown), *left))
     running = []
-    for one, nodes in zip(shown, homes, strict=True):
+    for one, nodes in zip(shown, homes[: len(shown)], strict=True):
         at: dict[int, int] = {}
         resource, each = _asks_for(one.wanted.pods)
         for node, count in nodes.items():
@@ -321,27 +312,31 @@ def _index(nodes: tuple[Node, ...]) -> dict[tuple[str, str], int]:
     return {key: at[offer] for key, offer in found.items()}
 
 
-def _places(room: Room, index: Mapping[tuple[str, str], int], names: Collection[str]) -> Iterator[Place]:
-    nodes = {node.name: node for node in room.nodes}
+def _places(
+    state: ClusterState, index: Mapping[tuple[str, str], int], shown: Collection[tuple[str, str]]
+) -> Iterator[Place]:
+    """The places; ``shown`` are namespace and name of the owners of pods in the picture."""
+    nodes = {node.name: node for node in state.nodes}
+    names = {name for _, name in shown}
+    held: dict[str, list[Mapping[str, Fraction]]] = {}
+    for pod in state.pods:
+        # Recordings of earlier versions do not have the namespace.
+        if (pod.namespace, pod.owner) not in shown if pod.namespace else pod.owner not in names:
+            held.setdefault(pod.node, []).append(pod.requests)
     members: dict[int, list[tuple[Node, str]]] = {}
     for (name, resource), at in index.items():
         members.setdefault(at, []).append((nodes[name], resource))
     for _, alike in sorted(members.items()):
         node, resource = alike[0]
         (offer,) = [one for one in _offers(node, False) if one.resource == resource]
-        held = [
-            requests.get(resource, Fraction(0))
-            for one, _ in alike
-            for owner, requests in room.taken.get(one.name, {}).items()
-            if owner not in names
-        ]
+        others = sum(requests.get(resource, 0) for one, _ in alike for requests in held.get(one.name, ()))
         name = node.name if len(alike) == 1 else f"{len(alike)} nodes"
         yield Place(
             name=name,
             nodes=len(alike),
             product=offer.product,
             gpus=offer.gpus * len(alike),
-            others=int(sum(held)),
+            others=int(others),
             cordoned=offer.cordoned,
             resource=resource,
             unit=offer.unit,

@@ -104,11 +104,11 @@ def used(patch: PatchVersion) -> str:
         return "for submitted runs"
     if patch.meta.when is None:
         return "only if a stack lists it"
-    condition = f"if {facts(patch.meta.when)}" if patch.meta.when else "always"
+    condition = f"if {conditions(patch.meta.when)}" if patch.meta.when else "always"
     return f"for each remote cluster, {condition}" if patch.meta.cluster == "remote" else condition
 
 
-def facts(facts: Mapping[str, Any]) -> str:
+def conditions(facts: Mapping[str, Any]) -> str:
     """Conditions on facts of a stack, in words; a list allows each of its values."""
     return " and ".join(
         f"{path} is {listed([text_of(one) for one in (value if isinstance(value, list) else [value])], 'or')}"
@@ -120,7 +120,7 @@ def _terms(library: Library, name: str) -> str:
     """Which stacks get which version, newest first; empty if all stacks get the newest."""
     latest = library.latest(name)
     asking = takewhile(lambda one: one.meta.version_for, library.patches[name].values())
-    words = [f"{one.version} if {facts(one.meta.version_for)}" for one in asking]
+    words = [f"{one.version} if {conditions(one.meta.version_for)}" for one in asking]
     if words and not latest.meta.version_for:
         words.append(f"else {latest.version}")
     return "; ".join(words)

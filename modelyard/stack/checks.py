@@ -274,8 +274,10 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
 
 
 def _sections(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yields the sections that are mappings, such as ``modelyard:rayWorker``."""
-    return ((key, values) for key, values in config.items() if key.startswith(PREFIX) and isinstance(values, dict))
+    """Yields the sections that are mappings of keys with a meaning, such as ``modelyard:rayWorker``."""
+    for key, values in config.items():
+        if key.startswith(PREFIX) and key != PREFIX + "labels" and isinstance(values, dict):
+            yield key, values
 
 
 def _sized(config: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:

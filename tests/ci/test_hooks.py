@@ -49,7 +49,8 @@ def test_check_runs_for_everything_that_a_plan_is_made_of() -> None:
     left = [name for name in files() if not pattern.search(name)]
     program = ("components/", "stacks/__main__.py", "stacks/.venv/")  # what Pulumi runs; no plan reads it
     assert all(name.startswith(program) for name in left), left
-    assert all(map(pattern.search, ("hardware.yaml", lock_file("torch"), "stacks/prices.yaml")))
+    more = ("hardware.yaml", lock_file("torch"), "environments/torch.txt", "stacks/prices.yaml")
+    assert all(map(pattern.search, more))
     assert HOOKS["modelyard-check"]["pass_filenames"] is False
 
 

@@ -44,8 +44,11 @@ def test_patches_are_sorted_by_name(run: Any) -> None:
 
 def test_a_draft_with_a_broken_template_is_not_released(project: Any, refused: Any) -> None:
     project.patch("mine", "# target: deployment-api-server\n{{ a b }}\n")
+    project.patch("deep", "{% for a in b %}" * 25 + "{% endfor %}" * 25)
     result = refused("patches", "--release", code=2)
-    assert "nothing was released: patches/mine/v1/patch.yaml.j2:2 is not a Jinja2 template: expected" in result.words
+    assert "nothing was released: " in result.words
+    assert "patches/mine/v1/patch.yaml.j2:2 is not a Jinja2 template: expected" in result.words
+    assert "patches/deep/v1/patch.yaml.j2 cannot be rendered: too many statically nested blocks" in result.words
     assert "mine" not in (project.patches / "patches.lock").read_text()
 
 

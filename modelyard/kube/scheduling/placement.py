@@ -6,13 +6,15 @@ same.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
 
+from modelyard.kube.merge.path import Path
 from modelyard.kube.scheduling.capacity import on_node
-from modelyard.kube.scheduling.pods import Pods
+from modelyard.kube.scheduling.pods import Pods, pod_places, pods_of, replicas_of
 from modelyard.kube.scheduling.room import room_of
-from modelyard.kube.state import ClusterState, Node, Pod
+from modelyard.kube.state import ClusterState, Node, ObjectKey, Pod
 
 
 class Wanted(NamedTuple):
@@ -23,8 +25,32 @@ class Wanted(NamedTuple):
     """Name of the object, as in ``kube.state.Pod``."""
     pods: Pods
     number: int
+    running: Mapping[str, Fraction]
+    """What one of its running pods requests."""
     replaced: bool
     """Whether the running pods are replaced."""
+
+
+def wanted_of(
+    key: ObjectKey, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, *, replaced: bool
+) -> Iterator[tuple[Path, Wanted]]:
+    """Yields what an object asks for, by the place of its pods; a deleted object asks for no pods."""
+    for place in pod_places(after):
+        pods = pods_of(after, place)
+        # One pod is the API server's default.
+        number = 1 if (found := replicas_of(after, place)) is None else found
+        if not after or pods.spec:
+            yield (
+                place,
+                Wanted(
+                    namespace=key.namespace,
+                    owner=key.name,
+                    pods=pods,
+                    number=number if after else 0,
+                    running=pods_of(before, place).requests if before else pods.requests,
+                    replaced=replaced,
+                ),
+            )
 
 
 def placed(state: ClusterState, wanted: Iterable[Wanted]) -> tuple[ClusterState, tuple[Mapping[str, int], ...]]:
@@ -47,13 +73,14 @@ def placed(state: ClusterState, wanted: Iterable[Wanted]) -> tuple[ClusterState,
     added: list[Pod] = []
 
     def put(at: int, node: Node, most: int) -> None:
-        namespace, owner, pods, _, _ = wanted[at]
-        free, _ = on_node(pods.requests, node, taken.get(node.name, ()))
+        one = wanted[at]
+        requests = one.pods.requests
+        free, _ = on_node(requests, node, taken.get(node.name, ()))
         if number := min(free, most, missing[at]):
             missing[at] -= number
             homes[at][node.name] += number
-            taken.setdefault(node.name, []).extend([pods.requests] * number)
-            added.extend([Pod(node.name, owner, pods.requests, namespace)] * number)
+            taken.setdefault(node.name, []).extend([requests] * number)
+            added.extend([Pod(node.name, one.owner, requests, one.namespace)] * number)
 
     for at, nodes in enumerate(accepting):
         for name in sorted(leaving[at].keys() & nodes.keys()):
@@ -74,21 +101,26 @@ def _running(
     for at, one in enumerate(wanted):
         entries.setdefault((one.namespace, one.owner), []).append(at)
     namespaces = {one.owner: one.namespace for one in wanted}
+    owners = [(pod.namespace or namespaces.get(pod.owner, ""), pod.owner) for pod in state.pods]
+    entry_of: dict[int, int] = {}
     left = [one.number for one in wanted]
+    # Pods of a Ray cluster do not say whose they are, but what they request does; others take what is left.
+    for certain in (True, False):
+        for number, (pod, owner) in enumerate(zip(state.pods, owners, strict=True)):
+            mine = entries.get(owner, ())
+            equal = [at for at in mine if wanted[at].running == pod.requests] if len(mine) > 1 else []
+            if number not in entry_of and bool(equal) is certain:
+                for at in [at for at in equal or mine if left[at]][:1]:
+                    entry_of[number] = at
+                    left[at] -= 1
     kept: list[Pod] = []
     staying, leaving = (tuple(Counter[str]() for _ in wanted) for _ in range(2))
-    for pod in state.pods:
-        mine = entries.get((pod.namespace or namespaces.get(pod.owner, ""), pod.owner))
-        if mine is None:
+    for number, (pod, owner) in enumerate(zip(state.pods, owners, strict=True)):
+        taker = entry_of.get(number)
+        if taker is not None and wanted[taker].replaced:
+            leaving[taker][pod.node] += 1
+        elif taker is not None or owner not in entries:
             kept.append(pod)
-            continue
-        # Pods of a Ray cluster do not say whose they are, but what they request does.
-        equal = [at for at in mine if wanted[at].pods.requests == pod.requests]
-        for at in [at for at in equal or mine if left[at]][:1]:
-            left[at] -= 1
-            if wanted[at].replaced:
-                leaving[at][pod.node] += 1
-            else:
-                staying[at][pod.node] += 1
-                kept.append(pod)
+            if taker is not None:
+                staying[taker][pod.node] += 1
     return tuple(kept), staying, leaving

@@ -16,8 +16,8 @@ from modelyard.workloads.environments.lists import canonical
 from modelyard.workloads.environments.reading import image_of
 
 NAME_AN_IMAGE: Final = "set image of the job, of its resource, or of modelyard:runtime"
-_INTO_IMAGE: Final = "put the packages into the image, and drop the Python environment"
 """Remedy for a job without an image."""
+_INTO_IMAGE: Final = "put the packages into the image, and drop the Python environment"
 NOTEBOOKS: Final = ("papermill", "ipykernel")
 """Packages that every notebook needs."""
 

@@ -18,6 +18,8 @@ GOOD = Check("rollout", "a", "ok", "")
 ROLLING = Check("rollout", "a", "waiting", "1 of 2 pods available")
 DRIFTED = Check("change", "a", "failed", "it differs")
 SILENT = Check("stack", "dev", "unknown", "no answer")
+UNNAMED = SILENT._replace(lasting=True)
+"""A cluster that the kubeconfig does not have, or one that rejects the credentials."""
 
 
 def waited(
@@ -62,6 +64,21 @@ def test_a_stack_must_keep_passing() -> None:
     found, seconds, said, _ = waited({"dev": [ROLLING, GOOD]}, bake=30)
     assert (failures(found), seconds) == ((), 35)
     assert said[-1] == "dev: passes; must keep passing for 30s"
+
+
+def test_what_lasts_ends_the_wait_unless_the_stack_has_passed() -> None:
+    found, seconds, _, asked = waited({"dev": [UNNAMED], "prod": [ROLLING, GOOD]})
+    assert (failures(found), seconds, asked) == (("dev",), 5, {"dev": 1, "prod": 2})
+    found, seconds, _, _ = waited({"dev": [GOOD, UNNAMED, GOOD]}, bake=30)
+    assert (failures(found), seconds) == ((), 30)
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"), [("dev", "no answer"), ("deployment-ray-head", "deployment-ray-head: no answer")]
+)
+def test_progress_names_what_it_waits_for_once(subject: str, words: str) -> None:
+    _, _, said, _ = waited({"dev": [SILENT._replace(subject=subject), GOOD]})
+    assert said == [f"dev: waiting: {words}"]
 
 
 def test_what_breaks_while_it_bakes_fails_at_once() -> None:

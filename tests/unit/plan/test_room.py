@@ -6,6 +6,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,8 +90,8 @@ def test_the_answer_is_that_of_a_look_at_every_node(rng: Random) -> None:
 @given(st.randoms(use_true_random=True))
 def test_owners_get_the_pods_that_fit_and_pods_that_are_not_replaced_stay(rng: Random) -> None:
     before, pods, number, replaced = state(rng), asking(rng), rng.randint(0, 6), rng.random() < 0.5
-    gone = Wanted("ns", "other", asking(rng), 0, replaced=False)
-    train = Wanted("ns", "train", pods, number, replaced)
+    gone = Wanted("ns", "other", asking(rng), 0, {}, replaced=False)
+    train = Wanted("ns", "train", pods, number, pods.requests, replaced)
     after, (homes, none) = placed(before, [train, gone])
     have, want = ([pod for pod in there.pods if pod.owner == "train"] for there in (before, after))
     kept = () if replaced else tuple(have[:number])
@@ -105,14 +106,25 @@ def test_owners_get_the_pods_that_fit_and_pods_that_are_not_replaced_stay(rng: R
     assert placed(before, [gone, train])[0].pods == after.pods
 
 
-def test_pods_of_a_ray_cluster_belong_to_the_group_whose_requests_they_have() -> None:
-    head, small, large = ({"cpu": Fraction(cores)} for cores in (1, 2, 4))
-    nodes = [Node(name, {}, (), {"cpu": Fraction(8)}) for name in ("a", "b")]
+@pytest.mark.parametrize(("replaced", "homes"), [(False, [{"b": 1}, {"a": 2, "b": 1}, {"a": 1}]), (True, None)])
+def test_pods_of_a_ray_cluster_belong_to_the_group_whose_requests_they_have(
+    replaced: bool, homes: list[dict[str, int]] | None
+) -> None:
+    head, small, large, larger = ({"cpu": Fraction(cores)} for cores in (1, 2, 4, 6))
+    nodes = [Node(name, {}, (), {"cpu": Fraction(9)}) for name in ("a", "b")]
     running = [Pod("b", "ray", small, "ns"), *[Pod("a", "ray", large, "ns")] * 2, Pod("b", "ray", head, "ns")]
     before = ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), tuple(running))
-    sizes = ((head, 1), (small, 3), (large, 1))
-    ray = [Wanted("ns", "ray", Pods({}, asked, 0), number, replaced=False) for asked, number in sizes]
-    assert placed(before, ray)[1] == ({"b": 1}, {"a": 2, "b": 1}, {"a": 1})
+    sizes = ((head, head, 1), (small, small, 3), (large, larger, 1))
+    ray = [Wanted("ns", "ray", Pods({}, new, 0), number, old, replaced) for old, new, number in sizes]
+    after, found = placed(before, ray)
+    if homes is not None:
+        assert list(found) == homes
+        # Pods that are not replaced keep their requests, and the head keeps its node.
+        assert [pod.requests for pod in after.pods] == [small, large, head, small, small]
+    else:
+        assert found[0] == {"b": 1}
+        assert found[2] == {"a": 1}
+        assert [pod.requests for pod in after.pods].count(larger) == 1
 
 
 def test_replaced_pods_return_to_their_node_unless_it_rejects_them() -> None:
@@ -121,5 +133,5 @@ def test_replaced_pods_return_to_their_node_unless_it_rejects_them() -> None:
     before = ClusterState("recorded", "id", "v1.35.4", Confidential({}), tuple(nodes), (pod,))
     for spec, cordoned, home in (({}, False, "b"), ({"nodeSelector": {"zone": "a"}}, False, "a"), ({}, True, "a")):
         there = before._replace(nodes=(nodes[0], nodes[1]._replace(schedulable=not cordoned)))
-        _, (homes,) = placed(there, [Wanted("ns", "web", Pods(spec, {"cpu": Fraction(2)}, 0), 1, replaced=True)])
+        _, (homes,) = placed(there, [Wanted("ns", "web", Pods(spec, {"cpu": Fraction(2)}, 0), 1, {}, replaced=True)])
         assert homes == {home: 1}

@@ -232,3 +232,19 @@ def test_what_goes_back_under_another_name_keeps_its_role(prod: Planned) -> None
     picture = topology(prod, prod._replace(plan=prod.plan._replace(targets=(*prod.plan.targets, old))))
     assert picture is not None
     assert (running(picture.after, "before/old").role, running(picture.after, "before/old").pods) == ("celery", 3)
+
+
+def test_pods_that_a_deleted_object_leaves_are_room_for_others(prod: Planned) -> None:
+    assert prod.plan is not None
+    (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
+    gone = celery._replace(action="delete", after=Confidential({}), replicas=(celery.replicas[0], 0))
+    copy = celery._replace(key=celery.key._replace(name="celery2"), action="create", before=Confidential(None))
+    picture = topology(prod, prod._replace(plan=prod.plan._replace(targets=(gone, copy))))
+    assert picture is not None
+    assert (running(picture.after, "celery2").pods, running(picture.after, "celery2").pending) == (3, 0)
+
+
+def test_pods_of_that_name_in_another_namespace_are_others(prod: Planned) -> None:
+    stranger = Pod("prod-gpu-01", CELERY, GPU, "elsewhere")
+    picture = drawn(prod, lambda state: state._replace(pods=(*state.pods, stranger)))
+    assert picture.places[0].others == 1

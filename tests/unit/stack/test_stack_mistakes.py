@@ -21,6 +21,12 @@ def test_each_mistake_is_one_finding(stackfiles, line: str, code: str, column: i
     assert "HUSH" not in repr(finding)
 
 
+def test_labels_have_no_sizes(stackfiles) -> None:
+    text = stackfiles.with_lines('modelyard:labels: {size: "16", cpu: "8000", keep: 1000h}')
+    stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
+    assert (stack is not None, findings) == (True, ())
+
+
 @pytest.mark.parametrize(
     ("text", "code", "line", "column", "summary"), FILES, ids=[repr(case[0][:40]) for case in FILES]
 )
