@@ -173,11 +173,19 @@ class Library(NamedTuple):
 
     def near(self, name: str) -> str:
         """Returns what to do about an unknown name: accept a built-in patch, or write one of the known names."""
-        if any(one.startswith(f"{name}/") for one in built_in_names()):
-            return f"to use modelyard's built-in patch, run: modelyard patches {name} --release"
+        if remedy := use_built_in(name):
+            return remedy
         if not self.patches:
             return f"add it to {PATCHES_FOLDER}/, which has no patches"
         return did_you_mean(name, self.patches) or "the patches are " + ", ".join(sorted(self.patches))
+
+
+def use_built_in(name: str, version: str | None = None) -> str:
+    """What to do to use a built-in patch, or one version of it, that the lock lacks; empty if modelyard has none."""
+    if not any(one.startswith(f"{name}/") and version in (None, one.rpartition("/")[2]) for one in built_in_names()):
+        return ""
+    what = "patch" if version is None else "version"
+    return f"to use modelyard's built-in {what}, run: modelyard patches {name} --release"
 
 
 def load_library(root: Path) -> Library:

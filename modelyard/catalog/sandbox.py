@@ -314,35 +314,31 @@ def rendered(source: str, params: Mapping[str, Any]) -> str | Failed:
         given = longest(params) if environment().left < 0 or size > MAX_MADE else ""
         most = f"produces more than {MAX_MADE:,} characters" + (given or f", printed or not, or {MAX_TEXT:,} at once")
         return Failed("PAT006", most, 0, FEWER if given else "look for a loop that grows")
-    except jinja2.TemplateSyntaxError as error:
-        return _no_template(error)
     except jinja2.UndefinedError as error:
         line = _template_line(error)
         known = f"the parameters with a value are {', '.join(sorted(params))}"
         remedy = f"correct the name, or give it a value; {known if params else 'no parameter has a value'}"
         return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", line, remedy)
     except Exception as error:
-        # A template is foreign code: any exception is a finding about the template, never a crash of modelyard.
-        line = _template_line(error)
-        return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", line, "correct the template")
+        return _failed(error)
 
 
 def syntax_error(source: str) -> Failed | None:
     """Returns why a text is not a template; None if it is one, whatever it renders to."""
     try:
         _compiled(source)
-    except jinja2.TemplateSyntaxError as error:
-        return _no_template(error)
     except Exception as error:
-        # As in ``rendered``: a template is foreign code.
-        return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", 0, "correct the template")
+        return _failed(error)
     return None
 
 
-def _no_template(error: jinja2.TemplateSyntaxError) -> Failed:
-    message = error.message or ""
-    what = f"is not a Jinja2 template: {message[:1].lower()}{message[1:]}"
-    return Failed("PAT005", what, error.lineno, "correct the template")
+def _failed(error: Exception) -> Failed:
+    """A template is foreign code: any exception is a finding about the template, never a crash of modelyard."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        message = error.message or ""
+        what = f"is not a Jinja2 template: {message[:1].lower()}{message[1:]}"
+        return Failed("PAT005", what, error.lineno, "correct the template")
+    return Failed("PAT005", f"cannot be rendered: {_in_words(error)}", _template_line(error), "correct the template")
 
 
 def _in_words(error: Exception) -> str:

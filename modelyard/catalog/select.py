@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from modelyard.catalog.built_in import built_in_names
-from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema
+from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema, use_built_in
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
@@ -146,16 +145,14 @@ def _version(
     if choice.version is None:
         return _newest(versions.values(), known, findings)
     if choice.version not in versions:
-        remedy = f"pin one of {', '.join(versions)}, or drop the pin to follow the newest"
-        if f"{choice.name}/{choice.version}" in built_in_names():
-            remedy += f"; to use modelyard's built-in version, run: modelyard patches {choice.name} --release"
+        pin = f"pin one of {', '.join(versions)}, or drop the pin to follow the newest"
         findings.append(
             stack.finding(
                 "PAT002",
                 Severity.ERROR,
                 ("patches", index, "version"),
                 f"patch {choice.name} has no version {choice.version}",
-                remedy,
+                "; ".join(filter(None, (pin, use_built_in(choice.name, choice.version)))),
             )
         )
     return versions.get(choice.version)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 _IDLE = 10
+"""Minutes without work after which a GPU counts as idle, unless --idle sets another number."""
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -98,14 +98,13 @@ def _release(root: Path, library: "Library", new: "Mapping[str, PatchVersion]", 
         for name in (f"{patch.name}/{patch.version}",)
         if only in (None, patch.name) and name not in locked
     }
-    drafts = (one for one in every if f"{one.name}/{one.version}" in fresh and not one.built_in)
-    if broken := [why for one in drafts for why in _broken(one)]:
+    own = {f"{patch.name}/{patch.version}": patch for patch in every if not patch.built_in}
+    if broken := [why for name, patch in own.items() if name in fresh for why in _broken(patch)]:
         raise Stop(
             Exit.USAGE, f"nothing was released: {'; '.join(broken)}", "correct it; a released version never changes"
         )
     if fresh:
         given = {name: patch.sha256 for name, patch in built_in_versions().items()}
-        own = {f"{patch.name}/{patch.version}": patch for patch in every if not patch.built_in}
         released = {
             name: patch.file_digests
             for name, patch in own.items()

@@ -158,7 +158,7 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
     from modelyard.cluster.live import listed
     from modelyard.findings import loud
     from modelyard.plan.project import plan_live
-    from modelyard.plan.verification import Check, checks_of
+    from modelyard.plan.verification import checks_of, without_answer
 
     try:
         planned = plan_live(root, file, date.today())
@@ -166,16 +166,7 @@ def _checks(root: Path, name: str, file: Path) -> "tuple[Check, ...]":
         client = connect(planned.stack.context) if planned.stack is not None and keys else None
         pods = {} if client is None else {key: listed(client, "v1", "Pod", key.namespace) for key in keys}
     except ClusterError as error:
-        return (
-            Check(
-                kind="stack",
-                subject=name,
-                state="unknown",
-                found=error.summary,
-                remedy=error.remedy,
-                lasting=error.lasting,
-            ),
-        )
+        return (without_answer("stack", name, error),)
     if planned.plan is None:
         raise Stop(Exit.USAGE, f"{name} cannot be planned", "", loud(planned.findings))
     return tuple(checks_of(planned.plan, pods))
@@ -186,20 +177,13 @@ def _answers(server: "Server | None", queries: Sequence[str]) -> "tuple[Check, .
 
 
 def _answer(server: "Server", query: str) -> "Check":
-    from modelyard.plan.verification import Check
+    from modelyard.plan.verification import Check, without_answer
     from modelyard.probes.prometheus import Refused, ServerError, ask
 
     try:
         answer = ask(server, query)
     except ServerError as error:
-        return Check(
-            kind="query",
-            subject=query,
-            state="unknown",
-            found=error.summary,
-            remedy=error.remedy,
-            lasting=error.lasting,
-        )
+        return without_answer("query", query, error)
     if isinstance(answer, Refused):
         raise Stop(Exit.USAGE, f"the Prometheus server rejects {query!r}: {answer.words}", "correct the query")
     return (

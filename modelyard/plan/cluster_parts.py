@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from modelyard.catalog import Library, Selected, select
 from modelyard.findings import Finding
 from modelyard.stack.config import Path, Platform, Stack
-from modelyard.workloads import Facts, every_workload, sized_resources, stack_facts
+from modelyard.workloads import Facts, every_workload, present, sized_resources, stack_facts
 from modelyard.workloads.facts.fact import tree_of, values_of
 from modelyard.workloads.facts.remote import REMOTE, RemoteCluster, remote_clusters
 
@@ -64,7 +64,7 @@ def cluster_parts(stack: Stack) -> tuple[ClusterPart, ...]:
 def home_part(stack: Stack) -> ClusterPart:
     """The part in the home cluster."""
     sizes, known = sized_resources(stack.config), every_workload(stack.config)
-    workloads = tuple(one for one in known if one.role not in stack.config.platform.without)
+    workloads = present(known, stack.config)
     lacking = {one.deployment for one in known} - {one.deployment for one in workloads}
     return ClusterPart(
         stack=stack,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from modelyard.findings import Failure
 from modelyard.kube.kinds import WORKLOAD_KINDS
 from modelyard.kube.rollouts import old_pods, unfinished
 from modelyard.kube.state import ObjectKey
@@ -28,6 +29,11 @@ class Check(NamedTuple):
     remedy: str = ""
     lasting: bool = False
     """Whether it cannot pass later without a change, as with a context that the kubeconfig lacks."""
+
+
+def without_answer(kind: Kind, subject: str, error: Failure) -> Check:
+    """The check of something that did not answer."""
+    return Check(kind, subject, "unknown", found=error.summary, remedy=error.remedy, lasting=error.lasting)
 
 
 Checks = Mapping[str, tuple[Check, ...]]

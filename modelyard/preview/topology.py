@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 from modelyard.hardware.nodes import node_gpus
 from modelyard.kube.kinds import WORKLOAD_KINDS
-from modelyard.kube.merge import Path
 from modelyard.kube.scheduling.placement import Wanted, placed, wanted_of
 from modelyard.kube.scheduling.pods import ONE_TEMPLATE, Pods, pod_places, pods_of, pods_words
 from modelyard.kube.state import ClusterState, Node, ObjectKey
@@ -103,7 +102,7 @@ def topology(base: Planned | None, head: Planned | None) -> Topology | None:
     before, after = (_asked(planned, state) for planned in (base, head))
     index = _index(state.nodes)
     scenes = [
-        None if planned is None or planned.plan is None else _scene(planned, shown, state, index)
+        None if planned is None else _scene(planned, shown, state, index)
         for planned, shown in ((base, before), (head, after))
     ]
     if scenes == [None, None]:
@@ -148,37 +147,35 @@ def _asked(planned: Planned | None, state: ClusterState) -> tuple[_Shown, ...]:
     """The platform's Deployments and everything else that the plan's targets run, after the plan."""
     if planned is None or planned.plan is None or planned.stack is None:
         return ()
-    after = {target.name: target.after.reveal() for target in planned.plan.targets}
-    targets = {target.name: target for target in planned.plan.targets if _places_of(after[target.name])}
+    targets = {target.key: target for target in planned.plan.targets if _has_pods(target.after.reveal())}
     gone = {target.key for target in planned.plan.targets if target.action == "delete"}
     known = by_object(workloads(planned.stack.config))
     found = {
-        key.name: body
+        key: body
         for key, body in state.objects.reveal().items()
         if key.kind in WORKLOAD_KINDS
         and key.namespace == planned.plan.namespace
         and key.name in known
         and key not in gone
     }
-    bodies = found | {name: after[name] for name in targets}
+    bodies = {key.name: (key, body) for key, body in found.items()}
+    bodies |= {target.name: (key, target.after.reveal()) for key, target in targets.items()}
     limits = {name: most for name, (_, most) in bounds(planned.plan.targets).items()}
-    names = (*known, *sorted(targets.keys() - known.keys()))
     return tuple(
         one
-        for name in names
+        for name in (*known, *sorted(bodies.keys() - known.keys()))
         if name in bodies
-        for one in _shown(
-            planned.plan.namespace, name, known.get(name, ()), bodies[name], targets.get(name), limits.get(name)
-        )
+        for key, body in (bodies[name],)
+        for one in _shown(key, name, known.get(name, ()), body, targets.get(key), limits.get(name))
     )
 
 
-def _places_of(body: Mapping[str, Any]) -> list[Path]:
-    return [place for place in pod_places(body) if pods_of(body, place).spec]
+def _has_pods(body: Mapping[str, Any]) -> bool:
+    return any(pods_of(body, place).spec for place in pod_places(body))
 
 
 def _shown(
-    namespace: str,
+    key: ObjectKey,
     name: str,
     those: tuple[Workload, ...],
     body: Mapping[str, Any],
@@ -190,7 +187,6 @@ def _shown(
     own = those[0].place if those else ONE_TEMPLATE if target is None else target.place
     if target is not None:
         roles.setdefault(own, target.role)
-    key = ObjectKey("", "", namespace, name) if target is None else target.key
     before = body if target is None else target.before.reveal()
     for place, wanted in wanted_of(key, before, body, replaced=target is not None and target.replaces_pods > 0):
         yield _Shown(
@@ -211,13 +207,12 @@ def _scene(
     state: ClusterState,
     index: Mapping[tuple[str, str], int],
 ) -> Scene | None:
-    if planned.stack is None:
+    if planned.stack is None or planned.plan is None:
         return None
     first: dict[str, int] = {}
     for (node, _), place in index.items():
         first[node] = min(place, first.get(node, place))
-    targets = planned.plan.targets if planned.plan is not None else ()
-    gone = (one for one in targets if one.action == "delete" and one.key.kind in WORKLOAD_KINDS)
+    gone = (one for one in planned.plan.targets if one.action == "delete" and one.key.kind in WORKLOAD_KINDS)
     left = [wanted for one in gone for _, wanted in wanted_of(one.key, one.before.reveal(), None, replaced=False)]
     _, homes = placed(state, (*(one.wanted for one in shown), *left))
     running = []

@@ -17,7 +17,7 @@ from modelyard.workloads.facts.jobs import (
 )
 from modelyard.workloads.facts.pool import node_labels
 from modelyard.workloads.facts.stack import FACTS, Facts, fact_at, facts, source_of, stack_facts
-from modelyard.workloads.pods import Workload, by_object, every_workload, workloads
+from modelyard.workloads.pods import Workload, by_object, every_workload, present, workloads
 
 __all__ = [
     "FACTS",
@@ -33,6 +33,7 @@ __all__ = [
     "namespace_of_job",
     "namespace_of_resource",
     "node_labels",
+    "present",
     "sized_resources",
     "source_of",
     "stack_facts",

@@ -54,7 +54,12 @@ class Workload(NamedTuple):
 
 def workloads(config: Config) -> tuple[Workload, ...]:
     """Returns the workloads that the platform has, in the order of :func:`every_workload`."""
-    return tuple(one for one in every_workload(config) if one.role not in config.platform.without)
+    return present(every_workload(config), config)
+
+
+def present(every: Iterable[Workload], config: Config) -> tuple[Workload, ...]:
+    """Returns those workloads that the platform has."""
+    return tuple(one for one in every if one.role not in config.platform.without)
 
 
 def by_object(sized: Iterable[Workload]) -> dict[str, tuple[Workload, ...]]:

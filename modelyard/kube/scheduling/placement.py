@@ -6,7 +6,7 @@ same.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -97,30 +97,41 @@ def _running(
     state: ClusterState, wanted: tuple[Wanted, ...]
 ) -> tuple[tuple[Pod, ...], tuple[Counter[str], ...], tuple[Counter[str], ...]]:
     """The pods that stay; then for each entry its pods that stay and those that are replaced, by node."""
-    entries: dict[tuple[str, str], list[int]] = {}
-    for at, one in enumerate(wanted):
-        entries.setdefault((one.namespace, one.owner), []).append(at)
-    namespaces = {one.owner: one.namespace for one in wanted}
-    owners = [(pod.namespace or namespaces.get(pod.owner, ""), pod.owner) for pod in state.pods]
-    entry_of: dict[int, int] = {}
-    left = [one.number for one in wanted]
-    # Pods of a Ray cluster do not say whose they are, but what they request does; others take what is left.
-    for certain in (True, False):
-        for number, (pod, owner) in enumerate(zip(state.pods, owners, strict=True)):
-            mine = entries.get(owner, ())
-            equal = [at for at in mine if wanted[at].running == pod.requests] if len(mine) > 1 else []
-            if number not in entry_of and bool(equal) is certain:
-                for at in [at for at in equal or mine if left[at]][:1]:
-                    entry_of[number] = at
-                    left[at] -= 1
     kept: list[Pod] = []
     staying, leaving = (tuple(Counter[str]() for _ in wanted) for _ in range(2))
-    for number, (pod, owner) in enumerate(zip(state.pods, owners, strict=True)):
-        taker = entry_of.get(number)
-        if taker is not None and wanted[taker].replaced:
-            leaving[taker][pod.node] += 1
-        elif taker is not None or owner not in entries:
+    for pod, mine, at in zip(state.pods, *_entries(state, wanted), strict=True):
+        if at is None and not mine:
             kept.append(pod)
-            if taker is not None:
-                staying[taker][pod.node] += 1
+        elif at is not None and wanted[at].replaced:
+            leaving[at][pod.node] += 1
+        elif at is not None:
+            staying[at][pod.node] += 1
+            kept.append(pod)
     return tuple(kept), staying, leaving
+
+
+def _entries(state: ClusterState, wanted: tuple[Wanted, ...]) -> tuple[list[Sequence[int]], list[int | None]]:
+    """For each running pod the entries of its owner, and the one that it counts for; None if its owner asks for fewer.
+
+    Pods of a Ray cluster do not say whose they are, but what they request does; others take what is left.
+    """
+    of_owner: dict[tuple[str, str], list[int]] = {}
+    for at, one in enumerate(wanted):
+        of_owner.setdefault((one.namespace, one.owner), []).append(at)
+    # Recordings of earlier versions do not have the namespace.
+    namespaces = {one.owner: one.namespace for one in wanted}
+    mine: list[Sequence[int]] = [
+        of_owner.get((pod.namespace or namespaces.get(pod.owner, ""), pod.owner), ()) for pod in state.pods
+    ]
+    alike = [
+        [at for at in entries if wanted[at].running == pod.requests] if len(entries) > 1 else []
+        for pod, entries in zip(state.pods, mine, strict=True)
+    ]
+    left = [one.number for one in wanted]
+    taken: list[int | None] = [None] * len(mine)
+    for number in sorted(range(len(mine)), key=lambda number: not alike[number]):
+        entry = next((one for one in alike[number] or mine[number] if left[one]), None)
+        if entry is not None:
+            taken[number] = entry
+            left[entry] -= 1
+    return mine, taken
