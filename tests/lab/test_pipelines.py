@@ -164,8 +164,24 @@ def workloads(env: Environment, run: str) -> dict[str, bool]:
     }
 
 
+def variables(env: Environment, run: str, stage: str) -> dict[str, str | None]:
+    """The environment variables of a stage's container."""
+    (container,) = found(env, "jobs", run)[stage]["spec"]["template"]["spec"]["containers"]
+    return {one["name"]: one.get("value") for one in container["env"]}
+
+
 def test_a_dry_run_makes_nothing(env: Environment) -> None:
     assert found(env, "jobs", submitted(env, "nightly", "--dry-run")) == {}
+
+
+def test_a_run_continued_twice_reads_the_artifacts_of_the_first(env: Environment) -> None:
+    first = submitted(env, "nightly")
+    second = submitted(env, "nightly", "--from", "train", "--run", first)
+    third = submitted(env, "nightly", "--from", "train", "--run", second)
+    assert set(found(env, "jobs", third)) == {"", "train"}
+    assert variables(env, third, "train")["INPUT_DATA"] == f"s3://acme-lake/pipelines/{first}/data"
+    for run in (third, second, first):
+        env.modelyard("job", "cancel", "dev", run, "--yes")
 
 
 @pytest.mark.quick
@@ -177,10 +193,9 @@ def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Envi
     env.lab.wait("Kueue to look at the stages", lambda: len(workloads(env, run)) == 2)
     assert not any(workloads(env, run).values())
     assert pods(env, run) == []
-    (container,) = jobs["train"]["spec"]["template"]["spec"]["containers"]
-    variables = {one["name"]: one.get("value") for one in container["env"]}
-    assert variables["INPUT_DATA"] == f"s3://acme-lake/pipelines/{run}/data"
-    assert variables["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{run}/model"
+    env_of_training = variables(env, run, "train")
+    assert env_of_training["INPUT_DATA"] == f"s3://acme-lake/pipelines/{run}/data"
+    assert env_of_training["OUTPUT_MODEL"] == f"s3://acme-lake/pipelines/{run}/model"
 
     done = stages(env, run)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,18 +4,19 @@ Waiting stages hold no GPU. A pod without a GPU starts the stages, so you may cl
 stages that need it never start; the others continue. Deleting the run's Job deletes the whole run.
 """
 
-import re
 import sys
 from argparse import ArgumentParser, Namespace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
 
-RUN = re.compile(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
-"""Allowed names of runs."""
+if TYPE_CHECKING:
+    from modelyard.runs.jobs import Submission
+    from modelyard.runs.pipelines import Since
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -38,17 +39,18 @@ def run(args: Namespace) -> Exit:
     from modelyard.cluster import Refusal
     from modelyard.cluster.connection import ClusterError, connect
     from modelyard.cluster.creating import create_all
+    from modelyard.cluster.live import read
     from modelyard.plan.admission import admitted
     from modelyard.plan.ownership import FIELD_MANAGER
     from modelyard.plan.project import library_of
     from modelyard.report.pipeline import run_document, run_text
-    from modelyard.runs.pipelines import Since, jumping, pipeline_run_name, pipeline_submission
+    from modelyard.runs.pipelines import RUN_NAME, Since, jumping, kept_by, pipeline_run_name, pipeline_submission
 
     if (args.since is None) != (args.run is None):
         raise Stop(
             Exit.USAGE, "--from and --run belong together", "use --from STAGE --run RUN to continue an earlier run"
         )
-    if args.run is not None and not RUN.fullmatch(args.run):
+    if args.run is not None and not RUN_NAME.fullmatch(args.run):
         raise Stop(
             Exit.USAGE, "--run is not the name of a run", "write it as shown by the submission, such as nightly-x7k2p"
         )
@@ -58,14 +60,21 @@ def run(args: Namespace) -> Exit:
     name = pipeline_run_name(pipeline)
     since = Since(args.since, args.run) if args.since is not None else None
     today = date.today()
-    made = pipeline_submission(stack, library_of(root), pipeline, name, since, today)
-    made = admitted(stack, made, pipeline.jobs, today)
+
+    def submission(since: "Since | None") -> "Submission":
+        made = pipeline_submission(stack, library_of(root), pipeline, name, since, today)
+        return admitted(stack, made, pipeline.jobs, today)
+
+    made = submission(since)
     if not made.objects:
         raise Stop(Exit.FINDINGS, "nothing was submitted", "", [one for one in made.findings if one.blocks])
     say_errors(made.findings, args)
-    made = made.with_user(user_label())
     try:
         client = connect(stack.context)
+        if since is not None:
+            starter = read(client, made.key._replace(name=since.run))
+            made = submission(since._replace(kept=kept_by(starter or {})))
+        made = made.with_user(user_label())
         for environment in made.environments:
             need_built(client, stack, environment, made.key.namespace)
         report_unplaced(client, root, stack, pipeline.jobs, args, today)

@@ -7,21 +7,25 @@ does (``patches/pipeline-run``), and Kueue queues what it has started.
 
 from modelyard.runs.pipelines.rules import check_pipelines
 from modelyard.runs.pipelines.submission import (
+    RUN_NAME,
     Since,
     errors_of,
     jumping,
+    kept_by,
     pipeline_run_name,
     pipeline_submission,
 )
 from modelyard.runs.pipelines.summary import StageSize, Summary, summary
 
 __all__ = [
+    "RUN_NAME",
     "Since",
     "StageSize",
     "Summary",
     "check_pipelines",
     "errors_of",
     "jumping",
+    "kept_by",
     "pipeline_run_name",
     "pipeline_submission",
     "summary",

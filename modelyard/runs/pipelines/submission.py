@@ -1,15 +1,28 @@
 """The objects of a pipeline's run: every stage, suspended, and the pod that starts one stage after another."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Final, NamedTuple
 
 from modelyard.catalog import Library
 from modelyard.cluster.answer import Created
-from modelyard.cluster.pool_objects import LATER, PIPELINE, PIPELINE_RUN, QUEUE, RELEASED, RUN, STAGE, WAITING_QUEUE
+from modelyard.cluster.pool_objects import (
+    KEPT,
+    LATER,
+    PIPELINE,
+    PIPELINE_RUN,
+    QUEUE,
+    RELEASED,
+    RUN,
+    STAGE,
+    WAITING_QUEUE,
+)
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, RAY, SPARK
+from modelyard.kube.state import annotations_of
+from modelyard.patterns import regex
 from modelyard.runs.jobs import TEMPLATES, Submission, errors_about, job_environment, submission, unfit_for_run
 from modelyard.runs.pipelines.graph import behind, in_order
 from modelyard.runs.pipelines.rules import check_pipelines
@@ -38,21 +51,19 @@ def address(config: Config, place: Place, *below: str) -> str | None:
 
 
 class Run(NamedTuple):
-    """A run of a pipeline, and the earlier run that it continues."""
+    """A run of a pipeline, and what it takes from earlier runs."""
 
     name: str
-    earlier: str = ""
-    """Name of the earlier run, which has the artifacts that are not written again."""
-    kept: frozenset[str] = frozenset()
-    """Artifacts of the earlier run that are used."""
+    kept: Mapping[str, str] = {}
+    """The artifacts that it does not write again, and the run that wrote each."""
 
 
 def artifact(config: Config, pipeline: Pipeline, name: str, run: Run) -> str | None:
     """The address of an artifact in a run: an input's own place, or else below the run's name; None if it has none."""
     if name in pipeline.inputs:
         return address(config, pipeline.inputs[name])
-    whose = run.earlier if name in run.kept else run.name
-    return None if pipeline.artifacts is None else address(config, pipeline.artifacts, whose, name)
+    written_by = run.kept.get(name, run.name)
+    return None if pipeline.artifacts is None else address(config, pipeline.artifacts, written_by, name)
 
 
 def variables(config: Config, pipeline: Pipeline, stage: Stage, run: Run) -> dict[str, str]:
@@ -70,6 +81,8 @@ TEMPLATE: Final = "pipeline-run"
 """The patch for the pod that starts the stages."""
 MODEL: Final = "modelyard.dev/model"
 """Annotation of the pods that serve a model: the model's address."""
+RUN_NAME: Final = regex(r"[a-z0-9]([a-z0-9-]{0,52}[a-z0-9])?")
+"""Allowed names of runs."""
 _LONGEST: Final = 54
 """Characters of the longest name of a stage's run, as of every job's."""
 _STARTED: Final = (("batch/v1", "Job"), (RAY, "RayJob"), (SPARK, "SparkApplication"), ("apps/v1", "Deployment"))
@@ -84,6 +97,8 @@ class Since(NamedTuple):
     """A stage of the pipeline: this stage and all stages that need it run again."""
     run: str
     """Name of the earlier run, which has the artifacts of the other stages."""
+    kept: Mapping[str, str] = {}
+    """Of these artifacts, those that the earlier run took from still earlier runs, and the run that wrote each."""
 
 
 def pipeline_run_name(pipeline: Pipeline, *, shown: bool = False) -> str:
@@ -141,8 +156,8 @@ def pipeline_submission(
     if since is not None:
         wanted = behind(wanted, since.stage)
         again = {stage.name for stage in wanted}
-        kept = frozenset(name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
-        whole = Run(run, since.run, kept)
+        kept = (name for stage in pipeline.stages if stage.name not in again for name in stage.writes)
+        whole = Run(run, {name: since.kept.get(name, since.run) for name in kept})
     made = [
         _rollout(config, pipeline, stage, everything, whole)
         if stage.rollout is not None
@@ -169,9 +184,12 @@ def pipeline_submission(
         return Submission(Confidential(()), found)
     used = dict.fromkeys((leader.template, *(one.template for one in made if one.template)))
     environments = {one.environment.name: one.environment for one in made if one.environment is not None}
+    first, *others = leader.objects.reveal()
+    if whole.kept:
+        first = _annotated(first, {KEPT: json.dumps(whole.kept, sort_keys=True)})
     objects = (_held(body) for one in made for body in one.objects)
     return Submission(
-        objects=Confidential((*leader.objects.reveal(), *objects)),
+        objects=Confidential((first, *others, *objects)),
         findings=found,
         template=", ".join(used),
         environments=tuple(environments.values()),
@@ -228,6 +246,21 @@ def _job_run(
         template=rendered.template,
         environment=environment,
     )
+
+
+def kept_by(starter: Mapping[str, Any]) -> dict[str, str]:
+    """The artifacts that a run took from earlier runs, and the run that wrote each.
+
+    Args:
+        starter: the Job that starts the run's stages, as in the cluster.
+    """
+    try:
+        kept = json.loads(annotations_of(starter).get(KEPT, "{}"))
+    except ValueError:
+        return {}
+    found = kept.items() if isinstance(kept, dict) else ()
+    # Anybody who can edit the Job can write there, and the names become a part of addresses.
+    return {artifact: run for artifact, run in found if isinstance(run, str) and RUN_NAME.fullmatch(run)}
 
 
 def jumping(made: Submission, answers: Sequence[Created]) -> Finding | None:
@@ -288,12 +321,15 @@ def _held(body: dict[str, Any]) -> dict[str, Any]:
         spec.pop("ttlSecondsAfterFinished", None)
         spec.pop("timeToLiveSeconds", None)
     if queue := metadata["labels"].get(QUEUE):
-        metadata = {
-            **metadata,
-            "labels": {**metadata["labels"], QUEUE: WAITING_QUEUE},
-            "annotations": {**metadata.get("annotations", {}), LATER: queue},
-        }
+        metadata = {**metadata, "labels": {**metadata["labels"], QUEUE: WAITING_QUEUE}}
+        return _annotated({**body, "metadata": metadata, "spec": spec}, {LATER: queue})
     return {**body, "metadata": metadata, "spec": spec}
+
+
+def _annotated(body: dict[str, Any], more: Mapping[str, str]) -> dict[str, Any]:
+    """An object with more annotations."""
+    metadata = body["metadata"]
+    return {**body, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **more}}}
 
 
 def _started(queue: str | None, run: str) -> dict[str, Any]:

@@ -9,10 +9,19 @@ import pytest
 
 from modelyard.catalog import Library, load_library
 from modelyard.cluster.answer import Created
+from modelyard.cluster.pool_objects import KEPT
 from modelyard.kube.state import key_of
 from modelyard.report.pipeline import pipeline_document, pipeline_text
 from modelyard.runs.jobs import Submission
-from modelyard.runs.pipelines import Since, check_pipelines, jumping, pipeline_run_name, pipeline_submission, summary
+from modelyard.runs.pipelines import (
+    Since,
+    check_pipelines,
+    jumping,
+    kept_by,
+    pipeline_run_name,
+    pipeline_submission,
+    summary,
+)
 from modelyard.stack.config import Stack, Waiver
 from modelyard.stack.environments import Environment
 from modelyard.stack.jobs import Pipeline, Runtime, Spark, Stage
@@ -293,7 +302,31 @@ def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: L
     assert "including the Job that starts the stages" in finding.summary
 
 
-def test_a_run_may_go_on_from_an_earlier_one(library: Library) -> None:
+@pytest.mark.parametrize(
+    ("starter", "kept"),
+    [
+        ({}, {}),
+        ({"metadata": {"annotations": {KEPT: '{"model": "nightly-first"}'}}}, {"model": "nightly-first"}),
+        ({"metadata": {"annotations": {KEPT: '{"model": "../../other", "data": 1}'}}}, {}),
+        ({"metadata": {"annotations": {KEPT: "[]"}}}, {}),
+        ({"metadata": {"annotations": {KEPT: "{"}}}, {}),
+    ],
+)
+def test_artifacts_that_a_run_took_from_earlier_runs(starter: dict[str, Any], kept: dict[str, str]) -> None:
+    assert kept_by(starter) == kept
+
+
+def test_a_run_continued_twice_reads_the_artifacts_of_the_first(library: Library) -> None:
+    second = pipeline_submission(stack(), library, NIGHTLY, "nightly-second", Since("train", "nightly-first"))
+    kept = kept_by(second.first.reveal())
+    third = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("train", "nightly-second", kept))
+    (job,) = [body for body in third.objects.reveal()[1:] if body["kind"] == "Job"]
+    env = {one["name"]: one.get("value") for one in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert env["INPUT_DATA_SET"] == "s3://acme-lake/pipelines/nightly-first/data-set"
+    assert kept_by(third.first.reveal()) == kept
+
+
+def test_a_run_continues_from_an_earlier_one(library: Library) -> None:
     submission = pipeline_submission(stack(), library, NIGHTLY, RUN, Since("train", "nightly-early"))
     assert [(one["name"], one["needs"]) for one in steps(submission)] == [("train", []), ("serve", ["train"])]
     (job,) = [body for body in submission.objects.reveal()[1:] if body["kind"] == "Job"]
