@@ -12,9 +12,9 @@ from modelyard.temporary import ECHO
 PATIENCE = 10.0
 """Seconds that the engine may take to end after it was asked to stop the running step."""
 
-GENTLY = f"stopping after the running step; interrupt again to stop within {PATIENCE:.0f} seconds"
-SOON = f"stopping within {PATIENCE:.0f} seconds"
-TOO_LATE = f"the step has not ended in {GRACE:.0f} s: {SOON}"
+GENTLY = "stopping after the running step; interrupt again to stop at once"
+SOON = "stopping at once"
+TOO_LATE = f"the step did not end within {GRACE:.0f} s; {SOON}"
 
 _Stage = Literal["running", "ending", "dropping", "killed"]
 

@@ -10,6 +10,7 @@ from threading import Event
 
 import pytest
 
+from modelyard.engine.stopping import GENTLY, SOON
 from tests.lab.support.cli_process import cli_process, locks, tell, words
 from tests.lab.support.environment import NAMESPACE, PATIENCE, Environment, environment
 from tests.lab.support.fault_proxy import Reply, Request, When, fault_proxy
@@ -58,7 +59,7 @@ def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == code, said
-    assert "stopping after the running step" in said
+    assert GENTLY in said
     assert f"error: {name}: apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
     assert "→ modelyard apply dev finishes the rest" in words(said)
     assert "Traceback" not in said
@@ -77,7 +78,7 @@ def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == 143, said
-    assert "stopping within 10 seconds" in said
+    assert SOON in said
     assert f"apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []

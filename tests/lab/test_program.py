@@ -86,7 +86,7 @@ def test_errors_stop_the_run_before_any_change(site: Site) -> None:
     before = site.objects()
     site.edit('"memory": "32Gi"', '"memory": "1Gi"')
     said = site.up_fails()
-    assert "the plan of RayCluster ray has errors; nothing was changed" in said
+    assert "RayCluster ray was not changed, because its plan has errors" in said
     assert "rayWorker.memory is 1Gi" in said
     assert "__main__.py:11" in said
     assert site.objects() == before

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from modelyard.engine.stopping import SOON
 from tests.lab.support.cli_process import cli_process, locks, words
 from tests.lab.support.environment import NAMESPACE, Environment
 from tests.lab.support.rabbitmq_broker import rabbitmq
@@ -266,7 +267,7 @@ def test_a_run_that_is_stopped_while_it_waits_can_be_run_again(
         env.lab.wait("the end of the engine", lambda: run.running() == {}, 120)
     assert ended == (-number if number == signal.SIGKILL else 128 + number), told
     assert "Traceback" not in told
-    assert "stopping within" not in told
+    assert SOON not in told
     assert replicas(env) == {RAY: 1, CELERY: 0}
     assert locks(env) == []
     comes_to_its_end(env, said)

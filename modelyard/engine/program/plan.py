@@ -92,12 +92,12 @@ def _without_errors(name: str, result: Planned) -> Plan:
     if not (pulumi.runtime.is_dry_run() or os.environ.get(NO_DRAIN)):
         plan = refused(plan)
     if plan.blocked:
-        raise pulumi.RunError(_with_errors(f"the plan of {name} has errors; nothing was changed", plan.findings))
+        raise pulumi.RunError(_with_errors(f"{name} was not changed, because its plan has errors", plan.findings))
     for plan, state in result.clusters:
         if state.state_objects is None:
             raise pulumi.RunError(f"{name} cannot be planned: what was applied to {plan.remote} cannot be read")
         if lost := unplanned_objects(plan, state):
-            raise pulumi.RunError(f"the plan of {name} does not cover {', '.join(lost)}; nothing was changed")
+            raise pulumi.RunError(f"{name} was not changed, because its plan does not cover {', '.join(lost)}")
     return result.plan
 
 
