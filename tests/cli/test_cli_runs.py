@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 
 import pytest
@@ -148,9 +149,7 @@ def farm(cluster: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         yield made
 
 
-def test_runs_of_a_remote_cluster_are_asked_of_that_cluster(
-    cluster: ApiServer, farm: ApiServer, project: Any, run: Any, golden: Any
-) -> None:
+def test_runs_of_a_remote_cluster(cluster: ApiServer, farm: ApiServer, project: Any, run: Any, golden: Any) -> None:
     (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
     controller = server["cluster"]["server"]
     project.edit(("config:\n", f"config:{FAR.format(controller=controller)}"))
@@ -181,7 +180,7 @@ def test_runs_of_a_remote_cluster_are_asked_of_that_cluster(
     golden(teams, why, silent, missing, unknown, elsewhere.words.replace(controller, "https://farm"))
 
 
-def test_documents_have_their_published_forms(cluster: ApiServer, run: Any, schema: Any) -> None:
+def test_json_follows_its_schema(cluster: ApiServer, run: Any, schema: Any) -> None:
     listed = json.loads(run("job", "list", "dev", "--all", "--json").out)
     assert schema(listed, "jobList") == []
     assert [one["name"] for one in listed["runs"]] == [WAITING, "old-cde34", TRIALS, RUNNING]
@@ -196,14 +195,14 @@ def test_documents_have_their_published_forms(cluster: ApiServer, run: Any, sche
     assert (gone["gpus"], gone["deleted"]) == (2, [{"kind": "Job", "name": RUNNING}])
 
 
-def test_position_in_the_queue(cluster: ApiServer, run: Any) -> None:
+def test_position_in_the_queue(cluster: ApiServer, run: Any, golden: Any) -> None:
     earlier = job("early-efg56", suspend=True, since=LONG_AGO)
     cluster.objects["jobs"].append(earlier)
     cluster.objects["workloads"].append(workload(earlier))
     listed = json.loads(run("job", "list", "dev", "--json").out)["runs"]
     positions = {one["name"]: one["position"] for one in listed}
     assert positions == {"early-efg56": 1, WAITING: 2, TRIALS: None, RUNNING: None}
-    assert "position 2 in the queue" in run("job", "list", "dev").words
+    golden(run("job", "list", "dev"))
     assert json.loads(run("job", "why", "dev", WAITING, "--json").out)["run"]["position"] == 2
     cluster.forbidden = {"workloads"}
     document = json.loads(run("job", "list", "dev", "--json").out)
@@ -211,7 +210,7 @@ def test_position_in_the_queue(cluster: ApiServer, run: Any) -> None:
     assert document["unread"] == ["workloads"]
 
 
-def test_mine(cluster: ApiServer, run: Any, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mine(cluster: ApiServer, run: Any, refused: Any, golden: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for one, user in zip(cluster.objects["jobs"], ("ada", "grace"), strict=False):
         one["metadata"]["labels"]["modelyard.dev/user"] = user
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
@@ -225,39 +224,40 @@ def test_mine(cluster: ApiServer, run: Any, refused: Any, monkeypatch: pytest.Mo
     assert mine() == {RUNNING: "ada"}
     monkeypatch.setenv("MODELYARD_USER", "grace")
     assert mine() == {WAITING: "grace"}
-    theirs = refused("job", "cancel", "dev", RUNNING, "--mine", "--yes", code=2).words
-    nobodys = refused("job", "cancel", "dev", TRIALS, "--mine", "--yes", code=2).words
-    assert f"{RUNNING} is a run of ada, not of grace" in theirs
-    assert f"{TRIALS} is a run without a user, not of grace" in nobodys
+    golden(*(refused("job", "cancel", "dev", name, "--mine", "--yes", code=2) for name in (RUNNING, TRIALS)))
     assert cluster.deleted == []
     assert run("job", "cancel", "dev", WAITING, "--mine", "--yes").code == 0
     assert [name for _, name, _ in cluster.deleted] == [WAITING]
 
 
-def test_mine_of_nobody(cluster: ApiServer, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container that runs as a number without a name."""
+def test_mine_needs_the_name_of_the_user(
+    cluster: ApiServer, refused: Any, golden: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A container may run as a user ID without a name."""
 
     def nameless() -> str:
         raise KeyError("getpwuid(): uid not found: 1000910000")
 
     monkeypatch.delenv("MODELYARD_USER", raising=False)
     monkeypatch.setattr("getpass.getuser", nameless)
-    said = refused("job", "list", "dev", "--mine", code=2).words
-    assert "your user name is unknown" in said
-    assert "MODELYARD_USER" in said
+    golden(refused("job", "list", "dev", "--mine", code=2))
 
 
 def test_why(cluster: ApiServer, run: Any, golden: Any) -> None:
     golden(*(run("job", "why", "dev", name) for name in (WAITING, "old-cde34")))
 
 
-@pytest.mark.parametrize("verb", ["why", "logs", "cancel"])
-def test_what_is_no_run_of_the_stack(cluster: ApiServer, refused: Any, golden: Any, verb: str) -> None:
-    golden(*(refused("job", verb, "dev", name, code=2) for name in ("train-abc21", "theirs-def45", "kube-dns")))
+def test_a_name_that_is_not_a_run_of_the_stack_is_refused(cluster: ApiServer, refused: Any, golden: Any) -> None:
+    names = ("train-abc21", "theirs-def45", "kube-dns")
+    why, logs, cancel = (
+        [refused("job", verb, "dev", name, code=2) for name in names] for verb in ("why", "logs", "cancel")
+    )
+    assert [one.err for one in why] == [one.err for one in logs] == [one.err for one in cancel]
     assert cluster.deleted == []
+    golden(*why)
 
 
-def test_a_job_that_nobody_submitted_is_not_cancelled(cluster: ApiServer, refused: Any, golden: Any) -> None:
+def test_a_job_without_labels_is_not_cancelled(cluster: ApiServer, refused: Any, golden: Any) -> None:
     foreign = job("backup-1")
     foreign["metadata"]["labels"] = {}
     cluster.objects["jobs"].append(foreign)
@@ -285,7 +285,7 @@ def test_cancel_asks_and_only_yes_counts(
         assert len(cluster.deleted) == count
 
 
-def test_a_run_that_has_ended_is_not_touched(cluster: ApiServer, run: Any, golden: Any, schema: Any) -> None:
+def test_an_ended_run_is_not_cancelled(cluster: ApiServer, run: Any, golden: Any, schema: Any) -> None:
     golden(run("job", "cancel", "dev", "old-cde34"))
     assert cluster.deleted == []
     document = json.loads(run("job", "cancel", "dev", "old-cde34", "--json").out)
@@ -293,7 +293,7 @@ def test_a_run_that_has_ended_is_not_touched(cluster: ApiServer, run: Any, golde
     assert (document["state"], document["deleted"]) == ("failed", [])
 
 
-def test_a_slice_is_no_gpu(cluster: ApiServer, run: Any, golden: Any) -> None:
+def test_slices_are_counted_by_their_resource(cluster: ApiServer, run: Any, golden: Any) -> None:
     slices = job("cut-fgh34", workers=2, wants=spec(resource="nvidia.com/mig-1g.6gb"), startTime=LONG_AGO, active=2)
     cluster.objects["jobs"].append(slices)
     assert rows(run("job", "list", "dev").out)["cut-fgh34"][3:5] == ["2", "mig-1g.6gb"]
@@ -315,7 +315,7 @@ def test_a_slice_is_no_gpu(cluster: ApiServer, run: Any, golden: Any) -> None:
     ],
     ids=["runs", "starts", "starts-in-no-queue", "starts-without-gpu", "waits", "waits-without-gpu", "suspended"],
 )
-def test_cancel_says_what_a_run_has_in_each_of_its_states(
+def test_cancel_reports_what_a_run_uses_in_each_state(
     cluster: ApiServer, run: Any, golden: Any, made: Any, free: int
 ) -> None:
     cluster.objects["jobs"].append(job("each-ghi45", **made))
@@ -324,7 +324,7 @@ def test_cancel_says_what_a_run_has_in_each_of_its_states(
     golden(run(*cancel), run(*cancel, "--yes"))
 
 
-def test_a_run_that_waits_for_a_check_has_its_quota(cluster: ApiServer, run: Any, golden: Any) -> None:
+def test_a_run_waiting_for_an_admission_check_uses_quota(cluster: ApiServer, run: Any, golden: Any) -> None:
     """As while nodes are made for it, or another cluster is asked: its Job is still suspended."""
     waiting = job("check-hij56", workers=2, suspend=True)
     work = workload(waiting, queue="team-vision")
@@ -337,7 +337,7 @@ def test_a_run_that_waits_for_a_check_has_its_quota(cluster: ApiServer, run: Any
     golden(asked, cancelled, run("job", "cancel", "dev", "check-hij56"))
 
 
-def test_what_a_run_has_is_looked_at_again_after_the_answer(
+def test_a_run_is_read_again_after_the_confirmation(
     cluster: ApiServer, run: Any, golden: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (waiting,) = [one for one in cluster.objects["jobs"] if one["metadata"]["name"] == WAITING]
@@ -392,7 +392,7 @@ def night(cluster: ApiServer) -> list[dict[str, Any]]:
     return bodies
 
 
-def test_a_stage_is_told_with_its_run_and_found_by_its_own_name(
+def test_a_stage_is_shown_with_its_run_and_found_by_its_name(
     cluster: ApiServer, night: Any, run: Any, schema: Any
 ) -> None:
     assert f"vision  {NIGHT} (stage clean)  1 " in run("gpus", "--live", "dev").out
@@ -412,7 +412,7 @@ def test_a_stage_is_not_cancelled_by_itself(cluster: ApiServer, night: Any, refu
     assert cluster.deleted == []
 
 
-def test_a_run_whose_starter_has_ended_goes_on_as_long_as_its_stages(
+def test_a_pipeline_run_without_its_leader_runs_until_its_stages_end(
     cluster: ApiServer, night: Any, run: Any, golden: Any, project: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     leader, clean, _ = night
@@ -438,16 +438,54 @@ def test_logs_of_one_worker_and_of_all(cluster: ApiServer, run: Any) -> None:
     cluster.logs = {first: [b"epoch 1\nepo", b"ch 2\n", b"done"], second: ["größer\n".encode()]}
     assert run("job", "logs", "dev", RUNNING, "--worker", "0").out == "epoch 1\nepoch 2\ndone\n"
     assert run("job", "logs", "dev", RUNNING).out == "[0] epoch 1\n[0] epoch 2\n[0] done\n[1] größer\n"
-    followed = run("job", "logs", "dev", RUNNING, "--follow", "--tail", "1", "--previous")
-    assert sorted(followed.out.splitlines()) == ["[0] done", "[1] größer"]
-    query = next(path for path in cluster.asked if f"{first}/log" in path and "follow" in path)
-    for part in ("container=job", "tailLines=1", "previous=true", "follow=true"):
+    assert run("job", "logs", "dev", RUNNING, "--tail", "1", "--previous").out == "[0] done\n[1] größer\n"
+    query = next(path for path in cluster.asked if f"{first}/log" in path and "previous" in path)
+    for part in ("container=job", "tailLines=1", "previous=true"):
         assert part in query
 
 
-def test_an_application_of_spark_is_a_run_as_every_other(
-    cluster: ApiServer, run: Any, golden: Any, schema: Any
+def test_following_prints_pods_that_start_later_until_the_run_ends(
+    cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
+    first, second = f"{RUNNING}-0-x", f"{RUNNING}-1-x"
+    (later,) = [one for one in cluster.objects["pods"] if one["metadata"]["name"] == second]
+    cluster.objects["pods"].remove(later)
+    read = Event()
+
+    def of_the_first() -> Iterator[bytes]:
+        yield b"epoch 1\n"
+        cluster.objects["pods"].append(later)
+        assert read.wait(20)
+        cluster.one("vision", "jobs", RUNNING)["status"] = {"conditions": [condition("Complete")]}
+        yield b"done\n"
+
+    def of_the_second() -> Iterator[bytes]:
+        yield b"epoch 1\n"
+        read.set()
+
+    cluster.logs = {first: of_the_first(), second: 'container "job" in pod "x" is waiting to start'}
+    # Its container starts after its pod exists.
+    starts = Timer(0.5, cluster.logs.__setitem__, (second, of_the_second()))
+    starts.start()
+    followed = run("job", "logs", "dev", RUNNING, "--follow")
+    starts.join()
+    assert (followed.code, followed.err) == (0, "")
+    assert sorted(followed.out.splitlines()) == ["[0] done", "[0] epoch 1", "[1] epoch 1"]
+    assert all("follow=true" in path for path in cluster.asked if "/log" in path)
+
+
+def test_following_ends_when_the_run_is_deleted(cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
+    deletes = Timer(0.5, lambda: cluster.objects.update(jobs=[]))
+    deletes.start()
+    waiting = run("job", "logs", "dev", WAITING, "--follow")
+    deletes.join()
+    assert (waiting.code, waiting.out) == (1, "")
+    assert f"{WAITING} is queued and has no pod yet" in waiting.words
+
+
+def test_a_spark_application_is_a_run(cluster: ApiServer, run: Any, golden: Any, schema: Any) -> None:
     name = "etl-fgh67"
     body = job(name, startTime=LONG_AGO)
     del body["apiVersion"], body["kind"]  # As the items of a list are.
@@ -474,7 +512,7 @@ def test_an_application_of_spark_is_a_run_as_every_other(
     assert [one[:2] for one in cluster.deleted] == [("sparkapplications", name)]
 
 
-def test_what_a_container_wrote_cannot_steer_a_terminal(cluster: ApiServer, run: Any) -> None:
+def test_container_logs_cannot_control_a_terminal(cluster: ApiServer, run: Any) -> None:
     lines = [
         f"{EVIL}\n".encode(),
         b"10%\r50%\r100%\n",
@@ -490,7 +528,7 @@ def test_what_a_container_wrote_cannot_steer_a_terminal(cluster: ApiServer, run:
     assert "\x1b[31mred\x1b[0m\tcell" in coloured
 
 
-def test_where_there_is_no_log(cluster: ApiServer, run: Any, golden: Any) -> None:
+def test_missing_logs_are_reported(cluster: ApiServer, run: Any, golden: Any) -> None:
     starting = 'container "job" in pod "x" is waiting to start: ContainerCreating'
     cluster.logs = {f"{RUNNING}-{at}-x": starting for at in range(2)}
     cases = ((WAITING,), (RUNNING, "--worker", "7"), (RUNNING, "--tail", "-1"), (RUNNING,))
@@ -504,7 +542,7 @@ def test_a_pod_without_a_node_has_no_log(cluster: ApiServer, run: Any, golden: A
     cluster.logs = {f"{RUNNING}-{at}-x": [] for at in range(2)}
     for one in cluster.objects["pods"]:
         one["spec"].pop("nodeName", None)
-    result = run("job", "logs", "dev", RUNNING, "--follow")
+    result = run("job", "logs", "dev", RUNNING)
     assert (result.code, result.out) == (1, "")
     golden(result)
 
@@ -526,7 +564,7 @@ def test_gpus_live(cluster: ApiServer, run: Any, golden: Any) -> None:
     assert set(rows(run("gpus", "--live", "dev", "--node", "n1").out.partition("nodes\n")[2])) >= {"n1"}
 
 
-def test_long_tables_are_cut_and_say_so(cluster: ApiServer, run: Any, golden: Any) -> None:
+def test_long_tables_are_truncated(cluster: ApiServer, run: Any, golden: Any) -> None:
     cluster.objects["nodes"] += [node(f"m{number:02}") for number in range(30)]
     cluster.objects["pods"] += [pod(f"p{number}", f"m{number:02}", namespace="apps") for number in range(30)]
     cut = run("gpus", "--live", "dev")
@@ -536,7 +574,7 @@ def test_long_tables_are_cut_and_say_so(cluster: ApiServer, run: Any, golden: An
     assert len(json.loads(run("gpus", "--live", "dev", "--json").out)["takers"]) == 31
 
 
-def test_gpus_live_of_the_only_stack_that_is_meant(
+def test_gpus_live_uses_the_stack_of_the_variable(
     cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODELYARD_STACK", "dev")
@@ -551,7 +589,7 @@ def test_a_cluster_without_kueue(cluster: ApiServer, run: Any, golden: Any) -> N
     golden(live, run("job", "why", "dev", WAITING))
 
 
-def test_rights_that_are_missing(cluster: ApiServer, run: Any, golden: Any) -> None:
+def test_missing_rights_are_reported(cluster: ApiServer, run: Any, golden: Any) -> None:
     cluster.forbidden = {"workloads"}
     no_workloads = run("gpus", "--live", "dev"), run("job", "why", "dev", WAITING)
     cluster.forbidden = {"jobs@", "jobs@speech", "jobs@ml-platform"}
@@ -563,7 +601,7 @@ def test_rights_that_are_missing(cluster: ApiServer, run: Any, golden: Any) -> N
     assert run("gpus", "--live", "dev").code == 3
 
 
-def test_whoever_sees_only_their_team_is_told_why_all_the_same(cluster: ApiServer, run: Any, golden: Any) -> None:
+def test_why_works_with_the_rights_of_one_team(cluster: ApiServer, run: Any, golden: Any) -> None:
     cluster.forbidden = {"nodes", "pods@", "clusterqueues", "resourceflavors"}
     cluster.forbidden |= {
         f"{plural}@{place}" for plural in ("jobs", "workloads", "localqueues") for place in ("", "speech")
@@ -586,16 +624,14 @@ def test_bad_input(cluster: ApiServer, refused: Any, golden: Any) -> None:
     golden(*(refused(*command.split(), code=2) for command in commands), out_of_reach)
 
 
-def test_a_server_of_the_stack_that_does_not_answer_leaves_idle_unknown(
-    cluster: ApiServer, project: Any, run: Any, golden: Any
-) -> None:
+def test_idle_is_unknown_if_prometheus_does_not_answer(cluster: ApiServer, project: Any, run: Any, golden: Any) -> None:
     project.edit(("modelyard:drain:\n", 'modelyard:drain:\n    prometheus: "http://127.0.0.1:9"\n'))
     result = run("gpus", "--live", "dev")
     assert "unknown" in rows(result.out)["n0"]
     golden(result)
 
 
-def test_names_of_the_cluster_cannot_steer_a_terminal(cluster: ApiServer, run: Any) -> None:
+def test_names_from_the_cluster_cannot_control_a_terminal(cluster: ApiServer, run: Any) -> None:
     foreign = pod("p", "n1", namespace="apps", owner=("Job", EVIL, "u"))
     cluster.objects["pods"].append(foreign)
     cluster.objects["workloads"][1]["status"]["conditions"][0]["message"] = EVIL
@@ -607,7 +643,7 @@ def test_names_of_the_cluster_cannot_steer_a_terminal(cluster: ApiServer, run: A
             harmless(result.out)
 
 
-def test_nobody_reaches_the_cluster(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_cluster_ends_with_3(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     for words in (
         ("gpus", "--live", "dev"),
@@ -667,7 +703,7 @@ def dispatched(cluster: ApiServer, farm: ApiServer, project: Any) -> Any:
     return project
 
 
-def test_runs_of_worker_clusters_are_told_with_their_clusters(
+def test_runs_of_worker_clusters_are_listed_with_their_clusters(
     dispatched: Any, cluster: ApiServer, run: Any, golden: Any, schema: Any
 ) -> None:
     listed = run("job", "list", "dev", "--all")
@@ -686,9 +722,7 @@ def test_runs_of_worker_clusters_are_told_with_their_clusters(
     golden(listed, run("job", "list", "dev"))
 
 
-def test_why_looks_into_the_worker_clusters_that_it_has_a_context_for(
-    dispatched: Any, farm: ApiServer, run: Any, golden: Any
-) -> None:
+def test_why_reads_worker_clusters_that_have_a_context(dispatched: Any, farm: ApiServer, run: Any, golden: Any) -> None:
     read, there = run("job", "why", "dev", ASKED), run("job", "why", "dev", THERE)
     farm.forbidden = {"workloads", "workloads@speech"}
     unread = run("job", "why", "dev", ASKED)
@@ -697,9 +731,7 @@ def test_why_looks_into_the_worker_clusters_that_it_has_a_context_for(
     golden(read, there, unread, run("job", "why", "dev", ASKED))
 
 
-def test_a_worker_cluster_that_the_stack_has_dropped_is_told_by_its_own_name(
-    dispatched: Any, run: Any, golden: Any
-) -> None:
+def test_a_worker_cluster_removed_from_the_stack_has_its_kueue_name(dispatched: Any, run: Any, golden: Any) -> None:
     before = run("job", "why", "dev", BEYOND)
     dispatched.edit((CLUSTERS, "\n"), ("clusters: [farm, cloud], ", ""))
     there = run("job", "why", "dev", THERE)
@@ -716,7 +748,7 @@ def test_logs_of_a_run_are_read_in_its_worker_cluster(dispatched: Any, run: Any,
     assert run("job", "logs", "dev", THERE).code == 3
 
 
-def test_a_search_in_several_clusters_is_read_where_it_can_be(
+def test_a_search_in_several_clusters_has_the_logs_of_those_with_a_context(
     dispatched: Any, cluster: ApiServer, farm: ApiServer, run: Any, golden: Any
 ) -> None:
     for at, where in enumerate(("farm", "cloud")):
@@ -734,7 +766,7 @@ def test_a_search_in_several_clusters_is_read_where_it_can_be(
     golden(run("job", "list", "dev"), logs)
 
 
-def test_stages_here_and_in_another_cluster_are_both_read(
+def test_stages_in_two_clusters_are_both_read(
     dispatched: Any, cluster: ApiServer, farm: ApiServer, run: Any, golden: Any
 ) -> None:
     name = "nightly-lmn23"
@@ -761,7 +793,7 @@ def test_stages_here_and_in_another_cluster_are_both_read(
     assert sorted(lines) == ["[clean] clean", "[fit] fit", "[stages] starter"]
 
 
-def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
+def test_destroy_lists_the_runs_that_keep_queues_in_each_cluster(
     cluster: ApiServer, farm: ApiServer, project: Any, golden: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]
@@ -794,7 +826,7 @@ def test_a_destroy_names_the_runs_that_keep_queues_in_each_cluster(
     ],
     ids=["runs", "waits", "runs-in-their-namespace", "runs-in-a-queue", "waits-in-a-queue"],
 )
-def test_a_destroy_names_the_runs_that_go_with_their_namespace(
+def test_destroy_lists_the_runs_deleted_with_their_namespace(
     farm: ApiServer,
     project: Any,
     golden: Any,
@@ -822,7 +854,7 @@ def test_a_destroy_names_the_runs_that_go_with_their_namespace(
     assert report_runs(stack, ["", "far"]) is False
 
 
-def test_a_destroy_names_the_runs_that_it_does_not_stop(
+def test_destroy_lists_the_runs_that_it_does_not_stop(
     cluster: ApiServer, project: Any, golden: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack, _ = load(project.root / "stacks/Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
@@ -838,7 +870,7 @@ def test_a_destroy_names_the_runs_that_it_does_not_stop(
     assert "Not stopped" not in capsys.readouterr().err
 
 
-def test_a_remote_cluster_knows_no_team_even_one_of_a_resources_name(
+def test_a_team_with_the_name_of_a_remote_resource_is_not_its_team(
     cluster: ApiServer, farm: ApiServer, project: Any, run: Any, golden: Any
 ) -> None:
     (server,) = yaml.safe_load(farm.kubeconfig.read_text())["clusters"]

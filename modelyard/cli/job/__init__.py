@@ -155,7 +155,7 @@ def resource_client(args: Namespace, stack: "Stack", resource: str) -> "tuple[Cl
 
 def run_or_part(listed: StackRuns, name: str) -> "Run":
     """The run of that name, or the run with a stage or trial of that name; ends as ``the_run`` does."""
-    whole = [run for run in listed.runs if run.has(name)]
+    whole = [run for run in listed.runs if run.named(name)]
     return whole[0] if len(whole) == 1 else the_run(listed, name)
 
 
@@ -174,7 +174,7 @@ def the_run(listed: StackRuns, name: str) -> "Run":
     from modelyard.runs.pool.runs import near_runs
 
     for run in listed.runs:
-        if run.has(name):
+        if run.named(name):
             raise Stop(
                 Exit.USAGE,
                 f"{safe(name)} is a {run.noun} of {safe(run.name)}, not a separate run",

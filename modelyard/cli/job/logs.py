@@ -6,11 +6,13 @@ a run in a worker cluster are read there, with the context that the stack sets f
 """
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from queue import SimpleQueue
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.cli.common import note
 from modelyard.cli.exit import Exit, Stop
@@ -32,124 +34,197 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--worker", type=int, metavar="N", help="only this worker, or this trial of a search, counted from 0"
     )
-    parser.add_argument("-f", "--follow", action="store_true", help="follow the pods that exist now, until they end")
     parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines of each worker")
-    parser.add_argument("--previous", action="store_true", help="logs of the container before its last restart")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "-f", "--follow", action="store_true", help="print new lines, also of new pods, until the run ends"
+    )
+    which.add_argument("--previous", action="store_true", help="logs of the container before its last restart")
 
 
 def run(args: Namespace) -> Exit:
     """Prints the lines as they arrive."""
     from modelyard.cli.signals import ended_by_signal
-    from modelyard.cluster.lists import pods_of_run
-    from modelyard.runs.pool.logs import of_part, sources
 
     if args.tail is not None and args.tail < 0:
         raise Stop(
             Exit.USAGE, f"--tail is {args.tail}; it must be 0 or more", "give the number of lines, such as --tail 100"
         )
-    found = runs_in(args, args.run)
-    one = run_or_part(found, args.run)
-    with reached():
-        pods = pods_of_run(found.client, one.namespace, one.name, [part.name for part in one.parts])
-    elsewhere = _pods_elsewhere(found, one)
-    theirs = [(client, pod) for client, found_there in elsewhere.found for pod in found_there.reveal()]
-    clients = {pod["metadata"]["name"]: client for client, pod in theirs}
-    pods += [pod for _, pod in theirs]
-    if args.run != one.name:
-        pods = of_part(one, args.run, pods)
-    # For pods without a node the API server returns an empty log, as if they had run and written nothing.
-    homeless = {pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")}
-    known = sources(one, pods)
-    wanted = [source for source in known if args.worker in (None, source.worker)]
-    why = f"modelyard job why {one.words} shows why"
-    if elsewhere.hidden is not None:
-        if not known:
-            raise elsewhere.hidden
-        note(f"{elsewhere.hidden.summary}: {elsewhere.hidden.remedy}")
-    if not known:
-        raise Stop(Exit.FINDINGS, f"{one.name} is {one.state} and has no pod, so it has no log", why)
-    if not wanted:
-        have = ", ".join(str(source.worker) for source in known if source.worker is not None) or "none"
-        raise Stop(Exit.USAGE, f"{one.name} has no pod for worker {args.worker}", f"workers with a pod: {have}")
-    style = style_for(args, sys.stdout)
+    logs = _logs(args)
+    run = logs.run
+    why = f"modelyard job why {run.words} shows why"
+    if logs.hidden is not None:
+        if not logs.known:
+            raise logs.hidden
+        note(f"{logs.hidden.summary}: {logs.hidden.remedy}")
+    if not logs.known and (logs.over or not args.follow):
+        raise Stop(Exit.FINDINGS, f"{run.name} is {run.state} and has no pod, so it has no log", why)
+    if logs.known and not logs.wanted:
+        have = ", ".join(str(source.worker) for source in logs.known if source.worker is not None) or "none"
+        raise Stop(Exit.USAGE, f"{run.name} has no pod for worker {args.worker}", f"workers with a pod: {have}")
+    if not logs.known:
+        note(f"{run.name} is {run.state} and has no pod yet; {why}")
+    with ended_by_signal("no longer followed; the run continues"), reached():
+        missing, printed = _followed(args, logs) if args.follow else _in_turn(args, logs)
+    for source, words in missing:
+        note(f"{source.pod}: {words}")
+    if not printed:
+        raise Stop(Exit.FINDINGS, f"{run.name} has no readable log output", why)
+    return Exit.FINE
 
-    def lines_of(source: "Source") -> Iterator[str]:
+
+class _Logs(NamedTuple):
+    """A run, and where its logs are now."""
+
+    run: "Run"
+    over: bool
+    """Whether the run, or the part that the command line names, has ended."""
+    known: "Sequence[Source]"
+    wanted: "Sequence[Source]"
+    """The sources that the command line chooses."""
+    client: "Client"
+    clients: "Mapping[str, Client]"
+    """The clients for pods in worker clusters, by pod; ``client`` is for the others."""
+    homeless: Collection[str]
+    """Pods without a node: the API server returns an empty log, as if they had run and written nothing."""
+    hidden: Stop | None
+    """Why some pods were not found; None if all were."""
+
+    def lines(self, args: Namespace, source: "Source", *, marked: bool) -> Iterator[str]:
+        """The lines of a source as they arrive.
+
+        Raises:
+            NoLogError: the source has no log now.
+        """
         from modelyard.cluster.logs import LogRequest, NoLogError, log_lines
         from modelyard.report.job import log_line
 
-        if source.pod in homeless:
+        if source.pod in self.homeless:
             raise NoLogError("waits for a node, so it has no log yet")
-        mark = source.mark if len(wanted) > 1 else ""
+        style = style_for(args, sys.stdout)
         request = LogRequest(
-            namespace=one.namespace,
+            namespace=self.run.namespace,
             pod=source.pod,
             container=source.container,
             tail=args.tail,
             previous=args.previous,
             follow=args.follow,
         )
-        for line in log_lines(clients.get(source.pod, found.client), request):
-            yield log_line(line, style, mark)
-
-    with ended_by_signal("no longer followed; the run continues"), reached():
-        missing = (_together if args.follow and len(wanted) > 1 else _in_turn)(wanted, lines_of)
-    for source, words in missing:
-        note(f"{source.pod}: {words}")
-    if len(missing) == len(wanted):
-        raise Stop(Exit.FINDINGS, f"{one.name} has no readable log output", why)
-    return Exit.FINE
+        for line in log_lines(self.clients.get(source.pod, self.client), request):
+            yield log_line(line, style, source.mark if marked else "")
 
 
-Lines = Callable[["Source"], Iterator[str]]
+def _logs(args: Namespace) -> _Logs:
+    from modelyard.cluster.lists import pods_of_run
+    from modelyard.runs.pool.logs import of_part, sources
+
+    found = runs_in(args, args.run)
+    run = run_or_part(found, args.run)
+    with reached():
+        pods = pods_of_run(found.client, run.namespace, run.name, [part.name for part in run.parts])
+    elsewhere = _pods_elsewhere(found, run)
+    theirs = [(client, pod) for client, found_there in elsewhere.found for pod in found_there.reveal()]
+    pods += [pod for _, pod in theirs]
+    over = run.over
+    if args.run != run.name:
+        pods = of_part(run, args.run, pods)
+        over = all(part.over for part in run.named(args.run))
+    known = sources(run, pods)
+    return _Logs(
+        run=run,
+        over=over,
+        known=known,
+        wanted=[source for source in known if args.worker in (None, source.worker)],
+        client=found.client,
+        clients={pod["metadata"]["name"]: client for client, pod in theirs},
+        homeless={pod["metadata"]["name"] for pod in pods if not pod["spec"].get("nodeName")},
+        hidden=elsewhere.hidden,
+    )
+
+
 Missing = list[tuple["Source", str]]
+"""Sources without a log, with the reason."""
 
 
-def _in_turn(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
-    """Prints the logs of one worker after another, and returns the workers without a log."""
+def _in_turn(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
+    """Prints the logs of one worker after another; also returns whether any worker has a log."""
     from modelyard.cluster.logs import NoLogError
 
     missing: Missing = []
-    for source in wanted:
+    for source in logs.wanted:
         try:
-            for line in lines_of(source):
+            for line in logs.lines(args, source, marked=len(logs.wanted) > 1):
                 _write(line)
         except NoLogError as error:
             missing.append((source, str(error)))
-    return missing
+    return missing, len(missing) < len(logs.wanted)
 
 
-def _together(wanted: "Sequence[Source]", lines_of: Lines) -> Missing:
-    """Prints the lines of all workers as they arrive, and returns the workers without a log."""
+POLL: Final = 5.0
+"""Seconds between two looks for new pods of a run that is followed."""
+
+
+def _followed(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
+    """Prints the lines of all workers as they arrive, and those of new pods, until the run has ended or is gone."""
     from modelyard.cluster.logs import NoLogError
+    from modelyard.runs.pool.logs import has_several
 
     lines: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
+    marked = args.worker is None and has_several(logs.run)
+    reading: set[str] = set()
+    read: set[str] = set()
+    missing: dict[str, tuple[Source, str]] = {}
 
-    def read(source: "Source") -> None:
+    def follow(source: "Source") -> None:
         try:
-            for line in lines_of(source):
+            for line in logs.lines(args, source, marked=marked):
                 lines.put(line)
         except Exception as error:
             lines.put((source, error))
         else:
             lines.put((source, None))
 
-    for source in wanted:
-        # A daemon thread, so that the end of following does not wait for anyone's next line.
-        Thread(target=read, args=(source,), daemon=True).start()
-    missing: Missing = []
-    left = len(wanted)
-    while left:
-        got = lines.get()
-        if isinstance(got, str):
-            _write(got)
+    def begin() -> None:
+        for source in logs.wanted:
+            if source.pod not in reading | read:
+                reading.add(source.pod)
+                # A daemon thread, so that the end of following does not wait for anyone's next line.
+                Thread(target=follow, args=(source,), daemon=True).start()
+
+    begin()
+    looked = time.monotonic()
+    over = logs.over
+    while reading or not over:
+        wait = looked + POLL - time.monotonic()
+        if wait <= 0:
+            looked = time.monotonic()
+            try:
+                logs = _logs(args)
+            except Stop as stop:
+                if stop.code is not Exit.USAGE:
+                    raise
+                over = True
+            else:
+                over = logs.over
+                begin()
             continue
-        left -= 1
-        source, error = got
-        if isinstance(error, NoLogError):
-            missing.append((source, str(error)))
-        elif error is not None:
-            raise error
-    return missing
+        with suppress(Empty):
+            got = lines.get(timeout=wait)
+            if isinstance(got, str):
+                _write(got)
+                continue
+            source, error = got
+            reading.discard(source.pod)
+            missing.pop(source.pod, None)
+            if isinstance(error, NoLogError):
+                # Its container may start later.
+                missing[source.pod] = source, str(error)
+            elif error is not None:
+                raise error
+            else:
+                read.add(source.pod)
+    pods = {source.pod for source in logs.wanted}
+    return [one for pod, one in missing.items() if pod in pods], bool(read)
 
 
 def _write(line: str) -> None:

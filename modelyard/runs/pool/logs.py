@@ -24,6 +24,12 @@ class Source(NamedTuple):
     container: str
 
 
+def has_several(run: Run) -> bool:
+    """Whether the run has several sources, at once or one after another: only a Job of one pod has a single one."""
+    body = run.parts[0].body.reveal()
+    return len(run.parts) > 1 or run.parts[0].kind != "Job" or (body.get("spec") or NOTHING).get("parallelism", 1) > 1
+
+
 def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
     """The sources of a run's log, the workers last."""
     trials = {part.name: number for number, part in enumerate(run.parts)} if len(run.parts) > 1 else {}
@@ -62,7 +68,7 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
 
 def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The pods of one stage or trial, by the name of its object, or by the run name that a stage's pods have."""
-    jobs = {part.name for part in run.work if name in (part.name, labels_of(part.body.reveal()).get(RUN))}
+    jobs = {part.name for part in run.named(name)}
     return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
 
 

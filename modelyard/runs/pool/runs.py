@@ -230,9 +230,9 @@ class Run(NamedTuple):
         """When the last part ended; empty while any part is active."""
         return max((part.ended for part in self.parts), default="") if self.over else ""
 
-    def has(self, name: str) -> bool:
-        """Whether a part has this name: an object's name, or the run name that a stage's pods have."""
-        return any(name in (part.name, labels_of(part.body.reveal()).get(RUN)) for part in self.work)
+    def named(self, name: str) -> tuple[Part, ...]:
+        """The stages or trials with this name: an object's name, or the run name that a stage's pods have."""
+        return tuple(part for part in self.work if name in (part.name, labels_of(part.body.reveal()).get(RUN)))
 
     def count(self, state: State) -> int:
         """The number of trials or stages in a state."""

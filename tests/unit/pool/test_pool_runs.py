@@ -83,9 +83,9 @@ def test_gpus_and_times_of_sparks_executors() -> None:
     (run,) = runs(spark("c-1", state="RUNNING", **times))
     assert (run.gpus, run.holds, run.parts[0].workers) == (6, 6, 3)
     assert (run.started, run.ended) == (LONG_AGO, "")
-    ended = spark("c-1", state="FAILED", message="driver container failed", **times | {"terminationTime": RECENTLY})
+    ended = spark("c-1", state="FAILED", message="driver failed", **times | {"terminationTime": RECENTLY})
     (run,) = runs(ended)
-    assert (run.ended, run.holds, run.parts[0].message) == (RECENTLY, 0, "driver container failed")
+    assert (run.ended, run.holds, run.parts[0].message) == (RECENTLY, 0, "driver failed")
 
 
 def test_executors_that_come_and_go_are_counted_as_they_are() -> None:
@@ -250,7 +250,7 @@ def test_rays_own_pods_come_before_its_workers() -> None:
 
 def test_a_runs_stages_and_trials_are_found_by_their_own_names() -> None:
     (run,) = runs(stage("train", state="on"), stage("", **UP))
-    assert [run.has(name) for name in ("nightly-1-train", "nightly-1", "train")] == [True, False, False]
+    assert [bool(run.named(name)) for name in ("nightly-1-train", "nightly-1", "train")] == [True, False, False]
     trials = [stage("train", state="on", run="nightly-1-train") for _ in range(2)]
     for at, trial in enumerate(trials):
         trial["metadata"]["name"] += f"-{at}"
@@ -260,7 +260,7 @@ def test_a_runs_stages_and_trials_are_found_by_their_own_names() -> None:
         worker("b", "0", owner="nightly-1-train-1", **{"modelyard.dev/run": "nightly-1-train"}),
         worker("s", "", owner="nightly-1"),
     ]
-    assert [run.has(name) for name in ("nightly-1-train", "nightly-1-train-1")] == [True, True]
+    assert [bool(run.named(name)) for name in ("nightly-1-train", "nightly-1-train-1")] == [True, True]
     assert of_part(run, "nightly-1-train", pods) == pods[:2]
     assert of_part(run, "nightly-1-train-1", pods) == pods[1:2]
 

