@@ -92,10 +92,11 @@ def _goes_on(verb: str, stack: str, lock: Lock) -> str:
     return f"{_LOCKS[lock].format(stack=stack)}modelyard {verb} {stack} finishes the rest"
 
 
-def failure(messages: Iterable[str], output: str) -> EngineError:
+def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
     """The error for a failed run.
 
     Args:
+        stack: name of the stack.
         messages: the engine's error messages, in order.
         output: everything that the engine printed; used only if no message has content.
     """
@@ -112,7 +113,7 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
         holders = [f"{who} since {time}" for who, time in dict.fromkeys(_HOLDER.findall(f"{text}\n{output}"))]
         return EngineError(
             ": ".join(("another run has locked the state of this stack", *holders)),
-            "wait until it ends; if it was killed, pulumi cancel --stack STACK removes the lock",
+            f"wait until it ends; if it was killed, pulumi cancel --stack {stack} removes the lock",
         )
     if _JUST_ENDED.search(text):
         return EngineError("another run has locked the state of this stack: it ended just now", "run it again")
@@ -131,10 +132,10 @@ def failure(messages: Iterable[str], output: str) -> EngineError:
             "remove the empty .json.attrs beside the stack's .json in the backend's folder; the state itself is "
             "intact. With ?metadata=skip at the end of the backend's file:// URL no such files are written",
         )
-    return EngineError(text, _remedy(lowered))
+    return EngineError(text, _remedy(stack, lowered))
 
 
-def _remedy(text: str) -> str:
+def _remedy(stack: str, text: str) -> str:
     if "no module named" in text:
         return (
             "the program runs in the virtual environment that Pulumi.yaml names under virtualenv, "
@@ -153,8 +154,7 @@ def _remedy(text: str) -> str:
     if _STILL_THERE in text:
         return (
             "running jobs keep it: Kubernetes deletes queues and flavors once the jobs that hold their quota "
-            "have ended. "
-            "List them with modelyard job list STACK, end one with modelyard job cancel, then run again"
+            f"have ended. List them with modelyard job list {stack}, end one with modelyard job cancel, then run again"
         )
     if any(words in text for words in ("timed out", "timeout", "not rolled out")):
         return "kubectl describe pods shows what the pods wait for; correct that, then run again"

@@ -92,7 +92,7 @@ class Run:
             ) from error
         except automation.CommandError as error:
             lock: Lock = "unknown" if command is not None and command.killed else "free"
-            raise self._ended(stack, lock, failure((), str(error))) from error
+            raise self._ended(stack, lock, failure(stack, (), str(error))) from error
         except (
             automation.InvalidVersionError,
             OSError,
@@ -121,7 +121,7 @@ class Run:
             result = run(self._on_event)
         except automation.CommandError as error:
             lock = self._lock(stack)
-            wrong = failure(self._progress.errors, str(error))
+            wrong = failure(stack.name, self._progress.errors, str(error))
             raise self._ended(stack.name, lock, wrong) from error
         except OSError as error:
             raise _does_not_run(error) from error

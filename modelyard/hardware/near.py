@@ -27,7 +27,8 @@ def near_names(wanted: str, names: Collection[str]) -> list[str]:
 def described(wanted: str, gpus: Mapping[str, int]) -> list[str]:
     """Returns the ids of the GPUs that a name describes by model, form and memory, such as ``h100-sxm``.
 
-    If no GPU of the model has that memory, the model decides: ``a10-48gb`` describes the A10.
+    If no GPU has all of it, the form counts before the memory, and the memory before nothing: ``a10-48gb`` describes
+    the A10, and ``a100-pcie-80gb`` the A100 with 80 GB, whose two forms have one name.
 
     Args:
         wanted: the name in lower case, without a brand, with dashes between its words.
@@ -38,7 +39,8 @@ def described(wanted: str, gpus: Mapping[str, int]) -> list[str]:
     found = [gpu for gpu in of_model if all(_has(gpu, word, gpus[gpu]) for word in words)]
     if found or not words or re.fullmatch(r"\d+gb", words[-1]) is None:
         return found
-    return [gpu for gpu in of_model if all(_has(gpu, word, gpus[gpu]) for word in words[:-1])]
+    of_form = [gpu for gpu in of_model if all(_has(gpu, word, gpus[gpu]) for word in words[:-1])]
+    return of_form or [gpu for gpu in of_model if _has(gpu, words[-1], gpus[gpu])]
 
 
 def _has(gpu: str, word: str, memory: int) -> bool:

@@ -79,7 +79,7 @@ def test_while_an_apply_holds_the_lock_others_read_and_after_it_was_killed_the_l
     refused = dev.modelyard("apply", "dev", "--yes", check=False)
     assert refused.returncode == 3
     assert f"(pid {engine}) since " in words(refused)
-    assert "pulumi cancel --stack STACK removes the lock" in words(refused)
+    assert "pulumi cancel --stack dev removes the lock" in words(refused)
     dev.pulumi("cancel", "--stack", "dev", "--yes")
     release(dev)
     dev.finish()

@@ -28,14 +28,14 @@ def note(key: ObjectKey, version: int = 1, **more: str) -> dict[str, Any]:
     return {"type": "modelyard:index:Applied", "outputs": outputs}
 
 
-def test_what_counts_is_what_was_noted_and_not_what_a_refresh_left() -> None:
+def test_notes_count_and_not_refreshed_values() -> None:
     found = from_state({"resources": [STACK, patch(HEAD), note(HEAD), {"type": "modelyard:index:Platform"}]})
     assert found.cluster == "uid"
     (one,) = found.targets
     assert (one.key, one.request.reveal(), one.finished) == (HEAD, body(HEAD, replicas=3), True)
 
 
-def test_the_cluster_is_that_of_its_own_resource_and_not_what_a_failed_run_put_out() -> None:
+def test_the_cluster_comes_from_its_resource_and_not_from_outputs() -> None:
     cluster = {"type": "pulumi-python:dynamic/modelyard:Cluster", "outputs": {"cluster": "first"}}
     assert from_state({"resources": [STACK, cluster]}).cluster == "first"
 
@@ -77,7 +77,7 @@ def test_a_whole_object_that_a_refresh_dropped_is_forgotten_unless_it_is_being_m
     assert from_state({"resources": [note(HEAD, role="rayHead", mode="existing")]}).forgotten == ()
 
 
-def test_what_is_left_to_be_deleted_is_not_applied() -> None:
+def test_an_object_pending_deletion_is_not_applied() -> None:
     assert from_state({"resources": [patch(HEAD, delete=True)]}).targets == ()
 
 

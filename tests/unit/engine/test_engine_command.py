@@ -35,12 +35,12 @@ def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
         stopping.close()
 
 
-def test_output_and_errors_are_told_apart_and_given_by_line(pulumi: Make, tmp_path: Path) -> None:
+def test_output_and_errors_are_separate_and_come_by_line(pulumi: Make, tmp_path: Path) -> None:
     command, _, _ = pulumi('echo "$@"; echo "$A $PULUMI_AUTOMATION_API"; pwd; echo wrong >&2')
     out: list[str] = []
     err: list[str] = []
     done = command.run(["stack", "ls"], str(tmp_path), {"A": "b"}, out.append, err.append)
-    assert out == ["--non-interactive stack ls", "b true", str(tmp_path)]
+    assert [line.split() for line in out] == [["--non-interactive", "stack", "ls"], ["b", "true"], [str(tmp_path)]]
     assert (done.stdout, done.stderr, done.code) == ("\n".join(out), "wrong", 0)
     assert err == ["wrong"]
     assert not command.killed
@@ -60,7 +60,7 @@ def test_a_failure_is_the_librarys_error_for_it(pulumi: Make, tmp_path: Path) ->
     assert not command.killed
 
 
-def test_a_command_that_was_killed_says_so(pulumi: Make, tmp_path: Path) -> None:
+def test_a_killed_command_is_reported_as_killed(pulumi: Make, tmp_path: Path) -> None:
     command, _, _ = pulumi("kill -9 $$")
     with pytest.raises(CommandError, match="code: 137"):
         command.run([], str(tmp_path), {})

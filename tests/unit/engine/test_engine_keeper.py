@@ -1,5 +1,6 @@
 """The keeper: what it runs ends with it, with its owner, and when it is told to. All processes here are real."""
 
+import errno
 import os
 import signal
 import socket
@@ -99,14 +100,14 @@ def test_a_command_that_was_killed_gives_128_and_the_signal(keep: Callable[..., 
     assert keep(*python("import os; os.kill(os.getpid(), 9)")).code() == 137
 
 
-def test_what_the_command_prints_comes_through(keep: Callable[..., Kept]) -> None:
+def test_output_of_the_command_comes_through(keep: Callable[..., Kept]) -> None:
     kept = keep(*python("import sys; print('out'); print('err', file=sys.stderr)"))
     assert kept.process.communicate() == ("out\n", "err\n")
 
 
-def test_a_command_that_is_not_there(keep: Callable[..., Kept]) -> None:
+def test_a_missing_command(keep: Callable[..., Kept]) -> None:
     kept = keep("/nowhere/pulumi")
-    assert kept.process.communicate()[1] == "error: /nowhere/pulumi cannot be started: No such file or directory\n"
+    assert kept.process.communicate()[1] == f"error: /nowhere/pulumi cannot be started: {os.strerror(errno.ENOENT)}\n"
     assert kept.code() == 127
 
 
@@ -160,7 +161,7 @@ def test_the_end_of_the_owner_kills_in_the_end(keep: Callable[..., Kept]) -> Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_to_the_keeper_are_the_owners_to_act_on(keep: Callable[..., Kept], number: signal.Signals) -> None:
+def test_signals_to_the_keeper_are_left_to_its_owner(keep: Callable[..., Kept], number: signal.Signals) -> None:
     kept = keep(*python(PATIENT))
     assert kept.says() == "up"
     kept.process.send_signal(number)

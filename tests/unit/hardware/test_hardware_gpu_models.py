@@ -97,6 +97,7 @@ def test_a_brand_before_a_family_changes_nothing(name, gpu):
         ("A10 48GB", ("a10",)),
         ("A10G 48GB", ("a10g",)),
         ("A100 48GB", ("a100-40gb", "a100-80gb")),
+        ("A100-PCIE-80GB", ("a100-80gb",)),
         ("H100 PCIe 40 GB", ("h100-pcie-80gb",)),
         ("V100 32GB", ("v100-pcie-32gb", "v100-sxm2-32gb")),
         ("GeForce 3090", ("rtx-3090",)),
