@@ -3,6 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "field",
         metavar="FIELD",
-        help="path such as spec.replicas, or its end, such as limits.memory; a parent such as resources shows every "
-        "field below it",
+        help="path such as spec.replicas, or its end, such as limits.memory, or a name in a plan, such as 'node "
+        "affinity'; a parent such as resources shows every field below it",
     )
     json_option(parser)
 
@@ -121,6 +122,8 @@ def _named(
     from modelyard.plan.trace import distinct_ends, fields_of, find_fields, own_fields
     from modelyard.stack.words import few
 
+    if " " in text and (shown := _in_plan(text, target)):
+        return shown
     leaves = fields_of(target, schema, part)
     try:
         paths = find_fields(target, text, schema, part)
@@ -146,6 +149,23 @@ def _named(
         )
     below = [path for path in own_fields(target, schema) if path[: len(paths[0])] == paths[0]]
     return paths[0], below or list(paths)
+
+
+def _in_plan(text: str, target: "TargetPlan") -> "tuple[merge.Path, list[merge.Path]] | None":
+    """The fields that a plan shows under a name such as ``node affinity``, and their common parent; None if none."""
+    from modelyard.kube import merge
+    from modelyard.report.fields import rows_of
+
+    found = [
+        change.path
+        for change in target.changes
+        for row in rows_of((change,), one_container=True)
+        if text in (row.label, *(f"{row.label} {item.name}" for item in row.items), *(item.name for item in row.items))
+    ]
+    if not found:
+        return None
+    shared = takewhile(lambda level: len(set(level)) == 1, zip(*found, strict=False))
+    return merge.Path(level[0] for level in shared), found
 
 
 def _with_quotes(text: str, leaves: "Sequence[merge.Path]") -> str:
