@@ -1,4 +1,7 @@
-"""A project of an installed modelyard: its patches are built in."""
+"""A project of an installed modelyard: its patches are built in.
+
+Messages are in ``tests/golden/test_cli_built_in.txt``.
+"""
 
 import json
 import shutil
@@ -51,7 +54,7 @@ def test_plans_are_those_of_a_project_with_copies(run: Run, installed: Project, 
     assert json.loads(built_in.out.replace("modelyard/patches/", "patches/")) == json.loads(copies.out)
 
 
-def test_a_place_in_a_built_in_patch_is_shown_below_the_package(run: Run, installed: Project) -> None:
+def test_blame_shows_the_file_of_a_built_in_patch(run: Run, installed: Project) -> None:
     shown = run("blame", "prod", "ray-model", "spec.replicas")
     assert shown.code == 0
     assert "  modelyard/patches/training-replicas/v1/patch.yaml.j2\n" in shown.out
@@ -70,29 +73,12 @@ def test_a_built_in_patch_is_shown_with_its_templates(run: Run, installed: Proje
     assert version["version"] == "v3"
 
 
-@pytest.mark.parametrize(
-    ("words", "summary"),
-    [
-        (["ray-worker@v99"], "patch ray-worker has no version 'v99' → it has v4, v3, v2, v1"),
-        (["ray-workr@v3"], "unknown patch 'ray-workr' → did you mean ray-worker?"),
-        (["--release", "ray-worker@v3"], "--release takes no version: ray-worker@v3"),
-    ],
-)
-def test_a_version_that_cannot_be_shown(words: list[str], summary: str, refused: Any, installed: Project) -> None:
-    assert summary in refused("patches", *words, code=2).words
-
-
-def test_a_built_in_patch_that_the_lock_lacks_is_released_by_name(
-    run: Run, refused: Any, installed: Project, package: Path
-) -> None:
+def test_versions_that_cannot_be_shown(refused: Any, installed: Project, golden: Callable[..., None]) -> None:
+    lines = ("ray-worker@v99", "ray-workr@v3", "--release ray-worker@v3")
+    results = [refused("patches", *line.split(), code=2) for line in lines]
     lock = installed.root / "patches" / "patches.lock"
     lock.write_text("".join(line for line in lock.read_text().splitlines(keepends=True) if "ray-worker/" not in line))
-    words = (
-        "unknown patch 'ray-worker' → to use modelyard's built-in patch, run: modelyard patches ray-worker --release"
-    )
-    assert words in refused("patches", "ray-worker", code=2).words
-    assert run("patches", "ray-worker", "--release").code == 0
-    assert run("patches", "ray-worker").code == 0
+    golden(*results, refused("patches", "ray-worker", code=2))
 
 
 def test_new_built_in_versions_are_named_and_released_on_request(run: Run, installed: Project, package: Path) -> None:
@@ -161,16 +147,15 @@ def test_an_upgrade_is_a_document_that_fits_its_schema(run: Run, installed: Proj
     assert not valid.is_valid(found | {"preview": {}})
 
 
-def test_an_upgrade_names_the_stacks_that_must_be_recorded_first(run: Run, installed: Project, package: Path) -> None:
+def test_an_upgrade_names_stacks_without_a_recorded_platform(run: Run, installed: Project, package: Path) -> None:
     installed.stack_file("test").write_bytes(installed.stack_file().read_bytes())
     newer(package)
     shown = run("upgrade-check")
     assert shown.code == 1
-    assert "test cannot be planned without a recorded platform (CFG101)." in shown.out
-    assert "in dev, prod, staging" in shown.out
-    assert "Next: modelyard record test" in shown.out
+    assert "(CFG101)" in shown.out
+    assert "record test" in shown.out
     installed.edit(("model: A10", "model: L4"), stack="test")
-    assert "Next: modelyard check test" in run("upgrade-check").out
+    assert "check test" in run("upgrade-check").out
 
 
 def test_a_patch_that_the_lock_leaves_out_can_be_released_by_name(run: Run, installed: Project) -> None:

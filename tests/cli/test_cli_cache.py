@@ -1,4 +1,4 @@
-"""A result from the cache is the one that a new run would have, whatever changed."""
+"""A result from the cache equals that of a new run, whatever has changed."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def commit(root: Path, name: str) -> None:
 
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forks know nothing of what earlier tests did in this process."""
+    """Resets what earlier tests set in this process, which forks copy."""
     monkeypatch.setattr(TimeUp, "raised", False)
     monkeypatch.setattr(judging, "_said", False)
 
@@ -135,7 +135,7 @@ def cached(process: Process, folder: Path) -> Process:
 
 
 def entries(folder: Path) -> list[Path]:
-    """The files with results of stacks; another one has what is known of Pulumi.yaml."""
+    """The files with results of stacks, without the one about Pulumi.yaml."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path for path in files if not path.read_bytes().partition(b"\n")[2].startswith(b'{"folder"')]
 
@@ -179,7 +179,7 @@ def write(path: Path, content: str | None) -> None:
         path.write_text(content)
 
 
-def test_what_is_stored_is_printed(cached: Process, folder: Path) -> None:
+def test_a_stored_result_is_printed(cached: Process, folder: Path) -> None:
     first = cached("plan", "dev")
     assert said(cached("plan", "dev")) == said(first)
     (entry,) = entries(folder)
@@ -238,7 +238,7 @@ def test_stacks_without_a_plan_are_planned_again(project: Project, cached: Proce
     assert len(entries(folder)) == 1
 
 
-def test_what_rules_print_is_printed_each_time(project: Project, cached: Process, folder: Path) -> None:
+def test_the_output_of_rules_is_printed_each_time(project: Project, cached: Process, folder: Path) -> None:
     write(project.root / "policies/rules/mine.py", RULE.format(code="POL901", more="", body="print('seen'); return ()"))
     for verb in ("plan", "check"):
         for _ in range(2):
@@ -259,7 +259,7 @@ def test_the_longest_unused_entries_are_removed(tmp_path: Path) -> None:
     [("plan", "dev"), ("plan", "dev", "--json", "--notes"), ("check", "dev"), ("preview", "--base", "first")],
     ids=" ".join,
 )
-def test_what_a_run_reads_is_in_the_key(project: Project, words: tuple[str, ...]) -> None:
+def test_all_inputs_of_a_run_are_in_the_key(project: Project, words: tuple[str, ...]) -> None:
     """If this fails, a plan reads something new: let ``cli.inputs`` cover it."""
     root = project.root
     commit(root, "first")
@@ -294,7 +294,7 @@ def test_what_a_run_reads_is_in_the_key(project: Project, words: tuple[str, ...]
 
 
 def missed(name: str, listed: set[str]) -> bool:
-    """Whether it would have been found in a listed folder, were it there."""
+    """Whether a listed folder shows that it does not exist."""
     return str(next(path for path in Path(name).parents if path.is_dir())) in listed
 
 
@@ -302,7 +302,7 @@ def below(names: list[str], root: Path) -> set[str]:
     return {name for name in names if Path(name).is_relative_to(root)}
 
 
-def test_what_check_prints_depends_on_more_than_its_findings(cached: Process) -> None:
+def test_options_of_check_are_in_the_key(cached: Process) -> None:
     words = ("check", "--all", "--notes", "--format", "sarif")
     assert said(cached(*words)) == said(cached(*words))
     assert "https://docs.example/rules" in cached(*words, MODELYARD_DOCS_URL="https://docs.example").stdout
@@ -323,7 +323,7 @@ def test_a_named_file_that_changes_during_the_run_is_read_again(
     assert len(entries(folder)) == 1
 
 
-def test_a_preview_is_kept_as_a_whole(project: Project, cached: Process, folder: Path, tmp_path: Path) -> None:
+def test_a_preview_is_one_entry(project: Project, cached: Process, folder: Path, tmp_path: Path) -> None:
     commit(project.root, "first")
     project.edit(("memory: 32Gi", "memory: 40Gi"))
     words = ("preview", "--base", "first")
@@ -342,7 +342,7 @@ def test_a_preview_is_kept_as_a_whole(project: Project, cached: Process, folder:
     assert "48Gi" in cached(*words).stdout
 
 
-def test_a_run_with_a_base_is_kept_for_its_commit(project: Project, cached: Process, folder: Path) -> None:
+def test_the_commit_of_a_base_is_in_the_key(project: Project, cached: Process, folder: Path) -> None:
     commit(project.root, "first")
     words = ("plan", "dev", "--base", "HEAD")
     cached(*words)

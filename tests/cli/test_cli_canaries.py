@@ -1,4 +1,4 @@
-"""Secrets planted wherever they can stand: no verb prints or writes one, in any format, or in a crash."""
+"""Secrets in every place that can have one: no verb prints or writes one, in any format or crash."""
 
 import json
 import shlex
@@ -193,7 +193,7 @@ def plant(project: Any, run: Any) -> None:
     (folder / "configmap.ml-platform.ml-files.json").write_text(json.dumps(files))
     there = {**files, "metadata": {"name": "ml-forms", "namespace": "ml-platform"}, "data": files_of(800)}
     (folder / "configmap.ml-platform.ml-forms.json").write_text(json.dumps(there))
-    # Of a stack that cannot be planned, most verbs would show nothing.
+    # Most verbs show nothing of a stack that cannot be planned.
     planned = run("plan", "dev", "--notes")
     assert planned.code == 0, planned.text
     assert all(word in planned.words for word in ("(hidden)", "seen", "ml-files", "ml-keys"))
@@ -218,7 +218,7 @@ def test_no_verb_shows_or_writes_a_secret(
     before = cli.tree(project.root)
     for words in lines(verb, planted):
         result = run(*words)
-        # What is rendered has what is applied, as the docs say; what is said about it has no secret.
+        # Rendered files contain secrets, as the docs say; messages do not.
         if "render" in words[:2]:
             printed = words[0] != "render" or not {"--print", "--json"}.isdisjoint(words)
             checked(result._replace(out="") if printed else result, words)
@@ -251,17 +251,17 @@ modelyard:jobs:
 def test_a_finding_about_a_stack_file_quotes_no_secret(project: Any, run: Any, tmp_path: Path, text: str) -> None:
     repository(project.root)
     project.add(text)
-    told = set()
+    reported = set()
     for verb in VERBS:
         for words in lines(verb, tmp_path):
             result = run(*words)
             if verb != "fmt" or "--diff" in words:
-                told |= {verb} if "CFG0" in result.text else set()
+                reported |= {verb} if "CFG0" in result.text else set()
             checked(result, words)
-    assert {"check", "plan", "show", "size", "preview", "remote"} <= told
+    assert {"check", "plan", "show", "size", "preview", "remote"} <= reported
 
 
-def test_the_diff_of_the_layout_has_lines_with_secrets_and_none_of_the_secrets(run: Any, planted: Path) -> None:
+def test_a_diff_of_fmt_hides_secrets_in_its_lines(run: Any, planted: Path) -> None:
     result = run("fmt", "--diff")
     assert '+    "apiToken": {"type": "string", "default": (hidden)}' in result.out
     assert "-  other:password:   (hidden)\n" in result.out
@@ -269,7 +269,7 @@ def test_the_diff_of_the_layout_has_lines_with_secrets_and_none_of_the_secrets(r
     assert '"mysql -u root -p(hidden); curl -u ada:(hidden) http://x; setenv HF_TOKEN (hidden)"]' in result.out
 
 
-def test_a_crash_quotes_nothing(run: Any, planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_shows_no_secret(run: Any, planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_words: object) -> None:
         secret = canary(70)
         raise KeyError(secret)
@@ -302,7 +302,7 @@ USERS = {
 
 
 @pytest.mark.parametrize("user", USERS.values(), ids=USERS)
-def test_a_kubeconfig_that_cannot_be_used_is_not_quoted(
+def test_an_unusable_kubeconfig_is_not_quoted(
     run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, user)))
@@ -316,7 +316,7 @@ NETRC = f"machine example.com login ada password {canary(95)}\n{canary(96)}\n"
 
 
 @pytest.mark.parametrize("file", ["patches/patches.lock", "environments/data.lock", "stacks/Pulumi.dev.yaml"])
-def test_a_file_that_holds_something_else_is_not_quoted(project: Any, run: Any, file: str) -> None:
+def test_a_file_with_other_content_is_not_quoted(project: Any, run: Any, file: str) -> None:
     project.add("modelyard:environments: [{name: data, python: '3.11', requirements: environments/data.txt}]")
     path = project.root / file
     path.parent.mkdir(exist_ok=True)
@@ -347,16 +347,14 @@ LISTED = (
 
 
 @pytest.mark.parametrize("verb", ["check", "environment", "plan", "preview", "show"])
-def test_a_list_of_packages_that_holds_something_else_is_not_quoted(
-    project: Any, run: Any, tmp_path: Path, verb: str
-) -> None:
+def test_a_list_of_packages_with_other_content_is_not_quoted(project: Any, run: Any, tmp_path: Path, verb: str) -> None:
     project.add("modelyard:environments: [{name: train, python: '3.11', requirements: list.txt}]")
     (project.root / "list.txt").write_text("pandas==2.2.0\n")
     repository(project.root)
     (project.root / "list.txt").write_text("pandas==2.2.0\n" + "".join(f"{line}\n" for line in LISTED))
-    told = ""
+    shown = ""
     for words in lines(verb, tmp_path):
         result = run(*words)
         checked(result, words)
-        told += result.text
-    assert "pandas==2.2.0" in told or "list.txt" in told or verb == "show"
+        shown += result.text
+    assert "pandas==2.2.0" in shown or "list.txt" in shown or verb == "show"

@@ -1,4 +1,4 @@
-"""Secrets planted in a cluster that answers: no verb that looks at it prints or writes one, in any format."""
+"""Secrets in a cluster: no verb that reads it prints or writes one, in any format."""
 
 import copy
 import json
@@ -64,7 +64,7 @@ TEXTS = (
     json.dumps({"tokens": [canary(114)]}),
     encoded(f"password: {canary(115)}"),
 )
-"""What a field with a name that says nothing may hold."""
+"""Values of fields whose names do not suggest secrets."""
 
 
 def planted_in(body: Any, suffix: str = "") -> Any:
@@ -108,7 +108,7 @@ def overlaid(there: Any, sent: Any) -> Any:
 
 
 def answers(there: Any, sent: Any, force: bool) -> tuple[int, Any]:
-    """An API server where somebody else has fields, and where a webhook adds secrets of its own."""
+    """An API server with a field conflict, and a webhook that adds secrets."""
     if not force:
         field = '.spec.template.spec.containers[name="ray-head"].env[name="DB_PASSWORD"].value'
         causes = [
@@ -119,7 +119,7 @@ def answers(there: Any, sent: Any, force: bool) -> tuple[int, Any]:
 
 
 def refuses(there: Any, sent: Any, force: bool) -> tuple[int, Any]:
-    """An API server whose webhook quotes what it refuses."""
+    """An API server whose webhook quotes the request that it denies."""
     said = f'admission webhook "a.example.com" denied the request: {canary(130)} and {TEXTS[0]} are no values'
     return (403, status(said, 403)) if force else answers(there, sent, force)
 
@@ -192,7 +192,7 @@ def applied(root: Path, stack: Path) -> AppliedStack:
 
 
 def live_lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
-    """A verb's command lines, against the cluster where it can be told to look there."""
+    """A verb's command lines, with --live if it has the option."""
     for words in lines(verb, out):
         if verb == "gpus":
             yield (*(word for word in words if word not in ("a100", "--supported", "--embeds-ptx")), "--live", "dev")
@@ -204,12 +204,12 @@ def live_lines(verb: str, out: Path) -> Iterator[tuple[str, ...]]:
 
 LIVE = ("plan", "check", "diff", "blame", "ledger", "preview")
 LOOKING = (*LIVE, "record", "drift", "gpus", "job")
-"""Verbs that look at a cluster and need no engine for it."""
+"""Verbs that read a cluster without the engine."""
 
 
 @pytest.mark.parametrize("said", [answers, refuses])
 @pytest.mark.parametrize("verb", LOOKING)
-def test_no_verb_shows_a_secret_of_a_cluster_that_answers(
+def test_no_verb_shows_a_secret_of_a_cluster(
     project: Any,
     run: Any,
     cli: Any,
@@ -234,7 +234,7 @@ def test_no_verb_shows_a_secret_of_a_cluster_that_answers(
         files = {name: text for name, text in cli.tree(project.root).items() if text and before.get(name) != text}
         files |= {name: text for name, text in cli.tree(out).items() if text}
         assert [name for name, text in files.items() if leaked(text.decode(errors="replace"))] == [], words
-    # Some options are for other places; nothing is out of reach.
+    # Some options are refused; the cluster is always reachable.
     assert ends & {0, 1}
     assert ends <= {0, 1, 2}
 
@@ -259,12 +259,12 @@ DEEP = {
     "an answer": "modelyard.cluster.dryrun.taken",
     "an object that is read": "modelyard.cluster.live.key_of",
 }
-"""Functions far inside that have objects in hand."""
+"""Functions that handle objects."""
 RAISED = (KeyError, TypeError, ValueError, RuntimeError, AssertionError, LookupError, AttributeError, RecursionError)
 
 
 @pytest.mark.parametrize("place", DEEP.values(), ids=DEEP)
-def test_a_crash_deep_inside_does_not_quote_the_objects_in_hand(
+def test_a_crash_does_not_quote_objects(
     project: Any, run: Any, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     done = applied(project.root, project.stack_file())
@@ -296,15 +296,15 @@ def test_a_crash_deep_inside_does_not_quote_the_objects_in_hand(
                 crashed += result.code == 70
                 if came:
                     reached.append(words)
-        # What does not come by that place does not, whatever would be raised there.
+        # A command that does not call the function does not call it with the next exception either.
         commands = reached
     assert crashed
 
 
-def test_the_cluster_is_looked_at(
+def test_the_verbs_read_the_cluster(
     project: Any, run: Any, cluster: ApiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What the test above finds nothing in is not empty."""
+    """The outputs in which the tests above find no secrets are not empty."""
     done = applied(project.root, project.stack_file())
     monkeypatch.setattr("modelyard.engine.applied.applied_stack", lambda _root, _stack, **_: done)
     monkeypatch.setattr("modelyard.cli.drift.need_engine", lambda: None)

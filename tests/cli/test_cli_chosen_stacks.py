@@ -36,7 +36,7 @@ def test_an_unreadable_stack_file_is_chosen_so_that_its_errors_are_reported(run:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5])
-def test_the_parts_together_are_all_stacks_each_once(run: Any, project: Any, parts: int) -> None:
+def test_the_parts_contain_each_stack_once(run: Any, project: Any, parts: int) -> None:
     shards = [chosen(run, "--shard", f"{part}/{parts}") for part in range(1, parts + 1)]
     together = [name for shard in shards for name in shard]
     assert len(together) == len(EVERY)
@@ -74,7 +74,7 @@ def test_a_new_stack_has_changed_and_a_deleted_one_is_not_chosen(run: Any, commi
     assert chosen(run, "--changed-since", "main") == ["new"]
 
 
-def test_all_ways_to_choose_apply_together(run: Any, labelled: Any, committed: Any) -> None:
+def test_all_options_apply_together(run: Any, labelled: Any, committed: Any) -> None:
     for name in ("dev", "staging", "prod"):
         committed.add('modelyard:kubernetesVersion: "1.34"', stack=name)
     words = ("--changed-since", "main", "--label", "region=eu", "--shard")
@@ -82,10 +82,10 @@ def test_all_ways_to_choose_apply_together(run: Any, labelled: Any, committed: A
 
 
 @pytest.mark.parametrize("verb", ["plan", "check", "render", "ledger"])
-def test_nothing_to_do_is_no_error(run: Any, committed: Any, verb: str) -> None:
+def test_no_matching_stack_is_not_an_error(run: Any, committed: Any, verb: str) -> None:
     result = run(verb, "--changed-since", "main")
     assert result.code == 0, result.text
-    assert "no stacks match" in result.err
+    assert "no stacks" in result.err
     assert json.loads(run(verb, "--changed-since", "main", "--json").out)["formatVersion"] == 1
 
 
@@ -100,7 +100,7 @@ def test_nothing_to_do_is_no_error(run: Any, committed: Any, verb: str) -> None:
         ("dev", "--label", "region=eu"),
     ],
 )
-def test_what_chooses_nothing_meaningful_is_refused(refused: Any, committed: Any, words: tuple[str, ...]) -> None:
+def test_options_without_a_meaning_are_refused(refused: Any, committed: Any, words: tuple[str, ...]) -> None:
     assert len(refused("plan", *words, code=2).err.splitlines()) >= 2
 
 

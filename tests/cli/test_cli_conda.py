@@ -108,7 +108,7 @@ def says(environment: Path, code: str) -> str:
     return subprocess.run(program, capture_output=True, text=True, check=True, env={"PATH": os.defpath}).stdout.strip()
 
 
-def test_a_list_is_solved_and_exactly_its_files_are_installed(
+def test_a_list_is_solved_and_only_its_files_are_installed(
     conda: Any, channel: Channel, solver: tuple[Path, Path], run: Any, tmp_path: Path
 ) -> None:
     assert run("check", "dev").errors == ["ENV004"]
@@ -122,14 +122,14 @@ def test_a_list_is_solved_and_exactly_its_files_are_installed(
         f"linux-64/python-{version}-0.tar.bz2",
     ]
     assert run("check", "dev").errors == []
-    assert "stays as it is: 4 packages" in run("environment", "lock", "dev", "tabular").out
+    assert lock(conda, run) == lines
     shown = run("environment", "show", "dev", "tabular").out
     assert re.search(r"hello +1\.0 +conda", shown)
     documents = json.loads(run("environment", "show", "dev", "tabular", "--json").out)
     assert documents["channels"] == [channel.url]
     assert documents["packages"][0] == {"name": "arrays", "version": "1.8", "source": "conda"}
 
-    # What a channel says later changes nothing.
+    # A later version in the channel changes nothing.
     channel.add_module("frames", "2.2")
     code, said, environment = build(conda, tmp_path, solver[0])
     assert code == 0, said
@@ -140,22 +140,23 @@ def test_a_list_is_solved_and_exactly_its_files_are_installed(
     assert says(environment, "import arrays, frames; print(arrays.VERSION, frames.VERSION)") == "1.8 2.1"
     assert subprocess.run([environment / "bin/hello"], capture_output=True, check=True).stdout == b"a CPU\n"
     assert not (environment / ".work").exists()
-    assert build(conda, tmp_path, solver[0])[:2] == (0, f"environment {environment.name} is there already\n")
+    code, said, _ = build(conda, tmp_path, solver[0])
+    assert (code, len(said.splitlines()), environment.name in said) == (0, 1, True)
 
 
-def test_a_file_that_is_not_the_locked_one_is_not_installed(
+def test_a_file_that_differs_from_the_lock_is_not_installed(
     conda: Any, channel: Channel, solver: tuple[Path, Path], run: Any, tmp_path: Path
 ) -> None:
     lock(conda, run)
     channel.add("hello", "1.0", (), {"bin/hello": "#!/bin/sh\necho another\n"}, build="cpu_0")
     code, said, environment = build(conda, tmp_path, solver[0])
     assert code == 1
-    assert "hello-1.0-cpu_0.tar.bz2 has another SHA-256 than the lock says" in said
-    assert said.endswith(f"environment {environment.name} is not built: conda ended with 1\n")
+    assert re.search(r"hello-1\.0-cpu_0\.tar\.bz2 .*SHA-256", said)
+    assert environment.name in said.splitlines()[-1]
     assert list(environment.parent.iterdir()) == []
 
 
-def test_pip_comes_on_top_and_is_held_to_what_conda_brings(
+def test_pip_adds_packages_and_keeps_the_versions_of_conda(
     conda: Any, solver: tuple[Path, Path], run: Any, tmp_path: Path
 ) -> None:
     wheels = tmp_path / "wheels"
@@ -167,7 +168,7 @@ def test_pip_comes_on_top_and_is_held_to_what_conda_brings(
     assert [line.split(" ")[0] for line in lines if "==" in line] == ["frames==2.1", "tools==0.3"]
     code, said, environment = build(conda, tmp_path, solver[0])
     assert code == 0, said
-    assert "Requirement already satisfied: frames==2.1" in said
+    assert "satisfied: frames==2.1" in said
     assert says(environment, "import frames, tools; print(frames.VERSION, tools.VERSION)") == "2.1 0.3"
     assert (environment / "bin/tools").exists()
     assert (environment / "modelyard.lock").read_text().split()[-2:] == ["frames==2.1", "tools==0.3"]
@@ -176,18 +177,18 @@ def test_pip_comes_on_top_and_is_held_to_what_conda_brings(
 def test_pip_never_replaces_what_conda_installed(
     conda: Any, channel: Channel, solver: tuple[Path, Path], run: Any, tmp_path: Path
 ) -> None:
-    # The channel has it under another name, as pytorch is pip's torch, so the lock cannot know.
+    # The channel has it under another name, like pytorch for pip's torch, so the lock does not show it.
     channel.add_module("frames", "2.1", package="pyframes")
     wheel(tmp_path / "wheels", "frames", "2.5")
     conda.edit(('"frames>=2,<3", hello=1.0]', "pyframes=2.1]\n      pip: [frames]"))
     lock(conda, run)
     code, said, environment = build(conda, tmp_path, solver[0])
     assert code == 1
-    assert "pip replaces frames 2.1 of conda by 2.5; list it once" in said
+    assert re.search(r"pip .*frames 2\.1 .*2\.5", said)
     assert list(environment.parent.iterdir()) == []
 
 
-def test_builds_for_gpus_are_chosen_by_the_platforms_cuda(conda: Any, channel: Channel, run: Any) -> None:
+def test_the_platforms_cuda_chooses_builds_for_gpus(conda: Any, channel: Channel, run: Any) -> None:
     channel.add("hello", "1.0", ("__cuda >=11.2",), build="cuda112_1")
     channel.add("hello", "1.0", ("__cuda >=13",), build="cuda13_2")
     conda.edit(("hello=1.0]", '"hello=1.0=cuda*"]'))
@@ -195,27 +196,24 @@ def test_builds_for_gpus_are_chosen_by_the_platforms_cuda(conda: Any, channel: C
     assert run("check", "dev").errors == []
 
 
-def test_what_the_solver_says_is_told_and_the_lock_before_stays(conda: Any, run: Any) -> None:
+def test_the_solvers_error_is_shown_and_the_lock_is_not_changed(conda: Any, run: Any) -> None:
     before = lock(conda, run)
     conda.edit(("frames>=2,<3", "frames>=3"))
     result = run("environment", "lock", "dev", "tabular")
     assert result.code == 1
-    assert "No candidates were found for frames >=3" in result.words
+    assert "frames >=3" in result.words
     assert before == [re.sub(r"^http://[^/]+/", "", one) for one in (conda.root / LOCK).read_text().splitlines()]
     assert run("check", "dev").errors == ["ENV005"]
 
 
-def test_a_channel_that_does_not_answer_is_told(conda: Any, channel: Channel, refused: Any) -> None:
+def test_a_channel_that_does_not_answer_is_an_error(conda: Any, channel: Channel, refused: Any) -> None:
     conda.edit((channel.url, "http://127.0.0.1:9/none"))
     words = refused("environment", "lock", "dev", "tabular", code=3).words
     assert "127.0.0.1:9/none" in words
-    assert words.endswith("→ make the channel reachable from this machine, or use a mirror")
+    assert "mirror" in words.rpartition("→")[2]
 
 
-def test_without_py_rattler_the_command_that_installs_it_is_told(
-    conda: Any, refused: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_py_rattler_the_remedy_installs_it(conda: Any, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONPATH")
     result = refused("environment", "lock", "dev", "tabular", code=3)
-    assert "it is not installed" in result.words
-    assert "-m pip install py-rattler==" in result.words
+    assert "pip install py-rattler==" in result.words

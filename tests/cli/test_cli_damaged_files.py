@@ -24,12 +24,12 @@ def _a_file(path: Path) -> None:
     path.write_text("x")
 
 
-def _to_elsewhere(path: Path) -> None:
+def _to_outside(path: Path) -> None:
     """Makes it a link to an empty folder outside the project."""
     path.unlink()
-    elsewhere = path.parents[len(path.parts) - path.parts.index("project") - 1] / "elsewhere"
-    elsewhere.mkdir()
-    path.symlink_to(elsewhere)
+    outside = path.parents[len(path.parts) - path.parts.index("project") - 1] / "outside"
+    outside.mkdir()
+    path.symlink_to(outside)
 
 
 ALIASES = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
@@ -69,7 +69,7 @@ def test_a_damaged_file_is_named(project: Any, run: Any, cli: Any, file: str, wa
 
 
 NO_TEXT = ("folder", "circle", "pipe", "endless", "outside", "huge", "binary", "dangling", "utf16")
-"""Ways in which nothing is left that a layout could be given."""
+"""Damages that leave nothing to format."""
 
 
 @pytest.mark.parametrize("way", NO_TEXT)
@@ -84,9 +84,9 @@ def test_a_check_of_the_layout_names_a_damaged_file(project: Any, run: Any, file
         assert "root:" not in result.text
 
 
-@pytest.mark.parametrize("way", [_a_file, *(WAYS[name] for name in ("circle", "pipe", "dangling")), _to_elsewhere])
+@pytest.mark.parametrize("way", [_a_file, *(WAYS[name] for name in ("circle", "pipe", "dangling")), _to_outside])
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_what_stands_where_a_folder_belongs_is_not_the_same_as_an_empty_folder(
+def test_a_file_in_place_of_a_folder_is_an_error(
     project: Any, run: Any, cli: Any, folder: str, way: Callable[[Path], Any]
 ) -> None:
     shutil.copytree(cli.ROOT / "policies", project.root / "policies")
@@ -109,7 +109,7 @@ OWNERS = {
     "infinite": "v:1e999",
     "list": "k:[1]",
 }
-"""Path elements of ``managedFields`` that are none."""
+"""Invalid path elements of ``managedFields``."""
 
 
 @pytest.mark.parametrize("element", OWNERS.values(), ids=OWNERS)

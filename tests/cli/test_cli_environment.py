@@ -1,6 +1,10 @@
-"""``modelyard environment``: locks by the real pip from a folder of wheels, and what is said without a cluster."""
+"""``modelyard environment``: locks by the real pip from a folder of wheels, and what works without a cluster.
+
+Refusals are in ``tests/golden/test_cli_environment.txt``.
+"""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +45,6 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def environments(project: Any) -> Any:
     """The project whose stack dev has an environment, for the Python that runs the tests."""
-    import sys
-
     version = "{}.{}".format(*sys.version_info[:2])
     project.edit(("config:\n", f"config:{ENVIRONMENTS.replace('3.11', version)}"))
     return project
@@ -57,55 +59,48 @@ def pins(text: str) -> list[str]:
     return [line.split(" ")[0] for line in text.splitlines() if "==" in line]
 
 
-def test_a_list_is_locked_with_what_it_needs(environments: Any, wheels: Path, run: Any) -> None:
-    assert run("check", "dev").errors == ["ENV004"]
-    result = run("environment", "lock", "dev", "tabular")
-    assert result.code == 0, result.text
-    assert result.out == "environments/tabular.lock is written: 3 packages\n"
-    text = lock_of(environments)
-    assert pins(text) == ["arrays==1.8", "frames==2.1", "tools==0.3"]
-    assert text.count("--hash=sha256:") == 3
-    assert run("check", "dev").errors == []
-
-
-def test_no_module_of_the_project_runs_in_place_of_pips(environments: Any, wheels: Path, run: Any) -> None:
+def test_modules_of_the_project_do_not_replace_those_of_pip(environments: Any, wheels: Path, run: Any) -> None:
     for name in ("pip", "runpy", "json"):
         (environments.root / f"{name}.py").write_text(f"open({str(environments.root / 'run')!r}, 'w')\n")
     assert run("environment", "lock", "dev", "tabular").code == 0
     assert not (environments.root / "run").exists()
 
 
-def test_a_second_lock_changes_nothing_until_there_is_something_new(environments: Any, wheels: Path, run: Any) -> None:
-    run("environment", "lock", "dev", "tabular")
+def test_a_list_is_locked_and_a_second_lock_changes_only_what_is_new(
+    environments: Any, wheels: Path, run: Any, golden: Any
+) -> None:
+    assert run("check", "dev").errors == ["ENV004"]
+    first = run("environment", "lock", "dev", "tabular")
     before = lock_of(environments)
-    assert "stays as it is: 3 packages" in run("environment", "lock", "dev", "tabular").out
+    assert pins(before) == ["arrays==1.8", "frames==2.1", "tools==0.3"]
+    assert before.count("--hash=sha256:") == 3
+    assert run("check", "dev").errors == []
+    second = run("environment", "lock", "dev", "tabular")
     assert lock_of(environments) == before
     wheel(wheels, "tools", "0.4")
-    result = run("environment", "lock", "dev", "tabular")
-    assert "~ tools 0.3 → 0.4" in result.out
+    golden(first, second, run("environment", "lock", "dev", "tabular"))
     assert pins(lock_of(environments))[-1] == "tools==0.4"
 
 
-def test_what_pip_says_is_told_and_the_lock_before_stays(environments: Any, wheels: Path, run: Any) -> None:
+def test_pips_error_is_shown_and_the_lock_is_not_changed(environments: Any, wheels: Path, run: Any) -> None:
     run("environment", "lock", "dev", "tabular")
     before = lock_of(environments)
     environments.edit(("frames>=2", "frames>=3"))
     result = run("environment", "lock", "dev", "tabular")
     assert result.code == 1
-    assert "No matching distribution found for frames>=3" in result.words
+    assert "frames>=3" in result.words
     assert "/modelyard-lock-" not in result.text
     assert lock_of(environments) == before
     assert run("check", "dev").errors == ["ENV005"]
 
 
-def test_packages_that_disagree_are_named(environments: Any, wheels: Path, run: Any) -> None:
+def test_packages_in_conflict_are_named(environments: Any, wheels: Path, refused: Any) -> None:
     environments.edit(("frames>=2", 'frames>=2", "arrays>=2'))
-    words = run("environment", "lock", "dev", "tabular").words
-    assert "frames 2.1 depends on arrays<2" in words
-    assert "The user requested arrays>=2" in words
+    words = refused("environment", "lock", "dev", "tabular", code=1).words.split()
+    assert {"arrays<2", "arrays>=2"} <= set(words)
 
 
-def test_an_index_that_does_not_answer_is_no_mistake_of_the_list(
+def test_an_index_that_does_not_answer_is_not_an_error_of_the_list(
     environments: Any, wheels: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"NO_INDEX": "0", "INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "2"}.items():
@@ -113,69 +108,58 @@ def test_an_index_that_does_not_answer_is_no_mistake_of_the_list(
     monkeypatch.delenv("PIP_FIND_LINKS")
     words = refused("environment", "lock", "dev", "tabular", code=3).words
     assert words.count("WARNING: Retrying") == 1
-    assert "pip config list" in words
+    assert "pip config" in words
 
 
-def test_an_index_that_answers_in_the_end_leaves_the_mistake_to_the_list(
+def test_a_missing_package_of_an_index_that_answers_is_an_error_of_the_list(
     environments: Any, wheels: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"NO_INDEX": "0", "INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "1"}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     environments.edit(("frames>=2", "frames>=3"))
     words = refused("environment", "lock", "dev", "tabular", code=1).words
-    assert "(from versions: 1.9, 2.1)" in words
-    assert "→ correct its list" in words
+    assert "versions: 1.9, 2.1" in words
 
 
-def test_only_wheels_are_taken(environments: Any, wheels: Path, run: Any) -> None:
-    for name in ("tools-0.3-py3-none-any.whl",):
-        (wheels / name).unlink()
+def test_only_wheels_are_used(environments: Any, wheels: Path, refused: Any) -> None:
+    (wheels / "tools-0.3-py3-none-any.whl").unlink()
     (wheels / "tools-0.3.tar.gz").write_bytes(b"its setup.py would run")
-    result = run("environment", "lock", "dev", "tabular")
-    assert result.code == 1
-    assert "No matching distribution found for tools" in result.words
+    refused("environment", "lock", "dev", "tabular", code=1)
 
 
-def test_wheels_of_newer_systems_are_not_taken(environments: Any, wheels: Path, run: Any) -> None:
+def test_wheels_of_newer_systems_are_not_used(environments: Any, wheels: Path, run: Any) -> None:
     wheel(wheels, "tools", "0.5", tag="py3-none-manylinux_2_35_x86_64")
     wheel(wheels, "tools", "0.4", tag="py3-none-manylinux_2_28_x86_64")
     assert run("environment", "lock", "dev", "tabular").code == 0
     assert pins(lock_of(environments))[-1] == "tools==0.4"
 
 
-def test_a_python_that_is_not_here(environments: Any, wheels: Path, run: Any, refused: Any) -> None:
-    import sys
-
+def test_a_python_that_is_not_installed(environments: Any, wheels: Path, refused: Any) -> None:
     environments.edit(('python: "{}.{}"'.format(*sys.version_info[:2]), 'python: "3.8"'))
-    result = refused("environment", "lock", "dev", "tabular", code=3)
-    assert "a lock for Python 3.8" in result.words
+    assert "Python 3.8" in refused("environment", "lock", "dev", "tabular", code=3).words
+
+
+def test_commands_that_are_refused(environments: Any, refused: Any, golden: Any) -> None:
+    wrong = (
+        "environment",
+        "environment lock",
+        "environment lock dev tabula",
+        "environment show dev tabula",
+        "environment build dev tabula",
+        "environment build dev tabular --team vison",
+        "environment list nope",
+    )
+    unlocked = ("environment build dev tabular", "job submit dev train")
+    golden(*(refused(*line.split(), code=2) for line in wrong), *(refused(*line.split(), code=1) for line in unlocked))
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("environment",), 2, "WHAT"),
-        (("environment", "lock"), 2, "NAME"),
-        (("environment", "lock", "dev", "tabula"), 2, "did you mean tabular?"),
-        (("environment", "show", "dev", "tabula"), 2, "did you mean tabular?"),
-        (("environment", "build", "dev", "tabula"), 2, "did you mean tabular?"),
-        (("environment", "build", "dev", "tabular", "--team", "vison"), 2, "did you mean vision?"),
-        (("environment", "build", "dev", "tabular"), 1, "modelyard environment lock dev tabular"),
-        (("environment", "list", "nope"), 2, "unknown stack 'nope'"),
-        (("job", "submit", "dev", "train"), 1, "modelyard environment lock dev tabular"),
-    ],
-)
-def test_what_cannot_be_done(environments: Any, refused: Any, words: tuple[str, ...], code: int, said: str) -> None:
-    assert said in refused(*words, code=code).words
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "code", "said"),
+    ("before", "after", "code", "fact"),
     [
         ('image: "python:3.11"', "mamba: [a]", "CFG008", "environments[0].mamba"),
         ('image: "python:3.11"', "conda: [3]", "CFG015", "environments[0].conda[0]"),
-        ('image: "python:3.11"', 'conda: ["https://me:hunter2@x/a-1-0.conda"]', "ENV002", "not a name with versions"),
-        ('image: "python:3.11"', 'conda: [a], channels: ["https://me:hunter2@x/y"]', "ENV002", "a password or a token"),
+        ('image: "python:3.11"', 'conda: ["https://me:hunter2@x/a-1-0.conda"]', "ENV002", "not a name"),
+        ('image: "python:3.11"', 'conda: [a], channels: ["https://me:hunter2@x/y"]', "ENV002", "a password"),
         ("pip: [", "pip: [3, ", "CFG015", "environments[0].pip[0]"),
         ("pip: [", 'requirements: ../list.txt, pip: [', "CFG018", "environments[0].requirements"),
         ("pip: [", 'requirements: /etc/passwd, pip: [', "CFG018", "environments[0].requirements"),
@@ -183,17 +167,17 @@ def test_what_cannot_be_done(environments: Any, refused: Any, words: tuple[str, 
         ("name: tabular", f"name: {'x' * 64}", "CFG018", "environments[0].name"),
         ('python: "', 'python: "2', "CFG018", "environments[0].python"),
         ('tools], image: ', 'tools], indexSecret: {secure: "v1:x"}, image: ', "CFG016", "environments[0].indexSecret"),
-        ("pip: [", 'pip: ["--index-url=https://me:hunter2@x", ', "ENV002", "has option --index-url"),
-        ("pip: [", 'pip: ["a @ https://me:hunter2@x/a.whl", ', "ENV002", "an address or a file"),
+        ("pip: [", 'pip: ["--index-url=https://me:hunter2@x", ', "ENV002", "--index-url"),
+        ("pip: [", 'pip: ["a @ https://me:hunter2@x/a.whl", ', "ENV002", "an address"),
     ],
 )  # fmt: skip
-def test_bad_settings_are_told_with_their_place(
-    environments: Any, refused: Any, before: str, after: str, code: str, said: str
+def test_bad_settings_are_errors_at_their_lines(
+    environments: Any, refused: Any, before: str, after: str, code: str, fact: str
 ) -> None:
     environments.edit((before, after))
     result = refused("environment", "lock", "dev", "tabular", code=2)
     assert code in result.errors
-    assert said in result.words
+    assert fact in result.words
     assert "stacks/Pulumi.dev.yaml:5:" in result.text
     assert "hunter2" not in result.text
 
@@ -215,34 +199,30 @@ def test_the_documents(environments: Any, wheels: Path, run: Any) -> None:
         Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]}).validate(document)
     assert shown["packages"][0] == {"name": "arrays", "version": "1.8", "source": "pip"}
     assert "tabular" in run("environment", "list", "dev").out
-    assert "arrays   1.8" in run("environment", "show", "dev", "tabular").out
+    assert ["arrays", "1.8"] in [
+        line.split()[:2] for line in run("environment", "show", "dev", "tabular").out.splitlines()
+    ]
 
 
 def test_a_stack_without_environments(run: Any) -> None:
     assert "modelyard:environments" in run("environment", "list", "dev").out
 
 
-def test_a_list_in_a_file_is_told_by_its_line(environments: Any, refused: Any) -> None:
+def test_an_error_of_a_list_in_a_file_has_its_line(environments: Any, refused: Any) -> None:
     (environments.root / "list.txt").write_text("frames\n-r other.txt\n")
     environments.edit(('pip: ["frames>=2", tools]', "requirements: list.txt"))
     result = refused("environment", "lock", "dev", "tabular", code=2)
     assert "list.txt:2" in result.text
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("list", "dev"), 0),
-        (("show", "dev", "tabular"), 0),
-        (("lock", "dev", "tabular"), 0),
-        (("lock", "dev"), 2),
-        (("build", "dev", "tabular"), 3),
-        (("show", "dev", "tabluar"), 2),
-    ],
-    ids=str,
-)
-def test_no_line_is_wider_than_the_terminal(
-    environments: Any, wheels: Path, run: Any, fits: Any, words: tuple[str, ...], code: int
-) -> None:
+def test_no_line_is_wider_than_the_terminal(environments: Any, wheels: Path, run: Any, fits: Any) -> None:
     run("environment", "lock", "dev", "tabular")
-    fits("environment", *words, code=code)
+    for line, code in {
+        "list dev": 0,
+        "show dev tabular": 0,
+        "lock dev tabular": 0,
+        "lock dev": 2,
+        "build dev tabular": 3,
+        "show dev tabluar": 2,
+    }.items():
+        fits("environment", *line.split(), code=code)

@@ -1,4 +1,7 @@
-"""What can go wrong around the input: paths, pipes, clusters, engines, credentials, interrupts."""
+"""What can go wrong around the input: paths, pipes, clusters, engines, credentials, interrupts.
+
+Messages are in ``tests/golden/test_cli_failures.txt``.
+"""
 
 import json
 import os
@@ -30,10 +33,10 @@ current-context: dev
 
 @pytest.fixture
 def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A kubeconfig that leads to a port nobody listens on."""
+    """A kubeconfig of a cluster that does not answer, beside the project."""
     path = tmp_path / "kubeconfig"
     path.write_text(KUBECONFIG.format(server="http://127.0.0.1:9"))
-    monkeypatch.setenv("KUBECONFIG", str(path))
+    monkeypatch.setenv("KUBECONFIG", "../kubeconfig")
     return path
 
 
@@ -44,6 +47,11 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         (("render", "dev", "--out", "notes"), "notes"),
         (("render", "dev", "--format", "kustomize", "--out", "notes/x"), "notes"),
         (("plan", "dev", "--out", "folder"), "folder"),
+        pytest.param(
+            ("plan", "dev", "--out", "/proc/x.plan"),
+            "/proc/x.plan",
+            marks=pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc"),
+        ),
     ],
 )
 def test_an_output_path_that_cannot_be_written(
@@ -56,168 +64,147 @@ def test_an_output_path_that_cannot_be_written(
     assert blocked in result.err
 
 
-def test_rendering_several_stacks_writes_all_of_them_or_none(project: Any, refused: Any) -> None:
+def test_render_writes_all_stacks_or_none(project: Any, refused: Any) -> None:
     (project.root / "out").mkdir()
     (project.root / "out" / "prod").write_text("in the way")
     assert "out/prod" in refused("render", "--all", "--out", "out", code=2).err
 
 
-def test_rendering_stops_before_writing_when_a_stack_cannot_be_planned(project: Any, refused: Any) -> None:
+def test_render_writes_nothing_if_a_stack_cannot_be_planned(project: Any, refused: Any) -> None:
     project.edit(("replicas: 2", "replicas: -2"))
-    result = refused("render", "--all", code=2)
-    assert (result.errors, "nothing was written" in result.err) == (["CFG012"], True)
+    assert refused("render", "--all", code=2).errors == ["CFG012"]
 
 
-def test_outside_of_a_project(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_a_project(run: Any, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    result = run("-C", str(empty), "plan", "dev")
-    assert result.code == 2
-    assert f"no Pulumi.yaml in {empty} or above it" in result.words
-    assert "is not a folder" in run("plan", "dev", "-C", str(empty / "nope")).words
+    for folder, word in ((empty, "Pulumi.yaml"), (empty / "nope", "not a folder")):
+        result = run("plan", "dev", "-C", str(folder))
+        assert result.code == 2
+        assert str(folder) in result.words
+        assert word in result.words
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "no verb given"),
-        (("pln",), "did you mean modelyard plan?"),
-        (("plan",), "dev, prod, staging, or give --all, or set MODELYARD_STACK"),
-        (("plan", "dev", "--all"), "--all"),
-        (("help",), "modelyard --help lists the verbs"),
-        (("version",), "run modelyard --version"),
-        (("validate", "dev"), "modelyard check validates stacks"),
-        (("logs", "train-1"), "unknown verb 'logs' → modelyard job logs shows the logs of a run"),
-        (("job", "lst"), "unknown verb 'job lst' → did you mean list? see modelyard job --help"),
-        (("job", "ls"), "unknown verb 'job ls' → did you mean list? see modelyard job --help"),
-        (("environment", "stop"), "unknown verb 'environment stop' → see modelyard environment --help"),
-        (("plan", "dev", "--no"), "unknown option '--no' → did you mean --no-cost, --notes or --no-policies?"),
-        (("plan", "dev", "--bogus"), "unknown option '--bogus' → see modelyard plan --help"),
-        (("plan", "dev", "--targt", "x"), "option '--targt' → did you mean --target? see modelyard plan --help"),
-        (("job", "submit", "dev", "--devise", "A10"), "did you mean --device?"),
-        # What asks before it changes a cluster is not answered by half a word.
-        (("diff", "dev", "--base", "main"), "unknown option '--base' → modelyard preview compares with another commit"),
-        (("plan", "--stack", "dev"), "unknown option '--stack' → write the stack's name without an option"),
-        (("init", "--stack", "prod"), "unknown option '--stack' → did you mean --stacks? see modelyard init --help"),
-        (("plan", "stacks/Pulumi.dev.yaml"), "unknown stack 'stacks/Pulumi.dev.yaml' → did you mean dev? The stacks"),
-        (("plan", "dev.yaml"), "unknown stack 'dev.yaml' → did you mean dev? The stacks are"),
-        (("plan", "Pulumi.yaml"), "unknown stack 'Pulumi.yaml' → to apply a saved plan"),
-        (("apply", "dev", "--ye"), "unknown option '--ye' → did you mean --yes?"),
-        (("plan", "dev", "--format", "markdown"), "unknown option '--format' → did you mean --json?"),
-        (("init", "dev"), "unknown argument 'dev' → give the names of new stacks with --stacks"),
-        (("preview", "dev"), "unknown argument 'dev' → it compares all stacks of the project"),
-        (("job", "list", "dev", "more"), "unknown argument 'more' → see modelyard job --help"),
-        (("plan", "dev", "prod", "--out", "x"), "--out"),
-        (("plan", "dev", "--target", "nope"), "deployment-api-server"),
-        (("diff", "dev", "--target", "ray"), "deployment-ray-head"),
-        (("diff", "dev", "--context", "x"), "invalid int value: 'x'"),
-        (("blame", "dev", "ray-head", "spec.replcas"), "did you mean spec.replicas, status.replicas or"),
-        (("blame", "dev", "ray-head", "spec["), "'spec['"),
-        (("blame", "dev", "ray-head", "cpu"), "limits.cpu requests.cpu"),
-        (("gpus", "a11"), "unknown GPU 'a11'"),
-        (("gpus", "--cuda", "new"), "such as 11.7 or 12.4"),
-        (("patches", "ray-workers"), "did you mean ray-worker"),
-        (("explain", "GPU999"), "did you mean GPU0"),
-        (("explain", "gpu1"), "did you mean GPU001?"),
-        (("schema", "plans"), "invalid choice: 'plans' (choose from stack, prices, "),
-        (("schema", "plans"), "→ did you mean plan? see modelyard schema --help"),
-        (("completion", "ksh"), "invalid choice: 'ksh'"),
-        (("show", "nope"), "'nope'"),
-        (("job", "why", "dev"), "dev is a stack, and no run was given → name the run after the stack"),
-        (("job", "submit", "dev"), "dev is a stack, and no job was given → name the job after the stack"),
-        (("environment", "show", "dev"), "dev is a stack, and no environment was given"),
-        (("pipeline", "render", "dev"), "dev is a stack, and no pipeline was given"),
-        (("job", "why", "train-1"), "no stack was given"),
-        (("apply",), "no stack was given → name one of dev, prod, staging, or set MODELYARD_STACK"),
-        (("apply", "dev", "--plan", "x"), "both a stack and --plan were given"),
-        (("apply", "--plan", "nope.json"), "nope.json"),
-    ],
-)
-def test_wrong_usage_is_told_in_one_message_with_the_next_step(refused: Any, words: tuple[str, ...], said: str) -> None:
-    result = refused(*words, code=2)
-    assert result.out == ""
-    assert result.err.startswith("error: ")
-    assert said in result.words
-    assert "→" in result.err
+USAGE = [
+    "",
+    "pln",
+    "plan",
+    "plan dev --all",
+    "help",
+    "version",
+    "validate dev",
+    "logs train-1",
+    "job lst",
+    "job ls",
+    "environment stop",
+    "plan dev --no",
+    "plan dev --bogus",
+    "plan dev --targt x",
+    "job submit dev --devise A10",
+    "diff dev --base main",
+    "plan --stack dev",
+    "init --stack prod",
+    "plan stacks/Pulumi.dev.yaml",
+    "plan dev.yaml",
+    "plan stagin",
+    "plan Pulumi.yaml",
+    "apply dev --ye",
+    "plan dev --format markdown",
+    "init dev",
+    "preview dev",
+    "job list dev more",
+    "plan dev prod --out x",
+    "plan dev --target nope",
+    "diff dev --target ray",
+    "diff dev --context x",
+    "blame dev ray-head spec.replcas",
+    "blame dev ray-head spec[",
+    "blame dev ray-head cpu",
+    "gpus a11",
+    "gpus --cuda new",
+    "patches ray-workers",
+    "explain GPU999",
+    "explain gpu1",
+    "schema plans",
+    "completion ksh",
+    "show nope",
+    "job why dev",
+    "job submit dev",
+    "environment show dev",
+    "pipeline render dev",
+    "job why train-1",
+    "apply",
+    "apply dev --plan x",
+    "apply --plan nope.json",
+]
 
 
-def test_json_errors_are_a_document_on_standard_output(run: Any) -> None:
+def test_wrong_usage_is_one_message_with_the_next_step(refused: Any, golden: Any) -> None:
+    results = [refused(*line.split(), code=2) for line in USAGE]
+    for result in results:
+        assert result.out == "", result
+        assert result.err.startswith("error: "), result
+        assert "→" in result.err, result
+    golden(*results)
+
+
+def test_an_error_is_a_document_with_json(run: Any) -> None:
     result = run("plan", "stagin", "--json")
-    document = json.loads(result.out)
-    assert result.code == 2
-    assert result.err == ""
-    assert document["error"]["summary"] == "unknown stack 'stagin'"
+    assert (result.code, result.err) == (2, "")
+    assert "'stagin'" in json.loads(result.out)["error"]["summary"]
 
 
-@pytest.mark.parametrize("words", [("apply", "dev"), ("apply", "dev", "--yes"), ("destroy", "dev")])
 def test_a_stack_without_a_context_changes_no_cluster(
-    project: Any, refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+    project: Any, refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch, golden: Any
 ) -> None:
+    for verb in ("apply", "destroy"):
+        monkeypatch.setattr(f"modelyard.cli.{verb}.need_engine", lambda: None)
     project.edit(("  kubernetes:context: dev\n", ""))
-    config = tmp_path / "config"
-    config.write_text("{current-context: other, contexts: [{name: other, context: {cluster: c, user: u}}]}")
-    monkeypatch.setenv("KUBECONFIG", str(config))
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/pulumi").symlink_to("/bin/true")
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    result = refused(*words, code=2)
-    assert "dev does not name its cluster: kubernetes:context is not set; nothing was changed" in result.words
-    assert "→ set it in stacks/Pulumi.dev.yaml" in result.words
-    # It is not asked first.
-    assert "Destroying" not in result.text
+    # The refusal comes before any question.
+    golden(*(refused(verb, "dev", *yes, code=2) for verb in ("apply", "destroy") for yes in ((), ("--yes",))))
+    # In a pod without a kubeconfig, its service account leads to one cluster.
+    no_cluster.unlink()
+    for verb in ("apply", "destroy"):
+        assert "kubernetes:context" not in refused(verb, "dev", "--yes", code=3).words
 
 
 def test_a_stack_without_a_context_is_a_warning_at_its_settings(project: Any, run: Any) -> None:
     project.edit(("  kubernetes:context: dev\n", ""))
-    result = run("check", "dev")
+    result = run("check", "dev", "--json")
+    (warning,) = (one for one in json.loads(result.out)["findings"] if one["severity"] == "warning")
     assert result.code == 0
-    assert "warning CFG024 dev does not name its cluster" in result.words
-    assert "stacks/Pulumi.dev.yaml:3:1" in result.text
-    assert "→ set kubernetes:context to a context of your kubeconfig" in result.words
+    assert (warning["code"], warning["file"], warning["line"]) == ("CFG024", "stacks/Pulumi.dev.yaml", 3)
+    assert "kubernetes:context" in warning["remedy"]
 
 
-def test_no_kubeconfig(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+KUBECONFIGS = [
+    "a: [",
+    "{}",
+    "[]",
+    "clusters: []\ncontexts: [{name: dev, context: {cluster: x, user: y}}]",
+    KUBECONFIG.format(server="nonsense"),
+    KUBECONFIG.format(server="http://[::1"),
+    KUBECONFIG.format(server="http://127.0.0.1:9").replace(
+        "token: expired", "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: no-such-plugin}"
+    ),
+]
+
+
+def test_kubeconfigs_that_cannot_be_used(
+    refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch, golden: Any
+) -> None:
+    missing_context = refused("plan", "prod", "--live", code=3)
+    unusable = []
+    for content in KUBECONFIGS:
+        no_cluster.write_text(content)
+        unusable.append(refused("plan", "dev", "--live", code=3))
     monkeypatch.setenv("KUBECONFIG", "/nonexistent/kubeconfig")
-    result = refused("plan", "dev", "--live", code=3)
-    assert "/nonexistent/kubeconfig" in result.words
-    assert "→ set KUBECONFIG" in result.words
-
-
-def test_a_cluster_that_does_not_answer(refused: Any, no_cluster: Path) -> None:
-    result = refused("check", "dev", "--live", code=3)
-    assert "refused" in result.words
-
-
-def test_a_context_that_the_kubeconfig_has_not(refused: Any, no_cluster: Path) -> None:
-    result = refused("plan", "prod", "--live", code=3)
-    assert {"'prod';", "dev"} <= set(result.words.split())
+    golden(missing_context, *unusable, refused("plan", "dev", "--live", code=3))
 
 
 def test_kubeconfig_may_list_several_files(refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", f"/nonexistent:{no_cluster}")
     assert "refused" in refused("plan", "dev", "--live", code=3).words
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("a: [", "line 2, column 1 is not YAML"),
-        ("{}", "it lacks 'clusters'"),
-        ("[]", "no kubeconfig could be read"),
-        ("clusters: []\ncontexts: [{name: dev, context: {cluster: x, user: y}}]", "names 'x', which is not in it"),
-        (KUBECONFIG.format(server="nonsense"), "the API server cannot be reached"),
-        (KUBECONFIG.format(server="http://[::1"), "credentials cannot be used"),
-        (
-            KUBECONFIG.format(server="http://127.0.0.1:9").replace(
-                "token: expired", "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: no-such-plugin}"
-            ),
-            "credentials cannot be used: no such file or directory: no-such-plugin",
-        ),
-    ],
-)
-def test_kubeconfigs_that_cannot_be_used(refused: Any, no_cluster: Path, content: str, said: str) -> None:
-    no_cluster.write_text(content)
-    assert said in refused("plan", "dev", "--live", code=3).words
 
 
 @pytest.fixture
@@ -234,67 +221,46 @@ def server(no_cluster: Path) -> Iterator[dict[str, Any]]:
         yield answer
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "said"),
-    [
-        (401, {"kind": "Status", "code": 401}, "→ log in"),
-        (403, {"kind": "Status", "code": 403, "message": "no list"}, "namespaces: no list"),
-        (500, {"kind": "Status", "code": 500, "message": "etcd"}, "namespaces: etcd"),
-        (200, {"hello": "world"}, "kubeconfig"),
-    ],
-)
-def test_servers_that_do_not_tell(
-    refused: Any, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch, status: int, body: Any, said: str
+def test_servers_that_answer_with_an_error(
+    refused: Any, server: dict[str, Any], monkeypatch: pytest.MonkeyPatch, golden: Any
 ) -> None:
     monkeypatch.setattr("modelyard.cluster.requests.PAUSES", ())
-    server.update(status=status, body=body)
-    assert said in refused("plan", "dev", "--live", code=3).words
+    results = []
+    for status, body in (
+        (401, {"kind": "Status", "code": 401}),
+        (403, {"kind": "Status", "code": 403, "message": "no list"}),
+        (500, {"kind": "Status", "code": 500, "message": "etcd"}),
+        (200, {"hello": "world"}),
+    ):
+        server.update(status=status, body=body)
+        results.append(refused("plan", "dev", "--live", code=3))
+    golden(*results)
 
 
-def test_several_stacks_are_planned_although_one_cluster_does_not_answer(run: Any, no_cluster: Path) -> None:
+def test_each_unreachable_cluster_is_an_error_of_its_stack(run: Any, no_cluster: Path) -> None:
     result = run("plan", "dev", "prod", "--live", "--json")
-    plans = json.loads(result.out)["plans"]
+    dev, prod = (plan["error"]["summary"] for plan in json.loads(result.out)["plans"])
     assert result.code == 3
-    assert ["cannot be reached" in plans[0]["error"]["summary"], "no context" in plans[1]["error"]["summary"]] == [
-        True
-    ] * 2
+    assert "refused" in dev
+    assert "'prod'" in prod
 
 
-@pytest.mark.parametrize("words", [("apply", "dev"), ("destroy", "dev")])
-def test_a_missing_engine_is_told_before_anything_else(
-    refused: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
+def test_a_missing_engine_is_reported_first(refused: Any, monkeypatch: pytest.MonkeyPatch, golden: Any) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setenv("KUBECONFIG", "/nonexistent")
-    result = refused(*words, code=3)
-    assert result.words == (
-        "error: the Pulumi engine (pulumi) is not on PATH → install the Pulumi CLI (https://www.pulumi.com/docs/install)"
-    )
-
-
-@pytest.mark.parametrize("verb", ["apply", "destroy"])
-def test_no_cluster_is_changed_that_only_the_current_context_names(
-    project: Any, refused: Any, no_cluster: Path, monkeypatch: pytest.MonkeyPatch, verb: str
-) -> None:
-    monkeypatch.setattr(f"modelyard.cli.{verb}.need_engine", lambda: None)
-    project.edit(("  kubernetes:context: dev\n", ""))
-    result = refused(verb, "dev", "--yes", code=2)
-    assert "nothing was changed → set it in stacks/Pulumi.dev.yaml" in result.words
-    # In a pod without a kubeconfig, its service account leads to one cluster.
-    no_cluster.unlink()
-    assert "kubernetes:context" not in refused(verb, "dev", "--yes", code=3).words
+    golden(*(refused(verb, "dev", code=3) for verb in ("apply", "destroy", "drift")))
 
 
 @pytest.mark.parametrize("answer", ["", "y\n", "YES\n", "no\n"])
 def test_destroy_takes_only_yes(refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: str) -> None:
-    """Nobody is asked who cannot answer, and nothing but yes counts; which cluster it is was looked at before."""
+    """It asks on a terminal only, after it has looked at the cluster."""
     monkeypatch.setattr("modelyard.cli.destroy.need_engine", lambda: None)
     monkeypatch.setattr("modelyard.cli.destroy._look", lambda *_words: None)
     terminal = StringIO(answer)
     terminal.isatty = lambda: bool(answer)  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", terminal)
     result = refused("destroy", "dev", code=2)
-    assert result.words.startswith("Destroying dev ")
+    assert "Destroying dev" in result.words
     assert "--yes" in result.words
 
 
@@ -304,36 +270,30 @@ def test_a_destroy_that_loses_jobs_asks_once_more(refused: Any, monkeypatch: pyt
     terminal = StringIO("yes\nno\n")
     terminal.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr("sys.stdin", terminal)
-    result = refused("destroy", "dev", code=2)
-    assert result.words.count("Type yes to continue") == 2
+    refused("destroy", "dev", code=2)
+    assert terminal.read() == ""
 
 
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (lambda text: text.replace('"gpusAfter": 1', '"gpusAfter": 2'), "plan.json"),
-        (lambda text: text[:500], "it is not JSON"),
-        (
-            lambda text: text.replace('"formatVersion": 2', '"formatVersion": 3'),
-            "formatVersion 3",
-        ),
-        (lambda text: "[]", "plan.json"),
-        (lambda text: "\x00\x1b[31m", "it is not JSON"),
-    ],
-)
-@pytest.mark.parametrize("verb", [("show",), ("apply", "--plan")])
-def test_plan_files_that_cannot_be_used(
-    run: Any, refused: Any, project: Any, verb: tuple[str, ...], damage: Any, said: str
-) -> None:
+DAMAGES: list[Callable[[str], str]] = [
+    lambda text: text.replace('"gpusAfter": 1', '"gpusAfter": 2'),
+    lambda text: text[:1],
+    lambda text: text.replace('"formatVersion": 2', '"formatVersion": 3'),
+    lambda text: "[]",
+    lambda text: "\x00\x1b[31m",
+]
+
+
+def test_plan_files_that_cannot_be_used(run: Any, refused: Any, project: Any, golden: Any) -> None:
     assert run("plan", "dev", "--out", "plan.json").code == 0
     file = project.root / "plan.json"
-    file.write_text(damage(file.read_text()))
-    result = refused(*verb, "plan.json", code=2)
-    assert result.words.startswith("error: plan.json ")
-    assert said in result.words
+    whole, results = file.read_text(), []
+    for damage in DAMAGES:
+        file.write_text(damage(whole))
+        results += [refused(*verb, "plan.json", code=2) for verb in (("show",), ("apply", "--plan"))]
+    golden(*results)
 
 
-def test_a_stop_comes_whole_out_of_another_process() -> None:
+def test_a_stop_can_be_pickled() -> None:
     import pickle
 
     stop = pickle.loads(pickle.dumps(Stop(Exit.STALE, "old", "plan again")))
@@ -351,7 +311,7 @@ def test_a_closed_pipe_ends_the_run_quietly(project: Any, cli: Any) -> None:
     os.close(writer)
 
 
-def test_a_stream_that_is_closed_from_the_start(project: Any, cli: Any) -> None:
+def test_a_stream_that_is_closed_from_the_start(project: Any, cli: Any, golden: Any) -> None:
     program = " ".join(map(shlex.quote, cli.PROGRAM))
 
     def shell(words: str) -> tuple[int, str, str]:
@@ -360,34 +320,36 @@ def test_a_stream_that_is_closed_from_the_start(project: Any, cli: Any) -> None:
         )
         return done.returncode, done.stdout, done.stderr
 
-    said = "error: standard output is closed\n→ redirect it to /dev/null if you do not need it\n"
-    assert shell("plan dev >&-") == (2, "", said)
+    code, out, err = shell("plan dev >&-")
+    assert (code, out) == (2, "")
     assert shell("plan dve 2>&-") == (2, "", "")
     assert shell("gpus >&- 2>&-") == (2, "", "")
+    golden(err)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_is_told(project: Any, cli: Any) -> None:
+def test_a_full_disk_is_an_error(project: Any, cli: Any, golden: Any) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(
             [*cli.PROGRAM, "explain"], cwd=project.root, stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 2
-    assert done.stderr == "error: the output cannot be written: no space left on device\n→ write it elsewhere\n"
+    golden(done.stderr)
 
 
 STARTED = """
 import sys
 from modelyard.catalog import templates
-from modelyard.cli import main
-# What is at work ends by itself.
-templates.SECONDS = 2.0
+from modelyard.cli import fleet, main
+# Running plans end by themselves.
+templates.SECONDS = 1.0
+fleet.WORTH_A_POOL = 6
 print("started", flush=True)
 sys.exit(main())
 """
 
 
-@pytest.mark.parametrize("stacks", [1, 60])
+@pytest.mark.parametrize("stacks", [1, 6])
 def test_an_interrupt_ends_the_run_in_one_line(project: Any, cli: Any, stacks: int) -> None:
     loops = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     project.patch("mine", loops)
@@ -409,11 +371,11 @@ def test_an_interrupt_ends_the_run_in_one_line(project: Any, cli: Any, stacks: i
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(0.7)
     os.killpg(child.pid, signal.SIGINT)
-    out, err = child.communicate(timeout=10)
+    out, err = child.communicate(timeout=30)
     assert (child.returncode, out, err) == (130, "", "\ninterrupted\n")
 
 
-def test_characters_that_the_output_cannot_show_become_escapes(project: Any, cli: Any) -> None:
+def test_characters_outside_the_encoding_are_escaped(project: Any, cli: Any) -> None:
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run(
         [*cli.PROGRAM, "plan", "dev"], cwd=project.root, env=ascii_only, capture_output=True, text=True, check=False
@@ -422,33 +384,24 @@ def test_characters_that_the_output_cannot_show_become_escapes(project: Any, cli
     assert "\\u2192" in done.stdout
 
 
-def test_a_fault_of_our_own_says_so_without_a_traceback(
-    run: Any, monkeypatch: pytest.MonkeyPatch, project: Any
-) -> None:
-    def broken(*_words: object) -> None:
-        raise ZeroDivisionError("oops")
-
-    monkeypatch.setattr("modelyard.cli.gpus.run", broken)
-    result = run("gpus")
-    assert result.code == 70
-    assert result.err.startswith("internal error: ZeroDivisionError in modelyard/cli/app.py:")
-    assert "oops" not in result.text
-    assert "Traceback" not in result.err
-    assert sys.exc_info() == (None, None, None)
-
-
 @pytest.mark.parametrize(("fault", "code"), [(ZeroDivisionError("oops"), 70), (KeyboardInterrupt(), 130)], ids=str)
-def test_a_fault_of_our_own_and_an_interrupt_are_json_too(
+def test_an_internal_error_and_an_interrupt_are_shown_without_a_traceback(
     run: Any, monkeypatch: pytest.MonkeyPatch, fault: BaseException, code: int
 ) -> None:
     def broken(*_words: object) -> None:
         raise fault
 
     monkeypatch.setattr("modelyard.cli.gpus.run", broken)
-    result = run("gpus", "--json")
-    assert (result.code, result.err) == (code, "")
-    assert "oops" not in result.out
-    assert json.loads(result.out)["error"]["summary"].startswith("internal error" if code == 70 else "interrupted")
+    text, document = run("gpus"), run("gpus", "--json")
+    assert (text.code, document.code, document.err) == (code, code, "")
+    summary = json.loads(document.out)["error"]["summary"]
+    for shown in (text.err, summary):
+        assert ("internal error: ZeroDivisionError " in shown) == (code == 70), shown
+        assert ("modelyard/cli/app.py:" in shown) == (code == 70), shown
+        assert ("interrupted" in shown) == (code == 130), shown
+        assert "oops" not in shown
+        assert "Traceback" not in shown
+    assert sys.exc_info() == (None, None, None)
 
 
 def json_verbs() -> list[tuple[str, ...]]:
@@ -469,17 +422,11 @@ def test_every_verb_with_json_ends_in_json(run: Any, words: tuple[str, ...]) -> 
         assert isinstance(json.loads(result.out), dict), result
 
 
-@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
-def test_a_place_that_cannot_be_written_is_named_as_it_was_given(refused: Any) -> None:
-    result = refused("plan", "dev", "--out", "/proc/x.plan", code=2)
-    assert "error: /proc/x.plan cannot be used" in result.err
-
-
 def full() -> int:
     return os.open("/dev/full", os.O_WRONLY)
 
 
-def pipe_that_nobody_reads() -> int:
+def pipe_without_a_reader() -> int:
     reader, writer = os.pipe()
     os.close(reader)
     return writer
@@ -488,7 +435,7 @@ def pipe_that_nobody_reads() -> int:
 UNREADABLE: dict[str, Callable[[], int]] = {
     "full": full,
     "closed": lambda: CLOSED,
-    "a pipe that nobody reads": pipe_that_nobody_reads,
+    "a pipe without a reader": pipe_without_a_reader,
 }
 
 
@@ -511,7 +458,7 @@ UNREADABLE: dict[str, Callable[[], int]] = {
         ("destroy dev", 2),
     ],
 )
-def test_what_cannot_be_said_on_standard_error_changes_no_exit_code(
+def test_an_unwritable_standard_error_changes_no_exit_code(
     project: Any, process: Any, no_cluster: Path, tmp_path: Path, words: str, code: int, stderr: Callable[[], int]
 ) -> None:
     project.add("modelyard:targets:\n  rayHead: {deployment: deployment-ray-hed}", "staging")
@@ -536,9 +483,7 @@ def test_what_cannot_be_said_on_standard_error_changes_no_exit_code(
         ("fmt", "2>/dev/full"),
     ],
 )
-def test_a_copy_of_this_process_ends_as_a_new_python_does(
-    project: Any, cli: Any, process: Any, words: str, to: str
-) -> None:
+def test_a_fork_ends_like_a_new_python(project: Any, cli: Any, process: Any, words: str, to: str) -> None:
     (project.root / "stacks/Pulumi.broken.yaml").write_text("config: [")
     new = subprocess.run(
         ["bash", "-c", f'"$@" {to}', "bash", *cli.PROGRAM, *words.split()],
@@ -566,7 +511,7 @@ def test_an_error_that_cannot_be_written_as_a_document_keeps_its_exit_code(proje
     assert (done.returncode, done.stderr) == (2, "")
 
 
-def test_nobody_agrees_to_a_question_that_nobody_can_read() -> None:
+def test_a_question_that_cannot_be_written_is_answered_no() -> None:
     asked = "import sys; from modelyard.cli.streams import Heedless; from modelyard.cli.question import agreed\n"
     asked += "sys.stderr = Heedless(sys.stderr); print(agreed('Really? '))"
     with open("/dev/full", "w") as full:  # noqa: PTH123

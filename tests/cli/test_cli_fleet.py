@@ -1,4 +1,7 @@
-"""Stacks planned by another executor: on a copy of the files in another place, with the same output."""
+"""Stacks planned by another executor, on a copy of the files in another place, have the same output.
+
+Refusals are in ``tests/golden/test_cli_fleet.txt``.
+"""
 
 import os
 import pickle
@@ -33,10 +36,10 @@ GPU = """gpus:
 PART = 2
 
 
-def elsewhere(
+def remotely(
     items: Sequence[Any], work: Callable[[Any], Any], folders: tuple[Path, ...], /
 ) -> Generator[Any, None, None]:
-    """As executors on other machines do: nothing but bytes gets there and back, and the terminal is not there."""
+    """Like executors on other machines: exchanges bytes only, and has no terminal."""
     snapshot, packed = pack(folders), dump(work, folders)
     parts = [items[start : start + PART] for start in range(0, len(items), PART)]
     here, streams = Path.cwd(), (sys.stdout, sys.stderr)
@@ -60,16 +63,16 @@ def elsewhere(
 
 @pytest.fixture
 def other(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs with the executor ``elsewhere`` of another package."""
-    point = EntryPoint("elsewhere", f"{__name__}:elsewhere", "modelyard.executors")
-    monkeypatch.setattr(EntryPoint, "load", lambda _self: elsewhere)
+    """Runs with the executor ``remotely`` of another package."""
+    point = EntryPoint("remotely", f"{__name__}:remotely", "modelyard.executors")
+    monkeypatch.setattr(EntryPoint, "load", lambda _self: remotely)
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == point.group else [])
-    return lambda *words: run(*words, "--on", "elsewhere")
+    return lambda *words: run(*words, "--on", "remotely")
 
 
 @pytest.fixture
 def fleet(project: Project) -> Project:
-    """Stacks of every kind: sound, broken, misnamed, and with a link as file and as recorded platform."""
+    """Stacks of every kind: valid, broken, misnamed, and with a link as file and as recorded platform."""
     (project.root / "hardware.yaml").write_text(GPU)
     (project.root / "policies/rules").mkdir(parents=True)
     (project.root / "policies/rules/_shared.py").write_text("WORDS = 'never'\n")
@@ -131,21 +134,23 @@ def test_previews_and_base_policies_of_another_executor(fleet: Project, run: Run
     assert '"stack": "dev"' in run("preview", "--base", "main", "--json").out
 
 
-def test_what_needs_this_machine_is_refused(project: Project, run: Run, other: Run) -> None:
-    assert "--out saves a plan of this machine" in other("plan", "dev", "--out", "plan.json").words
-    assert "--prometheus asks the server from this machine" in other("check", "dev", "--prometheus", "http://x").words
-    found = run("plan", "dev", "--on", "mars")
-    assert (found.code, "unknown executor 'mars'" in found.err, "local, ray" in found.words) == (2, True, True)
-    assert "--ray-address is for --on ray" in run("plan", "dev", "--ray-address", "127.0.0.1:1").words
-
-
-def test_without_ray_the_remedy_installs_it(project: Project, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_that_an_executor_cannot_use_are_refused(
+    project: Project, run: Run, other: Run, monkeypatch: pytest.MonkeyPatch, golden: Callable[..., None]
+) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    found = run("plan", "--all", "--on", "ray")
-    assert (found.code, "pip install 'modelyard[ray]'" in found.err) == (2, True)
+    results = (
+        other("plan", "dev", "--out", "plan.json"),
+        other("check", "dev", "--prometheus", "http://x"),
+        run("plan", "dev", "--on", "mars"),
+        run("plan", "dev", "--ray-address", "127.0.0.1:1"),
+        # Ray is not installed.
+        run("plan", "--all", "--on", "ray"),
+    )
+    assert {result.code for result in results} == {2}
+    golden(*results)
 
 
-def test_workers_with_another_modelyard_or_none_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_report_another_or_missing_modelyard(monkeypatch: pytest.MonkeyPatch) -> None:
     part = on_ray._task()
     rest = ("digest", [], 1, b"", b"", b"")
     assert part("9.9.9", *rest) == ("version", __version__)
@@ -158,7 +163,7 @@ def test_workers_with_another_modelyard_or_none_say_so(monkeypatch: pytest.Monke
     ("stacks", "cpus", "sizes"),
     [(3, 0, [1, 1, 1]), (60, 2, [7] * 8 + [4]), (1000, 2, [25] * 40), (1000, 64, [3] * 333 + [1])],
 )
-def test_tasks_are_large_enough_and_there_are_some_for_each_cpu(stacks: int, cpus: int, sizes: list[int]) -> None:
+def test_tasks_have_several_stacks_and_each_cpu_has_several_tasks(stacks: int, cpus: int, sizes: list[int]) -> None:
     parts = list(on_ray._parts(range(stacks), cpus))
     assert [len(part) for part in parts] == sizes
     assert [item for part in parts for item in part] == list(range(stacks))
@@ -168,14 +173,14 @@ def test_a_file_that_cannot_be_read_is_named(project: Project, other: Run) -> No
     os.mkfifo(project.root / "patches/pipe")
     found = other("check", "--all")
     assert found.code == 2
-    assert found.words.startswith("error: patches/pipe cannot be used: it is a named pipe")
+    assert found.words.startswith("error: patches/pipe ")
 
 
 def files_in(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file() or path.is_symlink()}
 
 
-def test_what_travels_are_the_files_of_plans_only(fleet: Project, tmp_path: Path) -> None:
+def test_only_files_of_plans_are_sent(fleet: Project, tmp_path: Path) -> None:
     for name in (".git/config", ".venv/pyvenv.cfg", ".pulumi/credentials.json", "kubeconfig", "policies/__pycache__/a"):
         (fleet.root / name).parent.mkdir(exist_ok=True)
         (fleet.root / name).write_text("secret")
@@ -200,7 +205,7 @@ def test_what_travels_are_the_files_of_plans_only(fleet: Project, tmp_path: Path
     assert not (copy / "0/stacks").exists()
 
 
-def test_files_that_a_stack_names_travel_with_it(project: Project) -> None:
+def test_files_that_a_stack_names_are_sent_with_it(project: Project) -> None:
     (project.root / "prices.yaml").write_text("machines: []\n")
     project.add("modelyard:prices: prices.yaml", stack="prod")
     snapshot = pack((project.root,))
@@ -227,7 +232,7 @@ def test_a_process_sees_the_remote_clusters_of_later_stacks(tmp_path: Path) -> N
     stacks = [root / "stacks/Pulumi.one.yaml", root / "stacks/Pulumi.two.yaml"]
     for stack in stacks:
         stack.write_text("config: {}\n")
-    found = [pair for stack in stacks for pair in elsewhere([stack], partial(remotes_seen, root), (root,))]
+    found = [pair for stack in stacks for pair in remotely([stack], partial(remotes_seen, root), (root,))]
     assert found == [({"far"}, set()), (set(), {"far"})]
 
 
@@ -235,7 +240,7 @@ def remotes_seen(root: Path, _stack: Path) -> tuple[set[str], set[str]]:
     return recorded_remote_names(root, "one"), recorded_remote_names(root, "two")
 
 
-def test_shared_files_that_are_the_same_have_the_same_digest(project: Project) -> None:
+def test_the_digest_depends_on_the_content_of_shared_files(project: Project) -> None:
     first = pack((project.root,)).digest
     os.utime(project.root / "Pulumi.yaml", (1, 1))
     project.edit(("memory: 32Gi", "memory: 48Gi"))
@@ -244,7 +249,7 @@ def test_shared_files_that_are_the_same_have_the_same_digest(project: Project) -
     assert pack((project.root,)).digest != first
 
 
-def test_paths_below_the_folders_move_and_others_stay(tmp_path: Path) -> None:
+def test_only_paths_below_the_folders_are_changed(tmp_path: Path) -> None:
     here, there = (tmp_path / "a", tmp_path / "b"), (Path("/x/0"), Path("/x/1"))
     values = (here[0], here[1] / "stacks/Pulumi.dev.yaml", tmp_path / "ab", Path("relative"), None, "a")
     assert load(dump(values, here), there) == (

@@ -1,4 +1,7 @@
-"""``modelyard fmt``: what it writes, what it leaves alone, how it ends."""
+"""``modelyard fmt``: what it writes, what it does not change, how it ends.
+
+What it prints is in ``tests/golden/test_cli_fmt.txt``.
+"""
 
 import os
 import shutil
@@ -19,29 +22,26 @@ def patch(project: Project) -> Path:
     return folder
 
 
-def test_it_formats_stack_files_and_unreleased_patches(project: Project, run: Run) -> None:
+def test_it_formats_stack_files_and_unreleased_patches(project: Project, run: Run, golden: Any) -> None:
     before = project.stack_file().read_text()
     project.edit(LOOSE)
     folder = patch(project)
-    result = run("fmt")
-    assert result.code == 0
+    golden(run("fmt"))
     assert project.stack_file().read_text() == before
     assert (folder / "meta.yaml").read_text() == "description: mine\nwhen: listed\n"
     assert (folder / "schema.json").read_text() == '{\n  "a": 1\n}\n'
     assert (folder / "patch.yaml.j2").read_text() == "# target: x\n"
-    assert "formatted stacks/Pulumi.dev.yaml\n" in result.out
-    assert "6 files checked, 4 changed; 46 released patch versions skipped\n" in result.out
 
 
 def test_a_second_run_changes_nothing(project: Project, run: Run, cli: SimpleNamespace) -> None:
     project.edit(LOOSE)
     run("fmt")
     before = cli.tree(project.root)
-    assert "3 files checked, 0 changed" in run("fmt").out
+    assert run("fmt").code == 0
     assert cli.tree(project.root) == before
 
 
-def test_the_plan_is_approved_still(project: Project, run: Run) -> None:
+def test_formatting_does_not_change_the_plan(project: Project, run: Run) -> None:
     project.edit(LOOSE)
     assert run("plan", "dev", "--out", "before.json").code == 0
     run("fmt")
@@ -49,23 +49,12 @@ def test_the_plan_is_approved_still(project: Project, run: Run) -> None:
     assert Path("before.json").read_text() == Path("after.json").read_text()
 
 
-def test_check_changes_nothing_and_ends_with_1(project: Project, refused: Run) -> None:
+def test_check_and_diff_change_nothing(project: Project, refused: Run, golden: Any) -> None:
+    assert refused("fmt", "--check", code=0).err == ""
     project.edit(LOOSE)
-    result = refused("fmt", "--check", code=1)
-    assert "stacks/Pulumi.dev.yaml is not formatted\n" in result.out
-
-
-def test_check_of_a_formatted_project_ends_with_0(run: Run) -> None:
-    assert run("fmt", "--check").code == 0
-
-
-def test_diff_changes_nothing_and_shows_what_would(project: Project, refused: Run) -> None:
-    project.edit(LOOSE)
-    result = refused("fmt", "--diff", code=0)
-    assert "--- a/stacks/Pulumi.dev.yaml\n+++ b/stacks/Pulumi.dev.yaml\n" in result.out
-    assert "-    perWorker:   1\n" in result.out
-    assert "+    perWorker: 1\n" in result.out
-    assert refused("fmt", "--diff", "--check", code=1).out == result.out
+    diff = refused("fmt", "--diff", code=0)
+    golden(refused("fmt", "--check", code=1), diff)
+    assert refused("fmt", "--diff", "--check", code=1).out == diff.out
 
 
 def test_encrypted_values_are_not_shown(project: Project, run: Run) -> None:
@@ -86,7 +75,7 @@ COMMAND = """modelyard:jobs:
 """
 
 
-def test_a_secret_takes_nothing_else_out_of_the_diff(project: Project, run: Run) -> None:
+def test_a_diff_hides_only_secrets(project: Project, run: Run) -> None:
     project.add(COMMAND)
     shown = run("fmt", "--diff").out
     assert "hunter" not in shown
@@ -118,7 +107,7 @@ def test_the_diff_of_a_schema_has_no_secret_that_it_proposes(
     assert "hunter" not in shown
     assert any(line[0] == "+" and f'"{name}": ' in line for line in shown.splitlines())
     assert "(hidden)" in shown
-    assert "1 would change" in shown
+    assert "+++ b/patches/mine/v1/schema.json\n" in shown
 
 
 def test_a_released_version_is_never_touched(project: Project, run: Run) -> None:
@@ -128,50 +117,40 @@ def test_a_released_version_is_never_touched(project: Project, run: Run) -> None
     for words in (("fmt",), ("fmt", "patches/ray-head"), ("fmt", str(meta))):
         assert run(*words).code == 0
         assert meta.read_text() == before
-    assert "1 released patch version skipped" in run("fmt", str(meta)).out
 
 
 def test_a_lock_that_cannot_be_read_stops_everything(project: Project, refused: Run) -> None:
     project.edit(LOOSE)
     (project.patches / "patches.lock").write_text("<<<<<<< HEAD\n")
-    result = refused("fmt", code=2)
-    assert "line 1 of patches/patches.lock is not a lock line" in result.words
+    assert "line 1 of patches/patches.lock " in refused("fmt", code=2).words
 
 
 @pytest.mark.parametrize("path", ["stacks", "stacks/Pulumi.dev.yaml", ".", "../project/stacks"])
-def test_paths_narrow_it(project: Project, run: Run, path: str) -> None:
+def test_paths_choose_files(project: Project, run: Run, path: str) -> None:
     project.edit(LOOSE)
     result = run("fmt", "--check", path)
     assert result.code == 1
-    assert "stacks/Pulumi.dev.yaml is not formatted" in result.out
+    assert "stacks/Pulumi.dev.yaml" in result.out
 
 
-def test_paths_are_of_the_present_folder(project: Project, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_relative_to_the_current_folder(project: Project, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     project.edit(LOOSE)
     monkeypatch.chdir(project.root / "stacks")
     assert run("fmt", "--check", "Pulumi.dev.yaml").code == 1
     assert run("fmt", "--check", "Pulumi.prod.yaml").code == 0
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [("Pulumi.yaml", "Pulumi.yaml is neither a stack file nor a file of a patch"), ("nope", "nope does not exist")],
-)
-def test_a_path_of_something_else_is_refused(project: Project, refused: Run, path: str, words: str) -> None:
+def test_paths_without_a_file_of_the_project_are_refused(project: Project, refused: Run, run: Run, golden: Any) -> None:
     project.edit(LOOSE)
-    assert words in refused("fmt", path, "stacks", code=2).words
-
-
-def test_a_folder_without_a_file_of_the_project_is_refused(project: Project, refused: Run, run: Run) -> None:
     (project.root / "docs").mkdir()
-    assert "no stack files or patches of this project are in docs → fmt formats" in refused("fmt", "docs", code=2).words
+    golden(*(refused("fmt", *line.split(), code=2) for line in ("Pulumi.yaml stacks", "nope stacks", "docs")))
     assert run("fmt", "docs", "stacks").code == 0
     shutil.rmtree(project.patches)
     project.patches.mkdir()
-    assert "0 files checked" in run("fmt", "patches").out
+    assert run("fmt", "patches").code == 0
 
 
-def test_a_file_that_cannot_be_read_is_told_and_keeps_no_other_back(project: Project, run: Run) -> None:
+def test_a_file_that_cannot_be_read_does_not_stop_the_others(project: Project, run: Run) -> None:
     good = project.stack_file().read_text()
     project.edit(LOOSE)
     broken = project.stack_file("prod")
@@ -179,18 +158,17 @@ def test_a_file_that_cannot_be_read_is_told_and_keeps_no_other_back(project: Pro
     (project.root / "stacks" / "Pulumi.odd.yaml").write_bytes(b"config:\n  a: \xff\n")
     result = run("fmt")
     assert result.code == 2
-    assert result.errors == ["CFG002", "CFG004"] or result.errors == ["CFG004", "CFG002"]
+    assert sorted(result.errors) == ["CFG002", "CFG004"]
     assert "stacks/Pulumi.prod.yaml:2:1" in result.err
     assert "stacks/Pulumi.odd.yaml:2:6" in result.err
     assert broken.read_text() == "config:\n\tmodelyard:training: ray\n"
     assert project.stack_file().read_text() == good
 
 
-def test_a_layout_that_is_not_known_is_left_and_no_error(project: Project, run: Run) -> None:
+def test_an_unknown_layout_is_not_changed_and_not_an_error(project: Project, refused: Run) -> None:
     project.stack_file().write_text("config:\n  ? a:b\n  : 1\n")
-    result = run("fmt", "--check", "stacks/Pulumi.dev.yaml")
-    assert result.code == 0
-    assert result.err == "stacks/Pulumi.dev.yaml:2 is not changed: something is between a key and its value\n"
+    result = refused("fmt", "stacks/Pulumi.dev.yaml", code=0)
+    assert result.err.startswith("stacks/Pulumi.dev.yaml:2 ")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
@@ -204,8 +182,8 @@ def test_the_mode_of_a_file_stays(project: Project, run: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("stacks/Pulumi.dev.yaml",)])
-@pytest.mark.parametrize(("leads", "formatted"), [("elsewhere.yaml", False), ("stacks/Pulumi.x.yaml", True)])
-def test_a_link_is_left_and_a_file_of_the_project_behind_it_counts(
+@pytest.mark.parametrize(("leads", "formatted"), [("other.yaml", False), ("stacks/Pulumi.x.yaml", True)])
+def test_a_link_is_not_changed_but_its_file_in_the_project_is(
     project: Project, run: Run, words: tuple[str, ...], leads: str, formatted: bool
 ) -> None:
     project.edit(LOOSE)
@@ -217,11 +195,10 @@ def test_a_link_is_left_and_a_file_of_the_project_behind_it_counts(
     assert done.code == 0
     assert link.is_symlink()
     assert (file.read_bytes() != before) == formatted
-    if not formatted:
-        assert done.err == "stacks/Pulumi.dev.yaml is not changed: it is a symbolic link\n"
+    assert ("symbolic link" in done.err) != formatted
 
 
-@pytest.mark.skipif(os.geteuid() == 0 or os.name != "posix", reason="nothing is closed to root")
+@pytest.mark.skipif(os.geteuid() == 0 or os.name != "posix", reason="root can write everywhere")
 def test_a_folder_that_cannot_be_written_leaves_the_file(project: Project, refused: Run) -> None:
     project.edit(LOOSE)
     (project.root / "stacks").chmod(0o500)

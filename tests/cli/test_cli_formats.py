@@ -1,4 +1,4 @@
-"""``modelyard check`` in the forms of CI systems: what goes where, and how it ends."""
+"""``modelyard check`` in the formats of CI systems: what is written where, and the exit codes."""
 
 import json
 import os
@@ -27,18 +27,18 @@ def levels(sarif: str) -> list[str]:
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])
 @pytest.mark.parametrize(("edits", "code"), [((), 0), ((BAD,), 1), ((BROKEN,), 2)])
-def test_every_format_ends_as_text_does(
+def test_every_format_has_the_same_exit_code(
     project: Project, run: Run, form: str, edits: tuple[tuple[str, str], ...], code: int
 ) -> None:
     project.edit(*edits)
     assert run("check", "--all", "--format", form).code == code
 
 
-def test_json_is_what_the_option_of_its_own_prints(run: Run) -> None:
+def test_format_json_prints_the_same_as_option_json(run: Run) -> None:
     assert run("check", "--all", "--format", "json").out == run("check", "--all", "--json").out
 
 
-def test_sarif_has_what_somebody_has_to_look_at(project: Project, run: Run) -> None:
+def test_sarif_has_errors_and_warnings(project: Project, run: Run) -> None:
     project.edit(BAD, ("timeout: 6h30m", "timeout: 1h"))
     assert levels(run("check", "dev", "--format", "sarif").out) == ["error", "warning"]
 
@@ -57,7 +57,7 @@ def test_sarif_with_notes_has_waived_findings_too(project: Project, run: Run) ->
     assert "note" in [one["level"] for one in found if "suppressions" not in one]
 
 
-def test_sarif_links_to_the_documentation_where_it_has_an_address(
+def test_sarif_links_to_the_documentation_if_its_address_is_set(
     project: Project, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MODELYARD_DOCS_URL", "https://example.com")
@@ -71,7 +71,7 @@ def test_files_are_named_from_the_root_of_the_repository(project: Project, run: 
     project.edit(BAD)
     inside = f"::error file={project.root.name}/stacks/Pulumi.dev.yaml,line="
     assert inside in run("check", "dev", "--format", "github").out
-    (project.root / ".git").write_text("gitdir: elsewhere\n")
+    (project.root / ".git").write_text("gitdir: ../other\n")
     assert "::error file=stacks/Pulumi.dev.yaml,line=" in run("check", "dev", "--format", "github").out
 
 
@@ -83,17 +83,17 @@ def test_one_run_writes_every_file_and_text_for_the_log(project: Project, run: R
     assert levels(Path("a.sarif").read_text()).count("error") == 1
     assert ElementTree.parse("out/b.xml").getroot().get("failures") == "1"
     assert json.loads(Path("c.json").read_text())["formatVersion"] == 1
-    assert "written to out/b.xml" in result.err
+    assert "out/b.xml" in result.err
 
 
-def test_annotations_go_to_the_log_beside_a_file(project: Project, run: Run) -> None:
+def test_annotations_and_a_file_are_written_together(project: Project, run: Run) -> None:
     project.edit(BAD)
     result = run("check", "--all", "--format", "github", "--output", "a.sarif")
     assert result.out.startswith("::error file=")
     assert "error" in levels(Path("a.sarif").read_text())
 
 
-def test_a_format_names_the_form_of_a_file_without_an_ending(run: Run) -> None:
+def test_format_sets_the_format_of_a_file_without_an_extension(run: Run) -> None:
     run("check", "--all", "--format", "junit", "--output", "report")
     assert Path("report").read_text().startswith("<?xml")
 
@@ -105,24 +105,25 @@ def test_files_have_no_colours(project: Project, run: Run) -> None:
     assert "\x1b[" not in Path("a.txt").read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--format", "sarif", "--json"), "both --json and --format sarif were given"),
-        (("--output", "report"), "the format of report is unknown"),
-        (("--output", "a.sarif", "--output", "report", "--format", "junit"), "the format of report is unknown"),
-        (("--format", "github", "--output", "report"), "the format of report is unknown"),
-        (("--format", "yaml"), "invalid choice: 'yaml'"),
-        (("--output", "stacks/Pulumi.dev.yaml/a.sarif"), "is a file of the project"),
-        (("--output", "."), "the format of . is unknown"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(refused: Run, words: tuple[str, ...], said: str) -> None:
-    assert said in refused("check", "--all", *words, code=2).words
+def test_options_that_contradict_each_other_are_refused(refused: Run, golden: Any) -> None:
+    golden(
+        *(
+            refused("check", "--all", *line.split(), code=2)
+            for line in (
+                "--format sarif --json",
+                "--output report",
+                "--output a.sarif --output report --format junit",
+                "--format github --output report",
+                "--format yaml",
+                "--output stacks/Pulumi.dev.yaml/a.sarif",
+                "--output .",
+            )
+        )
+    )
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
-def test_a_file_that_cannot_be_written_keeps_what_was_there(project: Project, refused: Run) -> None:
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+def test_a_file_that_cannot_be_written_is_not_changed(project: Project, refused: Run) -> None:
     (project.root / "a.sarif").write_text("before")
     project.root.chmod(0o500)
     try:
@@ -131,7 +132,7 @@ def test_a_file_that_cannot_be_written_keeps_what_was_there(project: Project, re
         project.root.chmod(0o700)
 
 
-def test_the_summary_is_added_to_what_the_step_wrote(
+def test_the_summary_of_a_step_is_appended(
     project: Project, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = tmp_path / "summary.md"
@@ -143,7 +144,7 @@ def test_the_summary_is_added_to_what_the_step_wrote(
     run("check", "--all", "--format", "github")
     text = summary.read_text()
     assert text.startswith("before\n### modelyard check\n")
-    assert "| error | GPU001 | L4 is not supported" in text
+    assert "| error | GPU001 | L4 " in text
 
 
 def test_the_same_stacks_give_the_same_bytes(run: Run) -> None:
@@ -151,18 +152,18 @@ def test_the_same_stacks_give_the_same_bytes(run: Run) -> None:
         assert run("check", "--all", "--format", form).out == run("check", "--all", "--format", form).out
 
 
-def test_a_finding_stands_on_the_line_of_a_patch(project: Project, run: Run) -> None:
+def test_a_finding_has_the_line_of_a_patch(project: Project, run: Run) -> None:
     project.patch("mine", "# target: deployment-ray-head\napiVersion: apps/v1\nkind: Deployment\nspec:\n  replica: 1\n")
     out = run("check", "dev", "--format", "github").out
     assert "::error file=patches/mine/v1/patch.yaml.j2,line=5,title=PAT008 dev::" in out
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "junit", "github"])
-def test_a_file_with_very_many_mistakes_of_one_kind_has_a_short_report(project: Project, run: Run, form: str) -> None:
+def test_a_report_has_at_most_100_findings_of_a_code_and_file(project: Project, run: Run, form: str) -> None:
     jobs = "".join(f"  - {{name: j{number}, type: training, resource: none}}\n" for number in range(300))
     project.add(f"modelyard:jobs:\n{jobs}")
     result = run("check", "dev", *(() if form == "text" else ("--format", form)))
     assert result.code == 1
-    assert "has 300 findings, of which these are the first 100" in result.words
-    assert "job j99 uses resource none" in result.words
-    assert "job j100 uses resource none" not in result.words
+    assert "300 findings" in result.words
+    assert "job j99 uses" in result.words
+    assert "job j100 uses" not in result.words

@@ -1,4 +1,7 @@
-"""Functions and cells on a GPU: the client's requests are real, and the container's program is a process."""
+"""Functions and cells on a GPU: the client's requests are real, and the container's program is a process.
+
+Messages are in ``tests/golden/test_cli_function.txt``.
+"""
 
 import os
 import signal
@@ -39,7 +42,7 @@ def pods(project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def test_a_call_is_a_run_with_a_gpu_that_ends_with_it(
-    pods: PodProcesses, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    pods: PodProcesses, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, golden: Any
 ) -> None:
     monkeypatch.setenv("MODELYARD_USER", "ada@example.com")
 
@@ -56,7 +59,7 @@ def test_a_call_is_a_run_with_a_gpu_that_ends_with_it(
     assert out.startswith("epoch 0\nepoch 1\nepoch 2\n")
     (job,), (secret,) = pods.jobs, pods.secrets
     name = job["metadata"]["name"]
-    assert err == f"run {name} is submitted in vision: 1 GPU of a10, queued for team vision\n"
+    golden(err.replace(name, "train-NAME"))
     assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "vision"
     assert job["metadata"]["labels"]["modelyard.dev/user"] == "ada-example.com"
     assert job["metadata"]["annotations"] == {"modelyard.dev/flavor": "a10", "modelyard.dev/function": "train"}
@@ -70,7 +73,7 @@ def test_a_call_is_a_run_with_a_gpu_that_ends_with_it(
     assert pods.server.deleted == []
 
 
-def test_an_error_is_the_functions_own_and_keeps_the_run(pods: PodProcesses) -> None:
+def test_an_error_of_the_function_is_raised_and_the_run_stays(pods: PodProcesses) -> None:
     @on_gpu(gpu="A30", stack="dev")
     def fail(values: dict[str, int]) -> int:
         return values["missing"]
@@ -95,7 +98,7 @@ def test_a_function_calls_another_on_the_same_gpu(pods: PodProcesses) -> None:
 
 
 def interrupted(pods: PodProcesses, number: int) -> Callable[[], None]:
-    """A function on a GPU that gets its caller a signal when it has begun."""
+    """A function on a GPU that sends its caller a signal when it has begun."""
     lines = pods.lines
 
     def signalling(job: Any, pod: Any) -> Iterator[bytes]:
@@ -123,7 +126,7 @@ def test_an_interrupt_cancels_the_run(pods: PodProcesses, capfd: pytest.CaptureF
     ((plural, name, options),) = pods.server.deleted
     assert (plural, name) == ("jobs", job["metadata"]["name"])
     assert options["preconditions"] == {"uid": job["metadata"]["uid"]}
-    assert f"run {name} is cancelled\n" in capfd.readouterr().err
+    assert f"run {name} " in capfd.readouterr().err
 
 
 def test_the_end_of_the_process_cancels_the_run(pods: PodProcesses) -> None:
@@ -139,36 +142,34 @@ def test_the_end_of_the_process_cancels_the_run(pods: PodProcesses) -> None:
     assert len(pods.server.deleted) == 1
 
 
-def test_a_run_that_ends_without_a_result_says_why(pods: PodProcesses) -> None:
+def test_a_run_that_ends_without_a_result_is_an_error_with_its_reason(pods: PodProcesses) -> None:
     @on_gpu(gpu="A10", stack="dev")
     def die() -> None:
         os._exit(9)
 
-    with pytest.raises(
-        CallError, match=r"run die-\S+ ended without a result \(BackoffLimitExceeded\); modelyard job why"
-    ):
+    with pytest.raises(CallError, match=r"run die-\S+ .*BackoffLimitExceeded"):
         die()
 
 
-def test_a_run_that_somebody_cancels_is_an_error_of_the_call(pods: PodProcesses) -> None:
+def test_a_cancelled_run_is_an_error_of_the_call(pods: PodProcesses) -> None:
     def cancelled(job: Any, pod: Any) -> Iterator[bytes]:
         pods.server.objects["jobs"].clear()
         pods.server.objects["pods"].clear()
         yield b"begun\n"
 
     pods.lines = cancelled  # type: ignore[method-assign]
-    with pytest.raises(CallError, match=r"run len-\S+ was cancelled"):
+    with pytest.raises(CallError, match=r"len-\S+ was cancelled"):
         on_gpu(gpu="A10", stack="dev")(len)([])
 
 
 def test_a_run_that_cannot_be_followed_is_cancelled(pods: PodProcesses) -> None:
     pods.server.forbidden.add("pods")
-    with pytest.raises(CallError, match="these credentials may not read pods"):
+    with pytest.raises(CallError, match="not read pods"):
         on_gpu(gpu="A10", stack="dev")(len)([])
     assert [plural for plural, _, _ in pods.server.deleted] == ["jobs"]
 
 
-def test_a_connection_that_ends_is_taken_up_without_a_line_twice(
+def test_logs_continue_after_a_lost_connection_without_repeated_lines(
     pods: PodProcesses, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lines = pods.lines
@@ -190,28 +191,29 @@ def test_a_connection_that_ends_is_taken_up_without_a_line_twice(
     assert capfd.readouterr().out == "1\n2\n3\n"
 
 
-def test_wrong_options_are_reported_together_and_submit_nothing(pods: PodProcesses) -> None:
+def test_wrong_options_are_reported_together_and_submit_nothing(pods: PodProcesses, golden: Any) -> None:
     @on_gpu(gpu="A300", stack="dev", team="visoin", time_limit="soon", allocation="half")  # type: ignore[arg-type]
     def train() -> None:
         return None
 
-    with pytest.raises(CallError) as caught:
-        train()
-    words = str(caught.value)
-    for part in ("A300 does not name exactly one GPU", "unknown team visoin", "'soon' is not a duration", "'half'"):
-        assert part in words
-    with pytest.raises(CallError, match="time_limit is 0\nwrite 1s to 744h"):
-        on_gpu(gpu="A10", stack="dev", time_limit=0)(train.__wrapped__)()
-    with pytest.raises(CallError, match=r"several flavors\nflavor a10 or a30"):
-        on_gpu(stack="dev")(train.__wrapped__)()
-    with pytest.raises(CallError, match="unknown stack 'dve'\ndid you mean dev"):
-        on_gpu(stack="dve")(train.__wrapped__)()
+    calls = (
+        train,
+        on_gpu(gpu="A10", stack="dev", time_limit=0)(train.__wrapped__),
+        on_gpu(stack="dev")(train.__wrapped__),
+        on_gpu(stack="dve")(train.__wrapped__),
+    )
+    messages = []
+    for call in calls:
+        with pytest.raises(CallError) as caught:
+            call()
+        messages.append(f"{caught.value}\n")
+    golden(*messages)
     assert pods.jobs == []
 
 
 def test_hardware_rules_hold_as_for_notebooks(pods: PodProcesses, project: Any) -> None:
     project.edit(("notebook:1}", "notebook:1, memory: 20Gi}"))
-    with pytest.raises(CallError, match=r"(?s)f cannot be submitted to dev\n.*RES001 +notebooks.memory is 20Gi"):
+    with pytest.raises(CallError, match=r"(?s)dev\n.*RES001 +notebooks.memory is 20Gi"):
 
         @on_gpu(gpu="A30", stack="dev")
         def f() -> None:
@@ -242,7 +244,7 @@ def shell(pods: PodProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 MAGIC = "%%modelyard gpu=A10 stack=dev\n"
 
 
-def test_a_cell_gets_the_names_it_reads_and_gives_back_what_it_assigns(
+def test_a_cell_reads_and_assigns_names_of_the_notebook(
     shell: InteractiveShell, pods: PodProcesses, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = "x = 2\nunused = open('/dev/null')\ndef double(a):\n    return a * x\nmax = lambda a, b: 'own'"
@@ -271,18 +273,18 @@ def test_a_failing_cell_shows_its_own_lines(shell: InteractiveShell, capfd: pyte
     assert "z" not in shell.user_ns
 
 
-def test_what_cannot_come_back_is_named(shell: InteractiveShell, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_result_that_cannot_be_pickled_is_named(shell: InteractiveShell, capfd: pytest.CaptureFixture[str]) -> None:
     cell = "import threading\nlock = threading.Lock()\nn = 1\nlock;"
     shell.run_cell(MAGIC + cell, store_history=True).raise_error()
     assert (shell.user_ns["n"], "lock" in shell.user_ns) == (1, False)
-    assert "lock did not come back: TypeError: cannot pickle" in capfd.readouterr().err
+    assert capfd.readouterr().err.splitlines()[-1].startswith("lock did not come back: TypeError")
 
 
-def test_what_cannot_go_is_named(shell: InteractiveShell, pods: PodProcesses) -> None:
+def test_a_name_that_cannot_be_pickled_submits_nothing(shell: InteractiveShell, pods: PodProcesses) -> None:
     shell.run_cell("import threading\nlock = threading.Lock()")
     error = shell.run_cell(f"{MAGIC}lock.acquire()").error_in_exec
     assert isinstance(error, CallError)
-    assert "lock of cell cannot be pickled" in str(error)
+    assert str(error).startswith("lock of cell ")
     assert pods.jobs == []
 
 
@@ -291,7 +293,7 @@ def test_a_cell_that_is_not_python_or_has_wrong_options(
 ) -> None:
     assert isinstance(shell.run_cell(f"{MAGIC}!nvidia-smi").error_in_exec, SyntaxError)
     assert shell.run_cell("%%modelyard gpus=A10\n1").error_in_exec is not None
-    assert "'gpus=A10' is not an option such as gpu=A10; did you mean gpu?" in capfd.readouterr().err
+    assert "'gpus=A10'" in capfd.readouterr().err
     assert pods.jobs == []
 
 

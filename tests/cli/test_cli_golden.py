@@ -23,6 +23,8 @@ EXAMPLES = [
     "plan --matrix --all",
     "check --all --notes",
     "check dev --json",
+    "check --all --format sarif",
+    "check --all --notes --format github",
     "blame dev ray-model memory",
     "ledger dev",
     "promote dev staging",
@@ -46,7 +48,17 @@ OF_A_POOL = [
 ]
 
 
-IN_MISTAKES = ["check dev", "plan dev", "check dev --format junit"]
+IN_MISTAKES = [
+    "check dev",
+    "plan dev",
+    *(f"check dev --format {form}" for form in ("junit", "sarif", "github")),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_STEP_SUMMARY", "MODELYARD_DOCS_URL"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("command", EXAMPLES)

@@ -1,4 +1,4 @@
-"""Text from outside that wants to steer a terminal or a CI system is shown, escaped, wherever it comes from."""
+"""Text that could control a terminal or a CI system is shown escaped, wherever it comes from."""
 
 import json
 import re
@@ -15,7 +15,7 @@ IGNORED = {
     *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)),
     *range(0xE0000, 0xE1000),
 }
-"""What no reader sees although it is a letter or a mark: fillers, selectors of variants, tags (Unicode's property
+"""Letters and marks that are invisible: fillers, selectors of variants, tags (Unicode's property
 Default_Ignorable_Code_Point), and the empty pattern of Braille."""
 UNSEEN = "".join(
     chr(number)
@@ -32,11 +32,11 @@ def test_every_kind_of_escape_is_visible() -> None:
     assert safe("##[group]x ##vso[task]y") == r"\x23#[group]x \x23#vso[task]y"
 
 
-def test_what_nobody_sees_is_shown_in_every_format(project: Any, run: Any) -> None:
+def test_invisible_characters_are_escaped_in_every_format(project: Any, run: Any) -> None:
     assert not set(UNSEEN) & set(safe(UNSEEN))
     assert not set(UNSEEN) & set(json_text({"a": UNSEEN, UNSEEN: 1}))
     assert json.loads(json_text({"a": UNSEEN})) == {"a": UNSEEN}
-    # One of each block of them; all at once would be too long a text for a reason.
+    # One of each block: a reason has a maximum length.
     few = "".join(UNSEEN[at] for at in range(0, len(UNSEEN), 97)) + "\u200b\u00ad\ufe0f\u3164\U000e0041\u202e"
     text = '"' + "".join(f"\\U{ord(character):08x}" for character in few) + '"'
     project.add(f"modelyard:waivers:\n  - {{code: RES102, reason: {text}, expires: 2036-01-01}}")
@@ -59,7 +59,7 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert safe(text) == text
 
 
-def test_every_way_of_laying_text_out_is_safe() -> None:
+def test_every_text_layout_is_safe() -> None:
     harmless("\n".join(wrapped(EVIL, 4, 100)))
     harmless("\n".join(hanging(EVIL, 2, 60)))
     harmless(shorten(EVIL, 40))
@@ -68,7 +68,7 @@ def test_every_way_of_laying_text_out_is_safe() -> None:
     assert json.loads(json_text({"a": EVIL})) == {"a": EVIL}
 
 
-def test_a_command_cannot_hide_behind_a_line_break_of_ours() -> None:
+def test_a_command_after_an_added_line_break_is_escaped() -> None:
     harmless("\n".join(wrapped("x " * 60 + "::error::y", 0, 60)))
 
 
@@ -100,7 +100,7 @@ def recorded(project: Any, name: str) -> Any:
 
 
 def test_hostile_text_in_a_recorded_platform(project: Any, run: Any) -> None:
-    """Whoever may write to the cluster chooses names of managers, values of annotations, taints and labels."""
+    """Names of managers, annotations, taints and labels come from the cluster."""
     path = recorded(project, "deployment.ml-platform.deployment-ray-head.json")
     body = json.loads(path.read_text())
     for entry in body["metadata"]["managedFields"]:
@@ -181,6 +181,6 @@ def test_hostile_words_on_the_command_line(run: Any) -> None:
         harmless(result.text)
 
 
-def test_marks_of_ours_are_the_only_ones() -> None:
+def test_styles_are_the_only_escape_sequences() -> None:
     assert Style(True).bold("x") == "\x1b[1mx\x1b[0m"
     assert Style(False).bold("x") == "x"
