@@ -238,7 +238,7 @@ def _why(error: Exception) -> str:
         if plugin is None:
             return hidden_text(words)
         return f"the credential plugin {plugin[1]} ended with {plugin[2]}; run it by hand to see why"
-    return f"they are not what a kubeconfig holds ({type(error).__name__})"
+    return "the content is not that of a kubeconfig"
 
 
 def kubeconfigs() -> list[KubeConfig]:
@@ -289,6 +289,10 @@ def ask_server(question: Callable[[], T], what: str) -> T:
         return question()
     except httpx2.HTTPStatusError as error:
         raise _refused(error.response, what) from error
+    except httpx2.UnsupportedProtocol as error:
+        summary = "the address of the API server does not start with https:// or http://"
+        remedy = "correct server of the cluster in the kubeconfig: kubectl config view shows it"
+        raise ClusterError(summary, remedy, lasting=True) from error
     except (httpx2.TransportError, httpx2.InvalidURL) as error:
         raise ClusterError(
             f"the API server cannot be reached: {_transport_words(error)}{_place(error)}",

@@ -82,7 +82,10 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
         there = set(pool.types) - by_type().keys()
         if not there:
             summary = f"the machine types with the {gpu.short} are unknown: {HARDWARE_FILE} defines it"
-            yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, "set `types` of the pool")
+            if pool.types:
+                summary += f", and {few(pool.types, 3)} {'has' if len(pool.types) == 1 else 'have'} another GPU"
+            remedy = f"set types of the pool to the machine types with the {gpu.short}"
+            yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, remedy)
             return
     place = f" in {pool.region}" if pool.region is not None else ""
     if not there:
