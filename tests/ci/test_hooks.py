@@ -23,14 +23,14 @@ def files() -> list[str]:
 
 
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=list(HOOKS))
-def test_a_hook_runs_a_verb_that_there_is(hook: dict[str, str]) -> None:
+def test_a_hook_runs_an_existing_verb(hook: dict[str, str]) -> None:
     program, verb, *words = shlex.split(hook["entry"])
     assert program == "modelyard"
     assert verb in VERBS
     verb_parser(verb).parse_args(words)
 
 
-def test_fmt_takes_exactly_the_files_that_it_can_format() -> None:
+def test_fmt_runs_for_exactly_the_files_that_it_can_format() -> None:
     from modelyard.cli.fmt import _all
 
     pattern = re.compile(HOOKS["modelyard-fmt"]["files"])
@@ -40,11 +40,11 @@ def test_fmt_takes_exactly_the_files_that_it_can_format() -> None:
 @pytest.mark.parametrize(
     "name", ["Pulumi.yaml", "patches/patches.lock", "stacks/recorded/dev/cluster.json", "docs/a.yaml"]
 )
-def test_fmt_leaves_other_files_alone(name: str) -> None:
+def test_fmt_does_not_change_other_files(name: str) -> None:
     assert not re.search(HOOKS["modelyard-fmt"]["files"], name)
 
 
-def test_check_runs_for_everything_that_a_plan_is_made_of() -> None:
+def test_check_runs_for_every_file_of_a_plan() -> None:
     pattern = re.compile(HOOKS["modelyard-check"]["files"])
     left = [name for name in files() if not pattern.search(name)]
     program = ("components/", "stacks/__main__.py", "stacks/.venv/")  # what Pulumi runs; no plan reads it
@@ -55,7 +55,7 @@ def test_check_runs_for_everything_that_a_plan_is_made_of() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "infra/ml/"])
-def test_a_project_in_a_folder_of_the_repository_has_hooks_too(prefix: str) -> None:
+def test_hooks_work_for_a_project_in_a_subfolder(prefix: str) -> None:
     for hook in HOOKS.values():
         assert re.search(hook["files"], f"{prefix}stacks/Pulumi.dev.yaml")
         assert re.search(hook["files"], f"{prefix}patches/mine/v2/meta.yaml")

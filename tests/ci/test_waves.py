@@ -154,7 +154,7 @@ def test_without_options_a_stack_has_ten_minutes_and_does_not_bake(world: World)
     assert world.github("", *CANARY).options[0] == world.gitlab("", *CANARY).options[0] == "dev --timeout 10m --bake 0s"
 
 
-def test_another_attempt_counts_only_its_own_results(world: World) -> None:
+def test_a_second_attempt_counts_only_its_own_results(world: World) -> None:
     words = (*CANARY, "--max-failures", "1")
     assert world.github("", *words).results["wave-3"] == "success"
     done = world.github("verify:eu verify:prod", *words)
@@ -176,7 +176,7 @@ def test_the_child_pipeline_follows_gitlabs_schema(world: World, words: tuple[st
         Draft7Validator(schema).validate(yaml.safe_load(file.read_text()))
 
 
-def test_a_child_pipeline_without_stacks_has_a_job_all_the_same(world: World) -> None:
+def test_a_child_pipeline_without_stacks_still_has_a_job(world: World) -> None:
     file = world.written("gitlab", "--label", "region=eu")
     assert [set(job) for job in jobs(file).values()] == [{"script"}]
 

@@ -9,7 +9,7 @@ from tests.ci.support.whole_loop import OWNER, Loop, begin, go_round
 WORKER = "deployment.ml-platform.deployment-ray-model-training-worker.json"
 
 
-def test_changes_go_from_branch_to_cluster_and_the_next_starts_from_there(tmp_path: Path) -> None:
+def test_a_change_goes_from_branch_to_cluster(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repository")
     begin(repository)
     loop = Loop(tmp_path, repository, machine(tmp_path))

@@ -13,7 +13,7 @@ VERBS = (("check", "dev"), ("plan", "dev"), ("render", "dev", "--print"))
 
 
 @pytest.mark.parametrize("name", [*FILES, *RULES, *FOLDERS])
-def test_no_file_is_read_through_a_link_that_leads_out(project: Any, run: Any, cli: Any, name: str) -> None:
+def test_no_file_is_read_through_a_link_out_of_the_project(project: Any, run: Any, cli: Any, name: str) -> None:
     shutil.copytree(cli.ROOT / "policies", project.root / "policies")
     for rule in RULES:
         (project.root / rule).write_text("")
@@ -25,4 +25,4 @@ def test_no_file_is_read_through_a_link_that_leads_out(project: Any, run: Any, c
         policies_of.cache_clear()
         result = run(*verb)
         assert result.code in (1, 2), (verb, result.text)
-        assert "a link to a place outside the project" in " ".join(result.text.split()), (verb, result.text)
+        assert "outside the project" in " ".join(result.text.split()), (verb, result.text)

@@ -37,7 +37,7 @@ def ends_with(error: EngineError) -> Callable[[Report, Stopping], Outcome]:
     return run
 
 
-def test_names_and_messages_of_the_cluster_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_and_messages_of_the_cluster_cannot_control_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     urn = f"urn:pulumi:dev::p::modelyard:index:Platform$kubernetes:apps/v1:Deployment::{EVIL}"
     step = SimpleNamespace(metadata=SimpleNamespace(op=OpType.CREATE, type="kubernetes:apps/v1:Deployment", urn=urn))
     waits = SimpleNamespace(severity="info#err", message=f"Waiting for {EVIL}", urn=urn)
@@ -60,7 +60,7 @@ def test_names_and_messages_of_the_cluster_cannot_steer_a_terminal(capsys: pytes
 
 
 @pytest.mark.parametrize("kind", [EngineError, StaleError])
-def test_errors_of_the_engine_cannot_either(kind: type[EngineError]) -> None:
+def test_errors_of_the_engine_cannot_control_a_terminal(kind: type[EngineError]) -> None:
     with pytest.raises(Stop) as stop:
         run_engine("dev", TEXT, ends_with(kind(EVIL, EVIL)), 1)
     harmless("\n".join(stop_text(stop.value, PLAIN)))
@@ -77,7 +77,7 @@ def test_errors_of_the_engine_cannot_either(kind: type[EngineError]) -> None:
     ],
 )
 @pytest.mark.parametrize("args", [TEXT, JSON])
-def test_each_ending_has_its_exit_code(
+def test_each_result_has_its_exit_code(
     capsys: pytest.CaptureFixture[str], args: Namespace, error: EngineError, code: Exit
 ) -> None:
     with pytest.raises(Stop) as stop:
@@ -86,7 +86,7 @@ def test_each_ending_has_its_exit_code(
     assert capsys.readouterr() == ("", "")
 
 
-def test_signals_are_the_engines_to_act_on_and_only_while_it_runs() -> None:
+def test_the_engine_handles_signals_while_it_runs() -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
 
     def run(_report: Report, stopping: Stopping) -> Outcome:
@@ -124,7 +124,7 @@ def run_steps(clock: list[float]) -> Callable[[Report, Stopping], Outcome]:
     return run
 
 
-def test_a_terminal_shows_how_many_objects_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time left counts from the first line, not from the start of the engine."""
     clock = [1.0]
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
@@ -141,7 +141,7 @@ def test_a_terminal_shows_how_many_objects_are_done(monkeypatch: pytest.MonkeyPa
     ]
 
 
-def test_a_log_has_the_lines_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_has_no_progress(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     clock = [1.0]
     monkeypatch.setattr("modelyard.cli.running.time.monotonic", lambda: clock[0])
     assert run_engine("dev", TEXT, run_steps(clock), 3) == Exit.FINE
@@ -166,7 +166,7 @@ sys.exit(run_engine("dev", Namespace(json=True), run, 0))
 """
 
 
-def test_a_run_whose_progress_nobody_reads_goes_on() -> None:
+def test_a_closed_progress_output_does_not_stop_a_run() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run([sys.executable, "-c", GONE], stdout=subprocess.PIPE, stderr=writer, text=True, check=False)

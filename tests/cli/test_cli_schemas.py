@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from tests.support.cli_project import SCHEMAS
 
 
-def test_the_schemas_are_schemas_and_every_part_says_what_it_is(valid: Any) -> None:
+def test_schemas_are_valid_and_every_part_has_a_description(valid: Any) -> None:
     for name in SCHEMAS:
         schema = valid.schemas[name]
         Draft202012Validator.check_schema(schema)
@@ -24,7 +24,7 @@ def test_the_schemas_are_schemas_and_every_part_says_what_it_is(valid: Any) -> N
                 assert part["additionalProperties"] is False
 
 
-def test_findings_look_the_same_in_plans_and_alone(valid: Any) -> None:
+def test_findings_have_one_schema(valid: Any) -> None:
     assert valid.schemas["plan"]["$defs"]["finding"] == valid.schemas["findings"]["$defs"]["finding"]
 
 
@@ -42,7 +42,7 @@ FAR = """modelyard:resources:
 """
 
 
-def test_plans_with_a_remote_cluster_of_which_nothing_is_known(project: Any, run: Any, valid: Any) -> None:
+def test_plans_with_an_unrecorded_remote_cluster(project: Any, run: Any, valid: Any) -> None:
     project.add(FAR)
     document = json.loads(run("plan", "dev", "--json").out)
     assert [one["cluster"]["identity"] for one in document["remotes"]] == [""]
@@ -61,7 +61,7 @@ def test_rendered_files(project: Any, run: Any, valid: Any, form: str) -> None:
     assert valid(document, "outputs", "render") == []
 
 
-def test_what_a_run_would_be(project: Any, run: Any, valid: Any) -> None:
+def test_dry_runs(project: Any, run: Any, valid: Any) -> None:
     project.add(
         "modelyard:runtime: {image: 'images.example.com/jobs:1'}\n"
         "modelyard:jobs: [{name: clicks, type: dataset, command: [python, prepare.py]}]\n"
@@ -83,7 +83,7 @@ def test_managed_plans_and_plans_with_errors(project: Any, run: Any, valid: Any)
     assert {target["action"] for target in made["targets"]} >= {"create"}
 
 
-def test_several_plans_one_of_them_impossible(project: Any, run: Any, valid: Any) -> None:
+def test_several_plans_with_one_failed(project: Any, run: Any, valid: Any) -> None:
     project.edit(("replicas: 2", "replicas: -2"))
     document = json.loads(run("plan", "--all", "--json").out)
     assert valid(document, "outputs", "plans") == []
@@ -127,14 +127,14 @@ def test_the_other_outputs(run: Any, valid: Any, part: str, words: tuple[str, ..
     assert valid(json.loads(run(*words, "--json").out), "outputs", part) == []
 
 
-def test_a_ledger_of_what_was_applied(run: Any, valid: Any, applied: Any) -> None:
+def test_ledgers(run: Any, valid: Any, applied: Any) -> None:
     applied("dev")
     document = json.loads(run("ledger", "--all", "--json").out)
     assert valid(document, "outputs", "ledger") == []
     assert [len(stack["targets"]) for stack in document["stacks"]] == [5, 0, 0]
 
 
-def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_apply_and_destroy(valid: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """The engine is not run here: its outcome is handed in, to see the document that is made of it."""
     from modelyard.cli.running import run_engine
     from modelyard.engine.automation import Outcome
@@ -146,7 +146,7 @@ def test_what_apply_and_destroy_print(valid: Any, capsys: pytest.CaptureFixture[
     assert (document["stack"], document["changes"]) == ("dev", {"same": 1, "update": 2})
 
 
-def test_a_schema_that_accepts_everything_would_be_found_out(run: Any, valid: Any) -> None:
+def test_the_schema_of_plans_rejects_damaged_documents(run: Any, valid: Any) -> None:
     plan = json.loads(run("plan", "dev", "--json").out)
     damages = [
         lambda one: one.update(formatVersion=1),
@@ -165,7 +165,7 @@ def test_a_schema_that_accepts_everything_would_be_found_out(run: Any, valid: An
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_a_schema_needs_no_other_one(run: Any, name: str) -> None:
+def test_a_schema_is_self_contained(run: Any, name: str) -> None:
     schema = json.loads(run("schema", name).out)
     parts = json.dumps({key: value for key, value in schema.items() if key != "$id"})
     references = set(re.findall(r'"\$ref": "([^"]*)"', parts))
@@ -178,7 +178,7 @@ def test_a_schema_needs_no_other_one(run: Any, name: str) -> None:
         assert [error.message for error in validator.iter_errors(json.loads(run("plan", "dev", "--json").out))] == []
 
 
-def test_a_part_of_another_schema_is_told_as_strictly(run: Any) -> None:
+def test_an_included_schema_is_as_strict(run: Any) -> None:
     validator = Draft202012Validator(json.loads(run("schema", "preview").out)["$defs"]["finding"])
     assert not list(validator.iter_errors({"code": "GPU001", "severity": "error", "summary": "no"}))
     assert list(validator.iter_errors({"code": "GPU001", "severity": "fatal", "summary": "no"}))

@@ -61,7 +61,7 @@ def test_no_verb_shows_a_secret_that_a_patch_sets(run: Any, secret: None, words:
         assert OTHER not in result.text
 
 
-def test_nor_does_a_comment_or_a_page(run: Any, secret: None, tmp_path: Path) -> None:
+def test_no_comment_or_page_shows_a_secret_that_a_patch_sets(run: Any, secret: None, tmp_path: Path) -> None:
     files = [tmp_path / f"preview.{ending}" for ending in ("md", "html")]
     run("preview", "--base", "main", *(word for file in files for word in ("--output", str(file))))
     for file in files:
@@ -77,5 +77,5 @@ def test_a_parameter_that_becomes_a_secret_is_hidden_too(run: Any, secret: None)
     assert [(source["param"], source["value"]) for source in setting["sources"]] == [("phrase", "(hidden)")]
 
 
-def test_what_is_rendered_has_it_since_that_is_what_is_applied(run: Any, secret: None) -> None:
+def test_rendered_files_contain_the_secret(run: Any, secret: None) -> None:
     assert OTHER in run("render", "dev", "--print").out

@@ -1,4 +1,7 @@
-"""Signals while a verb runs that changes something: the exit code, one message, and JSON where JSON was asked for."""
+"""Signals while a verb runs that changes something: the exit code, one message, and JSON where JSON was asked for.
+
+The messages are in ``tests/golden/test_cli_signals.txt``.
+"""
 
 import json
 import os
@@ -93,24 +96,28 @@ def ended(child: "subprocess.Popen[str]", silence: Silence, number: signal.Signa
 
 
 @pytest.mark.parametrize(("number", "name", "code"), SIGNALS)
-def test_a_signal_while_planning(waiting: Any, silence: Silence, number: signal.Signals, name: str, code: int) -> None:
+def test_a_signal_while_planning(
+    waiting: Any, silence: Silence, golden: Any, number: signal.Signals, name: str, code: int
+) -> None:
     child = waiting("apply", "dev", "--yes")
-    assert ended(child, silence, number) == (code, "", f"error: {name}: apply was stopped; nothing was changed\n")
+    ended_with, out, err = ended(child, silence, number)
+    assert (ended_with, out, name in err) == (code, "", True)
+    golden(err)
 
 
-def test_a_signal_while_planning_for_a_machine(waiting: Any, silence: Silence) -> None:
+def test_a_signal_while_planning_is_reported_in_json(waiting: Any, silence: Silence) -> None:
     child = waiting("apply", "dev", "--yes", "--json")
     code, out, err = ended(child, silence, signal.SIGTERM)
     assert (code, err) == (143, "")
-    assert json.loads(out)["error"]["summary"] == "SIGTERM: apply was stopped; nothing was changed"
+    assert json.loads(out)["error"]["summary"].startswith("SIGTERM: ")
 
 
-def test_a_signal_while_recording(waiting: Any, silence: Silence, project: Any, cli: Any) -> None:
+def test_a_signal_while_recording(waiting: Any, silence: Silence, project: Any, cli: Any, golden: Any) -> None:
     before = cli.tree(project.root)
     child = waiting("record", "dev")
     code, out, err = ended(child, silence, signal.SIGTERM)
     assert (code, out) == (143, "")
-    assert err.startswith("recording dev …\nerror: SIGTERM: record was stopped; every recorded platform is complete")
+    golden(err)
     assert cli.tree(project.root) == before
 
 
@@ -137,7 +144,7 @@ def test_a_signal_leaves_no_credentials_in_a_file(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_ctrl_c_at_the_question(project: Any, cli: Any, tmp_path: Path) -> None:
+def test_ctrl_c_at_the_question(project: Any, cli: Any, golden: Any, tmp_path: Path) -> None:
     engine = tmp_path / "bin" / "pulumi"
     engine.parent.mkdir()
     engine.write_text("#!/bin/sh\nexit 1\n")
@@ -160,9 +167,7 @@ def test_ctrl_c_at_the_question(project: Any, cli: Any, tmp_path: Path) -> None:
     assert child.wait(60) == 130
     said += os.read(ours, 4096).decode()
     os.close(ours)
-    assert said.replace("\r", "").endswith(
-        "Type yes to continue: \nerror: Ctrl-C: destroy was stopped; nothing was changed\n"
-    )
+    golden(said.replace("\r", "").partition("Type yes to continue: ")[2])
 
 
 IGNORING = """
@@ -176,7 +181,7 @@ print(signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
 """
 
 
-def test_what_the_caller_ignores_stays_ignored_and_handlers_are_put_back() -> None:
+def test_ignored_signals_stay_ignored_and_handlers_are_restored() -> None:
     done = subprocess.run([sys.executable, "-c", IGNORING], capture_output=True, text=True, check=True)
     assert done.stdout == f"{int(signal.SIGTERM)}\nTrue\n"
 
@@ -198,11 +203,12 @@ except Stop as stop:
 """
 
 
-def test_a_plan_that_nobody_reads_is_not_applied() -> None:
+def test_a_plan_with_a_closed_output_is_not_applied(golden: Any) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
         [sys.executable, "-c", SHOWING], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
     )
     os.close(writer)
-    assert (done.returncode, done.stderr) == (2, "the output of the plan was closed; nothing was changed")
+    assert done.returncode == 2
+    golden(done.stderr)

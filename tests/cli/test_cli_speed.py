@@ -85,7 +85,7 @@ sys.exit(code)
 """
 
 
-def test_a_job_more_costs_the_same_however_many_there_are(project: Any) -> None:
+def test_the_cost_of_a_job_does_not_depend_on_their_number(project: Any) -> None:
     """Counts calls, which do not depend on the machine: a job that is compared with all others would need more each."""
     path = project.root / "stacks" / "Pulumi.dev.yaml"
     text = path.read_text()

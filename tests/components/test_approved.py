@@ -72,30 +72,19 @@ KUBECTL = (".spec.replicas", '"kubectl-client-side-apply" using apps/v1')
 SCALER = (".spec.replicas", '"keda" with subresource "scale" using apps/v1')
 
 
-def test_the_approved_conflicts_let_the_step_go_on(answers: Answers) -> None:
+def test_approved_conflicts_do_not_stop_the_step(answers: Answers) -> None:
     target = service()
     asked = answers(409, "Apply failed", [KUBECTL], target.before.reveal())
     Guard(Live("dev")).check(target)
     assert asked == [target.applied.reveal()]
 
 
-@pytest.mark.parametrize(
-    ("causes", "said"),
-    [
-        ([KUBECTL, SCALER], "an apply would now take spec.replicas of keda (scale)"),
-        (
-            [SCALER],
-            "an apply would now take spec.replicas of keda (scale) and "
-            "would no longer take spec.replicas of kubectl-client-side-apply",
-        ),
-        ([], "an apply would no longer take spec.replicas of kubectl-client-side-apply"),
-    ],
-)
-def test_any_other_conflict_stops_the_step(answers: Answers, causes: list[tuple[str, str]], said: str) -> None:
+@pytest.mark.parametrize("causes", [[KUBECTL, SCALER], [SCALER], []], ids=["one-more", "another", "one-less"])
+def test_any_other_conflict_stops_the_step(answers: Answers, golden: Any, causes: list[tuple[str, str]]) -> None:
     answers(409 if causes else 200, "Apply failed", causes)
     with pytest.raises(pulumi.RunError) as caught:
         Guard(Live("dev")).check(service())
-    assert str(caught.value) == f"the plan is stale: {SERVICE} was not changed: {said} (OWN011)"
+    golden(caught.value)
 
 
 def with_image(body: dict[str, Any]) -> None:
@@ -132,7 +121,7 @@ def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change
     assert str(caught.value).endswith("(OWN011)")
 
 
-def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) -> None:
+def test_a_changed_secret_stops_the_step_and_is_not_shown(answers: Answers) -> None:
     target = service()
     before, live = deepcopy(target.before.reveal()), deepcopy(target.before.reveal())
     assert before is not None
@@ -147,7 +136,7 @@ def test_a_secret_that_moved_stops_the_step_and_is_not_told(answers: Answers) ->
     assert "hunter" not in str(caught.value)
 
 
-def test_an_object_that_is_gone_or_new_stops_the_step(answers: Answers) -> None:
+def test_a_deleted_or_created_object_stops_the_step(answers: Answers) -> None:
     target = service()
     answers(409, "Apply failed", [KUBECTL])
     with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is gone"):
@@ -157,7 +146,7 @@ def test_an_object_that_is_gone_or_new_stops_the_step(answers: Answers) -> None:
         Guard(Live("dev")).check(target._replace(before=Confidential(None)))
 
 
-def test_an_object_of_the_stacks_own_may_be_gone_when_the_engine_replaces_it(answers: Answers) -> None:
+def test_an_object_of_the_stack_may_be_deleted_when_the_engine_replaces_it(answers: Answers) -> None:
     answers(200, "", [])
     Guard(Live("dev")).check(service()._replace(managed=True, conflicts=()))
 
@@ -168,7 +157,7 @@ def versions(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [versions, lambda body: body.update(status={"replicas": 9})])
-def test_what_changes_by_itself_lets_the_step_go_on(answers: Answers, change: Change) -> None:
+def test_fields_that_change_by_themselves_do_not_stop_the_step(answers: Answers, change: Change) -> None:
     target = service()
     live = deepcopy(target.before.reveal())
     assert live is not None
@@ -177,7 +166,7 @@ def test_what_changes_by_itself_lets_the_step_go_on(answers: Answers, change: Ch
     Guard(Live("dev")).check(target)
 
 
-def test_replicas_that_the_request_does_not_set_may_move(answers: Answers) -> None:
+def test_replicas_that_the_request_does_not_set_may_change(answers: Answers) -> None:
     """An autoscaler's, be it that the plan knows of it or not."""
     target = service()
     sent = target.applied.reveal()
@@ -189,7 +178,7 @@ def test_replicas_that_the_request_does_not_set_may_move(answers: Answers) -> No
     Guard(Live("dev")).check(target._replace(applied=Confidential(asked)))
 
 
-def test_a_refusal_is_left_to_the_step_itself(answers: Answers) -> None:
+def test_a_rejected_request_is_left_to_the_step(answers: Answers) -> None:
     answers(403, 'User "viewer" cannot patch resource', [])
     Guard(Live("dev")).check(service())
 
@@ -201,7 +190,7 @@ def test_a_cluster_that_does_not_answer_stops_the_step(answers: Answers) -> None
 
 
 @pytest.mark.parametrize("make", [existing, managed])
-def test_every_target_has_its_last_look_right_before_its_step(build: Build, make: Callable[[str], Plan]) -> None:
+def test_every_target_is_checked_right_before_its_step(build: Build, make: Callable[[str], Plan]) -> None:
     plan = make("dev")
     engine = build(plan)
     found = {(one.type, one.name): one.before for one in engine.registered if one.type.startswith("kubernetes:")}
@@ -212,7 +201,7 @@ def test_every_target_has_its_last_look_right_before_its_step(build: Build, make
     assert len({before[-1] for before in found.values()}) == len(found)
 
 
-def test_the_hook_asks_about_its_own_target(build: Build, answers: Answers) -> None:
+def test_the_hook_checks_its_own_target(build: Build, answers: Answers) -> None:
     plan = existing("dev")
     engine = build(plan)
     asked = answers(401, "Unauthorized", [])

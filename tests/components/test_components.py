@@ -58,7 +58,7 @@ def test_a_managed_target_is_the_whole_object(build: Build, name: str) -> None:
 
 
 @pytest.mark.parametrize("make", [existing, managed])
-def test_every_target_depends_on_the_cluster_that_the_plan_is_of(build: Build, make: Callable[[str], Plan]) -> None:
+def test_every_target_depends_on_the_cluster_of_the_plan(build: Build, make: Callable[[str], Plan]) -> None:
     plan = make("dev")
     engine = build(plan)
     (cluster,) = (one for one in engine.registered if one.name == "cluster")
@@ -68,9 +68,7 @@ def test_every_target_depends_on_the_cluster_that_the_plan_is_of(build: Build, m
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 @pytest.mark.parametrize("make", [existing, managed])
-def test_a_patch_stands_between_its_ledger_and_its_handover(
-    build: Build, name: str, make: Callable[[str], Plan]
-) -> None:
+def test_a_patch_is_between_its_ledger_and_its_handover(build: Build, name: str, make: Callable[[str], Plan]) -> None:
     """A delete drops the patch from the state, and the ledger, which it depends on, puts the object back."""
     plan = make(name)
     engine = build(plan)
@@ -93,7 +91,7 @@ def test_a_patch_stands_between_its_ledger_and_its_handover(
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 @pytest.mark.parametrize("make", [existing, managed])
-def test_the_training_targets_are_a_chain_in_the_plans_order(
+def test_training_targets_depend_on_each_other_in_the_order_of_the_plan(
     build: Build, name: str, make: Callable[[str], Plan]
 ) -> None:
     plan = make(name)
@@ -107,31 +105,31 @@ def test_the_training_targets_are_a_chain_in_the_plans_order(
     }
 
 
-def test_a_flip_with_gpus_for_both_goes_up_before_down(build: Build) -> None:
+def test_a_backend_change_with_spare_gpus_scales_up_before_down(build: Build) -> None:
     found = by_name(build(again("dev", training="celery")))
     assert (waits_for(found[CELERY]), waits_for(found[RAY])) == ((ROUTE,), (CELERY,))
 
 
-def test_a_head_that_changes_in_a_flip_stands_before_the_route(build: Build) -> None:
+def test_a_changed_head_comes_before_the_route(build: Build) -> None:
     found = by_name(build(again("prod", training="ray", ray_head=RayHead(memory="24Gi"))))
     chain = [HEAD, ROUTE, CELERY, RAY]
     assert [waits_for(found[name]) for name in chain] == [(), (HEAD,), (ROUTE,), (CELERY,)]
     assert f"follows:Deployment/{ROUTE}" in found[ROUTE].before
 
 
-def test_a_flip_without_spare_gpus_goes_down_before_up(build: Build) -> None:
+def test_a_backend_change_without_spare_gpus_scales_down_before_up(build: Build) -> None:
     found = by_name(build(existing("prod", training="ray")))
     assert (waits_for(found[CELERY]), waits_for(found[RAY])) == ((ROUTE,), (CELERY,))
 
 
-def test_what_does_not_change_is_kept_out_of_the_engines_comparison(build: Build) -> None:
+def test_unchanged_fields_are_ignored_by_the_engine(build: Build) -> None:
     plan = again("dev")
     assert plan.changed == ()
     for one in objects(build(plan)):
         assert one.ignores == ("metadata", "spec")
 
 
-def test_who_waits_for_running_jobs_gets_their_time_and_ten_minutes(build: Build) -> None:
+def test_a_timeout_covers_running_jobs_and_ten_minutes(build: Build) -> None:
     """The recorded worker may take 60 seconds to stop; those behind it may have to wait for its GPU."""
     plan = existing("dev")
     grace = next(target for target in plan.targets if target.name == RAY).before.reveal()
@@ -147,7 +145,7 @@ def test_who_waits_for_running_jobs_gets_their_time_and_ten_minutes(build: Build
     }
 
 
-def test_long_jobs_are_waited_for(build: Build) -> None:
+def test_a_timeout_covers_long_jobs(build: Build) -> None:
     """After the first update the pods have six hours and five minutes, and the flip gives them that time."""
     found = by_name(build(again("prod", training="ray")))
     assert {name: found[name].patience for name in (ROUTE, CELERY, RAY)} == {
@@ -158,7 +156,7 @@ def test_long_jobs_are_waited_for(build: Build) -> None:
 
 
 @pytest.mark.parametrize("make", [existing, managed])
-def test_every_part_holds_its_own_targets(build: Build, make: Callable[[str], Plan]) -> None:
+def test_every_component_has_its_own_targets(build: Build, make: Callable[[str], Plan]) -> None:
     plan = make("dev")
     engine = build(plan)
     parts = {one.name: one.parent for one in objects(engine)}
@@ -174,7 +172,7 @@ def test_every_part_holds_its_own_targets(build: Build, make: Callable[[str], Pl
 
 
 @pytest.mark.parametrize("make", [existing, managed])
-def test_what_an_apply_makes_ours_is_noted_beside_each_target(build: Build, make: Callable[[str], Plan]) -> None:
+def test_each_target_has_a_note_of_the_applied_request(build: Build, make: Callable[[str], Plan]) -> None:
     plan = make("dev")
     engine = build(plan)
     parents = {(one.inputs["kind"].lower(), one.name): one.parent for one in objects(engine)}
@@ -185,11 +183,11 @@ def test_what_an_apply_makes_ours_is_noted_beside_each_target(build: Build, make
         assert (noted["formatVersion"], json.loads(noted["request"])) == (1, kept(target))
 
 
-def test_the_outputs_say_what_is(build: Build) -> None:
+def test_the_outputs_describe_the_platform(build: Build) -> None:
     plan = existing("dev")
     found = build(plan).outputs["platform"]
     assert found == {
-        "headline": "Ray training on A10 · release 23.10 · mode existing",
+        "headline": plan.headline,
         "training": "ray",
         "namespace": "ml-platform",
         "cluster": plan.cluster,
@@ -201,7 +199,7 @@ def test_the_outputs_say_what_is(build: Build) -> None:
     assert build(again("dev")).outputs["platform"] == found
 
 
-def test_an_autoscaled_side_says_so(build: Build) -> None:
+def test_the_outputs_describe_autoscaling(build: Build) -> None:
     engine = build(existing("staging"))
     found = engine.outputs["platform"]
     assert found["replicas"][RAY] == "autoscaled"
@@ -210,7 +208,7 @@ def test_an_autoscaled_side_says_so(build: Build) -> None:
     assert engine.outputs["autoscaling"] == {"maxReplicas": {RAY: "2", CELERY: "0"}}
 
 
-def test_what_leads_to_worker_clusters_is_deleted_after_what_names_it(build: Build) -> None:
+def test_objects_of_worker_clusters_are_deleted_after_those_that_use_them(build: Build) -> None:
     plan = existing(
         "dev",
         flavors=(Flavor("a10", "A10"),),

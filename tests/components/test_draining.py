@@ -70,22 +70,22 @@ def waiting(build: Build, plan: Plan) -> set[str]:
         (managed("dev"), set()),
     ],
 )
-def test_only_what_stops_pods_of_a_side_waits(build: Build, plan: Plan, names: set[str]) -> None:
+def test_only_targets_whose_pods_are_replaced_wait(build: Build, plan: Plan, names: set[str]) -> None:
     assert waiting(build, plan) == names == {name for drain in plan.drains for name in drain.targets}
 
 
-def test_the_wait_comes_before_the_last_look(build: Build) -> None:
+def test_the_wait_comes_before_the_last_check(build: Build) -> None:
     found = by_name(build(existing("dev")))[RAY].before
     assert found == (f"follows:Deployment/{RAY}", f"drain {RAY}", f"approved:Deployment/{RAY}")
 
 
-def test_a_head_that_waits_stands_in_the_chain_before_its_workers(build: Build) -> None:
+def test_a_waiting_head_comes_before_its_workers(build: Build) -> None:
     found = by_name(build(existing("dev", training="celery")))
     chain = [ROUTE, CELERY, HEAD, RAY]
     assert [waits_for(found[name]) for name in chain] == [(), (ROUTE,), (CELERY,), (HEAD,)]
 
 
-def test_an_idle_side_lets_the_step_go_on(build: Build, answer: Callable[[Busy], Asked]) -> None:
+def test_an_idle_backend_does_not_stop_the_step(build: Build, answer: Callable[[Busy], Asked]) -> None:
     engine = build(quick(existing("dev")))
     asked = answer(Busy(0, 0))
     run(engine.hooks[f"drain {RAY}"])
@@ -100,14 +100,14 @@ def test_a_job_that_runs_until_the_limit_fails_the_step(build: Build, answer: Ca
         run(engine.hooks[f"drain {HEAD}"])
 
 
-def test_no_answer_fails_the_step(build: Build, answer: Callable[[JobSourceError], Asked]) -> None:
+def test_a_missing_answer_fails_the_step(build: Build, answer: Callable[[JobSourceError], Asked]) -> None:
     engine = build(quick(existing("dev"), limit=60))
     answer(JobSourceError("HTTP 401", "give a token", lasting=True))
     with pytest.raises(pulumi.RunError, match="HTTP 401; give a token"):
         run(engine.hooks[f"drain {RAY}"])
 
 
-def test_the_variable_takes_every_wait_away_and_leaves_the_order(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_removes_every_wait_and_keeps_the_order(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = existing("dev", training="celery")
     before = {name: set(one.depends_on) for name, one in by_name(build(plan)).items()}
     monkeypatch.setenv(NO_DRAIN, "1")
@@ -115,7 +115,7 @@ def test_the_variable_takes_every_wait_away_and_leaves_the_order(build: Build, m
     assert {name: set(one.depends_on) for name, one in by_name(build(plan)).items()} == before
 
 
-def test_a_wait_ends_when_its_owner_says_so_or_is_gone(
+def test_a_wait_ends_when_its_owner_stops_it_or_exits(
     build: Build, answer: Callable[[Busy], Asked], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     engine = build(quick(existing("dev"), limit=600))

@@ -41,7 +41,7 @@ def head(plan: Plan) -> TargetPlan:
     return found
 
 
-def test_a_restore_is_one_resource_that_waits_and_looks_before(build: Build) -> None:
+def test_a_restore_is_one_resource_with_a_wait_and_a_check(build: Build) -> None:
     plan = again("dev", patches=DROPPED)
     engine = build(plan)
     (one,) = of_type(engine, RESTORE)
@@ -57,7 +57,7 @@ def test_a_restore_is_one_resource_that_waits_and_looks_before(build: Build) -> 
     assert HEAD not in engine.outputs["platform"]["replicas"]
 
 
-def test_a_removal_is_chained_its_pods_before_its_service(build: Build) -> None:
+def test_removed_pods_come_before_their_service(build: Build) -> None:
     plan = managed_again()
     gone = [one for one in plan.targets if one.leaves]
     assert [one.key.kind for one in gone] == ["Deployment", "PodDisruptionBudget", "Service"]
@@ -79,7 +79,7 @@ def managed_again() -> Plan:
     return plan_of(stack._replace(config=config), state._replace(objects=Confidential(objects)))
 
 
-def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_engine_state_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the engine would delete what no plan contains."""
     stack, state = site("dev")
     unread = state._replace(state_error="pulumi is not on PATH")
@@ -95,7 +95,7 @@ def test_a_run_stops_where_the_engine_state_cannot_be_read(monkeypatch: pytest.M
         program.plan_of_stack()
 
 
-def test_a_run_stops_where_only_the_current_context_names_the_cluster(
+def test_a_cluster_named_only_by_the_current_context_stops_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     text = (ROOT / "stacks/Pulumi.dev.yaml").read_text().replace("  kubernetes:context: dev\n", "")
@@ -109,7 +109,7 @@ def test_a_run_stops_where_only_the_current_context_names_the_cluster(
         program.plan_of_stack()
 
 
-def test_a_run_stops_where_the_plan_lacks_what_the_engine_would_put_back() -> None:
+def test_a_plan_without_what_the_engine_would_restore_stops_the_run() -> None:
     plan = again("dev", patches=DROPPED)
     _, state = site("dev")
     objects = {target.key: target.after.reveal() for target in existing("dev").targets}

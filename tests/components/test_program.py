@@ -142,7 +142,7 @@ def _anonymous(body: dict[str, Any]) -> Any:
     return json.loads(json.dumps(body).replace("it/dev", "dev"))
 
 
-def test_a_model_service_is_what_a_stack_file_would_make(run: Run) -> None:
+def test_a_model_service_is_that_of_a_stack_file(run: Run) -> None:
     engine = run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
     assert alike(requests(engine), "m", of_stack(SERVICE))
     (one,) = objects(engine)
@@ -170,12 +170,12 @@ def test_celery_training_leaves_ray_alone(run: Run) -> None:
 
 
 @pytest.mark.parametrize("training", ["ray", "celery"])
-def test_the_switch_is_only_the_route(run: Run, training: Any) -> None:
+def test_a_backend_change_is_only_the_route(run: Run, training: Any) -> None:
     engine = run(lambda: TrainingSwitch("switch", training=training, namespace=NAMESPACE))
     assert alike(requests(engine), "switch", of_stack(ROUTE, training=training))
 
 
-def test_autoscaling_by_annotations_is_no_size(run: Run) -> None:
+def test_autoscaling_by_annotations_sets_no_size(run: Run) -> None:
     engine = run(lambda: Autoscaling("sleep", max_replicas=3, namespace=NAMESPACE))
     (body,) = requests(engine).values()
     annotations = body["metadata"]["annotations"]
@@ -233,7 +233,7 @@ def test_a_platform_takes_the_sections_of_a_stack_file(run: Run) -> None:
     assert engine.outputs["platform"]["training"] == "ray"
 
 
-def test_a_platform_leaves_alone_what_no_argument_is_about(run: Run) -> None:
+def test_a_platform_changes_only_what_its_arguments_set(run: Run) -> None:
     engine = run(lambda: Platform("platform", model_service=SERVED, namespace=NAMESPACE))
     assert list(requests(engine)) == [SERVICE]
 
@@ -247,7 +247,7 @@ def test_the_objects_of_keda_are_autoscalings(run: Run) -> None:
     assert engine.outputs["autoscaling"]["patches"] == {"ScaledObject/ray-training": ["keda-ray@v1"]}
 
 
-def test_two_of_a_kind_do_not_meet(run: Run) -> None:
+def test_two_components_of_one_kind_do_not_conflict(run: Run) -> None:
     def program() -> None:
         ModelService("a", namespace=NAMESPACE, **SERVED)
         own = {"platform": {"mode": "managed"}, "deployment": "second", "container": "main"}
@@ -278,7 +278,7 @@ def test_two_components_cannot_change_one_object(run: Run) -> None:
         run(program)
 
 
-def test_another_components_objects_are_not_taken_over(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_of_another_component_are_not_taken_over(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a component got another name: both names would have the objects, and the old one gives them back."""
 
     def applied(root: Path, stack: Stack, findings: tuple[Finding, ...], today: date) -> Planned:
@@ -302,7 +302,7 @@ def test_another_components_objects_are_not_taken_over(run: Run, monkeypatch: py
     assert list(requests(run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED)))) == [f"m/{SERVICE}"]
 
 
-def test_all_errors_come_at_once_with_the_place_of_the_call(run: Run) -> None:
+def test_all_errors_are_reported_at_once_with_the_line_of_the_call(run: Run) -> None:
     with pytest.raises(pulumi.RunError) as error:
         run(lambda: RayCluster("ray", gpu="A10", head={"cpu": "many"}, worker={"memori": "4Gi"}, namespace=NAMESPACE))
     text = str(error.value)
@@ -320,9 +320,7 @@ def test_all_errors_come_at_once_with_the_place_of_the_call(run: Run) -> None:
         (Platform, {"opts": pulumi.ResourceOptions()}, "has no argument opts$"),
     ],
 )
-def test_arguments_that_a_component_does_not_have_are_refused(
-    run: Run, kind: Any, given: dict[str, Any], words: str
-) -> None:
+def test_unknown_arguments_are_refused(run: Run, kind: Any, given: dict[str, Any], words: str) -> None:
     with pytest.raises(pulumi.RunError, match=words):
         run(lambda: kind("x", **given))
 
@@ -338,7 +336,7 @@ def test_the_rules_for_hardware_are_those_of_a_stack_file(run: Run) -> None:
     assert "celery" not in text
 
 
-def test_what_a_component_is_not_about_has_no_findings(run: Run) -> None:
+def test_absent_sections_have_no_findings(run: Run) -> None:
     """Neither the GPU that a stack file needs, nor the sizes of training that its defaults would have."""
     run(lambda: ModelService("m", namespace=NAMESPACE, **SERVED))
     with pytest.raises(pulumi.RunError) as error:
@@ -351,7 +349,7 @@ def test_an_unknown_gpu_is_reported(run: Run) -> None:
         run(lambda: CeleryTraining("tasks", gpu="A11", namespace=NAMESPACE, **TASKS))
 
 
-def test_an_output_is_no_argument(run: Run) -> None:
+def test_an_output_is_refused_as_an_argument(run: Run) -> None:
     def program() -> None:
         size: Any = pulumi.Output.from_input("16Gi")
         ModelService("m", namespace=NAMESPACE, memory=size)
@@ -369,7 +367,7 @@ def test_a_provider_is_refused(run: Run) -> None:
         run(program)
 
 
-def test_the_cluster_that_is_planned_is_the_one_that_is_changed(run: Run) -> None:
+def test_the_planned_cluster_is_the_changed_one(run: Run) -> None:
     engine = run(lambda: ModelService("m", namespace=NAMESPACE, context="far", **SERVED))
     (provider,) = (one for one in engine.registered if one.type == "pulumi:providers:kubernetes")
     assert (provider.name, provider.inputs["context"]) == ("model-service-m", "far")
@@ -414,7 +412,7 @@ def test_an_installed_package_brings_its_patches(run: Run, tmp_path: Path, monke
         run(lambda: OtherTargets("own", project="empty", patches=[{"name": "model-service"}], namespace=NAMESPACE))
 
 
-def test_a_remote_cluster_is_its_objects_there_and_nothing_here(run: Run) -> None:
+def test_a_remote_cluster_has_objects_only_in_that_cluster(run: Run) -> None:
     quota = {"cpu": 8, "memory": "32Gi", "gpus": 1}
     engine = run(lambda: RemoteCluster("farm", controller="10.8.0.5", context="farm", namespace="jobs", quota=quota))
     assert {one.type.rpartition(":")[2] for one in objects(engine)} == {

@@ -38,7 +38,7 @@ def plan(*names: str) -> Plan:
     return make_plan(stack, load_library(ROOT), state, date(2026, 11, 21), remotes=starts)
 
 
-def test_each_cluster_has_a_provider_of_its_context_and_its_objects_below_it(build: Build) -> None:
+def test_each_cluster_has_a_provider_with_its_objects(build: Build) -> None:
     engine = build(plan("farm", "barn"))
     providers = [one for one in engine.registered if one.type == "pulumi:providers:kubernetes"]
     assert [(one.name, one.inputs["context"], "kubeconfig" in one.inputs) for one in providers] == [
@@ -52,7 +52,7 @@ def test_each_cluster_has_a_provider_of_its_context_and_its_objects_below_it(bui
     assert len(names) == len(set(names))
 
 
-def test_the_namespace_is_made_before_what_is_in_it_and_nothing_is_a_mere_patch(build: Build) -> None:
+def test_the_namespace_comes_first_and_objects_are_whole(build: Build) -> None:
     engine = build(plan("farm"))
     made = {one.type.rpartition(":")[2]: one for one in engine.registered if one.name.startswith("farm/")}
     assert "farm/jobs" in made["ServiceAccount"].depends_on
@@ -62,13 +62,13 @@ def test_the_namespace_is_made_before_what_is_in_it_and_nothing_is_a_mere_patch(
     assert made["ClusterQueue"].before == ("approved:ClusterQueue/farm/remote-farm",)
 
 
-def test_the_platforms_side_is_registered_as_without(build: Build) -> None:
+def test_remote_clusters_do_not_change_the_home_cluster(build: Build) -> None:
     alone = {(one.type, one.name): one.inputs for one in build(existing("dev")).registered}
     both = {(one.type, one.name): one.inputs for one in build(plan("farm")).registered}
     assert {key: both[key] for key in alone} == alone
 
 
-def test_the_state_tells_the_clusters_apart() -> None:
+def test_the_state_distinguishes_the_clusters() -> None:
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}}
     start = "urn:pulumi:dev::modelyard::modelyard:index:Platform$modelyard:index:"
     far = {

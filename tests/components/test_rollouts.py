@@ -79,30 +79,34 @@ STALE = head(observedGeneration=2)
 STARTING = head(availableReplicas=0)
 
 
-def test_an_object_that_is_ready_is_looked_at_once(said: list[str]) -> None:
+def test_a_ready_object_is_read_once(said: list[str]) -> None:
     looks = Looks(head(), None)
     wait(Rollouts(looks))
     assert looks.seen == [None]
     assert said == []
 
 
-def test_a_rollout_that_the_controller_has_not_begun_is_waited_for(said: list[str]) -> None:
+def test_a_rollout_that_has_not_started_is_awaited(said: list[str]) -> None:
     looks = Looks(STALE, STARTING, head(), None)
     wait(Rollouts(looks))
     assert looks.seen == [None]
-    assert said == [f"Deployment {HEAD}: Waiting for its rollout (1 of 1 pods available)"]
+    (line,) = said
+    assert HEAD in line
+    assert "1 of 1" in line
 
 
-def test_an_api_server_that_is_gone_for_a_moment_is_waited_for(said: list[str]) -> None:
+def test_an_unreachable_api_server_is_awaited(said: list[str]) -> None:
     wait(Rollouts(Looks(ClusterError("refused", "look"), head())))
-    assert said == [f"Deployment {HEAD}: Waiting for its rollout (refused)"]
+    (line,) = said
+    assert HEAD in line
+    assert "refused" in line
 
 
 @pytest.mark.parametrize(
     ("seen", "words"),
     [(STARTING, "0 of 1 pods available"), (None, "it does not exist"), (ClusterError("gone", "look"), "gone")],
 )
-def test_a_rollout_without_end_fails_the_run_and_stops_the_chain(seen: Seen, words: str) -> None:
+def test_an_unfinished_rollout_fails_the_run_and_the_next_step(seen: Seen, words: str) -> None:
     found = Rollouts(Looks(seen))
     with pytest.raises(pulumi.RunError, match=f"{HEAD} has not rolled out in 0 s: {words}"):
         wait(found, 0)
@@ -110,13 +114,13 @@ def test_a_rollout_without_end_fails_the_run_and_stops_the_chain(seen: Seen, wor
         found.check(target(RAY))
 
 
-def test_a_chain_goes_on_behind_a_rollout_that_is_through() -> None:
+def test_a_finished_rollout_does_not_stop_the_next_step() -> None:
     found = Rollouts(Looks(head()))
     wait(found)
     found.check(target(RAY))
 
 
-def test_whoever_is_told_to_stop_waits_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stop").touch()
     monkeypatch.setenv(STOP, f"{os.getpid()}:{tmp_path / 'stop'}")
     with pytest.raises(pulumi.RunError, match=f"stopped while {HEAD} rolls out"):
@@ -139,25 +143,25 @@ def skipping(one: TargetPlan) -> TargetPlan:
     ],
     ids=["told not to", "put back", "deleted", "no pods"],
 )
-def test_what_has_no_rollout_is_not_waited_for(change: Callable[[TargetPlan], TargetPlan]) -> None:
+def test_an_object_without_a_rollout_is_not_awaited(change: Callable[[TargetPlan], TargetPlan]) -> None:
     assert Rollouts(Looks(STARTING)).after(change(target()), 60) == ()
 
 
 @pytest.mark.parametrize("plan", [existing("dev", training="celery"), managed("dev"), again("dev")])
-def test_every_deployment_is_looked_at_behind_its_step(build: Build, plan: Any) -> None:
+def test_every_deployment_is_checked_after_its_step(build: Build, plan: Any) -> None:
     for name, one in by_name(build(plan)).items():
         waits = one.type.endswith(("Deployment", "DeploymentPatch"))
         assert one.behind == ((f"rolled out:Deployment/{name}",) if waits else ())
 
 
-def test_all_but_the_first_of_a_chain_ask_for_the_rollouts_before(build: Build) -> None:
+def test_every_later_step_checks_the_earlier_rollouts(build: Build) -> None:
     found = by_name(build(existing("dev", training="celery")))
     asks = {name for name, one in found.items() if f"follows:Deployment/{name}" in one.before}
     assert asks == {CELERY, HEAD, RAY}
     assert not asks & {ROUTE, SERVICE}
 
 
-def test_what_a_hook_does_runs_while_every_thread_of_the_loop_is_taken() -> None:
+def test_a_hook_runs_while_all_threads_of_the_loop_are_busy() -> None:
     async def program() -> str:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(max_workers=1))

@@ -84,17 +84,17 @@ def head(replicas: Any = 1.0, image: str = "repo/ray-head:23.10.4", **metadata: 
     }
 
 
-def test_every_policy_is_pulumis_own(project: Path) -> None:
+def test_every_policy_has_the_types_of_pulumi(project: Path) -> None:
     found = made(project)
-    assert found["POL101"].description == "Images are pinned"
+    assert found["POL101"].description == policies_of(project).rules["POL101"].title
     assert found["POL101"].enforcement_level is EnforcementLevel.MANDATORY
     assert found["POL105"].enforcement_level is EnforcementLevel.ADVISORY
-    assert found["GPU001"].remediation_steps == "modelyard explain GPU001"
+    assert (found["GPU001"].remediation_steps or "").split() == ["modelyard", "explain", "GPU001"]
     assert isinstance(found["POL109"], StackValidationPolicy)
     assert all(isinstance(policy, ResourceValidationPolicy) for name, policy in found.items() if name[:3] == "RES")
 
 
-def test_parameters_have_a_schema_and_no_default_that_would_hide_the_stacks(project: Path) -> None:
+def test_parameters_have_a_schema_without_defaults(project: Path) -> None:
     schema = made(project)["POL101"].config_schema
     assert schema is not None
     assert set(schema.properties) == {"digest", "tags"}
@@ -103,52 +103,53 @@ def test_parameters_have_a_schema_and_no_default_that_would_hide_the_stacks(proj
 
 def test_a_violation_is_reported(project: Path) -> None:
     (said,) = ask(made(project)["POL101"], head(image="repo/ray-head:latest"))
-    assert said.startswith("image of ray-head is not pinned: repo/ray-head:latest\n")
+    assert said.splitlines()[0].endswith(": repo/ray-head:latest")
 
 
-def test_an_object_that_keeps_the_rules_is_not(project: Path) -> None:
+def test_a_correct_object_has_no_violations(project: Path) -> None:
     for policy in made(project).values():
         if isinstance(policy, ResourceValidationPolicy):
             assert ask(policy, head()) == []
 
 
-def test_numbers_of_the_engine_are_whole_again(project: Path) -> None:
+def test_floats_of_the_engine_become_integers(project: Path) -> None:
     (said,) = ask(made(project)["RAY001"], head(replicas=2.0))
-    assert said.startswith("rayHead.replicas is 2, but a Ray cluster has exactly one head")
+    assert said.startswith("rayHead.replicas is 2,")
 
 
-def test_what_a_preview_does_not_know_is_left_out(project: Path) -> None:
+def test_unknown_values_of_a_preview_are_ignored(project: Path) -> None:
     found = made(project)
     assert ask(found["RAY001"], head(replicas=UNKNOWN_STRING_VALUE)) == []
     assert ask(found["POL101"], head(image=UNKNOWN_STRING_VALUE)) == []
     assert ask(found["POL101"], {**head(image="a:latest"), "status": UNKNOWN_STRING_VALUE})
 
 
-def test_an_unknown_item_of_a_list_hides_nothing_else(project: Path) -> None:
+def test_an_unknown_list_item_does_not_hide_others(project: Path) -> None:
     props = head(image="a:latest")
     props["spec"]["template"]["spec"]["containers"].append(UNKNOWN_STRING_VALUE)
     assert ask(made(project)["POL101"], props)
 
 
-def test_parameters_of_pulumis_configuration_count(project: Path) -> None:
+def test_parameters_of_the_pulumi_configuration_are_used(project: Path) -> None:
     policy = made(project)["POL112"]
     assert ask(policy, head()) == []
     assert ask(policy, head(), {"allow": ["other-*"]})
     assert ask(policy, head(), {"allow": ["ml-*"]}) == []
 
 
-def test_what_only_live_objects_show_is_reported_at_the_end(project: Path) -> None:
+def test_errors_of_live_objects_are_reported_at_the_end(project: Path) -> None:
     (project / "policies" / "policy.yaml").write_text("rules: {POL113: {params: {labels: {team: .+}}}}\n")
     found = made(project)
     for policy in found.values():
         if isinstance(policy, ResourceValidationPolicy):
             ask(policy, {"metadata": {"name": HEAD, "labels": {"team": "a"}}, "spec": {}})
     ((said, at),) = ask_at_end(found["live-errors"], head(uid="1", labels={}))
-    assert said.startswith(f"POL113 {HEAD} has no label team")
+    assert said.startswith(f"POL113 {HEAD} ")
+    assert " team\n" in said
     assert at == urn()
 
 
-def test_the_engine_hears_from_the_pack_where_python_buffers_its_output(project: Path) -> None:
+def test_the_pack_prints_its_port_unbuffered(project: Path) -> None:
     """The engine waits for the port that the pack serves on, however long."""
     path = project / "policies" / "rules" / "images.py"
     path.write_text(path.read_text() + '\nprint("words of a rule")\n')

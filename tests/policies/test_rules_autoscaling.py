@@ -72,7 +72,7 @@ def test_the_platforms_bound(finds: Found, name: str, bound: str, said: str) -> 
     assert [said in finding.summary for finding in found] == ([True] if said else [])
 
 
-def test_a_bound_of_an_autoscaler_that_is_off_says_nothing(finds: Found) -> None:
+def test_the_bound_of_a_disabled_autoscaler_is_not_checked(finds: Found) -> None:
     assert finds("POL107", deployment(WORKER, '{autoscaling/enabled: "false", autoscaling/max_replicas: "0"}')) == []
 
 
@@ -113,13 +113,13 @@ def test_replicas_have_one_owner(finds: Found, text: str, count: int) -> None:
     assert [finding.target for finding in finds("POL109", text)] == ["deployment-model-service"] * count
 
 
-def test_replicas_that_are_only_held_for_the_autoscaler_are_its_own(finds: Found) -> None:
+def test_replicas_kept_for_the_autoscaler_belong_to_it(finds: Found) -> None:
     text = both(scaled("maxReplicaCount: 2"), WORKER, "{replicas: 0}")
     assert finds("POL109", text, stack="dev")
     assert finds("POL109", text, stack="staging") == []
 
 
-def test_replicas_that_the_stack_does_not_send_are_not_its_own(finds: Found) -> None:
+def test_replicas_that_the_stack_does_not_set_are_not_its_own(finds: Found) -> None:
     text = both(hpa("maxReplicas: 4", "deployment-model-service"), "deployment-model-service")
     assert finds("POL109", text, sent={"spec": {}}) == []
 
@@ -158,8 +158,8 @@ def test_queries_of_keda(finds: Found, query: str, severity: Severity | None) ->
     assert (found[0].severity if found else None) is severity
 
 
-def test_the_remedy_names_the_interval_of_the_rule_itself(finds: Found) -> None:
-    """The stack's own is another one."""
+def test_the_remedy_names_the_interval_of_the_rule(finds: Found) -> None:
+    """The stack has its own interval."""
     query = "sum(max_over_time(jobs_waiting[5s])) or vector(0)"
     (found,) = finds("POL111", scaled(f'triggers: [{{type: prometheus, metadata: {{query: "{query}"}}}}]'))
-    assert "or set scrapeInterval of POL111 to the interval of the server" in found.remedy
+    assert "scrapeInterval of POL111" in found.remedy

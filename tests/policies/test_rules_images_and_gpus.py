@@ -55,22 +55,22 @@ def test_an_image_that_is_not_pinned(finds: Found, image: str, why: str) -> None
 
 def test_a_project_may_ask_for_digests_only(finds: Found) -> None:
     (found,) = finds("POL101", with_image("repo/it:23.10.4"), params={"digest": True})
-    assert found.detail == "a digest is required"
+    assert "digest" in found.detail
     assert finds("POL101", with_image(f"repo/it:23.10.4@{DIGEST}"), params={"digest": True}) == []
 
 
-def test_a_project_may_know_more_tags_that_are_never_moved(finds: Found) -> None:
+def test_a_project_may_allow_more_tags(finds: Found) -> None:
     assert finds("POL101", with_image("repo/it:release-7"), params={"tags": ["release-[0-9]+"]}) == []
     assert finds("POL101", with_image("repo/it:release-7b"), params={"tags": ["release-[0-9]+"]})
 
 
-def test_a_tag_that_other_engines_backtrack_over_is_decided_at_once(finds: Found) -> None:
+def test_a_long_tag_is_matched_without_backtracking(finds: Found) -> None:
     tags = ["(a+)+", "(?:a|a)*b", "(a|aa)+"]
     assert finds("POL101", with_image(f"repo/it:{'a' * 60}."), params={"tags": tags})
     assert finds("POL101", with_image(f"repo/it:{'a' * 60}"), params={"tags": tags}) == []
 
 
-def test_init_containers_count_and_unknown_images_do_not(finds: Found) -> None:
+def test_init_containers_are_checked_and_unknown_images_are_not(finds: Found) -> None:
     text = """
     apiVersion: batch/v1
     kind: CronJob
@@ -87,7 +87,7 @@ def test_init_containers_count_and_unknown_images_do_not(finds: Found) -> None:
     assert found.field == "spec.jobTemplate.spec.template.spec.initContainers[name=first].image"
 
 
-def test_a_registry_is_known_by_its_beginning(finds: Found) -> None:
+def test_a_registry_is_matched_by_prefix(finds: Found) -> None:
     params = {"registries": ["images.example.com/", "other.example.com/ml/"]}
     assert finds("POL102", with_image("other.example.com/ml/it:1.0.0"), params=params) == []
     assert finds("POL102", with_image("other.example.com/it:1.0.0"), params=params)
@@ -136,5 +136,5 @@ def test_gpus_out_of_order(finds: Found, resources: str, said: str, field: str) 
     assert f"resources.{field}[" in found.field
 
 
-def test_a_request_alone_says_nothing_where_the_limit_may_stand_elsewhere(finds: Found) -> None:
+def test_a_request_without_a_limit_in_a_patch_is_not_checked(finds: Found) -> None:
     assert finds("POL103", with_gpus("{requests: {nvidia.com/gpu: 1}}"), whole=False) == []

@@ -110,7 +110,7 @@ def job_script(command: tuple[str, ...], seconds: int, data: Part | None, model:
             'mv "$work/model/$MANIFEST" "$work/manifest"',
             *([f"WRITE {model.tool.clear} {shlex.quote(model.url)}/"] if model.tool.clear else []),
             f'WRITE {model.tool.sync} "$work/model" {shlex.quote(model.url)}',
-            "# The manifest comes last: where it is, the model is whole.",
+            "# The manifest is written last: a model that has one is complete.",
             f'WRITE {model.tool.copy} "$work/manifest" {shlex.quote(sealed)}',
         ]
     inner = "\n".join(lines)
@@ -125,7 +125,8 @@ def export_script(data: Part) -> str:
     sealed = f"{data.url}/MANIFEST.sha256"
     lines = [
         "#!/bin/sh",
-        f"# Exports the dataset in the folder $1 to {data.url}, its manifest last. Credentials are the environment's.",
+        f"# Replaces everything below {data.url}/ with the dataset in the folder $1. Credentials come from the",
+        "# environment.",
         "set -eu",
         ': "${1:?is missing: sh export.sh DIR, the folder of the dataset}"',
         checksums().rstrip("\n"),
@@ -148,7 +149,8 @@ def import_script(model: Part) -> str:
     """
     lines = [
         "#!/bin/sh",
-        f"# Imports the model in {model.url} as the folder $1, once it is verified. Credentials are the environment's.",
+        f"# Downloads the model in {model.url} to the folder $1, and verifies it. Credentials come from the",
+        "# environment.",
         "set -eu",
         ': "${1:?is missing: sh import.sh DIR, a folder for the model}"',
         checksums().rstrip("\n"),
@@ -157,12 +159,12 @@ def import_script(model: Part) -> str:
         "  exit 1",
         "fi",
         'mkdir -p "$(dirname "$1")"',
-        "# Behind the last / there would be a folder inside the one that is asked for.",
+        "# Without a trailing slash, so that the temporary folder is next to $1.",
         'to=$(dirname "$1")/$(basename "$1")',
         'part=$(mktemp -d "$to.part.XXXXXX")',
         "trap 'rm -rf \"$part\"' EXIT",
         "trap 'exit 130' HUP INT TERM",
-        "# Not as closed to others as the folder around it.",
+        "# mktemp makes a folder for one user; the model gets the usual mode.",
         'mkdir "$part/model"',
         f'{model.tool.sync} {shlex.quote(model.url)} "$part/model"',
         'verify "$part/model"',

@@ -26,34 +26,34 @@ def test_the_result_is_a_new_file_beside_the_notebook(workspace: Path) -> None:
     )
 
 
-def test_dots_that_stay_inside_are_fine(workspace: Path) -> None:
+def test_a_path_with_dots_inside_the_workspace_is_accepted(workspace: Path) -> None:
     found = locate(workspace / "deep" / ".." / "deep" / "train.ipynb", workspace, "/w", "j", "train.ipynb")
     assert isinstance(found, Place)
     assert found.notebook == "/w/deep/train.ipynb"
 
 
 @pytest.mark.parametrize("name", ["../outside.ipynb", "link.ipynb", "way/outside.ipynb"])
-def test_no_way_leads_outside(workspace: Path, name: str) -> None:
+def test_a_notebook_outside_the_workspace_is_refused(workspace: Path, name: str) -> None:
     (workspace / "link.ipynb").symlink_to(workspace.parent / "outside.ipynb")
     (workspace / "way").symlink_to(workspace.parent)
     (problem,) = locate(workspace / name, workspace, "/w", "j", name)
-    assert f"{name} is outside the workspace" in problem.summary  # type: ignore[union-attr]
+    assert f"{name} is outside" in problem.summary  # type: ignore[union-attr]
 
 
-def test_a_neighbour_of_the_same_beginning_is_outside(workspace: Path) -> None:
+def test_a_folder_whose_name_begins_like_the_workspace_is_outside(workspace: Path) -> None:
     other = workspace.with_name("work-of-others")
     other.mkdir()
     (problem,) = locate(other / "train.ipynb", workspace, "/w", "j", "train.ipynb")
     assert "outside" in problem.summary  # type: ignore[union-attr]
 
 
-def test_a_workspace_behind_a_link_is_the_same(workspace: Path) -> None:
+def test_a_workspace_may_be_a_link(workspace: Path) -> None:
     link = workspace.parent / "home"
     link.symlink_to(workspace)
     assert isinstance(locate(link / "deep" / "train.ipynb", link, "/w", "j", "x"), Place)
 
 
-def test_nothing_is_overwritten(workspace: Path) -> None:
+def test_an_existing_result_is_not_overwritten(workspace: Path) -> None:
     (workspace / "deep" / "train.j.ipynb").touch()
     (problem,) = locate(workspace / "deep" / "train.ipynb", workspace, "/w", "j", "x")
     assert "exists already" in problem.summary  # type: ignore[union-attr]
@@ -62,9 +62,9 @@ def test_nothing_is_overwritten(workspace: Path) -> None:
     assert "exists already" in problem.summary  # type: ignore[union-attr]
 
 
-def test_other_names_that_cannot_be(workspace: Path) -> None:
+def test_other_wrong_paths_are_refused(workspace: Path) -> None:
     (problem,) = locate(workspace / "deep" / "train.ipynb", workspace / "none", "/w", "j", "x")
-    assert "does not exist" in problem.summary  # type: ignore[union-attr]
+    assert "--workspace" in problem.remedy  # type: ignore[union-attr]
     (problem,) = locate(workspace / ("a" * 250 + ".ipynb"), workspace, "/w", "job", "x")
     assert "too long" in problem.summary  # type: ignore[union-attr]
     (problem,) = locate(workspace / "a\nb.ipynb", workspace, "/w", "job", "x")
@@ -80,7 +80,7 @@ def test_other_names_that_cannot_be(workspace: Path) -> None:
         ("a" * 200, "a"),
     ],
 )
-def test_names_of_jobs_are_names_of_kubernetes(name: str, begins: str) -> None:
+def test_job_names_are_valid_in_kubernetes(name: str, begins: str) -> None:
     made = {job_name(Path(name)) for _ in range(20)}
     assert len(made) > 10
     for one in made:

@@ -1,4 +1,6 @@
-"""Conda's lists: what may stand in them, how the solver gets it, and the files of a lock."""
+"""Conda's lists: what they may contain, how the solver gets it, and the files of a lock."""
+
+from typing import Any
 
 import pytest
 
@@ -33,7 +35,7 @@ def faults(*conda: str, channels: tuple[str, ...] = ()) -> list[tuple[str, int |
         ("_libgcc_mutex", "_libgcc_mutex"),
     ],
 )
-def test_packages_and_how_the_solver_gets_them(text: str, spelling: str) -> None:
+def test_packages_are_spelled_for_the_solver(text: str, spelling: str) -> None:
     assert faults(text) == []
     assert spelled(text) == spelling
 
@@ -52,21 +54,21 @@ def test_packages_and_how_the_solver_gets_them(text: str, spelling: str) -> None
         "",
     ],
 )
-def test_what_is_no_package(text: str) -> None:
-    assert faults("six", text) == [("conda", 1, "has a package that is not a name with versions")]
+def test_an_entry_that_is_not_a_package_is_refused(text: str) -> None:
+    ((key, item, summary),) = faults("six", text)
+    assert (key, item, "hunter2" in summary) == ("conda", 1, False)
 
 
-def test_a_package_stands_once_and_python_has_a_key_of_its_own() -> None:
-    assert faults("NumPy", "numpy>1", "python=3.11") == [
-        ("conda", 1, "has numpy twice"),
-        ("conda", 2, "has python in its list"),
-    ]
+def test_a_package_given_twice_and_python_are_refused(golden: Any) -> None:
+    found = faults("NumPy", "numpy>1", "python=3.11")
+    assert [one[:2] for one in found] == [("conda", 1), ("conda", 2)]
+    golden(*(summary for *_, summary in found))
 
 
 @pytest.mark.parametrize(
     "channel", ["conda-forge", "conda-forge/label/rc", FORGE, "http://10.0.0.1:8080/mirror/", "bioconda"]
 )
-def test_channels(channel: str) -> None:
+def test_channels_are_names_or_addresses(channel: str) -> None:
     assert faults("six", channels=(channel,)) == []
 
 
@@ -80,20 +82,20 @@ def test_channels(channel: str) -> None:
         ("https://example.com/a?x=hunter2", "neither a name nor an address"),
     ],
 )
-def test_what_is_no_channel(channel: str, what: str) -> None:
+def test_a_wrong_channel_is_refused(channel: str, what: str) -> None:
     ((key, item, summary),) = faults("six", channels=("conda-forge", channel))
     assert (key, item) == ("channels", 1)
     assert what in summary
     assert "hunter2" not in summary
 
 
-def test_channels_without_packages_are_a_mistake_and_packages_without_channels_are_of_conda_forge() -> None:
-    assert faults(channels=("conda-forge",)) == [("channels", None, "has channels but no conda packages")]
+def test_channels_need_packages_and_the_default_channel_is_conda_forge() -> None:
+    assert [one[:2] for one in faults(channels=("conda-forge",))] == [("channels", None)]
     assert channels_of(Environment("a", "3.11", conda=("numpy",))) == ("conda-forge",)
     assert channels_of(Environment("a", "3.11", pip=("numpy",))) == ()
 
 
-def test_a_lock_has_both_kinds_of_files_and_is_read_as_it_was_written() -> None:
+def test_a_lock_of_both_kinds_is_read_as_it_was_written() -> None:
     text = locked("3.11", "a" * 64, {"six": ("1.17.0", SHA)}, (GRAPHVIZ, NUMPY))
     lock = parse_lock(text)
     assert lock.conda == (GRAPHVIZ.line, NUMPY.line)
@@ -119,7 +121,7 @@ def test_a_lock_has_both_kinds_of_files_and_is_read_as_it_was_written() -> None:
         ("https", "six==1 --hash=sha256:" + SHA + "\nhttps"),
     ],
 )
-def test_a_lock_whose_files_are_not_fixed_is_none(before: str, after: str) -> None:
+def test_a_lock_needs_a_fixed_address_and_hash_of_each_file(before: str, after: str) -> None:
     text = locked("3.11", "a" * 64, {}, (NUMPY,))
     assert before in text
     with pytest.raises(LockError):
@@ -132,7 +134,7 @@ def test_a_version_with_an_epoch_is_read() -> None:
     )
 
 
-def test_what_a_lock_is_made_of() -> None:
+def test_the_digest_of_a_lock_covers_its_inputs() -> None:
     def made(conda: tuple[str, ...], channels: tuple[str, ...], cuda: str) -> str:
         return made_of("3.11", ("six",), conda, channels, cuda)
 
@@ -149,7 +151,7 @@ def test_what_a_lock_is_made_of() -> None:
     assert made((), (), "11.7") == made((), (), "12.4") == made_of("3.11", ("six",))
 
 
-def test_pip_is_held_to_conda_s_versions_of_python_packages_only() -> None:
+def test_constraints_of_pip_are_the_python_packages_of_conda() -> None:
     odd = Solved(f"{FORGE}/noarch/tzdata-2024a-h0c530f3_0.conda", SHA, python=True)
     assert list(constraints((NUMPY, GRAPHVIZ, odd))) == ["numpy==1.26.4"]
 

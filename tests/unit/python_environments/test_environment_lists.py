@@ -49,28 +49,25 @@ def test_requirements(text: str) -> None:
         ("a; x\u202ey", "a requirement with control characters"),
     ],
 )
-def test_what_is_no_requirement(text: str, what: str) -> None:
+def test_a_line_that_is_not_a_requirement_is_refused(text: str, what: str) -> None:
     found = wrong(text)
     assert found == [(1, what)]
     assert "secret" not in found[0][1]
 
 
-def test_lines_have_their_numbers_and_comments_do_not_count() -> None:
+def test_lines_have_numbers_and_no_comments() -> None:
     text = "# a list\n\npandas>=2  # for frames\nnumpy>=1,\\\n  <2\r\n\nsix\\\n"
     assert list(lines_of(text)) == [Line("pandas>=2", 3), Line("numpy>=1, <2", 4), Line("six", 7)]
 
 
-def test_all_mistakes_come_at_once_and_a_package_stands_once() -> None:
-    assert wrong("Foo_bar\n-x\nfoo.bar>1\n;\n") == [
-        (2, "option -x"),
-        (3, "foo.bar twice"),
-        (4, '";", which is not a requirement'),
-    ]
+def test_all_errors_are_reported_at_once() -> None:
+    assert [line for line, _ in wrong("Foo_bar\n-x\nfoo.bar>1\n;\n")] == [2, 3, 4]
+    assert wrong("Foo_bar\nfoo.bar>1\n") == [(2, "foo.bar twice")]
 
 
-def test_a_package_may_stand_twice_under_two_markers() -> None:
+def test_a_package_may_occur_twice_with_different_markers() -> None:
     assert wrong('a<2; python_version < "3.9"\na>=2; python_version >= "3.9"') == []
 
 
-def test_names_are_compared_as_indexes_do() -> None:
+def test_names_are_normalized_as_by_package_indexes() -> None:
     assert canonical("Foo__Bar.-baz") == "foo-bar-baz"

@@ -27,23 +27,23 @@ def test_a_lock_is_read_as_it_was_written() -> None:
         ("numpy==1.26.4", "<<<<<<< HEAD\nnumpy==1.26.4", "not a package with version and hash"),
     ],
 )
-def test_what_is_no_lock(before: str, after: str, said: str) -> None:
+def test_a_file_that_is_not_a_lock_is_refused(before: str, after: str, said: str) -> None:
     assert before in TEXT
     with pytest.raises(LockError, match=said):
         parse_lock(TEXT.replace(before, after))
 
 
-def test_an_empty_lock_is_none() -> None:
+def test_an_empty_lock_is_refused() -> None:
     with pytest.raises(LockError, match="no packages"):
         parse_lock(locked("3.11", "a" * 64, {}))
 
 
-def test_order_and_blanks_of_a_list_do_not_count() -> None:
+def test_the_digest_ignores_order_and_spaces() -> None:
     assert made_of("3.11", ("a >= 1", "b")) == made_of("3.11", ("b", "a>=1"))
     assert len({made_of("3.11", ("a",)), made_of("3.10", ("a",)), made_of("3.11", ("b",))}) == 3
 
 
-def test_every_part_of_what_is_built_is_in_the_digest() -> None:
+def test_the_digest_covers_every_part_of_the_build() -> None:
     lock = parse_lock(TEXT)
     other = parse_lock(TEXT.replace("1.26.4", "1.26.5"))
     found = {digest(lock, "image:1"), digest(lock, "image:2"), digest(other, "image:1")}

@@ -1,4 +1,4 @@
-"""What is wrong with environments and with who names them, each with its place."""
+"""Findings of Python environments and of what uses them, each with its place."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,7 +52,7 @@ def told(root: Path, *changes: tuple[str, str], nodes: Any = ()) -> list[Finding
     return list(check_environments(stack(root, *changes), nodes))
 
 
-def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
+def test_a_locked_environment_has_no_findings(root: Path) -> None:
     assert told(root) == []
     (environment,) = stack(root).config.environments
     assert environment.files is not None
@@ -84,7 +84,7 @@ def test_nothing_is_wrong_with_a_locked_environment(root: Path) -> None:
         (('image: "notebooks:1"', "environment: tabular"), "ENV008", 11, "no papermill and no ipykernel"),
     ],
 )
-def test_what_is_wrong_and_where(root: Path, change: tuple[str, str], code: str, line: int, words: str) -> None:
+def test_findings_have_a_code_and_a_line(root: Path, change: tuple[str, str], code: str, line: int, words: str) -> None:
     found = [one for one in told(root, change) if one.code == code]
     assert [one.line for one in found] == [line], found
     assert words in found[0].summary
@@ -92,14 +92,13 @@ def test_what_is_wrong_and_where(root: Path, change: tuple[str, str], code: str,
     assert found[0].blocks
 
 
-def test_a_resource_whose_pods_are_shared_cannot_have_one(root: Path) -> None:
+def test_a_resource_with_shared_pods_cannot_have_an_environment(root: Path) -> None:
     shared = ("command: [python, x.py], environment: tabular", "rows: 5M")
     (finding,) = told(root, shared, ("gpus: 1}", "gpus: 1, environment: tabular}"))
-    assert finding.code == "ENV006"
-    assert "the program of their image, for train" in finding.summary
+    assert (finding.code, finding.field) == ("ENV006", "resources[0].environment")
 
 
-def test_a_mistake_in_a_file_is_told_with_its_line(root: Path) -> None:
+def test_an_error_in_a_requirements_file_has_its_line(root: Path) -> None:
     (root / "environments/list.txt").write_text("pandas>=2\n# next\n--index-url x\ngit+ssh://x\n")
     listed = ('pip: ["pandas>=2", six]', "requirements: environments/list.txt")
     found = told(root, listed)
@@ -109,7 +108,7 @@ def test_a_mistake_in_a_file_is_told_with_its_line(root: Path) -> None:
     ]
 
 
-def test_a_list_may_stand_in_a_file(root: Path) -> None:
+def test_requirements_may_be_in_a_file(root: Path) -> None:
     (root / "list.txt").write_text("six\npandas >= 2 # frames\n")
     assert told(root, ('pip: ["pandas>=2", six]', "requirements: list.txt")) == []
 
@@ -125,7 +124,7 @@ def test_a_list_may_stand_in_a_file(root: Path) -> None:
         ("circle", ""),
     ],
 )
-def test_files_that_cannot_be_read(root: Path, tmp_path_factory: Any, where: str, made: str, words: str) -> None:
+def test_unreadable_files_are_errors(root: Path, tmp_path_factory: Any, where: str, made: str, words: str) -> None:
     file = root / ("environments/tabular.lock" if where == "lock" else "list.txt")
     file.unlink(missing_ok=True)
     match made:
@@ -148,14 +147,14 @@ def test_files_that_cannot_be_read(root: Path, tmp_path_factory: Any, where: str
     assert "passwords" not in finding.summary
 
 
-def test_a_lock_that_was_edited_is_no_lock(root: Path) -> None:
+def test_an_edited_lock_is_an_error(root: Path) -> None:
     (root / "environments/tabular.lock").write_text(LOCK + "extra==1\n")
     (finding,) = told(root)
     assert finding.code == "ENV005"
-    assert "entry 3 is not a package with version and hash" in finding.summary
+    assert "entry 3" in finding.summary
 
 
-def test_a_lock_of_conda_s_files_is_for_the_platform_s_cuda(root: Path) -> None:
+def test_a_conda_lock_is_for_the_cuda_version_of_the_platform(root: Path) -> None:
     url = "https://conda.anaconda.org/conda-forge/noarch/six-1.16.0-pyh6c4a22f_0.tar.bz2"
     made = made_of("3.11", (), ("six",), ("conda-forge",), "11.7")
     (root / "environments/tabular.lock").write_text(locked("3.11", made, {}, (Solved(url, "0" * 64, python=True),)))
@@ -181,7 +180,9 @@ def cuda(root: Path, version: str) -> None:
         ("2.0.1+cpu", "515.65.01", None),
     ],
 )
-def test_packages_of_a_newer_cuda_than_drivers_run(root: Path, version: str, driver: str, words: str | None) -> None:
+def test_packages_need_a_cuda_version_that_the_driver_runs(
+    root: Path, version: str, driver: str, words: str | None
+) -> None:
     cuda(root, version)
     nodes = [Node({"nvidia.com/cuda.driver-version.full": driver})] if driver else []
     found = told(root, nodes=nodes)
@@ -190,14 +191,13 @@ def test_packages_of_a_newer_cuda_than_drivers_run(root: Path, version: str, dri
     assert not any(one.blocks for one in found)
 
 
-def test_packages_of_a_cuda_that_dropped_the_gpu(root: Path) -> None:
+def test_packages_need_a_cuda_version_that_runs_on_the_gpu(root: Path) -> None:
     cuda(root, "2.9.0+cu130")
     (finding,) = told(root, ("model: A10", "model: V100-SXM2-16GB"), nodes=[Node({})])
     assert finding.code == "ENV007"
-    assert "does not run on the V100" in finding.summary
+    assert "the V100" in finding.summary
 
 
-def test_a_job_at_another_place_has_no_environment(root: Path) -> None:
+def test_a_job_in_a_remote_cluster_cannot_have_an_environment(root: Path) -> None:
     (finding,) = told(root, ("gpus: 1}", 'gpus: 1, remote: {cluster: {controller: "https://10.8.0.5:6443"}}}'))
     assert (finding.code, finding.field) == ("ENV006", "jobs[0].environment")
-    assert "job train cannot use Python environment tabular: it runs outside this cluster" in finding.summary

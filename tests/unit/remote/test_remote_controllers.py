@@ -68,7 +68,7 @@ def test_an_ip_address_and_its_url_are_one_cluster() -> None:
         ("unix:/run/api", False),
     ],
 )
-def test_a_context_leads_to_an_ip_address(server: str, same: bool) -> None:
+def test_a_context_points_to_an_ip_address(server: str, same: bool) -> None:
     (remote,) = remote_clusters(made("10.1.2.3").config)
     client = SimpleNamespace(config=SimpleNamespace(cluster=SimpleNamespace(server=server)))
     assert (controller_mismatch(remote, client) == "") == same  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_a_context_leads_to_an_ip_address(server: str, same: bool) -> None:
         ("me:secret@gpu.example.com", "contains a user or a password"),
     ],
 )
-def test_an_address_that_cannot_be_is_an_error_with_its_line(address: str, words: str) -> None:
+def test_a_wrong_address_is_an_error_with_its_line(address: str, words: str) -> None:
     stack, findings = load_text(text(address), "dev", "Pulumi.dev.yaml")
     assert stack is None
     (found,) = findings

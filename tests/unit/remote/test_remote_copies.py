@@ -36,11 +36,11 @@ def pod(job: Any) -> Any:
     return job["spec"]["template"]["spec"]
 
 
-def test_who_names_no_folder_has_no_jobs(stack: Made) -> None:
+def test_without_a_folder_there_are_no_copy_jobs(stack: Made) -> None:
     assert jobs(stack()) == {}
 
 
-def test_they_have_their_volume_and_their_secret_and_no_token(stack: Made) -> None:
+def test_copy_jobs_have_a_volume_a_secret_and_no_token(stack: Made) -> None:
     made = jobs(stack(ON_S3, BOTH))
     assert set(made) == {"export.yaml", "import.yaml"}
     for job, claim, secret, reads, image in (
@@ -67,7 +67,7 @@ def ran(job: Any, volume: Path, store: Path, bin_: Path) -> subprocess.Completed
     return subprocess.run(here, capture_output=True, text=True, env=env, timeout=60, check=False)
 
 
-def test_what_is_exported_and_imported_is_whole(stack: Made, tmp_path: Path) -> None:
+def test_exported_and_imported_data_is_complete(stack: Made, tmp_path: Path) -> None:
     made = jobs(stack(ON_S3, BOTH))
     store, volume, bin_ = (tmp_path / name for name in ("store", "volume", "bin"))
     for folder in (store, volume, bin_):
@@ -88,7 +88,7 @@ def test_what_is_exported_and_imported_is_whole(stack: Made, tmp_path: Path) -> 
     assert (volume / "remote" / "own" / "a.csv").read_text() == "1,2\n"
     again = ran(made["import.yaml"], volume, store, bin_)
     assert again.returncode != 0
-    assert "is not an empty folder" in again.stderr
+    assert "not an empty folder" in again.stderr
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_what_is_exported_and_imported_is_whole(stack: Made, tmp_path: Path) -> 
         ),
     ],
 )
-def test_a_folder_for_nothing_is_an_error(stack: Made, old: str, new: str, said: str) -> None:
+def test_a_folder_without_use_is_an_error(stack: Made, old: str, new: str, said: str) -> None:
     found = [one for one in check_remote(stack((old, new))) if one.code == "REM016"]
     assert [said in one.summary for one in found] == [True]
     assert found[0].line
 
 
-def test_the_command_that_makes_them_names_the_context_as_one_word(stack: Made) -> None:
+def test_the_command_quotes_the_context(stack: Made) -> None:
     named = stack(ON_S3, BOTH)._replace(context="the platform")
     (away,) = [one for one in named.config.resources if one.name == "away"]
     text = copy_jobs(named, away, "own", {"export.sh": "true\n"})["export.yaml"]
@@ -128,7 +128,7 @@ def test_the_command_that_makes_them_names_the_context_as_one_word(stack: Made) 
         ("prefix: out", "prefix: ../out", 'prefix is "../out", which leaves its bucket'),
     ],
 )
-def test_a_path_stays_where_it_is(text: str, before: str, after: str, words: str) -> None:
+def test_a_path_outside_its_volume_or_bucket_is_refused(text: str, before: str, after: str, words: str) -> None:
     whole = text.replace("        data: {transfer", f"        {EXPORT}\n        data: {{transfer")
     assert before in whole
     loaded, (finding,) = load_text(whole.replace(before, after), "dev", "stacks/Pulumi.dev.yaml")

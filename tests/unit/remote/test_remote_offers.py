@@ -22,7 +22,7 @@ def test_the_chosen_offer_is_the_cheapest_known_one(stack: Make) -> None:
     assert (found[0].gpus, found[0].vcpu, found[0].memory_gib, found[0].price_date) == (8, 96, 1152.0, "2026-08-26")
 
 
-def test_a_price_of_one_region_is_no_price_of_another(stack: Make) -> None:
+def test_a_price_applies_to_one_region(stack: Make) -> None:
     config = stack(("p4d.24xlarge", "g6.48xlarge")).config
     prices = {one.region: one.usd_per_hour for one in offers(config, config.resources[0])}
     assert prices["us-east-1"] == Fraction("13.3504")
@@ -30,7 +30,7 @@ def test_a_price_of_one_region_is_no_price_of_another(stack: Make) -> None:
     assert all(one.usd_for_limit is None for one in offers(config, config.resources[0]) if one.usd_per_hour is None)
 
 
-def test_the_project_s_price_wins_and_orders(stack: Make) -> None:
+def test_a_price_of_the_project_overrides_and_orders(stack: Make) -> None:
     config = stack().config
     own = {("p4d.24xlarge", "us-west-2"): (Fraction(1), "2026-11-01", "contract")}
     first = offers(config, config.resources[0], own)[0]
@@ -42,7 +42,7 @@ def test_without_a_prefix_every_region_is_offered(stack: Make) -> None:
     assert {one.region for one in offers(config, config.resources[1])} == set(region_names("lambda"))
 
 
-def test_regions_where_nobody_has_looked_come_last() -> None:
+def test_unverified_regions_come_last() -> None:
     found = {one.region: one for one in offered(by_type()["Standard_NC24ads_A100_v4"])}
     assert found["eastus"].known
     assert not found["westeurope"].known
@@ -50,7 +50,7 @@ def test_regions_where_nobody_has_looked_come_last() -> None:
 
 
 @pytest.mark.parametrize("row", table(), ids=lambda row: f"{row.cloud} {row.types}")
-def test_rows_name_regions_of_their_cloud_and_machines_of_the_table(row: object) -> None:
+def test_rows_have_known_regions_and_machines(row: object) -> None:
     from fnmatch import fnmatchcase
 
     assert row.cloud in PROVIDER_KINDS  # type: ignore[attr-defined]
@@ -60,14 +60,14 @@ def test_rows_name_regions_of_their_cloud_and_machines_of_the_table(row: object)
     assert row.source or row.unverified  # type: ignore[attr-defined]
 
 
-def test_two_tables_of_prices_agree_in_the_region_that_both_have() -> None:
+def test_two_price_tables_agree_in_their_common_region() -> None:
     for row in table():
         machine = by_type().get(row.types)
         if machine is not None and row.regions.get(machine.region) is not None:
             assert float(row.regions[machine.region] or 0) == pytest.approx(machine.usd_per_hour, rel=0.01), row.types
 
 
-def test_a_machine_without_a_price_is_not_known_to_be_where_its_row_says() -> None:
+def test_the_region_of_a_machine_without_a_price_is_unverified() -> None:
     priced = by_type()["p4d.24xlarge"]._replace(type="no such machine")
     here = priced.region
     assert [(one.region, one.known) for one in offered(priced) if one.usd is not None] == [(here, True)]

@@ -34,7 +34,7 @@ def meet(one: Use, other: Use) -> bool:
 
 
 @given(st.lists(st.tuples(st.none() | PLACES, st.none() | PLACES, st.integers(0, 3)), max_size=6))
-def test_places_meet_where_one_is_the_other_or_around_it_and_one_is_written(
+def test_places_overlap_if_one_contains_the_other_and_one_is_written(
     places: list[tuple[Place | None, Place | None, int]],
 ) -> None:
     made = config(places)

@@ -19,11 +19,11 @@ def told(stack: Stack) -> list[tuple[str, str, str]]:
     return [(finding.code, finding.field, finding.summary) for finding in check_remote(stack) if finding.blocks]
 
 
-def test_the_stack_has_no_errors_and_says_where_nobody_has_looked(stack: Make) -> None:
+def test_the_stack_has_no_errors_and_reports_unverified_regions(stack: Make) -> None:
     findings = list(check_remote(stack()))
     told = [(one.code, one.severity.value, one.line > 0) for one in findings]
     assert told == [("REM015", "advice", True), ("REM017", "warning", True), ("REM007", "advice", True)]
-    assert "gpu_1x_a10 is available in us-west-1" in findings[2].summary
+    assert {"gpu_1x_a10", "us-west-1"} <= set(findings[2].summary.split())
 
 
 NETWORKS = "aws: {account: '123456789012', networks: [{region: us-west-2, vpc: vpc-0a1b2c3d, subnet: subnet-0a1b2c3d}]}"
@@ -57,7 +57,7 @@ def test_a_job_that_pulumi_can_launch_has_no_findings(stack: Make) -> None:
         (("s3://acme-lake", "gs://acme-lake"), "its buckets must be S3 buckets"),
     ],
 )
-def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str, str], words: str) -> None:
+def test_a_job_that_pulumi_cannot_launch_is_an_error(stack: Make, change: tuple[str, str], words: str) -> None:
     found = on_aws(stack(ON_AWS, ECR, change))
     assert len(found) == 1
     assert words in found[0]
@@ -80,7 +80,7 @@ def test_what_keeps_pulumi_from_launching_is_told(stack: Make, change: tuple[str
         ),
     ],
 )
-def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str, str], field: str, words: str) -> None:
+def test_unused_networks_are_reported(stack: Make, change: tuple[str, str], field: str, words: str) -> None:
     (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, change)) if one.code == "REM015")
     assert finding.field == field
     assert f"{finding.severity.value} {finding.summary}".startswith(words)
@@ -138,7 +138,9 @@ def test_networks_that_nobody_would_use_are_told(stack: Make, change: tuple[str,
         (("Secret: lambda", "Secret: l, credentials: {secure: A}"), "REM012", "providers[0]", "two kinds", "drop both"),
     ],
 )
-def test_each_mistake(stack: Make, change: tuple[str, str], code: str, field: str, words: str, remedy: str) -> None:
+def test_each_error_has_a_code_a_line_and_a_remedy(
+    stack: Make, change: tuple[str, str], code: str, field: str, words: str, remedy: str
+) -> None:
     found = [one for one in check_remote(stack(change)) if one.code == code and words in one.summary]
     assert found, list(check_remote(stack(change)))
     assert remedy in found[0].remedy
@@ -147,7 +149,7 @@ def test_each_mistake(stack: Make, change: tuple[str, str], code: str, field: st
     assert field in ("", found[0].field)
 
 
-def test_all_mistakes_come_at_once(stack: Make) -> None:
+def test_all_errors_are_reported_at_once(stack: Make) -> None:
     several = stack(
         ("provider: lam\n", "provider: lamb\n"),
         ("        timeLimit: 6h\n", ""),
@@ -157,11 +159,11 @@ def test_all_mistakes_come_at_once(stack: Make) -> None:
     assert {code for code, _, _ in told(several)} == {"REM001", "REM002", "REM009", "REM010"}
 
 
-def test_prefixes_that_only_begin_alike_do_not_meet(stack: Make) -> None:
+def test_prefixes_with_the_same_beginning_do_not_overlap(stack: Make) -> None:
     assert told(stack(("prefix: out", "prefix: models/own2"))) == []
 
 
-def test_two_jobs_of_one_resource_write_apart_and_two_resources_may_not_nest(stack: Make) -> None:
+def test_prefixes_of_two_resources_may_not_nest(stack: Make) -> None:
     more = ("    - {name: own,", "    - {name: more, type: runtime, resource: away}\n    - {name: own,")
     assert told(stack(more)) == []
     nested = stack(
@@ -170,7 +172,7 @@ def test_two_jobs_of_one_resource_write_apart_and_two_resources_may_not_nest(sta
     assert [code for code, _, _ in told(nested)] == ["REM011"]
 
 
-def test_a_price_that_nobody_knows_is_told_and_one_of_the_project_ends_that(stack: Make) -> None:
+def test_an_unknown_price_is_a_warning_unless_the_project_sets_one(stack: Make) -> None:
     unknown = stack(("p4d.24xlarge", "g6.48xlarge"), ("regionPrefix: us-\n", "regionPrefix: eu-west-2\n"))
     (finding,) = (one for one in check_remote(unknown) if one.code == "REM008")
     assert finding.severity.value == "warning"
@@ -223,7 +225,7 @@ OWN = "{name: own, type: runtime, resource: away"
         (("gpus: 1\n", "gpus: 1\n      gpu: L40S\n"), "resources[1].gpu", "gpu L40S: gpu_1x_a10 has the A10"),
     ],
 )
-def test_a_setting_that_a_machine_does_not_heed_is_an_error(
+def test_a_setting_without_effect_on_a_machine_is_an_error(
     stack: Make, change: tuple[str, str], field: str, words: str
 ) -> None:
     assert unread(stack()) == []
@@ -244,18 +246,18 @@ def test_a_setting_that_a_machine_does_not_heed_is_an_error(
         ),
     ],
 )
-def test_a_remote_cluster_heeds_what_its_runs_have_and_knows_no_teams(
+def test_a_setting_without_effect_on_a_remote_cluster_is_an_error(
     stack: Make, change: tuple[str, str], fields: list[str]
 ) -> None:
     assert [field for field, _ in unread(stack(*ON_A_CLUSTER, change))] == fields
 
 
 @pytest.mark.parametrize("gpu", ["A10", "a10", "NVIDIA-A10"])
-def test_the_machine_s_own_gpu_may_be_said(stack: Make, gpu: str) -> None:
+def test_the_gpu_of_the_machine_may_be_set(stack: Make, gpu: str) -> None:
     assert unread(stack(("gpus: 1\n", f"gpus: 1\n      gpu: {gpu}\n"))) == []
 
 
-def test_a_rented_machine_is_judged_by_its_own_gpu_and_not_by_the_stack_s(stack: Make) -> None:
+def test_a_rented_machine_is_checked_with_its_own_gpu(stack: Make) -> None:
     """Weights of 28 GB take two GPUs of 24 GB, and one of 48."""
     rented = (
         ("provider: lam\n        instanceType: gpu_1x_a10\n", "provider: amazon\n        instanceType: g6e.2xlarge\n"),
@@ -278,34 +280,31 @@ def test_a_rented_machine_is_judged_by_its_own_gpu_and_not_by_the_stack_s(stack:
         ("{cpu: 2, memory: 8Gi}", "2 of 4 cores, 8Gi of 16Gi memory, 0 of 1 GPUs"),
     ],
 )
-def test_a_quota_that_never_has_room_for_a_job_is_an_error(stack: Make, quota: str, short: str) -> None:
+def test_a_quota_too_small_for_a_job_is_an_error(stack: Make, quota: str, short: str) -> None:
     given = ("credentialsSecret: site}", f"credentialsSecret: site, quota: {quota}}}")
     found = [one for one in check_remote(stack(*ON_A_CLUSTER, given)) if one.code == "REM006"]
-    assert [(one.blocks, one.field, one.summary) for one in found] == [
-        (True, "resources[1].remote.cluster.quota", f"quota is too small for resource away: it has {short}")
-    ] * bool(short)
+    assert [(one.blocks, one.field) for one in found] == [(True, "resources[1].remote.cluster.quota")] * bool(short)
+    assert all(one.summary.endswith(short) for one in found)
 
 
 def about_the_cluster(stack: Stack) -> list[str]:
+    """Severity, code and remedy of what is found at a remote cluster."""
     field = "resources[1].remote.cluster"
-    return [f"{one.severity.value} {one.summary}" for one in check_remote(stack) if one.field == field]
+    return [f"{one.severity.value} {one.code} {one.remedy}" for one in check_remote(stack) if one.field == field]
 
 
-def test_a_remote_cluster_needs_credentials_for_what_its_jobs_copy(stack: Make) -> None:
+def test_a_remote_cluster_needs_credentials_for_data_and_model(stack: Make) -> None:
     runs = (OWN, f"{OWN}, command: [run], image: 'registry.example/trainer:3'")
     read = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a}")
     write = ("readSecret: a}", "readSecret: a, writeSecret: b}")
-    assert about_the_cluster(stack(*ON_A_CLUSTER, runs)) == ["error resource away has data but no credentials for it"]
-    assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read)) == [
-        "error resource away has no credentials for its model"
-    ]
+    for changes, key in (((), "readSecret"), ((read,), "writeSecret")):
+        (found,) = about_the_cluster(stack(*ON_A_CLUSTER, runs, *changes))
+        assert found.startswith(f"error REM003 set {key}: ")
     assert about_the_cluster(stack(*ON_A_CLUSTER, runs, read, write)) == []
 
 
-def test_what_is_never_submitted_to_a_remote_cluster_is_told(stack: Make) -> None:
-    assert about_the_cluster(stack(*ON_A_CLUSTER)) == [
-        "advice resource away has no pods in its remote cluster for own, which have no command"
-    ]
+def test_jobs_without_a_command_on_a_remote_cluster_are_reported(stack: Make) -> None:
+    assert about_the_cluster(stack(*ON_A_CLUSTER)) == ["advice REM003 give the jobs a command"]
 
 
 FAR = (
@@ -318,7 +317,7 @@ FAR = (
 """The machine of the first resource."""
 
 
-def test_of_resources_on_one_cluster_the_first_speaks_for_all(stack: Make) -> None:
+def test_the_first_resource_of_a_remote_cluster_sets_its_values(stack: Make) -> None:
     first = (FAR, "        cluster: {controller: 'https://10.8.0.5:6443', credentialsSecret: site}\n")
     other = (
         "credentialsSecret: site}\n        data: {transfer",
@@ -327,26 +326,27 @@ def test_of_resources_on_one_cluster_the_first_speaks_for_all(stack: Make) -> No
     fields = [f"resources[1].remote.cluster.{key}" for key in ("createNamespace", "credentialsSecret")]
     both = stack(*ON_A_CLUSTER, first, other)
     assert [field for field, _ in unread(both)] == fields
-    assert "the value of the first, far" in unread(both)[0][1]
+    assert unread(both)[0][1].endswith(" far")
     assert unread(stack(*ON_A_CLUSTER, first)) == []
-    elsewhere = ("createNamespace: false", "createNamespace: false, namespace: own")
-    assert unread(stack(*ON_A_CLUSTER, first, other, elsewhere)) == []
+    namespace = ("createNamespace: false", "createNamespace: false, namespace: own")
+    assert unread(stack(*ON_A_CLUSTER, first, other, namespace)) == []
 
 
-def test_a_job_without_an_image_on_a_remote_cluster_is_told(stack: Make) -> None:
+def test_a_job_without_an_image_on_a_remote_cluster_is_reported(stack: Make) -> None:
     way = ("credentialsSecret: site}", "credentialsSecret: site, readSecret: a, writeSecret: b}")
     bare = stack(*ON_A_CLUSTER, (OWN, f"{OWN}, command: [run]"), way)
-    assert about_the_cluster(bare) == ["advice resource away has no image for own, so these jobs cannot be submitted"]
+    (found,) = about_the_cluster(bare)
+    assert found.startswith("advice REM003 set remote.image ")
     image = bare.config.runtime._replace(image="registry.example/trainer:3")
     assert about_the_cluster(bare._replace(config=bare.config._replace(runtime=image))) == []
 
 
-def test_one_context_leads_to_one_controller(stack: Make) -> None:
+def test_a_context_has_one_controller(stack: Make) -> None:
     first = (FAR, "        cluster: {controller: 'https://10.8.0.4:6443', context: farm}\n")
     second = ("credentialsSecret: site", "context: farm")
     (found,) = (one for one in check_remote(stack(*ON_A_CLUSTER, first, second)) if one.code == "REM013")
     assert (found.blocks, found.field) == (True, "resources[1].remote.cluster.context")
-    assert found.summary.endswith("of away points to one API server, but controller of far is https://10.8.0.4:6443")
+    assert {"farm", "away", "far", "https://10.8.0.4:6443"} <= set(found.summary.split())
     same = ("https://10.8.0.4:6443", "https://10.8.0.5:6443")
     assert not [one for one in check_remote(stack(*ON_A_CLUSTER, first, second, same)) if one.code == "REM013"]
 
@@ -357,7 +357,7 @@ def outlived(stack: Stack) -> list[tuple[str, ...]]:
     return [(one.field, *fact.findall(one.summary)) for one in check_remote(stack) if one.code == "REM017"]
 
 
-def test_a_job_that_outlives_what_it_writes_its_model_with_is_told(stack: Make) -> None:
+def test_a_job_longer_than_its_credentials_last_is_reported(stack: Make) -> None:
     assert outlived(stack()) == [("resources[1].remote.timeLimit", "1h30m", "gs://acme-pond", "1h")]
     assert outlived(stack(("timeLimit: 90m", "timeLimit: 1h"))) == []
     # The machine of Pulumi renews its own; SkyPilot's has what it was launched with.
@@ -367,7 +367,7 @@ def test_a_job_that_outlives_what_it_writes_its_model_with_is_told(stack: Make) 
     assert outlived(skypilot) == [("resources[0].remote.timeLimit", "13h", "s3://acme-lake", "12h")]
 
 
-def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> None:
+def test_each_job_on_a_remote_cluster_has_its_own_limit(stack: Make) -> None:
     assert outlived(stack(*ON_A_CLUSTER)) == []
     one = (
         OWN,
@@ -377,34 +377,29 @@ def test_on_a_remote_cluster_each_job_has_a_limit_of_its_own(stack: Make) -> Non
     both = (", timeLimit: 1h}", ", timeLimit: 7h}")
     several = stack(*ON_A_CLUSTER, one, both)
     assert outlived(several) == [("jobs[1].timeLimit", "7h", "gs://acme-pond", "1h")]
-    assert [one.summary for one in check_remote(several) if "job own, one of 2 of resource away" in one.summary]
+    assert [one.summary for one in check_remote(several) if "job own, one of 2" in one.summary]
 
 
 @pytest.mark.parametrize("more", [(), ON_A_CLUSTER])
-def test_more_than_one_worker_is_an_error_wherever_it_runs(stack: Make, more: tuple[tuple[str, str], ...]) -> None:
+def test_a_remote_resource_with_several_workers_is_an_error(stack: Make, more: tuple[tuple[str, str], ...]) -> None:
     workers = ("type: runtime\n      cpu", "type: runtime\n      workers: 2\n      cpu")
     (finding,) = (one for one in check_remote(stack(*more, workers)) if one.code == "REM006")
-    what = "pod" if more else "machine"
-    assert finding.summary == f"resource away gets 2 workers, but a remote job has one {what}"
-    assert (finding.blocks, finding.field, finding.remedy) == (
-        True,
-        "resources[1].workers",
-        f"set workers to 1, and make the {what} large enough",
-    )
+    assert (finding.blocks, finding.field) == (True, "resources[1].workers")
+    assert finding.summary.endswith(" pod" if more else " machine")
 
 
-def test_a_machine_that_pulumi_launches_to_serve_says_its_port(stack: Make) -> None:
+def test_a_serving_machine_launched_by_pulumi_needs_a_port(stack: Make) -> None:
     serving = (
         ("type: training\n      cpu", "type: llm-serving\n      cpu"),
         ("type: training, res", "type: llm-serving, res"),
     )
     (finding,) = (one for one in check_remote(stack(ON_AWS, ECR, *serving)) if one.code == "REM003")
-    assert (finding.blocks, finding.remedy) == (True, "set port to the port that its command listens on, such as 8000")
+    assert (finding.blocks, finding.remedy.partition(" to ")[0]) == (True, "set port")
     port = ("        regionPrefix: us-\n", "        regionPrefix: us-\n        port: 8000\n")
     assert told(stack(ON_AWS, ECR, *serving, port)) == []
 
 
-def test_a_provider_that_there_is_not_is_told_once(stack: Make) -> None:
+def test_an_unknown_provider_is_reported_once(stack: Make) -> None:
     """Nobody is sent to add its name to what buckets are reached by."""
     assert [code for code, _, _ in told(stack(("provider: lam\n", "provider: lamb\n")))] == ["REM001"]
 
@@ -427,7 +422,7 @@ def test_serving_writes_no_model(stack: Make) -> None:
 
 
 @pytest.mark.parametrize("plain", ["AKIAVERYSECRET", "{key: AKIAVERYSECRET}", "[AKIAVERYSECRET]"])
-def test_credentials_that_are_not_encrypted_are_refused_and_not_repeated(text: str, plain: str) -> None:
+def test_credentials_in_plain_text_are_refused_and_not_shown(text: str, plain: str) -> None:
     changed = text.replace("credentials: {secure: AAAA}", f"credentials: {plain}")
     loaded, findings = load_text(changed, "dev", "f.yaml")
     assert loaded is None
@@ -439,13 +434,13 @@ def test_credentials_that_are_not_encrypted_are_refused_and_not_repeated(text: s
     ("port", "words"),
     [("0", "it must be 1 or more"), ("65536", "it is too large"), ("web", "it must be a whole number")],
 )
-def test_a_port_that_is_none_is_told_as_a_number(text: str, port: str, words: str) -> None:
+def test_a_wrong_port_is_an_error(text: str, port: str, words: str) -> None:
     made, (mistake,) = load_text(text.replace("[run]", f"[run]\n        port: {port}"), "dev", "f.yaml")
     assert made is None
     assert (mistake.field, mistake.line > 0, words in mistake.summary) == ("resources[1].remote.port", True, True)
 
 
-def test_numbers_of_a_remote_resource_may_be_texts_as_the_engine_s_command_line_writes_them(stack: Make) -> None:
+def test_numbers_of_a_remote_resource_may_be_strings(stack: Make) -> None:
     made = stack(
         *ON_A_CLUSTER,
         ("credentialsSecret: site}", "credentialsSecret: site, quota: {cpu: '64', memory: 256Gi, gpus: '8'}}"),
@@ -470,7 +465,7 @@ def test_encrypted_credentials_stay_opaque(stack: Make) -> None:
         ((("      gpus: 1\n", ""),), "REM003", "resources[1]", "has no GPU"),
     ],
 )
-def test_what_would_be_rented_for_nothing_is_warned_of(
+def test_a_remote_resource_without_a_gpu_is_a_warning(
     stack: Make, changes: tuple[tuple[str, str], ...], code: str, field: str, words: str
 ) -> None:
     in_time = ("timeLimit: 90m", "timeLimit: 1h")
@@ -488,7 +483,7 @@ def test_what_would_be_rented_for_nothing_is_warned_of(
         ((("gpus: 8", "gpus: 0"),), "none of its settings shows"),
     ],
 )
-def test_training_of_no_deep_learning_model_cannot_be_remote(
+def test_only_training_of_deep_learning_models_can_be_remote(
     stack: Make, changes: tuple[tuple[str, str], ...], words: str
 ) -> None:
     (found,) = [one for one in check_remote(stack(*changes)) if one.code == "REM002"]
@@ -513,7 +508,7 @@ def test_training_of_no_deep_learning_model_cannot_be_remote(
         ),
     ],
 )
-def test_there_is_one_way_to_a_remote_cluster_and_the_remedy_names_them_all(stack: Make, ways: str, words: str) -> None:
+def test_a_remote_cluster_needs_exactly_one_kind_of_credentials(stack: Make, ways: str, words: str) -> None:
     (found,) = [
         one for one in check_remote(stack(*ON_A_CLUSTER, (", credentialsSecret: site", ways))) if one.code == "REM012"
     ]
@@ -547,9 +542,7 @@ def test_there_is_one_way_to_a_remote_cluster_and_the_remedy_names_them_all(stac
         ("credentialsSecret: site", "context: site", ""),
     ],
 )
-def test_resources_of_one_cluster_reach_it_by_the_same_credentials(
-    stack: Make, first: str, second: str, told: str
-) -> None:
+def test_resources_of_one_cluster_use_the_same_credentials(stack: Make, first: str, second: str, told: str) -> None:
     text = "{{name: {}, type: runtime, remote: {{cluster: {{controller: 'https://10.8.0.5:6443', {}}}}}}}"
     both = f"modelyard:resources:\n    - {text.format('first', first)}\n    - {text.format('second', second)}\n"
     found = [one for one in check_remote(stack(("modelyard:resources:\n", both))) if one.code == "REM012"]
@@ -565,12 +558,12 @@ def test_resources_of_one_cluster_reach_it_by_the_same_credentials(
         ("http", "context: far", False),
     ],
 )
-def test_credentials_are_not_sent_in_plain_text_unseen(stack: Make, address: str, way: str, warned: bool) -> None:
+def test_credentials_sent_over_http_are_a_warning(stack: Make, address: str, way: str, warned: bool) -> None:
     changes = (*ON_A_CLUSTER, ("https://10.8.0.5", f"{address}://10.8.0.5"), ("credentialsSecret: site", way))
     found = [one for one in check_remote(stack(*changes)) if one.code == "REM012"]
     assert [(one.field, one.blocks) for one in found] == [("resources[1].remote.cluster.controller", False)] * warned
 
 
-def test_a_deep_learning_model_is_remote_with_its_dataset(stack: Make) -> None:
+def test_training_of_a_deep_learning_model_may_be_remote(stack: Make) -> None:
     made = stack(("resource: far}", "resource: far, rows: 1M, columns: 9, model: {parameters: 1G}}"))
     assert not {"REM002", "REM003"} & {one.code for one in check_remote(made)}

@@ -41,14 +41,14 @@ def container(args: list[str], command: list[str] | None = None, **env: str) -> 
         ({"name": "it", "env": [{"name": "CELERY_QUEUES", "valueFrom": {"fieldRef": {}}}]}, []),
     ],
 )
-def test_each(found: dict[str, Any], keys: list[str]) -> None:
+def test_each_container_error_is_reported(found: dict[str, Any], keys: list[str]) -> None:
     findings = check_container(stack(), "celery", found)
     assert [one.field.removeprefix("celery.") for one in findings] == keys
     assert all(one.code == "CEL009" for one in findings)
     assert all((one.severity is Severity.ERROR) is one.field.endswith("concurrency") for one in findings)
 
 
-def test_only_the_active_backend_s_worker_is_judged() -> None:
+def test_only_the_worker_of_the_active_backend_is_checked() -> None:
     wrong = container(["worker", "--concurrency=4"])
     (idle,) = check_container(stack(CONFIG._replace(training="ray")), "celery", wrong)
     assert idle.severity is Severity.ADVICE

@@ -72,7 +72,7 @@ def test_the_vendors_platform_is_certain(environment: str) -> None:
     }[environment]
 
 
-def test_roles_are_found_by_commands_whatever_the_names() -> None:
+def test_roles_are_found_by_commands_with_any_names(golden: Any) -> None:
     platform = found(objects_in("statefulsets"))
     assert platform.questions == ()
     assert places(platform) == {
@@ -80,16 +80,14 @@ def test_roles_are_found_by_commands_whatever_the_names() -> None:
         "rayHead": "StatefulSet coordinator",
         "rayWorker": "StatefulSet compute",
     }
-    assert platform.roles["rayHead"].evidence[0] == "command ray start --head"
-    assert platform.roles["rayWorker"].evidence[:2] == ("command ray start --address", "requests 1 GPU")
+    golden(*(f"{role}: {', '.join(one.evidence)}" for role, one in platform.roles.items()))
 
 
-def test_commands_in_shell_scripts_and_component_labels_are_evidence() -> None:
+def test_commands_in_shell_scripts_and_component_labels_are_evidence(golden: Any) -> None:
     platform = found(objects_in("helm"))
     assert platform.questions == ()
     assert places(platform)["rayHead"] == "Deployment prod-mlplat-ray-head"
-    assert platform.roles["rayHead"].evidence[0] == "command ray start --head"
-    assert platform.roles["modelService"].evidence[0] == "label app.kubernetes.io/component: inference"
+    golden(*(f"{role}: {platform.roles[role].evidence[0]}" for role in ("rayHead", "modelService")))
     assert platform.roles["rayWorker"].sizes.memory == "96Gi"
 
 
@@ -106,13 +104,13 @@ def test_kuberay_groups_are_workloads_and_its_operator_is_not() -> None:
     )
 
 
-def test_the_cluster_that_a_rayservice_created_is_not_another_candidate() -> None:
+def test_a_cluster_created_by_a_rayservice_is_not_a_candidate() -> None:
     platform = found(objects_in("rayservice"))
     assert platform.questions == ()
     assert places(platform)["rayWorker"] == "RayService models, group a10"
 
 
-def test_the_head_is_that_of_the_workers_cluster() -> None:
+def test_the_head_is_in_the_cluster_of_the_workers() -> None:
     objects = deepcopy(list(objects_in("raycluster")))
     other = deepcopy(objects[-1])
     other["metadata"]["name"] = "experiments"
@@ -122,36 +120,37 @@ def test_the_head_is_that_of_the_workers_cluster() -> None:
     assert (platform.questions, places(platform)["rayHead"]) == ((), "RayCluster training")
 
 
-def test_ray_s_autoscaler_is_known_by_its_cluster() -> None:
+def test_the_autoscaler_of_ray_is_found() -> None:
     objects = deepcopy(list(objects_in("raycluster")))
     objects[-1]["spec"]["enableInTreeAutoscaling"] = True
-    assert found(objects).scaling == Scaling("none", "autoscaler of RayCluster training")
+    scaling = found(objects).scaling
+    assert (scaling.mode, "RayCluster training" in scaling.by) == ("none", True)
 
 
-def test_an_image_and_a_gpu_alone_are_never_certain() -> None:
+def test_an_image_and_a_gpu_alone_are_never_certain(golden: Any) -> None:
     serving = changed("two-candidates", "ray-workers-spot", command=["serve", "run"], name="app")
     (body,) = (one for one in serving if one["metadata"]["name"] == "ray-workers-spot")
     body["metadata"]["name"], body["metadata"]["labels"] = "chat", {}
     body["spec"]["template"]["metadata"]["labels"] = {}
     (question,) = found([body]).questions
-    assert question.why == "only requests 1 GPU"
+    assert question.about == "rayWorker"
+    golden(question.why)
     certain = found(serving)
     assert (certain.questions, places(certain)["rayWorker"]) == ((), "Deployment ray-workers")
 
 
-def test_two_equal_candidates_are_a_question_and_the_answer_settles_it() -> None:
+def test_two_equal_candidates_are_a_question() -> None:
     platform = found(objects_in("two-candidates"))
     (question,) = platform.questions
     assert question.about == "rayWorker"
     assert [one.value for one in question.options] == ["Deployment ray-workers", "Deployment ray-workers-spot", ""]
-    assert "# guess: 2 candidates, ray-workers and ray-workers-spot" in stack_text(platform, context="c", kubernetes="")
     answered = found(objects_in("two-candidates"), {"rayWorker": "Deployment ray-workers-spot"})
     assert answered.questions == ()
     assert answered.roles["rayWorker"].sizes.replicas == 4
     assert "guess" not in stack_text(answered, context="c", kubernetes="")
 
 
-def test_workers_that_a_person_rules_out_leave_no_platform() -> None:
+def test_without_workers_chosen_there_is_no_platform() -> None:
     assert found(objects_in("two-candidates"), {"rayWorker": ""}).namespace == ""
 
 
@@ -163,12 +162,13 @@ def test_celery_workers_without_gpus_do_not_train() -> None:
     assert platform.scaling == Scaling("none", "HorizontalPodAutoscaler gpu-jobs", 5)
 
 
-def test_training_workers_without_gpus_are_never_certain() -> None:
+def test_training_workers_without_gpus_are_never_certain(golden: Any) -> None:
     objects = [one for one in objects_in("two-candidates") if one["metadata"]["name"] == "ray-workers"]
     objects = deepcopy(objects)
     del objects[0]["spec"]["template"]["spec"]["containers"][0]["resources"]
     (question,) = found(objects).questions
-    assert question.why == "only command ray start --address"
+    assert question.about == "rayWorker"
+    golden(question.why)
 
 
 def test_workers_on_slices_of_gpus_are_certain_and_have_no_whole_gpu() -> None:
@@ -176,10 +176,10 @@ def test_workers_on_slices_of_gpus_are_certain_and_have_no_whole_gpu() -> None:
     platform = found(changed("statefulsets", "compute", resources=slices))
     assert platform.questions == ()
     assert "requests nvidia.com/mig-1g.10gb" in platform.roles["rayWorker"].evidence
-    assert "# perWorker: the Ray workers request no whole GPU" in stack_text(platform, context="c", kubernetes="")
+    assert "# perWorker: " in stack_text(platform, context="c", kubernetes="")
 
 
-def test_the_container_is_the_one_that_trains() -> None:
+def test_the_container_of_a_role_is_the_one_that_trains() -> None:
     objects = deepcopy(list(objects_in("helm")))
     sidecar = {"name": "metrics", "image": "example/metrics:1"}
     objects[3]["spec"]["template"]["spec"]["containers"].insert(0, sidecar)
@@ -192,7 +192,7 @@ def test_several_namespaces_are_a_question_and_the_best_guess_has_most_parts() -
     assert (question.about, [one.value for one in question.options]) == ("namespace", ["team-a", "team-b"])
     named = found(objects_in("namespaces"), {"namespace": "team-b"})
     assert (named.questions, places(named)) == ((), {"celery": "Deployment training-tasks"})
-    assert "Deployment triton in namespace serving (modelService)" in named.other_namespaces
+    assert any({"triton", "serving"} <= set(one.split()) for one in named.other_namespaces)
 
 
 @pytest.mark.parametrize("objects", [(), objects_in("unrelated")])
@@ -254,30 +254,31 @@ def test_nodes_with_several_gpus_are_a_question_unless_pods_show_or_select_one()
 def test_no_gpu_at_all_is_a_question_with_a_guess() -> None:
     platform = found(objects_in("statefulsets"), nodes=())
     (question,) = platform.questions
-    assert question.why == "no node has a GPU, and the workers do not select one"
-    assert f"model: {platform.gpu} # guess: no node has a GPU" in stack_text(platform, context="c", kubernetes="")
+    assert question.about == "gpu"
+    assert f"model: {platform.gpu} # guess: {question.why[:10]}" in stack_text(platform, context="c", kubernetes="")
 
 
 def test_pods_without_requests_have_a_comment_instead_of_a_size() -> None:
     platform = found(changed("statefulsets", "coordinator", resources={}))
     text = stack_text(platform, context="c", kubernetes="")
-    assert "    # cpu: the pods request none\n    # memory: the pods request none\n" in text
+    assert "    # cpu: " in text
+    assert "    # memory: " in text
     assert set(yaml.safe_load(text)["config"]["modelyard:rayHead"]) == {"replicas"}
 
 
 def test_evidence_never_quotes_arguments() -> None:
     args = ["start", "--head", "--redis-password=hunter2"]
     platform = found(changed("statefulsets", "coordinator", command=["ray"], args=args))
-    assert platform.roles["rayHead"].evidence[0] == "command ray start --head"
+    assert "rayHead" in platform.roles
     assert "hunter2" not in repr(platform) + stack_text(platform, context="c", kubernetes="")
 
 
-def test_texts_that_yaml_would_read_as_something_else_are_quoted() -> None:
+def test_texts_that_yaml_would_read_as_another_type_are_quoted() -> None:
     text = stack_text(found(objects_in("statefulsets")), context="on", kubernetes="1.35")
     assert yaml.safe_load(text)["config"]["kubernetes:context"] == "on"
 
 
-def test_patches_that_are_off_have_their_effect_above_them() -> None:
+def test_disabled_patches_have_a_comment_with_their_effect() -> None:
     off = [PatchOff("ray-worker", ("ray-worker changes Deployment w:", "  maxSurge 25% → 0"))]
     text = stack_text(found(objects_in("statefulsets")), context="c", kubernetes="1.35", off=off)
     assert yaml.safe_load(text)["config"]["modelyard:patches"] == [{"name": "ray-worker", "enabled": False}]

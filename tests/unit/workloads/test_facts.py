@@ -68,7 +68,7 @@ def test_a_cluster_without_the_platforms_workloads_has_none_of_their_facts() -> 
 
 
 @pytest.mark.parametrize("fact", FACTS.values(), ids=lambda fact: fact.path)
-def test_a_fact_has_a_source_that_a_stack_file_may_have_or_a_reason_for_none(fact: Fact[Any]) -> None:
+def test_a_fact_has_a_source_or_a_reason_for_none(fact: Fact[Any]) -> None:
     assert bool(fact.source) != bool(fact.why)
     assert in_schema(fact.source)
     assert in_schema(fact.idle)

@@ -81,14 +81,14 @@ def test_each_place_and_use(changes: dict[str, Any], findings: list[tuple[str, S
         assert found(**changes) == []
 
 
-def test_findings_are_at_the_name_of_the_gpu_and_among_the_rules_of_the_stack() -> None:
+def test_findings_are_at_the_field_of_the_gpu() -> None:
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", BASE._replace(**resource("training", "K80")), None, {})
     (finding,) = check(stack)[:1]
     assert (finding.code, finding.severity, finding.field) == ("GPU001", ERROR, "resources[0].gpu")
     assert finding.summary.startswith("resource mine: K80")
 
 
-def test_a_job_with_an_image_makes_the_use_its_own() -> None:
+def test_a_job_with_an_image_has_its_own_cuda_version() -> None:
     one = Resource("mine", "training", gpus=1, gpu="h100-sxm5-80gb")
     without = BASE._replace(resources=(one,), jobs=(Job("fit", "training", "mine"),))
     assert resource_use(without, one) == Use("11.7")
@@ -96,7 +96,7 @@ def test_a_job_with_an_image_makes_the_use_its_own() -> None:
     assert resource_use(own, one) == Use(None, platform=False)
 
 
-def test_the_reason_names_what_is_not_stated() -> None:
+def test_the_reason_names_what_is_not_set(golden: Any) -> None:
     gpu = resolve("h100-sxm5-80gb")
     assert gpu is not None
-    assert "CUDA version of its images is not set" in verdict(gpu, Use(None, platform=False)).reason
+    golden(verdict(gpu, Use(None, platform=False)).reason)

@@ -57,7 +57,7 @@ SMALL, LARGE = Notebooks("n:1"), Notebooks("n:1", memory="48Gi")
         ({"notebooks": SMALL._replace(cpu="8"), "gpu": Gpu("A10", per_worker=8)}, []),
     ],
 )
-def test_each(changes: dict[str, Any], found: list[tuple[str, Severity]]) -> None:
+def test_each_notebook_error_is_reported(changes: dict[str, Any], found: list[tuple[str, Severity]]) -> None:
     config = Config("ray", Platform("23.10"), Gpu("A10"))._replace(**changes)
     findings = check(Stack("dev", "stacks/Pulumi.dev.yaml", "", config, None, {}))
     assert [(one.code, one.severity) for one in findings if one.field.startswith("notebooks")] == found

@@ -33,21 +33,21 @@ def test_cpu_is_for_the_pod() -> None:
 
 
 @pytest.mark.parametrize(("training", "ray", "celery"), [("ray", 2, 0), ("celery", 0, 3)])
-def test_the_flag_gives_one_side_its_replicas_and_the_other_none(training: Any, ray: int, celery: int) -> None:
+def test_only_the_active_backend_has_replicas(training: Any, ray: int, celery: int) -> None:
     found = by_role(config(training=training, ray_worker=RayWorker(2), celery=Celery(3)))
     assert (found["rayWorker"].replicas, found["celery"].replicas) == (ray, celery)
     assert (found["rayWorker"].active, found["celery"].active) == (training == "ray", training == "celery")
 
 
 @pytest.mark.parametrize("mode", ["annotations", "keda"])
-def test_with_an_autoscaler_the_replicas_are_not_ours(mode: Any) -> None:
+def test_with_an_autoscaler_replicas_are_not_set(mode: Any) -> None:
     found = by_role(config(autoscaling=Autoscaling(mode, 4)))
     assert [found[role].replicas for role in WORKER_ROLES] == [None, None]
     known = facts(config(autoscaling=Autoscaling(mode, 4)), workloads(config(autoscaling=Autoscaling(mode, 4))))
     assert (fact_at(known, "rayWorker.maxReplicas"), fact_at(known, "celery.maxReplicas")) == (4, 0)
 
 
-def test_only_the_training_sides_get_gpus_and_a_celery_replica_one() -> None:
+def test_only_training_workers_get_gpus() -> None:
     found = by_role(config(gpu=Gpu("A100", 4), celery=Celery(memory="48Gi")))
     assert {role: one.gpus for role, one in found.items() if one.gpus} == {"rayWorker": 4, "celery": 1}
     assert found["celery"].memory == "48Gi"
@@ -66,19 +66,19 @@ def test_names_come_from_the_stack() -> None:
 
 
 @pytest.mark.parametrize(("release", "available"), [("23.01", False), ("23.04", True), ("23.10", True), ("24.1", True)])
-def test_since_when_there_is_ray(release: str, available: bool) -> None:
+def test_releases_with_ray(release: str, available: bool) -> None:
     one = config(platform=Platform(release))
     assert fact_at(facts(one, workloads(one)), "ray.available") is available
 
 
-def test_a_fact_that_is_not_there_is_named() -> None:
+def test_a_missing_fact_is_named() -> None:
     known = facts(config(), workloads(config()))
     for path in ("worker.memory", "rayWorker.memroy", "rayWorker.memory.x"):
         with pytest.raises(KeyError, match=path):
             fact_at(known, path)
 
 
-def test_a_fact_leads_back_to_where_it_is_written() -> None:
+def test_a_fact_has_the_field_that_sets_it() -> None:
     known = facts(config(), workloads(config()))
     assert source_of("rayWorker.memory", known) == ("rayWorker", "memory")
     assert source_of("rayWorker.gpus", known) == ("gpu", "perWorker")
