@@ -14,7 +14,7 @@ from modelyard.runs.notebooks.reading import Place, Problem
 from modelyard.stack.config import Allocation, Config, Stack
 from modelyard.stack.names import instead
 from modelyard.stack.pool import Flavor, Partition, Team, Toleration
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.environments import image_with, run_environment
 from modelyard.workloads.facts.pool import Quotas, gpu_flavors, namespace_of, teams_here
@@ -128,14 +128,15 @@ def _flavor(
             summary = f"team {team.name} can never have {whole} GPUs of {what or 'any flavor'} at once"
             problems.append(Problem(summary, "use --allocation single, or raise its quota"))
             return None
-        have = ", ".join(one.name for one in theirs) or "none"
         parted = whole is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
         summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
-        remedy = f"its quotas have {'whole ' * parted}GPUs of: {have}"
+        kind = f"{'whole ' * parted}GPUs"
+        have = f"{kind} of {listed([one.name for one in theirs], 'and')} only" if theirs else f"no {kind}"
+        remedy = f"its quotas have {have}"
         problems.append(Problem(summary, remedy + "; or use --allocation partial" * parted))
     else:
-        have = ", ".join(f"{one.name or 'the stack'} ({one.gpu or 'no GPU'})" for one in known.values())
-        problems.append(Problem(f"no nodes match {what}", f"the choices are {have}"))
+        have = listed([f"{one.gpu or 'no GPU'} ({one.name or 'the stack'})" for one in known.values()])
+        problems.append(Problem(f"no nodes match {what}", f"choose {have}"))
     return None
 
 

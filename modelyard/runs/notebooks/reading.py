@@ -145,7 +145,7 @@ def parse_notebook(content: bytes, shown: str) -> Notebook | tuple[Problem, ...]
         return (Problem(f"{shown} is JSON but not a notebook: it has no nbformat", again),)
     form = document["nbformat"]
     if form != 4 or isinstance(form, bool):
-        found = json.dumps(form) if isinstance(form, str) else str(form)
+        found = json.dumps(form)
         words = f"{shown} has nbformat {found[:20]}, but papermill runs nbformat 4"
         return (Problem(words, f"convert it: jupyter nbconvert --to notebook --nbformat 4 {shown}"),)
     cells = document.get("cells")
