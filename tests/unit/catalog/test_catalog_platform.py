@@ -1,4 +1,4 @@
-"""What the patches for the vendor's platform say, and of which releases."""
+"""The patches for the vendor's platform, and their releases."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ RAY = Config("ray", PLATFORM, Gpu("A10"))
 CELERY = RAY._replace(training="celery")
 
 
-def test_the_way_back_to_ray() -> None:
+def test_the_switch_back_to_ray() -> None:
     route = ours(RAY, "training-route")["deployment-api-server"]
     (container,) = route["spec"]["template"]["spec"]["containers"]
     assert container["env"] == [{"name": "ENABLE_RAY_MODEL_TRAINING", "value": "True"}]

@@ -1,6 +1,7 @@
 """The patches folder: its form, its lock, and the choice of patches for a stack."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def test_the_catalogue_has_the_nine_and_whole_objects_and_all_are_released() -> 
     }
 
 
-def test_a_version_says_whether_its_objects_are_always_the_stacks_own() -> None:
+def test_a_version_has_the_mode_of_its_objects() -> None:
     library = load_library(ROOT)
     owning = {
         name: (library.latest(name).owns("existing"), library.latest(name).owns("managed")) for name in library.patches
@@ -87,7 +88,7 @@ def test_a_changed_copy_of_a_built_in_version_is_an_error_that_names_the_changed
 
 @pytest.mark.parametrize("digests", [True, False], ids=["with-files", "of-an-older-modelyard"])
 @pytest.mark.parametrize("file", ["patch.yaml.j2", "schema.json", "meta.yaml"])
-def test_a_changed_release_of_ones_own_is_an_error_that_names_the_changed_file(
+def test_a_changed_release_of_the_project_is_an_error_that_names_the_changed_file(
     project: Path, file: str, digests: bool
 ) -> None:
     path = add(project, "mine") / file
@@ -102,8 +103,8 @@ def test_a_changed_release_of_ones_own_is_an_error_that_names_the_changed_file(
     # The lock of an older modelyard has one digest for all files of a version.
     place = f"patches/mine/v1/{file}:1" if digests else "patches/mine/v1"
     assert (finding.code, finding.location) == ("PAT003", place)
-    assert finding.detail.startswith(f"{file} differs from the released version; ") == digests
-    assert "the patch's files meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
+    assert finding.detail.startswith(f"{file} differs ") == digests
+    assert "meta.yaml, patch.yaml.j2 and schema.json have " in finding.detail
     assert "patches/mine/v2" in finding.remedy
 
 
@@ -134,7 +135,7 @@ def test_the_lock_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     assert locked_files(tmp_path, "a-long-name/v12") == {}
 
 
-def test_a_broken_lock_line_is_told_with_its_number(project: Path) -> None:
+def test_a_malformed_lock_line_is_reported_with_its_number(project: Path) -> None:
     lock = project / "patches" / "patches.lock"
     lock.write_text(lock.read_text() + "nonsense\n")
     (finding,) = load_library(project).findings
@@ -168,14 +169,14 @@ def test_with_a_lock_that_cannot_be_read_no_version_is_called_a_draft(
     assert findings == ()
 
 
-def test_a_patch_of_ones_own_is_a_folder(project: Path) -> None:
+def test_a_patch_of_the_project_is_a_folder(project: Path) -> None:
     add(project, "mine")
     library = load_library(project)
     assert not library.findings
     assert "mine@v1" in chosen(library, stack())[0]
 
 
-def test_a_patch_for_those_who_list_it(project: Path) -> None:
+def test_an_optional_patch_is_used_if_listed(project: Path) -> None:
     add(project, "mine", meta="when: listed\n")
     library = load_library(project)
     assert "mine@v1" not in chosen(library, stack())[0]
@@ -232,7 +233,7 @@ def test_a_later_patch_stands_behind_those_it_overrides(project: Path) -> None:
     assert names.index("aaa@v1") > names.index("ray-worker@v1")
 
 
-def test_patches_that_wait_for_each_other(project: Path) -> None:
+def test_patches_in_a_cycle(project: Path) -> None:
     add(project, "aaa", meta="after: [bbb]\n")
     add(project, "bbb", meta="after: [aaa]\n")
     _, findings = chosen(load_library(project), stack())
@@ -241,7 +242,7 @@ def test_patches_that_wait_for_each_other(project: Path) -> None:
     assert "aaa, bbb" in loops[0]
 
 
-def test_a_draft_in_use_is_told_until_it_is_released(project: Path) -> None:
+def test_a_draft_in_use_is_a_warning_until_released(project: Path) -> None:
     folder = add(project, "aaa", meta="when: {training: ray}\n")
     _, findings = chosen(load_library(project), stack())
     assert [(finding.code, finding.severity.value, finding.file) for finding in findings] == [
@@ -272,8 +273,7 @@ def test_bad_choices(choice: PatchChoice, code: str, remedy: str) -> None:
     _, (finding,) = chosen(load_library(ROOT), stack(choice))
     assert finding.code == code
     assert remedy in finding.remedy
-    assert "Additional properties" not in finding.summary
-    assert "is not of type" not in finding.summary
+    assert not re.search("Additional properties|not of type", finding.summary)
     assert (finding.file, finding.line) == ("stacks/Pulumi.s.yaml", 7)
 
 
@@ -312,15 +312,16 @@ def test_an_empty_folder_is_one_finding(project: Path) -> None:
     (project / "patches" / "mine" / "v1").mkdir(parents=True)
     (finding,) = load_library(project).findings
     assert (finding.code, finding.file) == ("PAT009", "patches/mine/v1")
-    assert finding.summary == "patches/mine/v1 has no meta.yaml, schema.json or patch.yaml.j2"
-    assert finding.remedy == "add meta.yaml, schema.json and patch.yaml.j2, or remove the folder"
+    files = {"meta.yaml", "schema.json", "patch.yaml.j2"}
+    assert set(re.split(r"[ ,]+", finding.summary)) >= files
+    assert set(re.split(r"[ ,]+", finding.remedy)) >= files
 
 
-def test_a_schema_that_is_no_json(project: Path) -> None:
+def test_an_invalid_schema(project: Path) -> None:
     (add(project, "mine") / "schema.json").write_text('{\n  "type": object\n}\n')
     (finding,) = load_library(project).findings
     assert (finding.code, finding.location) == ("PAT009", "patches/mine/v1/schema.json:2")
-    assert finding.summary == "the text is not JSON: expecting value"
+    assert "not JSON" in finding.summary
 
 
 def test_a_fact_that_no_stack_has(project: Path) -> None:

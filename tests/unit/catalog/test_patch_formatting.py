@@ -56,7 +56,7 @@ def test_json_means_the_same_and_formatting_it_has_an_end(
     assert formatted_file("schema.json", made.text).text == made.text
 
 
-def test_json_that_cannot_be_read_is_told_with_its_line() -> None:
+def test_unreadable_json_is_reported_with_its_line() -> None:
     made = formatted_file("schema.json", '{\n  "a": 1,\n}\n')
     assert made.text == '{\n  "a": 1,\n}\n'
     assert made.problem is not None
@@ -65,14 +65,14 @@ def test_json_that_cannot_be_read_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "NaN", "[" * 500 + "]" * 500, r'"\ud800"'])
-def test_json_that_no_reader_takes_is_told(text: str) -> None:
+def test_json_that_no_reader_accepts_is_refused(text: str) -> None:
     made = formatted_file("schema.json", text)
     assert made.text == text
     assert made.problem is not None
     assert made.problem.code == "PAT009"
 
 
-def test_of_a_template_only_the_ends_of_lines_change() -> None:
+def test_only_line_ends_of_a_template_change() -> None:
     text = "# target: x  \r\n\r\na:   {{ b }}\t\r\n{%- if c   %}\r\n    d: 1\r\n{%- endif %}\r\n\r\n\r\n"
     assert formatted_file("patch.yaml.j2", text).text == (
         "# target: x\n\na:   {{ b }}\n{%- if c   %}\n    d: 1\n{%- endif %}\n"

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import re
 import time
 import tracemalloc
 from concurrent.futures import ProcessPoolExecutor
@@ -44,19 +45,19 @@ def test_a_document(tmp_path: Path) -> None:
     assert document.body.reveal() == {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 2}}
 
 
-def test_a_template_that_is_given_too_much_says_what(tmp_path: Path) -> None:
+def test_a_large_parameter_is_named_if_the_output_is_too_large(tmp_path: Path) -> None:
     loop = GOOD + "{% for one in pods %}{{ one }}{% endfor %}"
     (found,) = rendered(tmp_path, loop, replicas=0, pods=["x" * 9000] * 2000, few=[1] * 1999).findings
     assert found.code == "PAT006"
-    assert "more than 16,777,216 characters: its parameter pods has 2,000 items" in found.summary
-    assert "let jobs share a resource" in found.remedy
+    assert re.search(r"16,777,216 characters: .*\bpods has 2,000 items", found.summary)
+    assert "jobs share" in found.remedy
 
 
 @pytest.mark.parametrize("wrong", ["{% for a in range(99999) %}{{ 'x' * 1000 }}{% endfor %}", "{{ 'x' * 10000000 }}"])
-def test_a_template_that_makes_too_much_of_little_is_to_be_corrected(tmp_path: Path, wrong: str) -> None:
+def test_a_template_that_grows_by_itself_has_a_remedy_about_loops(tmp_path: Path, wrong: str) -> None:
     (found,) = rendered(tmp_path, GOOD + wrong, replicas=0, pods=[1] * 999).findings
     assert "its parameter" not in found.summary
-    assert found.remedy == "look for a loop that grows"
+    assert "loop" in found.remedy
 
 
 def test_two_documents_with_phases_of_their_own(tmp_path: Path) -> None:
@@ -137,21 +138,21 @@ def test_slow_templates_together_have_a_limit_and_quick_ones_do_not(
     began = time.process_time()
     summaries = [render(endless, {"replicas": one}).findings[0].summary for one in range(200)]
     assert time.process_time() - began < 8, "200 templates of 0.05 seconds take 10 where nothing adds them up"
-    assert summaries[0] == "patch mine@v1 was still rendering after 0.05 seconds"
+    assert re.search(r"mine@v1 .* after 0\.05 seconds$", summaries[0])
     # The timer counts ticks: on a busy machine some of the last renderings are interrupted early, which leaves time.
-    assert "patch mine@v1 was still rendering when all patches had taken 0.3 seconds together" in summaries[-20:]
+    assert [one for one in summaries[-20:] if re.search(r"mine@v1 .* 0\.3 seconds together$", one)]
     monkeypatch.setattr(templates, "BUDGET", TimeBudget(total=0.3, refill=0.02, of_cpu=True))
     quick = patch(tmp_path / "quick", GOOD)
     assert all(render(quick, {"replicas": one}).documents for one in range(200))
 
 
-def test_a_process_of_a_pool_ends_a_template_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_limit_holds_in_a_process_pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(templates, "SECONDS", 0.05)
     endless = patch(tmp_path, GOOD + ENDLESS)
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         (finding,) = pool.submit(render, endless, {"replicas": 1}).result(timeout=60).findings
-    assert finding.summary == "patch mine@v1 was still rendering after 0.05 seconds"
+    assert re.search(r"mine@v1 .* after 0\.05 seconds$", finding.summary)
 
 
 def test_equal_parameters_are_rendered_once(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ AGAIN = "{% for x in range(60) %}"
         "{% set ns = namespace(n=9) %}{% for x in range(99) %}{% set ns.n = ns.n * ns.n %}{% endfor %}",
     ],
 )
-def test_nothing_grows_without_bound(tmp_path: Path, template: str) -> None:
+def test_templates_have_a_limit_of_memory_and_time(tmp_path: Path, template: str) -> None:
     one = patch(tmp_path, GOOD + template)
     tracemalloc.start()
     try:
@@ -242,7 +243,7 @@ def test_nothing_grows_without_bound(tmp_path: Path, template: str) -> None:
         "loop is defined or range",
     ],
 )
-def test_the_address_of_a_thing_never_gets_into_a_patch(tmp_path: Path, expression: str) -> None:
+def test_memory_addresses_never_get_into_a_patch(tmp_path: Path, expression: str) -> None:
     result = rendered(tmp_path, GOOD + "# {{ " + expression + " }}", replicas=1)
     (finding,) = result.findings
     assert finding.code == "PAT005"
@@ -272,7 +273,7 @@ def test_the_address_of_a_thing_never_gets_into_a_patch(tmp_path: Path, expressi
         ("'%05.1f|%-6s|%d%%' % (2.25, 'ab', 7)", "002.2|ab    |7%"),
     ],
 )
-def test_what_templates_print(tmp_path: Path, expression: str, text: str) -> None:
+def test_values_that_templates_print(tmp_path: Path, expression: str, text: str) -> None:
     (document,) = rendered(tmp_path, GOOD + "# {{ " + expression + " }}", replicas=1).documents
     assert document.text.reveal().splitlines()[-1] == f"# {text}"
 

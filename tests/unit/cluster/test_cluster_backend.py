@@ -1,4 +1,4 @@
-"""The address of Pulumi's state: taken from Pulumi.yaml only where no credential can be read there."""
+"""The address of Pulumi's state: taken from Pulumi.yaml only if that exposes no credential."""
 
 import json
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_a_folder_a_bucket_and_pulumis_own_service_are_used(root: Path, url: str
 
 @pytest.mark.parametrize("name", ["Pulumi.yaml", "Pulumi.yml"])
 @pytest.mark.parametrize("url", UNSAFE)
-def test_an_address_that_only_the_project_names_gets_no_credential(root: Path, url: str, name: str) -> None:
+def test_a_backend_set_only_by_the_project_gets_no_credential(root: Path, url: str, name: str) -> None:
     project(root, url, name)
     with pytest.raises(BackendError) as refused:
         backend_variables(root)
@@ -101,7 +101,7 @@ def test_an_address_that_the_operator_names_is_used(root: Path, url: str, monkey
 
 
 @pytest.mark.parametrize("text", ["name: it\n", "name: it\nbackend:\n", "backend: {url: ''}", "backend: [a]", "{", ""])
-def test_without_an_address_in_the_project_it_is_the_operators(
+def test_the_backend_of_the_environment_is_used_if_the_project_has_none(
     root: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "Pulumi.yaml").write_text(text)
@@ -112,7 +112,7 @@ def test_without_an_address_in_the_project_it_is_the_operators(
     assert backend_variables(root).reveal() == {"PULUMI_BACKEND_URL": "file://~"}
 
 
-def test_encrypted_logins_are_pulumis_own_business_and_name_nothing(root: Path) -> None:
+def test_encrypted_logins_are_left_to_pulumi(root: Path) -> None:
     for content in ('{"ciphertext": "it"}', "[]", "it"):
         (root / "home" / "credentials.json").write_text(content)
         assert backend_variables(root).reveal() == {}

@@ -65,7 +65,7 @@ def test_a_pod_without_a_kubeconfig_is_its_service_account(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_plugin_is_told_what_to_answer(
+def test_a_credential_plugin_gets_its_request(
     version: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plugin = tmp_path / "plugin"

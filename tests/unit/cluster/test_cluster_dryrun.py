@@ -4,6 +4,7 @@ The transport is a fake whose answers were taken from a real API server; the lab
 """
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -151,7 +152,7 @@ _HEAD = 'deployments.apps "head" is forbidden: '
         (404, 'namespaces "ml" not found', "missing"),
     ],
 )
-def test_a_refusal_says_why_in_the_servers_words(code: int, message: str, why: str, waits: list[float]) -> None:
+def test_a_refusal_has_the_message_of_the_server(code: int, message: str, why: str, waits: list[float]) -> None:
     (found,) = dry_run(client_of(lambda _request: failed(code, message)), [deployment("head")], "modelyard")
     assert found == Answer(Confidential(None), (), Refusal(why, message))
     assert waits == []
@@ -172,7 +173,7 @@ def flaky(*answers: httpx2.Response) -> Handler:
     return lambda request: httpx2.Response(200, json=deployment("head")) if forced(request) else next(rest)
 
 
-def test_a_busy_server_is_asked_again_when_it_says(waits: list[float]) -> None:
+def test_a_busy_server_is_retried_after_its_delay(waits: list[float]) -> None:
     handler = flaky(
         failed(429, "too many requests", retry="2"),
         failed(500, "etcdserver: request timed out"),
@@ -183,7 +184,7 @@ def test_a_busy_server_is_asked_again_when_it_says(waits: list[float]) -> None:
     assert waits == [2.0, PAUSES[1]]
 
 
-def test_an_object_that_changes_under_the_question_is_asked_for_again(waits: list[float]) -> None:
+def test_a_conflicting_change_is_read_again(waits: list[float]) -> None:
     handler = flaky(failed(409, "the object has been modified"), httpx2.Response(200, json={}))
     assert claims_of(client_of(handler), deployment("head"), "modelyard") == ()
     assert len(waits) == 1
@@ -233,15 +234,13 @@ def test_all_questions_are_under_way_together_and_are_counted() -> None:
     assert counter.total()[:2] == (12, 12)
 
 
-def test_a_kind_whose_operator_is_not_there_is_told_by_its_name() -> None:
+def test_a_missing_operator_is_named() -> None:
     client = client_of(lambda _: httpx2.Response(404, text="404 page not found\n"))
     body = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "ray", "namespace": "ml"}}
     (answer,) = dry_run(client, [body], "modelyard")
     assert answer.refusal is not None
     assert answer.refusal.why == "missing"
-    assert answer.refusal.message == (
-        "the cluster has no ScaledObject in keda.sh/v1alpha1: KEDA or its CRDs are not installed"
-    )
+    assert re.search(r"ScaledObject in keda\.sh/v1alpha1: KEDA ", answer.refusal.message)
     assert read(client, key_of(body, "")) is None
     assert listed(client, "keda.sh/v1alpha1", "ScaledObject", "ml") == []
     with pytest.raises(ClusterError, match="answered 404"):

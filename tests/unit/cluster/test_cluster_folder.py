@@ -70,7 +70,7 @@ def test_only_the_new_files_are_left(folder: Path) -> None:
     assert beside(folder) == []
 
 
-def test_what_somebody_else_put_there_stays(folder: Path) -> None:
+def test_other_files_in_the_folder_stay(folder: Path) -> None:
     (folder / "NOTES.md").write_text("mine")
     (folder / "more").mkdir()
     (folder / "more" / "x.json").write_text("{}")
@@ -97,7 +97,7 @@ FOREIGN = {
 @pytest.mark.parametrize("killed", [False, True], ids=["", "of a killed run"])
 @pytest.mark.parametrize("there", [True, False], ids=["recorded", "not recorded"])
 @pytest.mark.parametrize("files", FOREIGN.values(), ids=FOREIGN)
-def test_a_folder_that_only_has_the_name_of_an_unfinished_one_stays(
+def test_a_folder_named_like_an_unfinished_one_stays(
     folder: Path, files: tuple[str, ...], there: bool, killed: bool
 ) -> None:
     stage = folder.parent / ".dev.0123456789abcdef.replacing"
@@ -167,9 +167,7 @@ def test_a_failing_last_step_puts_the_old_folder_back(folder: Path, monkeypatch:
 
 
 @pytest.mark.parametrize(("step", "number"), [*(("write_atomically", number) for number in (1, 2, 3)), ("rename", 1)])
-def test_a_run_that_is_killed_leaves_the_old_folder_and_the_next_one_tidies_up(
-    folder: Path, step: str, number: int
-) -> None:
+def test_a_killed_run_keeps_the_old_folder_and_the_next_run_cleans_up(folder: Path, step: str, number: int) -> None:
     assert killed_at(folder, step, number)
     assert content(folder) == OLD
     assert beside(folder) != []
@@ -178,7 +176,7 @@ def test_a_run_that_is_killed_leaves_the_old_folder_and_the_next_one_tidies_up(
     assert beside(folder) == []
 
 
-def test_a_run_that_is_killed_between_the_renames_is_ended_by_the_next(folder: Path) -> None:
+def test_a_run_killed_between_the_renames_is_finished_by_the_next(folder: Path) -> None:
     (folder / "NOTES.md").write_text("mine")
     assert killed_at(folder, "rename", 2)
     assert not folder.exists()

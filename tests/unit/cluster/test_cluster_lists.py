@@ -1,4 +1,4 @@
-"""Lists in pages: all of them, from the beginning again where they have grown too old, and who may not read them."""
+"""Lists in pages: complete, started again after they expire, and forbidden ones reported."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ def test_a_list_that_has_grown_too_old_is_read_anew_in_one_answer() -> None:
     assert len(paged(client_of(answer), "/api/v1/nodes")) == 5
 
 
-def test_nobody_reads_for_ever() -> None:
+def test_reading_pages_has_a_limit() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(410, json={"kind": "Status", "message": "gone", "code": 410})
 
@@ -49,7 +49,7 @@ def test_nobody_reads_for_ever() -> None:
         paged(client_of(answer), "/api/v1/nodes")
 
 
-def test_without_kueue_and_without_rights_are_told_apart() -> None:
+def test_a_missing_kueue_differs_from_missing_rights() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         if "kueue" not in request.url.path:
             return page(range(1))
@@ -80,7 +80,7 @@ def answers(brought: tuple[str, ...], forbidden: tuple[str, ...] = ()) -> Callab
     return answer
 
 
-def test_applications_of_spark_are_runs_where_the_cluster_has_them() -> None:
+def test_spark_applications_are_runs_if_the_cluster_has_them() -> None:
     found = run_objects(client_of(answers(("sparkoperator.k8s.io",))), ("vision",))
     assert [(body["apiVersion"], body["kind"]) for body in found.spark_applications] == [
         ("sparkoperator.k8s.io/v1beta2", "SparkApplication")
@@ -91,6 +91,8 @@ def test_applications_of_spark_are_runs_where_the_cluster_has_them() -> None:
 @pytest.mark.parametrize(
     ("brought", "unread"), [((), ()), (("sparkoperator.k8s.io",), ("sparkapplications of vision",))]
 )
-def test_what_may_not_be_read_is_told_only_where_it_is(brought: tuple[str, ...], unread: tuple[str, ...]) -> None:
+def test_forbidden_lists_are_reported_only_if_the_kind_exists(
+    brought: tuple[str, ...], unread: tuple[str, ...]
+) -> None:
     found = run_objects(client_of(answers(brought, ("sparkapplications", "rayjobs"))), ("vision",))
     assert (len(found.jobs), found.spark_applications, found.unread) == (1, (), unread)

@@ -1,4 +1,4 @@
-"""Reading a cluster: all at once, what is not there is left out, and what cannot be read is told in words."""
+"""Reading a cluster: in parallel, without missing objects, with errors for unreadable ones."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def cluster(request: httpx2.Request) -> httpx2.Response:
     return httpx2.Response(200, json=known[path]) if path in known else missing(name)
 
 
-def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> None:
+def test_missing_objects_are_left_out() -> None:
     taken = snapshot(client_of(cluster), [key(f"d{number}") for number in range(200)])
     assert [body["metadata"]["name"] for body in taken.objects.reveal()] == ["d0", "d1", "d2", "d3"]
     assert taken.objects.reveal()[0] == {**deployment("d0"), "apiVersion": "apps/v1", "kind": "Deployment"}
@@ -61,14 +61,14 @@ def test_what_is_not_there_is_left_out_however_many_are_asked_for_at_once() -> N
     assert taken.pods.reveal() == ({"node": "n", "namespace": "", "owner": "Running", "requests": {}},)
 
 
-def test_quotas_that_may_not_be_listed_are_named() -> None:
+def test_forbidden_quotas_are_named() -> None:
     def forbidding(request: httpx2.Request) -> httpx2.Response:
         if request.url.path.endswith("/resourcequotas"):
             return httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
         return cluster(request)
 
     taken = snapshot(client_of(forbidding), [key("d0")])
-    assert (taken.quotas.reveal(), taken.unread) == ((), ("resourcequotas of ml",))
+    assert (taken.quotas.reveal(), taken.unread) == ((), (f"resourcequotas of {key('d0').namespace}",))
     # The part of another stack in the same cluster does not need them.
     assert taken.part({key("d0")}).unread == taken.unread
     assert taken.part({key("d0")._replace(namespace="other")}).unread == ()
@@ -87,14 +87,14 @@ def test_a_target_is_found_in_other_namespaces_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(("status", "lasting"), [(401, True), (403, True), (429, False), (500, False), (503, False)])
-def test_only_credentials_that_are_not_enough_make_asking_again_useless(status: int, lasting: bool) -> None:
+def test_only_rejected_credentials_are_not_retried(status: int, lasting: bool) -> None:
     client = client_of(lambda _request: httpx2.Response(status, text="no"))
     with pytest.raises(ClusterError) as error:
         read(client, key("d0"))
     assert error.value.lasting is lasting
 
 
-def test_other_namespaces_that_may_not_be_listed_are_left_out() -> None:
+def test_forbidden_namespaces_are_left_out() -> None:
     denied = httpx2.Response(403, json={"kind": "Status", "message": "no", "code": 403})
     served = httpx2.Response(200, json={"resources": []})
     client = client_of(lambda request: denied if request.url.path.endswith("/deployments") else served)
@@ -116,7 +116,7 @@ def autoscaling(request: httpx2.Request) -> httpx2.Response:
     return httpx2.Response(200, json={"items": [found]}) if found else cluster(request)
 
 
-def test_of_autoscalers_only_what_they_scale_is_kept() -> None:
+def test_only_the_target_of_an_autoscaler_is_kept() -> None:
     taken = snapshot(client_of(autoscaling), [key("d0")])
     assert taken.scalers.reveal() == (
         {
@@ -154,7 +154,7 @@ UNKNOWN = httpx2.Response(404, text="404 page not found\n")
         (FORBIDDEN, httpx2.Response(200, json={}), ("horizontalpodautoscalers of ml", "scaledobjects of ml")),
     ],
 )
-def test_autoscalers_that_may_not_be_listed_are_named_where_the_cluster_has_any(
+def test_forbidden_autoscalers_are_named_if_the_cluster_has_any(
     answer: httpx2.Response, group: httpx2.Response, unread: tuple[str, ...]
 ) -> None:
     def without(request: httpx2.Request) -> httpx2.Response:
@@ -167,7 +167,7 @@ def test_autoscalers_that_may_not_be_listed_are_named_where_the_cluster_has_any(
     assert (taken.scalers.reveal(), taken.unread) == ((), unread)
 
 
-def test_a_list_says_of_each_object_what_it_is() -> None:
+def test_objects_of_a_list_get_kind_and_version() -> None:
     found = listed(client_of(cluster), "apps/v1", "Deployment", "ml")
     assert found == [{**deployment(f"d{at}"), "apiVersion": "apps/v1", "kind": "Deployment"} for at in range(4)]
 
@@ -186,13 +186,13 @@ def test_every_kind_has_its_place(wanted: ObjectKey, path: str) -> None:
     assert path_of(wanted) == path
 
 
-def test_a_kind_without_a_namespace_is_in_none_whoever_asks() -> None:
+def test_a_cluster_scoped_kind_has_no_namespace() -> None:
     body = {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "a"}}
     assert key_of(body, "ml") == ObjectKey(KUEUE, "ClusterQueue", "", "a")
     assert key_of({**body, "kind": "LocalQueue"}, "ml") == key("a", "LocalQueue", KUEUE)
 
 
-def test_a_kind_that_nobody_reads_is_told() -> None:
+def test_an_unread_kind_is_an_error() -> None:
     with pytest.raises(ClusterError, match="modelyard does not read Secret v1"):
         read(client_of(cluster), key("a", "Secret", "v1"))
 
@@ -207,12 +207,12 @@ def test_a_kind_that_nobody_reads_is_told() -> None:
         (httpx2.Response(200, json=["hello"]), "not from a Kubernetes API server"),
     ],
 )
-def test_an_answer_that_is_no_object_is_told(answer: httpx2.Response, said: str) -> None:
+def test_a_malformed_answer_is_an_error(answer: httpx2.Response, said: str) -> None:
     with pytest.raises(ClusterError, match=said):
         read(client_of(lambda _request: answer), key("a"))
 
 
-def test_a_server_that_has_just_got_a_kind_is_asked_again(waits: list[float]) -> None:
+def test_a_new_kind_is_discovered_again(waits: list[float]) -> None:
     starting = {"kind": "Status", "code": 429, "message": "storage is (re)initializing"}
     rest = [httpx2.Response(429, json=starting, headers={"Retry-After": "1"})] * 2
 
@@ -253,7 +253,7 @@ def test_a_handshake_that_fails_is_tried_once_more() -> None:
     assert len(tries) == 2
 
 
-def test_a_server_that_is_gone_is_told_after_the_second_try() -> None:
+def test_a_lost_connection_is_an_error_after_the_second_try() -> None:
     def gone(_request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("refused")
 
@@ -261,7 +261,7 @@ def test_a_server_that_is_gone_is_told_after_the_second_try() -> None:
         read(client_of(gone), key("d0"))
 
 
-def test_of_what_pods_name_only_what_is_surely_not_there_is_absent_and_no_content_is_asked_for() -> None:
+def test_references_of_pods_are_absent_only_if_surely_missing() -> None:
     accepts = set()
 
     def answer(request: httpx2.Request) -> httpx2.Response:

@@ -40,7 +40,7 @@ def pod(
         (pod("Failed", scheduled="no claim"), ""),
     ],
 )
-def test_the_first_reason_is_told(one: dict[str, Any], why: str) -> None:
+def test_the_first_reason_is_shown(one: dict[str, Any], why: str) -> None:
     assert not_started([pod("Running"), one]) == why
 
 

@@ -90,7 +90,7 @@ def test_the_environment_s_proxy(tmp_path: Path, server: str, environment: dict[
         ("https://[fd00::1]", "fd00::/8", True),
     ],
 )
-def test_what_is_asked_without_the_proxy(tmp_path: Path, server: str, entries: str, without: bool) -> None:
+def test_requests_that_bypass_the_proxy(tmp_path: Path, server: str, entries: str, without: bool) -> None:
     config = KubeConfig.from_file(kubeconfig(tmp_path, server))
     found = route(config, "dev", {"HTTPS_PROXY": "http://p:1", "NO_PROXY": entries}).proxy
     assert found == (None if without else Confidential("http://p:1"))

@@ -1,4 +1,4 @@
-"""The write that hands fields over: owners, annotations, and the maps that are to be empty again."""
+"""The write that restores fields: owners, annotations, and maps that become empty again."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Contexts under other names: what of a kubeconfig goes with them."""
+"""Context aliases, and the parts of a kubeconfig that they copy."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_what_a_context_names_is_found_from_another_folder(kubeconfig: Path, tmp_path: Path) -> None:
+def test_files_of_a_context_are_found_from_another_folder(kubeconfig: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     given = with_aliases({"barn": "farm"}, tmp_path / "run").split(os.pathsep)
     assert given[1:] == os.environ["KUBECONFIG"].split(os.pathsep)
@@ -49,7 +49,7 @@ def test_what_a_context_names_is_found_from_another_folder(kubeconfig: Path, tmp
     assert {cluster["name"], user["name"]} & {"c", "u"} == set()
 
 
-def test_what_there_is_not_gets_no_other_name(kubeconfig: Path, tmp_path: Path) -> None:
+def test_a_missing_context_gets_no_alias(kubeconfig: Path, tmp_path: Path) -> None:
     assert with_aliases({"a": "gone", "b": "broken", "c": None}, tmp_path) == ""
     assert not (tmp_path / "kubeconfig").exists()
     assert known_contexts() == {"farm", "broken"}

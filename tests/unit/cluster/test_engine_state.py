@@ -1,4 +1,4 @@
-"""What the engine's state has of a stack, read without the engine's library."""
+"""The objects of a stack in the engine's state, read without the engine's library."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_a_state_of_before_there_were_roles() -> None:
     assert state_objects_in([NOTED, applied()]) == {HEAD: StateObject(False, Confidential("noted"), "")}
 
 
-def test_what_is_only_left_to_be_deleted_does_not_count() -> None:
+def test_objects_pending_deletion_do_not_count() -> None:
     assert state_objects_in([{**WHOLE, "delete": True}, {**NOTED, "delete": True}]) == {}
 
 

@@ -1,4 +1,4 @@
-"""Credentials of remote clusters from the stack file: where they go, what is taken of them, what is never said."""
+"""Credentials of remote clusters from the stack file: what is used, where it goes, and that it is never shown."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def test_the_engine_decrypts_and_the_process_alone_can_read(engine: Path) -> Non
     assert os.environ["KUBECONFIG"] == before
 
 
-def test_the_way_to_the_cluster_is_taken_of_them_and_nothing_that_weakens_it(engine: Path) -> None:
+def test_connection_settings_are_taken_and_insecure_ones_are_not(engine: Path) -> None:
     way = {"proxy-url": "http://proxy.example.com:3128", "tls-server-name": "farm"}
     weak = {"server": "https://10.8.0.5:6443", "insecure-skip-tls-verify": True, "certificate-authority": "/etc/ca.pem"}
     (engine / "value").write_text(
@@ -86,7 +86,7 @@ def test_the_way_to_the_cluster_is_taken_of_them_and_nothing_that_weakens_it(eng
         {"password": "very-secret", "username": "me"},
     ],
 )
-def test_no_program_and_no_path_is_taken_of_them(engine: Path, user: dict[str, object]) -> None:
+def test_programs_and_paths_are_not_taken(engine: Path, user: dict[str, object]) -> None:
     (engine / "value").write_text(yaml.safe_dump({**KUBECONFIG, "users": [{"name": "u", "user": user}]}))
     with pytest.raises(ClusterError, match="neither a token nor a certificate") as failed:
         handed.write_remote_credentials(engine, stack("two"))
@@ -96,7 +96,7 @@ def test_no_program_and_no_path_is_taken_of_them(engine: Path, user: dict[str, o
 @pytest.mark.parametrize(
     "text", ["", "very-secret", "a: [very-secret", "contexts: 7", "contexts: [{name: very-secret}]"]
 )
-def test_what_is_no_kubeconfig_is_told_without_a_word_of_it(engine: Path, text: str) -> None:
+def test_an_invalid_kubeconfig_is_refused_without_its_content(engine: Path, text: str) -> None:
     (engine / "value").write_text(text)
     with pytest.raises(ClusterError, match="remote cluster far: its credentials cannot be used") as failed:
         handed.write_remote_credentials(engine, stack("three"))
@@ -104,15 +104,13 @@ def test_what_is_no_kubeconfig_is_told_without_a_word_of_it(engine: Path, text: 
     assert failed.value.__cause__ is None
 
 
-def test_a_value_that_the_engine_does_not_decrypt_is_told(engine: Path) -> None:
+def test_an_undecrypted_value_is_an_error(engine: Path) -> None:
     (engine / "bin" / "pulumi").write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(ClusterError, match="cannot decrypt them"):
         handed.write_remote_credentials(engine, stack("four"))
 
 
-def test_without_a_kubeconfig_of_the_users_nothing_is_put_in_its_place(
-    engine: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_user_kubeconfig_none_is_written(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(engine / "none"))
     with pytest.raises(ClusterError, match="needs a kubeconfig"):
         handed.write_remote_credentials(engine, stack("five"))

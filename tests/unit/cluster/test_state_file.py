@@ -1,4 +1,4 @@
-"""Which states of a local backend are read without Pulumi; the program here answers that there is no such stack."""
+"""States of a local backend that are read without Pulumi; the program here answers that the stack is missing."""
 
 import json
 import os

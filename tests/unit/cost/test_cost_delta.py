@@ -33,12 +33,12 @@ def outer(before: Load, after: Load) -> Money:
 
 
 @given(LOADS)
-def test_what_stays_as_it_is_has_a_delta_of_exactly_zero(same: Load) -> None:
+def test_unchanged_costs_have_a_delta_of_exactly_zero(same: Load) -> None:
     assert delta(same, same) == Money(Fraction(0), Fraction(0))
 
 
 @given(COUNTS)
-def test_also_where_nobody_knows_the_price(pods: Count) -> None:
+def test_unchanged_costs_without_a_price_have_a_delta_of_zero(pods: Count) -> None:
     same = load(pods, None)
     assert delta(same, same) == Money(Fraction(0), Fraction(0))
 
@@ -86,7 +86,7 @@ def test_one_unknown_side_makes_it_unknown(known: Load) -> None:
 
 
 @given(LOADS)
-def test_no_pods_cost_nothing_whatever_a_pod_would(after: Load) -> None:
+def test_no_pods_cost_nothing_at_any_price(after: Load) -> None:
     nobody = Load(Count(0, 0), (), (), None)
     assert usd(nobody) == Money(Fraction(0), Fraction(0))
     assert delta(nobody, after) == usd(after)

@@ -1,5 +1,6 @@
 """What the example environments cost, by numbers worked out by hand from the table of machine types."""
 
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def test_staging_as_a_whole(staging: Any) -> None:
     assert cost.gpus == (Count(1, 1), Count(0, 8))
 
 
-def test_prod_stands_in_a_hall_of_its_own_and_has_no_list_price(prod: Any) -> None:
+def test_prod_has_no_list_price(prod: Any) -> None:
     cost = prod.cost()
     assert cost.before == (None, Count(8, 8))
     assert cost.after == (None, Count(10, 10))
@@ -80,7 +81,7 @@ def test_prod_stands_in_a_hall_of_its_own_and_has_no_list_price(prod: Any) -> No
     assert cost.gpus == (Count(2, 2), Count(3, 3))
     tasks = prod.of(TASKS)
     assert (tasks.usd, tasks.delta, tasks.prices) == ((None, None), None, ())
-    assert tasks.unknown == "instance type bare-metal in frankfurt has no price"
+    assert re.search(r"\bbare-metal in frankfurt\b", tasks.unknown)
 
 
 def test_prod_at_a_price_of_the_gpu(prod: Any) -> None:
@@ -110,7 +111,7 @@ def test_prod_at_prices_of_its_machines(prod: Any) -> None:
     assert site.cost().after.unknown == Count(0, 0)
 
 
-def test_the_flag_alone_moves_no_money_between_two_sides_of_the_same_size(dev: Any) -> None:
+def test_switching_between_backends_of_one_size_costs_nothing(dev: Any) -> None:
     flipped = dev.applied().asking(training="celery")
     assert flipped.of(WORKER).delta == money("-1.29")
     assert flipped.of(TASKS).delta == money("1.29")

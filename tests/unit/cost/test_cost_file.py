@@ -50,37 +50,36 @@ def test_a_file_without_entries_is_list_prices_alone(text: str) -> None:
     assert load_text(text.encode(), FILE) == (LIST, ())
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "code", "summary"),
-    [
-        ("14.69354", "-3", "CFG012", "machines[0].usdPerHour is -3; it cannot be negative"),
-        ("14.69354", "2e6", "CFG012", "machines[0].usdPerHour is 2e6; it must be 1,000,000 or less"),
-        ("14.69354", '"14.69"', "CFG010", 'machines[0].usdPerHour is "14.69"; it must be a number'),
-        ("14.69354", "14,69", "CFG008", "unknown key machines[0].69"),
-        ("14.69354", ".nan", "CFG010", 'machines[0].usdPerHour is ".nan"; it must be a number'),
-        ("14.69354", "yes", "CFG010", 'machines[0].usdPerHour is "yes"; it must be a number'),
-        ("14.69354", "true", "CFG010", "machines[0].usdPerHour is true; it must be a number"),
-        ("14.69354", "", "CFG010", "machines[0].usdPerHour is empty; it must be a number"),
-        ("2026-10-01", "2026-02-30", "CFG018", 'machines[0].date is "2026-02-30", not a day'),
-        (", source: invoice", "", "CFG009", "machines[0].source is missing"),
-        ("discount", "rebate", "CFG008", "unknown key machines[0].rebate"),
-        ("machines:", "machine:", "CFG008", "unknown key machine"),
-        ("invoice", '"a\\u0007b"', "CFG018", 'machines[0].source is "a\\u{7}b", not plain text'),
-        ("gpu: A30", "gpu: A300", "CFG011", 'machines[0].gpu is "A300", which does not name exactly one known GPU'),
-        ("NVIDIA A30", "H100", "CFG011", 'cards[0].model is "H100", which does not name exactly one known GPU'),
-        ("region: here, gpu: A30, ", "", "CFG006", "machines[1] is a second price of m, after the one on line 2"),
-    ],
+MISTAKES = (
+    ("14.69354", "-3"),
+    ("14.69354", "2e6"),
+    ("14.69354", '"14.69"'),
+    ("14.69354", "14,69"),
+    ("14.69354", ".nan"),
+    ("14.69354", "yes"),
+    ("14.69354", "true"),
+    ("14.69354", ""),
+    ("2026-10-01", "2026-02-30"),
+    (", source: invoice", ""),
+    ("discount", "rebate"),
+    ("machines:", "machine:"),
+    ("invoice", '"a\\u0007b"'),
+    ("gpu: A30", "gpu: A300"),
+    ("NVIDIA A30", "H100"),
+    ("region: here, gpu: A30, ", ""),
 )
-def test_a_mistake_is_told_in_words(old: str, new: str, code: str, summary: str) -> None:
-    found = refused(GOOD.replace(old, new, 1))
-    assert (code, summary) in [(one, words) for _, one, words in found]
 
 
-def test_the_same_gpu_by_two_names_is_told() -> None:
+def test_mistakes_in_a_price_file(golden: Any) -> None:
+    found = [refused(GOOD.replace(old, new, 1)) for old, new in MISTAKES]
+    golden(*("\n".join(map(" ".join, findings)) for findings in found), "")
+
+
+def test_a_second_price_of_one_gpu_is_an_error() -> None:
     again = "  - {model: a30, usdPerGpuHour: 2, date: 2026-10-03, source: hall}\n"
-    assert refused(GOOD + again) == [
-        (f"{FILE}:6:5", "CFG006", "cards[1] is a second price of a30, after the one on line 5")
-    ]
+    ((place, code, summary),) = refused(GOOD + again)
+    assert (place, code) == (f"{FILE}:6:5", "CFG006")
+    assert re.search(r"cards\[1\] .* a30, .* line 5$", summary)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +100,17 @@ def test_text_of_any_shape_is_a_finding(text: bytes, code: str) -> None:
     assert code in [one for _, one, _ in refused(text)]
 
 
-@pytest.mark.parametrize(("text", "what"), [("", "empty"), ("- m", "not a mapping")])
+@pytest.mark.parametrize(("text", "what"), [("", "empty"), ("- m", "mapping")])
 def test_a_file_without_sections_is_found_on_its_first_line(text: str, what: str) -> None:
-    assert refused(text) == [(f"{FILE}:1:1", "CFG007", f"the price file is {what}")]
+    ((place, code, summary),) = refused(text)
+    assert (place, code, summary.split()[-1]) == (f"{FILE}:1:1", "CFG007", what)
 
 
 def test_a_wrong_card_is_found_behind_a_right_one() -> None:
     text = GOOD + "  - {model: A300, usdPerGpuHour: 1, date: 2026-10-03, source: hall}\n"
-    assert refused(text) == [
-        (f"{FILE}:6:13", "CFG011", 'cards[1].model is "A300", which does not name exactly one known GPU')
-    ]
+    ((place, code, summary),) = refused(text)
+    assert (place, code) == (f"{FILE}:6:13", "CFG011")
+    assert summary.startswith('cards[1].model is "A300"')
 
 
 def test_all_mistakes_come_at_once_with_their_lines() -> None:
@@ -166,29 +166,25 @@ def test_a_warning_of_the_price_file_is_one_of_the_plan(planned: Any) -> None:
     assert [one.file for one in result.plan.findings if one.code == "CFG002"] == [FILE]
 
 
-def test_a_missing_price_file_is_told_where_the_stack_names_it(planned: Any) -> None:
+def test_a_missing_price_file_is_reported_at_the_line_that_names_it(planned: Any) -> None:
     result = planned(None)
     assert result.plan is None
     (finding,) = result.findings
     assert (finding.code, finding.location) == ("CFG103", "stacks/Pulumi.dev.yaml:33:3")
-    assert finding.summary == "the price file stacks/prices.yaml does not exist"
+    assert FILE in finding.summary
 
 
-def test_what_is_no_file_or_too_large_is_told(dev: Any, tmp_path: Path) -> None:
+def test_a_folder_or_too_large_a_price_file_is_an_error(dev: Any, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "large").write_bytes(b"#" * (MAX_YAML_BYTES + 1))
-    summaries = []
-    for name in ("folder", "large"):
+    for name, why in (("folder", "a folder, not"), ("large", f"{MAX_YAML_BYTES + 1:,} bytes")):
         prices, (finding,) = load_prices(tmp_path, name, dev.stack)
         assert prices is None
-        summaries.append(finding.summary)
-    assert summaries == [
-        "the price file folder cannot be read: it is a folder, not a regular file",
-        "the price file large cannot be read: it has 16,777,217 bytes; the limit is 16,777,216 bytes",
-    ]
+        assert name in finding.summary
+        assert why in finding.summary
 
 
-def test_what_cannot_be_planned_stays_as_it_is(dev: Any, tmp_path: Path) -> None:
+def test_a_failed_plan_gets_no_prices(dev: Any, tmp_path: Path) -> None:
     nothing = Planned(dev.stack, None, dev.plan().findings)
     assert priced(tmp_path, nothing) == nothing
 

@@ -28,7 +28,7 @@ def test_the_price_of_a_machine_is_divided_by_its_gpus() -> None:
     assert [price.usd for price in found.prices] == [6, 2]
 
 
-def test_what_has_no_price_or_no_whole_gpus_does_not_count() -> None:
+def test_machines_without_a_price_or_whole_gpus_do_not_count() -> None:
     assert (
         gpu_prices(
             [
@@ -44,7 +44,7 @@ def test_what_has_no_price_or_no_whole_gpus_does_not_count() -> None:
     )
 
 
-def test_an_end_that_rests_on_an_unverified_number_of_gpus_is_marked() -> None:
+def test_a_bound_from_an_unverified_number_of_gpus_is_marked() -> None:
     sure, unsure = machine("sure", 1.0), machine("unsure", 4.0, 2, unverified="gpu_count vcpu")
     (found,) = gpu_prices([sure, unsure]).values()
     assert found.unverified

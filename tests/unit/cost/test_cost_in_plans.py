@@ -1,4 +1,4 @@
-"""A plan carries its cost: as JSON, in a sealed file, and not where nobody asked."""
+"""The cost in a plan: as JSON, in a saved file, and only if priced."""
 
 import json
 import subprocess
@@ -79,7 +79,7 @@ def test_list_prices_are_marked_with_date_and_source(staging: Any) -> None:
     }
 
 
-def test_a_plan_that_nobody_priced_says_nothing_of_money(dev: Any) -> None:
+def test_an_unpriced_plan_shows_no_cost(dev: Any) -> None:
     document = plan_to_json(dev.plan())
     assert "cost" not in document
     assert plan_from_json(json.dumps(document), "plan.json").cost is None
@@ -98,7 +98,7 @@ def test_a_plan_that_nobody_priced_says_nothing_of_money(dev: Any) -> None:
         ("targets.3.prices", [{"unit": "machine"}]),
     ],
 )
-def test_a_well_sealed_file_with_no_cost_in_its_place_is_told(dev: Any, path: str, value: Any) -> None:
+def test_a_saved_plan_with_an_invalid_cost_is_refused(dev: Any, path: str, value: Any) -> None:
     document = json.loads(json.dumps(plan_to_json(dev.plan()._replace(cost=dev.cost()))))
     *above, last = f"cost.{path}".rstrip(".").split(".")
     at: Any = document

@@ -1,4 +1,4 @@
-"""Which price a node has: what the project says wins, a list price holds where it is of, and the rest is unknown."""
+"""The price of a node: the project's own first, then the list price of its region, otherwise unknown."""
 
 from fractions import Fraction
 from typing import Any
@@ -27,7 +27,7 @@ def test_a_list_price_of_another_region_is_not_taken(staging: Any) -> None:
     assert {"a2-highgpu-4g", "europe-west4", "us-central1"} <= set(worker.unknown.split())
 
 
-def test_a_node_that_tells_no_region_has_no_list_price(staging: Any) -> None:
+def test_a_node_without_a_region_has_no_list_price(staging: Any) -> None:
     worker = staging.labelled({REGION: None}).of(WORKER)
     assert worker.usd == (None, None)
     assert REGION in worker.unknown
@@ -79,7 +79,7 @@ def test_a_price_without_a_region_holds_where_no_other_does(dev: Any, region: st
     assert site.labelled({REGION: region}).of(WORKER).usd[1] == money(usd)
 
 
-def test_a_price_for_machines_with_one_gpu_says_nothing_of_others(prod: Any) -> None:
+def test_a_price_for_machines_with_one_gpu_holds_only_for_them(prod: Any) -> None:
     a40 = prod.paying("machines:", "  - {type: bare-metal, gpu: A40, usdPerHour: 2}")
     assert a40.of(TASKS).usd == (None, None)
     assert a40.of(SERVICE).usd == (None, None)
@@ -100,7 +100,7 @@ def test_a_price_of_a_gpu_is_not_one_of_a_share_of_it(dev: Any) -> None:
     assert shared.of(WORKER).usd[0] is None
 
 
-def test_of_two_kinds_of_machines_that_may_hold_a_pod_either_may(dev: Any) -> None:
+def test_a_pod_that_fits_two_machines_costs_a_range(dev: Any) -> None:
     site = dev.labelled({TYPE: "dear"}, "gpu-2").paying("machines:", "  - {type: dear, usdPerHour: 4}")
     worker = site.of(WORKER)
     assert worker.usd == (money("1.29", "4"), money("1.29", "4"))
@@ -113,7 +113,7 @@ def test_one_possible_node_without_a_price_makes_the_cost_unknown(dev: Any) -> N
     assert {"mystery", "us-east-1"} <= set(worker.unknown.split())
 
 
-def test_a_node_that_the_pods_may_not_use_has_no_say(dev: Any) -> None:
+def test_a_node_that_the_pods_cannot_use_is_ignored(dev: Any) -> None:
     """After the plan the worker asks for an A10; before it, any GPU would do."""
     site = dev.labelled({TYPE: "dear", PRODUCT: "NVIDIA-A40"}, "gpu-2").paying(
         "machines:", "  - {type: dear, usdPerHour: 4}"
@@ -140,7 +140,7 @@ def test_a_node_pool_that_is_asleep_is_priced_by_the_gpu_that_the_pods_ask_for(s
 def test_pods_on_machines_with_gpus_only_have_no_price(dev: Any) -> None:
     service = dev.without_nodes("cpu").of(SERVICE)
     assert service.usd == (None, None)
-    assert "node without GPUs" in service.unknown
+    assert "without GPUs" in service.unknown
 
 
 def test_pods_that_ask_for_nothing_have_no_price(dev: Any) -> None:
@@ -171,7 +171,7 @@ def test_pods_without_gpus_are_counted_on_machines_without(dev: Any) -> None:
     assert service.usd == (money("0.08"), money("0.32"))
 
 
-def test_a_machine_that_is_too_small_has_no_say(staging: Any) -> None:
+def test_a_machine_that_is_too_small_is_ignored(staging: Any) -> None:
     """Before the plan a pod has one GPU, after it four: only the second node has as many."""
     small, large = (node for node in staging.state.nodes if "gpu" in node.name)
     small = small._replace(
@@ -182,7 +182,7 @@ def test_a_machine_that_is_too_small_has_no_say(staging: Any) -> None:
     assert worker.usd == (money("0.5", "3.673385"), money("0", "29.38708"))
 
 
-def test_a_price_for_the_gpu_says_more_than_one_for_the_region(prod: Any) -> None:
+def test_a_price_for_the_gpu_wins_over_one_for_the_region(prod: Any) -> None:
     site = prod.paying(
         "machines:",
         "  - {type: bare-metal, region: frankfurt, usdPerHour: 2}",
@@ -191,7 +191,7 @@ def test_a_price_for_the_gpu_says_more_than_one_for_the_region(prod: Any) -> Non
     assert site.of(TASKS).usd[0] == money("4")  # 2 pods with 1 of 2 GPUs
 
 
-def test_of_two_reasons_the_one_that_holds_after_the_plan_is_told(dev: Any) -> None:
+def test_the_reason_after_the_plan_is_shown(dev: Any) -> None:
     site = dev.labelled({TYPE: "mystery", PRODUCT: "NVIDIA-A40"}, "gpu-1").labelled({TYPE: None}, "gpu-2")
     worker = site.of(WORKER)
     assert worker.usd == (None, None)

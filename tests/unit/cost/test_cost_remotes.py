@@ -1,4 +1,4 @@
-"""What stands in a remote cluster costs what its nodes cost; where nothing stands, that is said."""
+"""Objects of a remote cluster cost what its nodes cost; clusters for jobs alone are listed."""
 
 import json
 import shutil
@@ -92,7 +92,7 @@ def test_resources_that_share_a_cluster_add_their_quotas_up(site: Site) -> None:
     assert site.cost().jobs_only == (JobsOnly("far", 12), JobsOnly("other", None))
 
 
-def test_what_stands_there_is_priced_by_the_nodes_there(site: Site) -> None:
+def test_objects_of_a_remote_cluster_are_priced_by_its_nodes(site: Site) -> None:
     before = site.cost()
     site.remotes("far farm ")
     site.serve()
@@ -106,12 +106,13 @@ def test_what_stands_there_is_priced_by_the_nodes_there(site: Site) -> None:
     assert (cost.jobs_only, cost.gpus[1]) == ((), Count(3, 3))
 
 
-def test_without_known_nodes_its_price_is_unknown_and_not_that_of_the_platforms(site: Site) -> None:
+def test_a_remote_cluster_without_known_nodes_has_no_price(site: Site) -> None:
     site.remotes("far farm ")
     site.serve()
     shutil.rmtree(site.root / "stacks/recorded/dev@far")
     (one,) = [target for target in site.cost().targets if target.name == "far/serve"]
-    assert (one.usd[1], one.unknown) == (None, "no known GPU node can run its pods")
+    assert one.usd[1] is None
+    assert "GPU node" in one.unknown
 
 
 def test_it_is_in_the_plans_document_and_comes_back(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""By which contexts an engine reads what the last apply made, where the stack file says others since."""
+"""The contexts by which an engine reads the last apply's objects after the stack file changed them."""
 
 import json
 import os

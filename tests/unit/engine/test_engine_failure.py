@@ -1,4 +1,4 @@
-"""The engine's errors in words: one cause, one remedy, and none of its own decoration."""
+"""The engine's errors: one cause and one remedy, without its decoration."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How far a run came, and what is told of one that did not come to its end."""
+"""The progress of a run, and the error of a run that was stopped or killed."""
 
 import signal
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""When an engine is interrupted, when it is killed, and what the user hears of it."""
+"""When an engine is interrupted, when it is killed, and what the user sees."""
 
 import select
 import signal

@@ -64,7 +64,7 @@ def test_arguments_go_and_the_result_comes_back_while_output_streams(tmp_path: P
             self.size = size
 
     def train(layer: Any, *, rate: float) -> Any:
-        sys.stdout.write("epoch 1\nno line end")
+        sys.stdout.write("epoch 1\nno end")
         layer.size *= factor
         return {"layer": layer, "rate": rate, "blob": bytes(range(256)) * 100}
 
@@ -73,7 +73,7 @@ def test_arguments_go_and_the_result_comes_back_while_output_streams(tmp_path: P
     found = loaded(data, "train")
     assert (found["layer"].size, found["rate"], len(found["blob"])) == (6, 0.5, 25600)
     assert type(found["layer"]) is Layer
-    assert (said, code) == ("epoch 1\nno line end", 0)
+    assert (said, code) == ("epoch 1\nno end", 0)
 
 
 def test_an_exception_comes_back_with_its_traceback(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_exception_comes_back_with_its_traceback(tmp_path: Path) -> None:
     assert PROGRAM not in words
 
 
-def test_an_exception_that_cannot_be_made_again_still_has_its_traceback(tmp_path: Path) -> None:
+def test_an_exception_that_cannot_be_unpickled_keeps_its_traceback(tmp_path: Path) -> None:
     def fail() -> None:
         class TwoArguments(Exception):
             def __init__(self, one: int, two: int) -> None:
@@ -149,7 +149,7 @@ def test_a_stopped_program_ends_at_once(tmp_path: Path) -> None:
     assert process.returncode == 143
 
 
-def test_another_python_says_which(tmp_path: Path) -> None:
+def test_another_version_of_python_is_named(tmp_path: Path) -> None:
     call = packed(len, [])
     settings = json.loads(call.files[SETTINGS])
     call.files[SETTINGS] = json.dumps({**settings, "python": [3, 8]}).encode()
@@ -189,7 +189,7 @@ def test_a_call_that_is_too_large_names_the_way_for_large_data() -> None:
         packed(len, noise)
 
 
-def test_what_cannot_be_pickled_is_named() -> None:
+def test_a_value_that_cannot_be_pickled_is_named() -> None:
     lock = threading.Lock()
     with pytest.raises(CallError, match="argument 2 of print cannot be pickled: TypeError"):
         packed(print, 1, lock)
@@ -203,7 +203,7 @@ def test_without_cloudpickle_the_package_to_install_is_named(monkeypatch: pytest
         packed(len)
 
 
-def test_only_the_outcome_of_the_own_container_counts(tmp_path: Path) -> None:
+def test_only_the_outcome_of_its_own_container_counts(tmp_path: Path) -> None:
     """Somebody who can write to the log does not have the key, and so cannot have anything unpickled here."""
     call, other = packed(len, [1]), packed(len, [1, 2])
     (tmp_path / "other").mkdir()

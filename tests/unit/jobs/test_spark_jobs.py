@@ -81,7 +81,7 @@ def test_tasks_share_the_gpus_of_their_executor(cores: int, gpus: int, share: st
     assert float(share) <= 0.5 or float(share) == 1
 
 
-def test_without_gpus_nothing_is_said_of_them(library: Library) -> None:
+def test_a_job_without_gpus_has_no_gpu_settings(library: Library) -> None:
     (body,) = made(library, MAKE, WIDE._replace(gpus=None)).objects.reveal()
     assert "gpu" not in body["spec"]["executor"]
     assert "sparkConf" not in body["spec"]
@@ -97,7 +97,7 @@ def test_heap_and_overhead_together_are_the_memory_of_the_pod() -> None:
     assert heap_of(Fraction(6_000 * MI), MAKE._replace(spark=Spark("3.5.7", overhead="0.5"))) == (4_000, 2_000)
 
 
-def test_executors_that_have_nothing_to_do_go(library: Library) -> None:
+def test_idle_executors_are_removed(library: Library) -> None:
     job = MAKE._replace(spark=Spark("3.5.7", most_executors=8, idle=90))
     (body,) = made(library, job, WIDE._replace(team=None)).objects.reveal()
     assert body["spec"]["dynamicAllocation"] == {
@@ -151,7 +151,7 @@ def test_executors_that_have_nothing_to_do_go(library: Library) -> None:
         ),
     ],
 )
-def test_what_cannot_run_is_told_and_not_submitted(
+def test_a_spark_job_that_cannot_run_is_reported_and_not_submitted(
     library: Library, job: Job, resource: Resource, code: str, field: str, words: str
 ) -> None:
     ((found, where, summary),) = told(job, resource)

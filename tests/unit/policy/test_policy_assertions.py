@@ -1,4 +1,4 @@
-"""Rules without code: what they say, and what is wrong with their files."""
+"""Rules without code: their findings, and mistakes in their files."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ FILE = "policies/assertions/mine.yaml"
 HEAD = """\
 code: POL901
 title: Training pods have a priority
-message: "{kind} {name} has {value} at {field}"
+message: "{kind}/{name} {field}={value}"
 remedy: set it
 why: Because.
 example: "kind: Deployment"
@@ -42,43 +42,31 @@ def pods(**spec: Any) -> dict[str, Any]:
 PRIORITY = "assert: [{field: pod.spec.priorityClassName, operator: in, value: [high, low]}]\n"
 
 
-def test_a_field_of_the_pods_that_holds() -> None:
-    assert found(PRIORITY, pods(priorityClassName="low")) == []
-
-
-def test_a_field_of_the_pods_that_does_not_hold() -> None:
-    (one,) = found(PRIORITY, pods(priorityClassName="other"))
+@pytest.mark.parametrize(("spec", "value"), [({"priorityClassName": "other"}, "other"), ({}, "(none)")])
+def test_a_wrong_or_missing_field_breaks_the_rule(spec: dict[str, Any], value: str) -> None:
+    (one,) = found(PRIORITY, pods(**spec))
     assert one.code == "POL901"
-    assert one.summary == "Deployment it has other at spec.template.spec.priorityClassName"
+    assert one.summary == f"Deployment/it spec.template.spec.priorityClassName={value}"
     assert (one.field, one.target, one.remedy) == ("spec.template.spec.priorityClassName", "it", "set it")
 
 
-def test_a_field_that_is_not_there_breaks_the_rule() -> None:
-    (one,) = found(PRIORITY, pods())
-    assert one.summary == "Deployment it has (none) at spec.template.spec.priorityClassName"
-
-
-def test_but_not_where_only_a_part_of_the_object_is_known() -> None:
+def test_an_accepted_field_and_accepted_missing_fields() -> None:
+    assert found(PRIORITY, pods(priorityClassName="low")) == []
+    # A missing field of a partial object may exist in the cluster.
     assert found(PRIORITY, pods(), whole=False) == []
     assert found(PRIORITY, pods(priorityClassName="other"), whole=False)
-
-
-def test_but_not_where_it_is_optional() -> None:
     assert found(PRIORITY.replace("}]", ", optional: true}]"), pods()) == []
+    for operator in ("notEquals", "notMatches"):
+        assert found(f"assert: [{{field: spec.paused, operator: {operator}, value: 'true'}}]\n", {}) == []
 
 
-@pytest.mark.parametrize("operator", ["notEquals", "notMatches"])
-def test_nor_where_only_a_value_is_forbidden(operator: str) -> None:
-    assert found(f"assert: [{{field: spec.paused, operator: {operator}, value: 'true'}}]\n", {}) == []
-
-
-def test_a_field_that_must_not_be_there() -> None:
+def test_a_field_that_must_not_exist() -> None:
     body = "assert: [{field: spec.paused, operator: exists, value: false}]\n"
     assert found(body, {}) == []
     assert len(found(body, {"paused": False})) == 1
 
 
-def test_every_condition_and_every_place_is_told() -> None:
+def test_every_condition_and_every_place_is_reported() -> None:
     body = (
         "assert:\n"
         "  - {field: 'pod.spec.containers[*].image', operator: matches, value: 'a/.*'}\n"
@@ -105,11 +93,11 @@ def test_every_condition_and_every_place_is_told() -> None:
         ("{when: {training: ray, gpu.model: A30}}", 0),
     ],
 )
-def test_what_an_assertion_is_about(match: str, count: int) -> None:
+def test_an_assertion_matches_by_kind_role_and_facts(match: str, count: int) -> None:
     assert len(found(f"match: {match}\n{PRIORITY}", pods())) == count
 
 
-def test_where_nobody_knows_the_stack_an_assertion_about_some_stacks_says_nothing() -> None:
+def test_an_assertion_about_some_stacks_is_silent_if_the_stack_is_unknown() -> None:
     rule, _ = assertion(f"match: {{when: {{training: ray}}}}\n{PRIORITY}")
     seen = subject_of({"kind": "Deployment", "spec": pods()})
     assert judge(Settings([Setting(rule, "mandatory", {})]), [seen]) == []
@@ -125,61 +113,59 @@ def test_a_secret_is_never_shown() -> None:
     rule, _ = assertion("assert: [{field: 'data[*]', operator: equals, value: ''}]\n")
     seen = subject_of({"kind": "Secret", "metadata": {"name": "it"}, "data": {"password": "aGVsbG8="}})
     (one,) = judge(Settings([Setting(rule, "mandatory", {})]), [seen])
-    assert one.summary == "Secret it has [secret] at data.password"
+    assert one.summary == "Secret/it data.password=[secret]"
 
 
 def test_the_page_comes_from_the_file() -> None:
     rule, _ = assertion(PRIORITY)
-    assert (rule.title, rule.file, rule.line) == ("Training pods have a priority", FILE, 1)
+    assert f"title: {rule.title}\n" in HEAD
+    assert (rule.file, rule.line) == (FILE, 1)
     assert rule.page == "**Why.** Because.\n\n**Example.**\n\n```yaml\nkind: Deployment\n```\n\n**Fix.** That."
 
 
-WRONG = [
-    (PRIORITY.replace("in,", "eq,"), 8, 'assert[0].operator is "eq"; it must be exists, equals'),
-    (PRIORITY.replace("[high, low]", "high"), 8, "assert[0].value is not a list of values, which operator in requires"),
-    (PRIORITY.replace("pod.spec.priorityClassName", "'pod.spec['"), 8, "assert[0].field is not a path"),
-    *(
-        (PRIORITY.replace("pod.spec.priorityClassName", field), 8, "assert[0].field is not a path")
-        for field in ("pod..spec", "pod.", ".spec.replicas", "spec..replicas")
-    ),
-    (PRIORITY.replace("operator:", "op:"), 8, "unknown key assert[0].op"),
-    ("assert: []\n", 8, "assert is a list: it is empty"),
-    ("asserts: []\n", 8, "unknown key asserts"),
-    ("", 1, "assert is missing"),
-    (f"match: {{kinds: Deployment}}\n{PRIORITY}", 8, 'match.kinds is "Deployment"; it must be a list'),
-    (f"match: {{roles: [worker]}}\n{PRIORITY}", 8, 'match.roles[0] is "worker"; it must be apiServer'),
-    (f"match: {{kinds: [Job, Deploymnt]}}\n{PRIORITY}", 8, "match.kinds has the unknown kind Deploymnt"),
-    (f"match: {{kinds: [Widget]}}\n{PRIORITY}", 8, "match.kinds has the unknown kind Widget"),
-    (f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}", 8, "match.when has the unknown fact trainning"),
-    (f"level: high\n{PRIORITY}", 8, 'level is "high"; it must be mandatory, advisory or disabled'),
-    (f"code: POL902\n{PRIORITY}", 8, '"code" is given twice, first on line 1'),
-    ("assert: [\n", 9, "the text is not YAML"),
-]
+WRONG = (
+    PRIORITY.replace("in,", "eq,"),
+    PRIORITY.replace("[high, low]", "high"),
+    *(PRIORITY.replace("pod.spec.priorityClassName", one) for one in ("'pod.spec['", "pod..spec", "pod.")),
+    *(PRIORITY.replace("pod.spec.priorityClassName", one) for one in (".spec.replicas", "spec..replicas")),
+    PRIORITY.replace("operator:", "op:"),
+    "assert: []\n",
+    "asserts: []\n",
+    "",
+    f"match: {{kinds: Deployment}}\n{PRIORITY}",
+    f"match: {{roles: [worker]}}\n{PRIORITY}",
+    f"match: {{kinds: [Job, Deploymnt]}}\n{PRIORITY}",
+    f"match: {{kinds: [Widget]}}\n{PRIORITY}",
+    f"match: {{when: {{trainning: ray}}}}\n{PRIORITY}",
+    f"level: high\n{PRIORITY}",
+    f"code: POL902\n{PRIORITY}",
+    "assert: [\n",
+    # Several mistakes are reported together.
+    "level: high\nasserts: []\n",
+)
 
 
-@pytest.mark.parametrize(("body", "line", "said"), WRONG)
-def test_what_is_wrong_with_a_file(body: str, line: int, said: str) -> None:
-    rule, wrong = assertion(body)
-    assert rule is None
-    assert {one.code for one in wrong} == {"POL004"}
-    assert any((one.file, one.line) == (FILE, line) and said in one.summary and one.remedy for one in wrong), wrong
+def test_mistakes_in_a_file(golden: Any) -> None:
+    shown = []
+    for body in WRONG:
+        rule, wrong = assertion(body)
+        assert rule is None
+        assert {(one.code, one.file) for one in wrong} == {("POL004", FILE)}
+        shown += [f"{one.line}: {one.summary} → {one.remedy}" for one in wrong]
+        shown.append("")
+    golden(*shown)
 
 
-def test_several_mistakes_come_at_once() -> None:
-    _, wrong = assertion("level: high\nasserts: []\n")
-    assert len(wrong) == 3
-
-
-def test_a_message_may_only_have_what_an_object_has() -> None:
+def test_an_unknown_placeholder_in_a_message_is_an_error() -> None:
     rule, wrong = assertion(PRIORITY, HEAD.replace("{kind}", "{knid}"))
     assert rule is None
     (one,) = wrong
-    assert (one.line, one.summary) == (3, "message has the unknown placeholder {knid}")
-    assert one.remedy == "did you mean kind?"
+    assert (one.line, "{knid}" in one.summary) == (3, True)
+    assert "kind?" in one.remedy
 
 
 def test_a_code_has_one_form() -> None:
     for code in ("POL001", "ORG901", "POL9011", "pol901"):
         rule, wrong = assertion(PRIORITY, HEAD.replace("POL901", code))
         assert rule is None
-        assert "it does not match" in wrong[0].summary
+        assert "match" in wrong[0].summary

@@ -1,6 +1,7 @@
 """What the policies add to a plan's findings, and how levels and waivers weigh them."""
 
 import pickle
+import re
 from datetime import date
 
 import pytest
@@ -24,7 +25,7 @@ def test_the_example_stacks_keep_every_rule(project: Project, stack: str) -> Non
     assert not any(finding.code.startswith("POL") for finding in plain)
 
 
-def test_a_finding_of_a_rule_is_one_like_any_other(project: Project) -> None:
+def test_a_finding_of_a_rule_has_code_severity_and_place(project: Project) -> None:
     project.own()
     project.add(NAMESPACE)
     found = [finding for finding in project.check() if finding.code == "POL112"]
@@ -34,7 +35,7 @@ def test_a_finding_of_a_rule_is_one_like_any_other(project: Project) -> None:
     assert all(finding.blocks and finding.remedy for finding in found)
 
 
-def test_findings_go_from_process_to_process(project: Project) -> None:
+def test_findings_can_be_pickled(project: Project) -> None:
     project.own()
     project.add(NAMESPACE)
     found = project.check()
@@ -49,7 +50,7 @@ def test_a_finding_leads_to_the_line_that_gives_the_field_its_value(project: Pro
     assert lines[one.line - 1].strip() == "replicas: 2"
 
 
-def test_a_finding_leads_to_the_patch_whose_template_says_so(project: Project) -> None:
+def test_a_finding_leads_to_the_template_that_sets_the_field(project: Project) -> None:
     project.rule(
         "if subject.role == 'rayHead': "
         "yield subject.finding('no', field='spec.strategy.rollingUpdate.maxSurge', remedy='do')"
@@ -60,13 +61,13 @@ def test_a_finding_leads_to_the_patch_whose_template_says_so(project: Project) -
     assert "maxSurge" in lines[one.line - 1]
 
 
-def test_a_field_that_no_patch_sets_is_the_platforms_own(project: Project) -> None:
+def test_a_field_that_no_patch_sets_has_the_stack_file_as_place(project: Project) -> None:
     project.rule(
         "if subject.role == 'rayHead': "
         "yield subject.finding('no', field='spec.template.spec.containers[name=ray-head].image', remedy='do')"
     )
     (one,) = (finding for finding in project.check() if finding.code == "POL901")
-    assert one.detail == "no patch sets it: deployment-ray-head has it without a patch"
+    assert f"{HEAD} has it" in one.detail
     assert one.file == "stacks/Pulumi.dev.yaml"
 
 
@@ -92,7 +93,7 @@ def test_a_field_of_an_object_that_a_patch_owns_leads_to_its_parameter(project: 
     )
 
 
-def test_a_field_that_only_the_base_says_leads_to_its_line_there(project: Project) -> None:
+def test_a_field_of_the_base_template_leads_to_its_line(project: Project) -> None:
     own_the_head(project)
     project.rule(
         "if subject.name == 'deployment-ray-head': "
@@ -104,7 +105,7 @@ def test_a_field_that_only_the_base_says_leads_to_its_line_there(project: Projec
     assert lines[one.line - 1].strip() == "revisionHistoryLimit: 3"
 
 
-def test_a_namespace_is_the_stack_files(project: Project) -> None:
+def test_the_namespace_leads_to_the_stack_file(project: Project) -> None:
     project.own()
     project.add(NAMESPACE)
     found = {finding.location for finding in project.check() if finding.code == "POL112"}
@@ -133,7 +134,7 @@ def test_a_disabled_rule_finds_nothing(project: Project) -> None:
     assert not any(finding.code == "POL112" for finding in project.check())
 
 
-def test_a_stack_comes_over_the_project(project: Project) -> None:
+def test_a_stack_overrides_the_project(project: Project) -> None:
     project.own()
     project.write("policy.yaml", "rules: {POL112: {level: advisory, params: {allow: [other]}}}\n")
     severities = {finding.severity for finding in project.check() if finding.code == "POL112"}
@@ -148,7 +149,6 @@ def test_mistakes_in_what_a_stack_sets_lead_to_their_place(project: Project) -> 
     project.add("modelyard:policy: {rules: {POL112: {params: {allowed: [x]}}, POL199: {level: advisory}}}")
     found = {finding.code: finding for finding in project.check() if finding.code.startswith("POL")}
     assert set(found) == {"POL001", "POL002"}
-    assert found["POL002"].summary == "unknown key POL112.params.allowed"
     assert found["POL002"].location == "stacks/Pulumi.dev.yaml:4:48"
     assert found["POL002"].field == "policy.rules.POL112.params.allowed"
     assert found["POL001"].location == "stacks/Pulumi.dev.yaml:4:64"
@@ -165,14 +165,14 @@ def test_a_rule_of_the_plan_can_be_made_stricter(project: Project) -> None:
     assert after.severity is Severity.ERROR
 
 
-def test_but_not_weaker(project: Project) -> None:
+def test_a_rule_of_the_plan_cannot_be_made_weaker(project: Project) -> None:
     project.own()
     project.edit("model: A10", "model: T4")
     project.add("modelyard:policy: {rules: {GPU001: {level: advisory}, POL003: {level: mandatory}}}")
     found = {finding.code: finding for finding in project.check()}
     assert found["GPU001"].blocks
     (files,) = (one for one in project.check() if one.code == "POL006" and one.summary.startswith("POL003"))
-    assert files.summary == "POL003 is a finding about files, which has no level"
+    assert files.field == "policy.rules.POL003"
     found = {one.code: one for one in project.check() if one.field != files.field}
     assert "GPU001" in found["POL006"].summary
     assert "advisory" in found["POL006"].summary
@@ -204,16 +204,16 @@ def test_an_expired_waiver_is_an_error_and_covers_nothing(project: Project) -> N
     project.add(WAIVER % "")
     found = project.check(today=date(2026, 12, 2))
     assert all(finding.blocks for finding in found if finding.code == "POL112")
-    assert [finding.summary for finding in found if finding.code == "CFG019"] == [
-        "the waiver of POL112 expired on 2026-12-01"
-    ]
+    (expired,) = (finding for finding in found if finding.code == "CFG019")
+    assert re.search("POL112 .* 2026-12-01", expired.summary)
 
 
 def test_a_waiver_that_covers_nothing_is_advice(project: Project) -> None:
     project.own()
     project.add(WAIVER % "")
     (unused,) = (finding for finding in project.check() if finding.code == "CFG022")
-    assert unused.summary == "the waiver of POL112 covers no finding"
+    assert "POL112" in unused.summary
+    assert not unused.blocks
 
 
 @pytest.mark.parametrize("code", ["POL001", "POL005"])
@@ -236,7 +236,7 @@ def test_mistakes_around_rules_cannot_be_waived(project: Project, code: str) -> 
         ("return subject.finding('no')", "it returned a single finding, not a list"),
     ],
 )
-def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said: str) -> None:
+def test_a_failing_rule_hides_no_other_finding(project: Project, body: str, said: str) -> None:
     project.own()
     project.rule(f"if subject.role == 'rayHead':\n        {body}\n    return ()")
     project.add(NAMESPACE)
@@ -248,33 +248,26 @@ def test_a_rule_that_breaks_hides_nothing_else(project: Project, body: str, said
     assert len([finding for finding in found if finding.code == "POL112"]) == 5
 
 
-def test_a_rule_that_breaks_on_several_objects_is_one_finding(project: Project) -> None:
+def test_a_rule_that_fails_on_several_objects_is_one_finding(project: Project) -> None:
     path = project.rule("return [subject.spec['nothing']]")
     (broken,) = (finding for finding in project.check() if finding.code == "POL005")
-    assert broken.summary == "rule POL901 failed on 5 objects: KeyError: 'nothing'"
-    assert broken.detail.startswith("it is unknown whether these 5 objects follow the rule: deployment-api-server, ")
-    assert (broken.target, broken.file, broken.remedy) == (
-        "",
-        f"policies/rules/{path.name}",
-        "correct the rule; it must accept objects of any shape",
-    )
+    assert re.search(r"POL901 .* 5 objects: KeyError: 'nothing'$", broken.summary)
+    assert "5 objects" in broken.detail
+    assert ": deployment-api-server, " in broken.detail
+    assert (broken.target, broken.file) == ("", f"policies/rules/{path.name}")
+    assert broken.remedy.startswith("correct the rule")
 
 
-@pytest.mark.parametrize(
-    ("total", "summary"),
-    [
-        (60.0, f"rule POL901 was still running on {HEAD} after 0.2 seconds"),
-        (0.1, f"rule POL901 was still running on {HEAD} when the rules of this run had taken 0.1 seconds together"),
-    ],
-)
+@pytest.mark.parametrize(("total", "limit"), [(60.0, "after 0.2 seconds"), (0.1, "0.1 seconds together")])
 def test_a_rule_that_does_not_end_is_interrupted(
-    project: Project, monkeypatch: pytest.MonkeyPatch, total: float, summary: str
+    project: Project, monkeypatch: pytest.MonkeyPatch, total: float, limit: str
 ) -> None:
     monkeypatch.setattr(judging, "SECONDS", 0.2)
     monkeypatch.setattr(judging, "BUDGET", TimeBudget(total=total, refill=total))
     project.rule("while subject.role == 'rayHead':\n        pass\n    return ()")
     (endless,) = (finding for finding in project.check() if finding.code == "POL005")
-    assert (endless.summary, endless.file, endless.blocks) == (summary, "policies/rules/mine.py", True)
+    assert (endless.file, endless.blocks) == ("policies/rules/mine.py", True)
+    assert re.search(rf"POL901 .* {HEAD} .*{limit}$", endless.summary)
 
 
 def test_a_rule_whose_file_does_not_end_is_interrupted(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,22 +275,22 @@ def test_a_rule_whose_file_does_not_end_is_interrupted(project: Project, monkeyp
     monkeypatch.setattr(judging, "SECONDS", 0.2)
     project.write("rules/mine.py", "while True:\n    pass\n")
     (endless,) = (finding for finding in project.check() if finding.code == "POL003")
-    assert endless.summary == "mine.py was still loading after 0.2 seconds"
+    assert re.search(r"^mine\.py .* 0\.2 seconds$", endless.summary)
 
 
-def test_the_line_of_a_rule_that_breaks_is_told(project: Project) -> None:
+def test_the_finding_of_a_failing_rule_has_its_line(project: Project) -> None:
     path = project.rule("return [subject.spec['nothing']]")
     line = next(n for n, text in enumerate(path.read_text().splitlines(), 1) if "nothing" in text)
     assert {finding.line for finding in project.check() if finding.code == "POL005"} == {line}
 
 
-def test_what_is_wrong_with_the_policies_is_told_once_for_all_stacks(project: Project) -> None:
+def test_mistakes_in_policies_are_one_finding_for_all_stacks(project: Project) -> None:
     project.write("rules/mine.py", "def mine(:\n")
     found = [finding for stack in ("dev", "prod") for finding in project.check(stack) if finding.code == "POL003"]
     assert len(set(found)) == 1
 
 
-def test_rules_see_the_object_as_it_will_be_and_what_the_stack_sends(project: Project) -> None:
+def test_rules_get_the_planned_object_and_the_sent_fields(project: Project) -> None:
     project.rule(
         'yield subject.finding(f\'{subject.role} {subject.whole} {"status" in subject.object} '
         '{sorted(subject.sent["spec"])} {subject.facts["training"]}\', remedy=\'do\')'
@@ -307,7 +300,7 @@ def test_rules_see_the_object_as_it_will_be_and_what_the_stack_sends(project: Pr
     assert said[HEAD].endswith("['replicas', 'strategy', 'template'] ray")
 
 
-def test_replicas_that_are_only_held_are_not_what_the_stack_asks_for(project: Project) -> None:
+def test_held_replicas_are_not_sent_by_the_stack(project: Project) -> None:
     project.rule(
         "yield subject.finding(str('replicas' in subject.sent['spec']), remedy='do')", more=", roles=['rayWorker']"
     )

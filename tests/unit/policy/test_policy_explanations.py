@@ -1,4 +1,4 @@
-"""explanations/POL.md explains every mistake around rules, and its examples say what is really said."""
+"""explanations/POL.md explains every mistake around rules, with real messages as examples."""
 
 import re
 
@@ -43,7 +43,7 @@ def test_an_assertion_with_an_unknown_operator(project: Project) -> None:
     assert (one.code, one.summary) == ("POL004", block("POL004", "text"))
 
 
-def test_a_rule_that_takes_a_field_for_granted(project: Project) -> None:
+def test_a_rule_that_assumes_a_field(project: Project) -> None:
     body = "return () if subject.name != 'deployment-ray-head' else ({}['replicas'],)"
     project.rule(body)
     (one,) = (finding for finding in project.check() if finding.code == "POL005")

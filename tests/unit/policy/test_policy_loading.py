@@ -1,6 +1,7 @@
-"""Reading a project's policies: what is taken, and what is told when a file is wrong."""
+"""Reading a project's policies, and the findings about wrong files."""
 
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_a_file_that_cannot_be_loaded(project: Project, text: str, line: int, sa
         (("**Why.** Because.", "**Fix.** First."), "the docstring of POL901 (mine) lacks **Why.** and **Fix.**"),
     ],
 )
-def test_a_rule_that_is_none(project: Project, change: tuple[str, str], said: str) -> None:
+def test_a_malformed_rule(project: Project, change: tuple[str, str], said: str) -> None:
     path = project.rule(PASS)
     path.write_text(path.read_text().replace(*change))
     assert summaries(project)[0] == ("policies/rules/mine.py", 4, said)
@@ -122,16 +123,16 @@ def test_a_decorator_that_is_given_nonsense(project: Project, more: str, said: s
 def test_one_kind_may_be_written_without_brackets(project: Project) -> None:
     project.rule(PASS, more=", kinds='Job', roles='celery'")
     rule = project.policies().rules["POL901"]
-    assert (rule.kinds, rule.roles) == ({"Job"}, {"celery"})
+    assert (set(rule.kinds), set(rule.roles)) == ({"Job"}, {"celery"})
 
 
-def test_parameters_whose_schema_is_none(project: Project) -> None:
+def test_parameters_with_an_invalid_schema(project: Project) -> None:
     project.rule(PASS, more=", params={'most': {'type': 'numbr'}}")
     assert project.policies().findings == ()
     project.write("policy.yaml", "rules: {POL901: {params: {most: 3}}}\n")
     (one,) = project.policies().findings
     assert (one.code, one.file) == ("POL003", "policies/policy.yaml")
-    assert one.summary.startswith("params of POL901 are not a JSON Schema: ")
+    assert re.match("params of POL901 .* JSON Schema: ", one.summary)
 
 
 def test_a_rule_without_a_docstring(project: Project) -> None:
@@ -140,14 +141,15 @@ def test_a_rule_without_a_docstring(project: Project) -> None:
         'from modelyard.policy import rule\n@rule("POL901")\ndef mine(subject, params):\n    return ()\n',
     )
     ((_, _, said),) = summaries(project)
-    assert said == "the docstring of POL901 (mine) lacks a title and **Why.**, **Example.** and **Fix.**"
+    assert [part for part in ("POL901", "title", "**Why.**", "**Example.**", "**Fix.**") if part not in said] == []
 
 
 def test_two_rules_with_one_code(project: Project) -> None:
     project.rule(PASS, file="a.py")
     project.rule(PASS, file="b.py")
     (one,) = project.policies().findings
-    assert (one.file, one.line, one.summary) == ("policies/rules/b.py", 4, "two rules have the code POL901")
+    assert (one.file, one.line) == ("policies/rules/b.py", 4)
+    assert re.search(r"^two .* POL901$", one.summary)
     assert "policies/rules/a.py:4" in one.remedy
 
 
@@ -156,40 +158,34 @@ def test_an_assertion_may_not_take_the_code_of_a_function(project: Project) -> N
     text = (project.root / "policies/assertions/no-surge.yaml").read_text()
     project.write("assertions/mine.yaml", text.replace("POL114", "POL101"))
     (one,) = project.policies().findings
-    assert (one.file, one.summary) == ("policies/assertions/mine.yaml", "two rules have the code POL101")
+    assert one.file == "policies/assertions/mine.yaml"
+    assert re.search(r"^two .* POL101$", one.summary)
 
 
-POLICY = [
-    ("rules: {POL901: {levl: advisory}}\n", 1, "unknown key rules.POL901.levl"),
-    (
-        "rules:\n  POL901: {level: high}\n",
-        2,
-        'rules.POL901.level is "high"; it must be mandatory, advisory or disabled',
-    ),
-    ("rules:\n  POL901: mandatory\n", 2, 'rules.POL901 is "mandatory"; it must be a mapping'),
-    ("rules: [\n", 2, "the text is not YAML: while parsing a flow node did not find expected node content"),
-    ("rule: {}\n", 1, "unknown key rule"),
-    ("rules: {}\nother: {}\n", 2, "unknown key other"),
-    ("rules:\n  POL901:\n    params: {most: 3}\n", 3, "unknown key POL901.params.most"),
-    ("rules:\n  POL991: {level: advisory}\n", 2, "unknown rule POL991"),
-    (
-        "rules:\n  GPU001: {level: disabled}\n",
-        2,
-        "GPU001 is a finding of the plan, whose level cannot be lowered to disabled",
-    ),
-    ("rules:\n  CFG001: {level: advisory}\n", 2, "CFG001 is a finding about files, which has no level"),
-    ("rules:\n  GPU008: {params: {a: 1}}\n", 2, "GPU008 has no parameters: a"),
-]
+POLICY = (
+    "rules: {POL901: {levl: advisory}}\n",
+    "rules:\n  POL901: {level: high}\n",
+    "rules:\n  POL901: mandatory\n",
+    "rules: [\n",
+    "rule: {}\n",
+    "rules: {}\nother: {}\n",
+    "rules:\n  POL901:\n    params: {most: 3}\n",
+    "rules:\n  POL991: {level: advisory}\n",
+    "rules:\n  GPU001: {level: disabled}\n",
+    "rules:\n  CFG001: {level: advisory}\n",
+    "rules:\n  GPU008: {params: {a: 1}}\n",
+)
 
 
-@pytest.mark.parametrize(("text", "line", "said"), POLICY)
-def test_what_is_wrong_with_the_policy_file(project: Project, text: str, line: int, said: str) -> None:
+def test_mistakes_in_the_policy_file(project: Project, golden: Any) -> None:
     project.rule(PASS)
-    project.write("policy.yaml", text)
-    (one,) = project.policies().findings
-    assert (one.file, one.line, one.summary) == ("policies/policy.yaml", line, said)
-    assert one.blocks
-    assert one.remedy == "the only key is rules" if said == "unknown key other" else one.remedy
+    shown = []
+    for text in POLICY:
+        project.write("policy.yaml", text)
+        (one,) = project.policies().findings
+        assert one.blocks
+        shown += [f"{one.file}:{one.line} {one.code} {one.summary}", f"→ {one.remedy}", ""]
+    golden(*shown)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "rules: {}\n", "{}\n"])
@@ -201,16 +197,12 @@ def test_a_policy_file_that_sets_nothing(project: Project, text: str) -> None:
 
 def test_a_file_that_is_too_large_is_not_read(project: Project) -> None:
     project.write("assertions/mine.yaml", "# " + "x" * 300_000)
-    assert summaries(project) == [
-        (
-            "policies/assertions/mine.yaml",
-            0,
-            "mine.yaml cannot be read: it has 300,002 bytes; the limit is 262,144 bytes",
-        )
-    ]
+    ((file, line, said),) = summaries(project)
+    assert (file, line) == ("policies/assertions/mine.yaml", 0)
+    assert re.findall(r"[\d,]+ bytes", said) == ["300,002 bytes", "262,144 bytes"]
 
 
-def test_binary_in_the_place_of_a_file(project: Project) -> None:
+def test_a_binary_file(project: Project) -> None:
     path = project.write("assertions/mine.yaml", "")
     path.write_bytes(b"\xff\xfe\x00")
     (one,) = project.policies().findings
@@ -229,7 +221,7 @@ def test_binary_in_the_place_of_a_file(project: Project) -> None:
         ("Policy.yaml", "Policy.yaml", "rename it to policy.yaml"),
     ],
 )
-def test_a_policy_that_nothing_reads_is_an_error(project: Project, name: str, shown: str, remedy: str) -> None:
+def test_a_policy_file_that_is_not_loaded_is_an_error(project: Project, name: str, shown: str, remedy: str) -> None:
     project.write(name, "")
     (one,) = project.policies().findings
     assert (one.code, one.severity, one.file, one.remedy) == ("POL003", Severity.ERROR, f"policies/{shown}", remedy)
@@ -293,11 +285,11 @@ def test_a_folder_that_is_closed_is_an_error(project: Project, closed: str, monk
         return listdir(path)
 
     monkeypatch.setattr(os, "listdir", refusing)
-    found = {(one.code, one.summary, one.blocks) for one in project.policies().findings}
-    assert ("POL003", f"{closed} cannot be listed: permission denied", True) in found
+    found = [one for one in project.policies().findings if one.summary.startswith(f"{closed} ")]
+    assert [(one.code, "permission" in one.summary, one.blocks) for one in found] == [("POL003", True, True)]
 
 
-def test_the_projects_own_files_say_what_the_project_sets(project: Project) -> None:
+def test_the_policy_file_of_the_project_sets_levels(project: Project) -> None:
     params: dict[str, Any] = {"most": {"type": "integer", "default": 3, "description": "Most."}}
     project.rule(PASS, more=f", level='advisory', params={params}")
     before = project.policies().settings.by_code["POL901"]
@@ -353,7 +345,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("kind", SLOW)
-def test_reading_many_policies_has_an_end(
+def test_reading_many_policies_has_a_time_limit(
     project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     name, text = SLOW[kind]
@@ -381,7 +373,7 @@ def test_reading_many_policies_has_an_end(
     assert not any("POL950 is removed" in one.summary for one in found.findings)
 
 
-def test_assertions_of_the_base_that_are_not_read_are_told(
+def test_unread_assertions_of_the_base_are_reported(
     project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = Project(tmp_path_factory.mktemp("base"))
@@ -390,7 +382,7 @@ def test_assertions_of_the_base_that_are_not_read_are_told(
     monkeypatch.setattr(loading, "SECONDS", 0.3)
     monkeypatch.setattr(judging, "SECONDS", 0.3)
     (late,) = (one for one in loading.policies_of(project.root, base.root).findings if one.blocks)
-    assert late.summary.startswith("at the base, policies/assertions/")
+    assert re.match(r"at the base, .*policies/assertions/", late.summary)
 
 
 def test_reading_policies_counts_as_time_of_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ BODY = {
         ("metadata.labels[*]", [('metadata.labels["app.kubernetes.io/name"]', "it"), ("metadata.labels.team", "a")]),
     ],
 )
-def test_where_a_field_leads(path: str, found: list[tuple[str, object]]) -> None:
+def test_values_at_a_field_path(path: str, found: list[tuple[str, object]]) -> None:
     assert [(str(at), value) for at, value in values_at(BODY, field_path(path))] == found
 
 

@@ -1,4 +1,4 @@
-"""The pack without Pulumi: which policy says what about which resource."""
+"""The policy pack without Pulumi: the violations of each resource."""
 
 import re
 from collections.abc import Mapping
@@ -55,17 +55,13 @@ def test_the_level_of_a_policy_is_the_projects(own: Project) -> None:
     )
 
 
-def test_a_violation_says_what_is_wrong_and_what_to_do(own: Project) -> None:
+def test_text_of_a_violation(own: Project, golden: Any) -> None:
     found = Run(own)(root(), head())
-    assert found == {
-        "POL112": [
-            f"{HEAD} is in namespace ml-platform, which is not allowed\nallowed are other\n"
-            "→ set platform.namespace, or namespace of the team, to an allowed one, or add it to the rule's allow"
-        ]
-    }
+    assert found.keys() == {"POL112"}
+    golden(*found["POL112"], "")
 
 
-def test_what_is_wrong_with_the_stack_file_is_told_once_at_the_stack(own: Project) -> None:
+def test_mistakes_in_the_stack_file_are_reported_once_at_the_stack(own: Project) -> None:
     own.edit("model: A10", "model: T4")
     found = Run(own)(root(), head(namespace="other"), head(namespace="other"))
     assert list(found) == ["GPU001"]
@@ -74,7 +70,7 @@ def test_what_is_wrong_with_the_stack_file_is_told_once_at_the_stack(own: Projec
     assert said.endswith("stacks/Pulumi.dev.yaml:11:5")
 
 
-def test_what_an_object_gets_is_judged_by_the_planners_rules(own: Project) -> None:
+def test_an_object_is_judged_by_the_rules_of_the_plan(own: Project) -> None:
     found = Run(own)(root(), head(replicas=2))
     assert found.pop("POL112")
     assert list(found) == ["RAY001"]
@@ -83,14 +79,14 @@ def test_what_an_object_gets_is_judged_by_the_planners_rules(own: Project) -> No
     assert HEAD in why
 
 
-def test_a_warning_of_a_mandatory_policy_is_told_by_warnings(own: Project) -> None:
+def test_a_warning_of_a_mandatory_policy_is_under_warnings(own: Project) -> None:
     own.add("modelyard:policy: {rules: {POL112: {level: advisory}}}")
     found = Run(own)(root(), head())
     assert list(found) == ["warnings"]
     assert found["warnings"][0].startswith(f"POL112 {HEAD} ")
 
 
-def test_an_error_of_an_advisory_policy_is_told_by_errors(own: Project) -> None:
+def test_an_error_of_an_advisory_policy_is_under_errors(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL112: {level: advisory, params: {allow: [other]}}}\n")
     own.add("modelyard:policy: {rules: {POL112: {level: mandatory}}}")
     assert list(Run(own)(root(), head())) == ["errors"]
@@ -103,7 +99,7 @@ def test_a_warning_of_the_plan_that_is_mandatory_for_a_stack(own: Project) -> No
     assert list(Run(own)(root())) == ["errors"]
 
 
-def test_a_rule_that_a_stack_disables_says_nothing(own: Project) -> None:
+def test_a_rule_that_a_stack_disables_is_silent(own: Project) -> None:
     own.add("modelyard:policy: {rules: {POL112: {level: disabled}}}")
     assert Run(own)(root(), head()) == {}
 
@@ -121,7 +117,7 @@ def test_pulumis_own_configuration_sets_parameters(own: Project) -> None:
     assert list(Run(own, {"POL112": {"allow": ["x"]}})(root(), head())) == ["POL112"]
 
 
-def test_a_policy_that_pulumi_disables_is_not_told_by_another(own: Project) -> None:
+def test_a_policy_that_pulumi_disables_is_not_reported_by_another(own: Project) -> None:
     own.add("modelyard:policy: {rules: {POL112: {level: advisory}}}")
     assert Run(own, {"POL112": {"enforcementLevel": "disabled"}})(root(), head(), live=(head(uid="1"),)) == {}
 
@@ -140,14 +136,14 @@ def test_waivers_hold_for_the_planners_rules(own: Project) -> None:
     assert Run(own)(root()) == {}
 
 
-def test_a_stack_file_with_mistakes_is_told_and_the_projects_rules_hold(own: Project) -> None:
+def test_a_stack_file_with_mistakes_is_reported_and_the_rules_still_hold(own: Project) -> None:
     own.edit("replicas: 2", "replicas: two")
     found = Run(own)(root(), head())
     assert set(found) == {"configuration", "POL112"}
     assert found["configuration"][0].startswith("CFG010 modelService.replicas")
 
 
-def test_policies_that_cannot_be_loaded_are_told(own: Project) -> None:
+def test_policies_that_cannot_be_loaded_are_reported(own: Project) -> None:
     own.write("rules/mine.py", "def mine(:\n")
     found = Run(own)(root())
     assert list(found) == ["configuration"]
@@ -159,12 +155,12 @@ def test_a_stack_without_a_file_keeps_the_projects_rules(own: Project) -> None:
     assert list(Run(own)(root("other"), one)) == ["POL112"]
 
 
-def test_a_stack_of_another_project_is_not_taken_for_ours(own: Project) -> None:
+def test_a_stack_of_another_project_is_left_alone(own: Project) -> None:
     own.edit("model: A10", "model: T4")
     assert Run(own)(root(project="another")) == {}
 
 
-def test_what_only_the_whole_object_shows(own: Project) -> None:
+def test_a_violation_that_only_the_whole_object_shows(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
     assert Run(own)(root(), head()) == {}
     found = Run(own)(root(), head(), live=(root(), head(uid="1", labels={})))
@@ -174,7 +170,7 @@ def test_what_only_the_whole_object_shows(own: Project) -> None:
     assert said.splitlines()[0].endswith(" label team")
 
 
-def test_what_was_told_of_what_is_sent_is_not_told_again(own: Project) -> None:
+def test_a_violation_in_the_sent_fields_is_not_repeated(own: Project) -> None:
     found = Run(own)(root(), head(), live=(root(), head(uid="1", labels={"a": "b"})))
     assert [name for name, said in found.items() if any("POL112" in one or "namespace" in one for one in said)] == [
         "POL112"
@@ -184,15 +180,16 @@ def test_what_was_told_of_what_is_sent_is_not_told_again(own: Project) -> None:
 def test_an_object_that_the_stack_owns_is_whole_from_the_start(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
     found = Run(own)(root(), head(DEPLOYMENT, labels={}, replicas=1))
-    assert found["POL113"] == [f"{HEAD} has no label team\n→ set team in your own patch"]
+    (said,) = found["POL113"]
+    assert said.startswith(f"{HEAD} has no label team\n→ ")
 
 
-def test_what_is_not_known_yet_is_not_missing(own: Project) -> None:
+def test_an_unknown_value_is_not_missing(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL113: {params: {labels: {team: .+}}}}\n")
     assert "POL113" not in Run(own)(root(), head(DEPLOYMENT, labels={})._replace(complete=False))
 
 
-def test_objects_that_somebody_adds_to_the_program_are_judged(own: Project) -> None:
+def test_objects_added_to_the_program_are_judged(own: Project) -> None:
     scaler = resource(
         "kubernetes:keda.sh/v1alpha1:ScaledObject",
         "mine",
@@ -242,17 +239,18 @@ def test_rules_over_all_objects_run_at_the_end(own: Project) -> None:
         ("kubernetes:core/v1:ConfigMapList", {}),
     ],
 )
-def test_what_is_no_object_is_left_alone(own: Project, kind: str, props: Mapping[str, Any]) -> None:
+def test_a_resource_that_is_not_an_object_is_left_alone(own: Project, kind: str, props: Mapping[str, Any]) -> None:
     assert Run(own)(root(), resource(kind, "it", props)) == {}
 
 
-def test_an_object_without_a_name_goes_by_that_of_its_resource(own: Project) -> None:
+def test_an_object_without_a_name_has_that_of_its_resource(own: Project) -> None:
     own.write("policy.yaml", "rules: {POL112: {params: {allow: [other]}}}\n")
     bare = resource("kubernetes:apps/v1:Deployment", "mine", {"spec": {"template": {"spec": {"containers": []}}}})
-    assert Run(own)(root(), bare)["POL112"][0].splitlines()[0].startswith("mine is in namespace default")
+    (said,) = Run(own)(root(), bare)["POL112"]
+    assert re.match(r"mine .* namespace default\b", said)
 
 
-def test_a_rule_that_breaks_is_told_under_its_own_name(own: Project) -> None:
+def test_a_failing_rule_is_reported_under_its_code(own: Project) -> None:
     own.rule("raise KeyError('x')")
     found = Run(own)(root(), head(namespace="other"))
     assert found["POL901"][0].startswith(f"POL005 rule POL901 failed on {HEAD}: KeyError: 'x'")

@@ -1,4 +1,4 @@
-"""The planner's own rules as policies: which codes, how grave, and what they say of an object of the engine."""
+"""The planner's own rules as policies: codes, levels, and findings about objects of the engine."""
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("code", "text"), examples())
-def test_a_code_has_the_level_of_its_gravest_finding(code: str, text: str) -> None:
+def test_a_code_has_the_level_of_its_most_severe_finding(code: str, text: str) -> None:
     config = {**BASE, **yaml.safe_load(text)}
     if code.startswith("CEL"):
         config.setdefault("modelyard:training", "celery")
@@ -48,7 +48,7 @@ def test_a_code_has_the_level_of_its_gravest_finding(code: str, text: str) -> No
     assert wanted in severities
 
 
-def test_queries_have_the_level_of_their_gravest_finding() -> None:
+def test_queries_have_the_level_of_their_most_severe_finding() -> None:
     gravest: dict[str, Severity] = {}
     order = [Severity.ADVICE, Severity.WARNING, Severity.ERROR]
     for code, severity in QUERIES.values():
@@ -117,24 +117,24 @@ def states(gpus: str) -> dict[str, Any]:
         (WORKER, {"template": {"spec": container("another", memory="1Gi")}}, []),
     ],
 )
-def test_what_is_sent_is_judged_and_what_is_not_counts_as_the_stack_has_it(
+def test_sent_fields_are_judged_and_others_come_from_the_stack_file(
     told: Callable[..., list[str]], name: str, spec: dict[str, Any], codes: list[str]
 ) -> None:
     assert told(name, spec) == codes
 
 
-def test_of_a_whole_object_what_is_missing_is_missing(told: Callable[..., list[str]]) -> None:
+def test_a_missing_field_of_a_whole_object_is_missing(told: Callable[..., list[str]]) -> None:
     assert set(told(HEAD, {"replicas": 1}, whole=True)) == {"RAY002", "RAY003"}
 
 
 @pytest.mark.parametrize("spec", [{"template": "x"}, {"template": {"spec": {"containers": "x"}}}, {"replicas": "x"}])
-def test_an_object_of_another_shape_than_its_kind_is_the_servers_to_refuse(
+def test_an_object_with_a_wrong_shape_is_left_to_the_server(
     told: Callable[..., list[str]], spec: dict[str, Any]
 ) -> None:
     assert told(HEAD, spec) == []
 
 
-def test_objects_of_nobody_are_not_sized(told: Callable[..., list[str]]) -> None:
+def test_objects_without_a_role_are_not_sized(told: Callable[..., list[str]]) -> None:
     assert told("other", {"template": {"spec": container("ray-head", memory="1Gi")}}) == []
 
 

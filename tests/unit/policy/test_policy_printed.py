@@ -1,4 +1,4 @@
-"""What rules print, apart from everything else."""
+"""Output that rules print is kept separate."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ from modelyard.policy.judging import MARK, kept_apart
         ("\n", ""),
     ],
 )
-def test_each_line_is_marked_and_obeyed_by_nobody(capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
+def test_each_printed_line_is_marked_and_escaped(capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
     for stream in ("stdout", "stderr"):
         with kept_apart():
             getattr(sys, stream).write(text)

@@ -1,5 +1,6 @@
 """Objects of a stack's remote clusters are judged like the platform's, each cluster by itself."""
 
+import re
 from typing import Any
 
 import pytest
@@ -36,12 +37,12 @@ def test_a_mandatory_rule_stops_the_plan_under_the_clusters_name(far: Project) -
     far.write("policy.yaml", ONLY_PLATFORM)
     (found,) = of(far, "POL112")
     assert (found.target, found.stack, found.blocks) == ("far/remote-job", "dev", True)
-    assert found.summary == "on far: remote-job is in namespace modelyard-remote, which is not allowed"
+    assert re.match(r"on far: remote-job .* modelyard-remote\b", found.summary)
     assert "remote.cluster.namespace" in found.remedy
     assert "controller" in line_of(far, found)
 
 
-def test_what_a_patch_asks_for_there_leads_to_its_line(far: Project) -> None:
+def test_a_finding_about_a_patch_of_a_remote_cluster_has_its_line(far: Project) -> None:
     serving(far.root, UNEVEN)
     (found,) = of(far, "POL103")
     assert (found.target, found.file) == ("far/serve", f"{SERVING}/base.yaml.j2")
@@ -56,7 +57,8 @@ def test_a_waiver_names_the_object_as_the_finding_does(far: Project) -> None:
     assert of(far, "CFG022") == []
     far.edit("target: far/serve", "target: serve")
     assert [finding.blocks for finding in of(far, "POL103")] == [True]
-    assert [finding.summary for finding in of(far, "CFG022")] == ["the waiver of POL103 for serve covers no finding"]
+    (unused,) = of(far, "CFG022")
+    assert re.search(r"POL103 for serve\b", unused.summary)
 
 
 def test_a_rule_sees_the_cluster_and_no_workload_of_the_platform(far: Project) -> None:
@@ -80,7 +82,7 @@ def test_a_rule_about_all_objects_sees_those_of_one_cluster(far: Project) -> Non
     assert sorted(finding.summary for finding in of(far, "POL902")) == ["on far: far", "own"]
 
 
-def test_what_a_broken_patch_leaves_open_there_is_not_judged(far: Project) -> None:
+def test_objects_of_a_broken_patch_are_not_judged(far: Project) -> None:
     far.write("policy.yaml", ONLY_PLATFORM)
     serving(far.root, UNEVEN)
     base = far.root / SERVING / "base.yaml.j2"
@@ -111,15 +113,15 @@ def test_a_patch_may_ask_for_all_that_is_known_of_its_cluster(far: Project) -> N
     assert "registry.example/far:1" in found.summary
 
 
-def test_the_engines_resources_there_are_told_alike(far: Project) -> None:
+def test_resources_of_the_engine_in_a_remote_cluster_are_judged(far: Project) -> None:
     far.write("policy.yaml", ONLY_PLATFORM)
     (said,) = Run(far)(root(), there("serve", NAMED))["POL112"]
-    assert said.startswith("on far: serve is in namespace modelyard-remote, which is not allowed\n")
+    assert re.match(r"on far: serve .* modelyard-remote\b", said)
     far.add("modelyard:waivers: [{code: POL112, target: far/serve, reason: x, expires: 2026-12-01, by: Ada}]")
     assert Run(far)(root(), there("serve", NAMED)) == {}
 
 
-def test_nothing_there_is_taken_for_a_workload_of_the_platform(far: Project) -> None:
+def test_objects_of_a_remote_cluster_have_no_role_of_the_platform(far: Project) -> None:
     head = resource("kubernetes:apps/v1:DeploymentPatch", "deployment-ray-head", HEAD)
     assert "RAY001" in Run(far)(root(), head)
     assert Run(far)(root(), there("deployment-ray-head", HEAD)) == {}
@@ -135,4 +137,4 @@ def test_the_engines_resources_are_compared_within_one_cluster(far: Project) -> 
     own, far_scaler = resource(kinds[0], "serve", served), there("serve", scaler, kinds[1])
     assert "POL109" not in Run(far)(root(), own, far_scaler)
     (said,) = Run(far)(root(), there("serve", served), far_scaler)["POL109"]
-    assert said.startswith("on far: both HorizontalPodAutoscaler serve and the stack set spec.replicas of serve")
+    assert re.match(r"on far: .*HorizontalPodAutoscaler serve .* spec\.replicas of serve", said)

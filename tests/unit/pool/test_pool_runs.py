@@ -88,7 +88,7 @@ def test_gpus_and_times_of_sparks_executors() -> None:
     assert (run.ended, run.holds, run.parts[0].message) == (RECENTLY, 0, "driver failed")
 
 
-def test_executors_that_come_and_go_are_counted_as_they_are() -> None:
+def test_dynamic_executors_are_counted_as_they_run() -> None:
     body = spark("c-1", state="RUNNING")
     del body["spec"]["executor"]["instances"]
     body["spec"]["dynamicAllocation"] = {"enabled": True, "initialExecutors": 1, "minExecutors": 1, "maxExecutors": 9}
@@ -119,13 +119,13 @@ def test_trials_are_one_run() -> None:
     assert (run.reason, run.ended) == ("", "")
 
 
-def test_the_newest_come_first_and_stacks_are_told_apart() -> None:
+def test_runs_are_sorted_by_age_and_filtered_by_stack() -> None:
     found = runs(job("old-1"), job("new-1", since=RECENTLY), job("new-1", stack="prod", since=RECENTLY))
     assert [(run.name, run.stack) for run in found[:2]] == [("new-1", "dev"), ("new-1", "prod")]
     assert found[2].name == "old-1"
 
 
-def test_a_notebooks_run_is_called_as_its_job() -> None:
+def test_a_run_of_a_notebook_has_the_name_of_its_job() -> None:
     body = job("train-abc12")
     del body["metadata"]["labels"]["modelyard.dev/run"]
     assert runs(body)[0].name == "train-abc12"
@@ -185,7 +185,7 @@ def test_the_team_of_stages_that_are_all_held_is_that_of_the_queue_they_go_into(
     assert runs(stage("", **UP), plain)[0].team is None
 
 
-def test_what_makes_an_environment_is_no_run() -> None:
+def test_a_build_of_an_environment_is_not_a_run() -> None:
     body = job("environment-x-1")
     body["metadata"]["labels"] = {"modelyard.dev/stack": "dev", "modelyard.dev/environment": "x"}
     assert runs(body) == ()

@@ -64,7 +64,7 @@ def test_pods_are_those_of_the_gpus_not_the_exporters(metrics: Metrics) -> None:
     assert found.pods["vision", "train-1"] == Known(2, 0, 180)
 
 
-def test_without_the_metric_nothing_is_known(metrics: Metrics) -> None:
+def test_gpu_use_without_the_metric_is_unknown(metrics: Metrics) -> None:
     metrics.answers = {"all": [], "idle": [], "load": []}
     found = busy_gpus(server(metrics.url, {}), 10)
     assert found.pods == {}

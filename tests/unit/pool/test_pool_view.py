@@ -1,4 +1,4 @@
-"""Who has which GPUs: what is counted, for whom, and what stays unknown."""
+"""The view of GPUs: who holds them, and what stays unknown."""
 
 import re
 from typing import Any
@@ -112,7 +112,7 @@ def test_parts_of_gpus_have_rows_of_their_own(view: Any) -> None:
     ]
 
 
-def test_shares_that_are_called_gpus_are_not_measured_as_such(view: Any) -> None:
+def test_shares_named_like_gpus_are_not_measured_as_gpus(view: Any) -> None:
     sliced = node("n", "NVIDIA-A10-SHARED", 8)
     found = view(Usage({("vision", "p"): Known(1, 1)}, 10), nodes=[sliced], pods=[pod("p", "n")])
     assert found.takers[0].idle == Idle(0, 1)
@@ -130,7 +130,7 @@ def test_shares_that_are_called_gpus_are_not_measured_as_such(view: Any) -> None
     ],
     ids=["no metrics", "all idle", "one idle", "busy", "one not measured", "just begun"],
 )
-def test_idle_is_what_was_measured_and_nothing_else(view: Any, known: Known | None, since: str, idle: Idle) -> None:
+def test_only_measured_gpus_are_idle(view: Any, known: Known | None, since: str, idle: Idle) -> None:
     usage = Usage({("vision", "p"): known} if known else {}, 10)
     found = view(usage, nodes=[node("n")], pods=[pod("p", "n", spec(2), since=since)])
     assert found.takers[0].idle == found.nodes[0].idle == found.products[0].idle == idle
@@ -159,7 +159,7 @@ def test_utilisation_is_the_mean_of_what_was_measured(view: Any, known: Known | 
     assert [one.idle.utilisation(one.taken) for one in found.nodes if one.name == "m"] == [None]
 
 
-def test_what_waits_for_quota_has_its_place_and_what_waits_for_a_node_its_reason(view: Any) -> None:
+def test_runs_waiting_for_quota_have_a_place_and_others_a_reason(view: Any) -> None:
     runs = [job("first-aaaaa", suspend=True), job("urgent-bbbbb", suspend=True, since=RECENTLY)]
     held = job("held-ccccc", workers=2)
     found = view(
@@ -200,7 +200,7 @@ def test_what_waits_for_quota_has_its_place_and_what_waits_for_a_node_its_reason
     assert (ours.quotas[0].nominal, ours.quotas[0].used, ours.quotas[0].borrow) == (2, 2, 1)
 
 
-def test_a_stage_is_told_with_its_run_and_waits_since_its_turn_came(view: Any) -> None:
+def test_a_waiting_stage_is_shown_with_its_run_and_its_own_time(view: Any) -> None:
     """The labels of its pods say whose it is; its Workload is as old as the run."""
     first, second = job("night-1-a"), job("night-1-b", suspend=True)
     for name, body in (("a", first), ("b", second)):
@@ -232,7 +232,7 @@ def test_a_stage_is_told_with_its_run_and_waits_since_its_turn_came(view: Any) -
         assert row in text
 
 
-def test_a_part_says_how_much_of_the_pool_is_queued_as_its_products_do(view: Any) -> None:
+def test_a_part_of_the_pool_counts_its_queued_gpus(view: Any) -> None:
     waiting = job("first-aaaaa", suspend=True)
     found = view(
         nodes=[node("n")],
@@ -285,7 +285,7 @@ def test_the_team_is_that_of_the_queue_then_that_of_the_namespace(view: Any) -> 
     assert found.teams == ("research", "speech")
 
 
-def test_a_queue_that_admits_nothing_says_why(view: Any) -> None:
+def test_a_stopped_queue_has_its_reason(view: Any) -> None:
     inactive = condition("Active", False, reason="FlavorNotFound", message="no flavor: a10")
     found = view(nodes=[node("n")], queues=[cluster_queue("team-vision", active=inactive)], kueue=True)
     assert found.queues[0].stopped == "no flavor: a10"
@@ -303,7 +303,7 @@ def test_a_large_pool_is_seen_in_little_time(view: Any) -> None:
     assert (found.products[0].gpus, found.products[0].free, len(found.takers)) == (40_000, 0, 300)
 
 
-def test_who_runs_in_a_worker_cluster_has_gpus_and_who_no_cluster_took_waits(view: Any, config: Config) -> None:
+def test_runs_in_worker_clusters_hold_gpus_and_unassigned_runs_wait(view: Any, config: Config) -> None:
     there, asked, here = job("there-aaaaa", workers=2), job("asked-bbbbb"), job("here-ccccc")
     works = [workload(body, queue="team-vision") for body in (there, asked, here)]
     works[0]["status"]["clusterName"] = "cluster-farm"

@@ -1,4 +1,4 @@
-"""Why a run waits or failed: every cause that is there is told, with what would help.
+"""Why a run waits or failed: every cause, with a remedy.
 
 The diagnoses, word for word, are in ``tests/golden/test_pool_why.txt``.
 """
@@ -114,7 +114,7 @@ def test_a_remote_cluster_has_queues_and_no_teams(ask: Any, golden: Golden) -> N
     golden(*all_of_them)
 
 
-def test_whoever_holds_other_gpus_does_not_keep_it_waiting(ask: Any, golden: Golden) -> None:
+def test_runs_on_other_gpus_are_not_a_cause(ask: Any, golden: Golden) -> None:
     a10 = {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A10"}}
     waiting = job("late-22222", suspend=True, since=RECENTLY, wants=spec(**a10))
     holder, slices = job("early-11111"), job("cut-33333", wants=spec(resource="nvidia.com/mig-1g.6gb"))
@@ -138,7 +138,7 @@ def test_whoever_holds_other_gpus_does_not_keep_it_waiting(ask: Any, golden: Gol
     golden(told(found))
 
 
-def test_slices_that_are_held_are_told_by_their_name(ask: Any, golden: Golden) -> None:
+def test_held_slices_are_named(ask: Any, golden: Golden) -> None:
     slice_of_one = spec(resource="nvidia.com/mig-1g.6gb")
     waiting, holder = job("late-22222", suspend=True, wants=slice_of_one), job("early-11111", wants=slice_of_one)
     queue = cluster_queue("team-vision")
@@ -147,7 +147,7 @@ def test_slices_that_are_held_are_told_by_their_name(ask: Any, golden: Golden) -
     golden(told(ask(waiting, workloads=works, queues=[queue])))
 
 
-def test_who_stands_before_it(ask: Any, golden: Golden) -> None:
+def test_runs_ahead_in_the_queue(ask: Any, golden: Golden) -> None:
     waiting = job("b-22222", suspend=True)
     before = [job("a-11111", suspend=True, since="2026-11-22T08:00:00Z"), job("c-33333", suspend=True)]
     found = ask(
@@ -189,7 +189,9 @@ def test_quota_that_others_of_the_cohort_hold(ask: Any, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(("limit", "lent", "most"), [(None, 2, 4), (1, 2, 3), (5, 2, 4)])
-def test_more_than_a_team_can_ever_have(ask: Any, golden: Golden, limit: int | None, lent: int, most: int) -> None:
+def test_a_request_above_the_quota_of_the_team(
+    ask: Any, golden: Golden, limit: int | None, lent: int, most: int
+) -> None:
     body = job("big-11111", suspend=True, workers=most + 1)
     found = ask(
         body,
@@ -200,7 +202,7 @@ def test_more_than_a_team_can_ever_have(ask: Any, golden: Golden, limit: int | N
     golden(told(found))
 
 
-def test_a_flavor_of_which_nobody_has_gpus_is_not_named(ask: Any, golden: Golden) -> None:
+def test_a_flavor_without_gpus_is_not_named(ask: Any, golden: Golden) -> None:
     """Kueue wants a line for GPUs of flavors for other pods too: 0, which nobody lends more."""
     body, queue = job("a-11111", suspend=True), cluster_queue("team-vision", 2, 2, cohort="r")
     bare = cluster_queue("team-vision", 0, flavor="any")["spec"]["resourceGroups"][0]["flavors"]
@@ -212,7 +214,7 @@ def test_a_flavor_of_which_nobody_has_gpus_is_not_named(ask: Any, golden: Golden
     golden(told(unnamed), told(ask(body, workloads=others, queues=lent)))
 
 
-def test_a_team_without_gpus_is_told_so(ask: Any, golden: Golden) -> None:
+def test_a_team_without_gpus(ask: Any, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     golden(told(ask(body, workloads=[workload(body, waits(SHORT))], queues=[cluster_queue("team-vision", 0)])))
 
@@ -233,12 +235,12 @@ def test_a_run_that_fits_with_fewer_workers_or_in_its_cohort_needs_no_higher_quo
     assert not raises_the_quota(ask(body, workloads=[workload(body)], **tree))
 
 
-def test_where_kueue_says_nothing(ask: Any, golden: Golden) -> None:
+def test_a_run_without_a_message_of_kueue(ask: Any, golden: Golden) -> None:
     cases: tuple[dict[str, Any], ...] = ({"kueue": False}, {"unread": ("workloads",)}, {})
     golden(*(told(ask(job("a-11111", suspend=True), **objects)) for objects in cases))
 
 
-def test_a_queue_that_there_is_not_or_that_admits_nothing(ask: Any, golden: Golden) -> None:
+def test_a_missing_or_stopped_queue(ask: Any, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     found = [ask(body, workloads=[workload(body)], local_queues=there) for there in ([local_queue("other")], [])]
     # Who may not read them knows the stack's own.
@@ -248,7 +250,7 @@ def test_a_queue_that_there_is_not_or_that_admits_nothing(ask: Any, golden: Gold
     golden(*map(told, (*found, unread, idle)))
 
 
-def test_nodes_without_room_are_told_by_reason_and_taints(ask: Any, golden: Golden) -> None:
+def test_nodes_without_room_are_grouped_by_reason_and_taints(ask: Any, golden: Golden) -> None:
     body = job("a-11111", suspend=True, workers=2)
     tainted, cordoned = node("tainted"), node("cordoned")
     tainted["spec"]["taints"] = [{"key": "spot", "effect": "NoSchedule"}]
@@ -270,7 +272,7 @@ def test_workers_that_no_node_could_ever_hold(ask: Any, golden: Golden) -> None:
     golden(told(ask(body, workloads=[workload(body, waits(SHORT))], queues=[cluster_queue("team-vision", 4)])))
 
 
-def test_a_cordoned_node_that_could_hold_a_worker_is_to_be_uncordoned(ask: Any, golden: Golden) -> None:
+def test_a_cordoned_node_that_could_hold_a_worker(ask: Any, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     nodes = [node("n1"), node("n2", "NVIDIA-A30"), node("n3", gpus=0), node("n4")]
     for one in nodes:
@@ -306,7 +308,7 @@ def test_workers_together_want_room_on_nodes_with_one_value(
     golden(told(found))
 
 
-def test_preempted_by_whom(ask: Any, golden: Golden) -> None:
+def test_the_run_that_preempted_it(ask: Any, golden: Golden) -> None:
     body, other = job("a-11111", suspend=True), job("x-99999", queue="speech", namespace="speech")
     message = (
         "Preempted to accommodate a workload (UID: 1, JobUID: uid-of-x-99999) due to reclamation within the cohort; "
@@ -326,7 +328,7 @@ def test_preempted_by_whom(ask: Any, golden: Golden) -> None:
     golden(told(found))
 
 
-def test_words_that_kueue_repeats_are_told_once(ask: Any, golden: Golden) -> None:
+def test_repeated_messages_of_kueue_are_shown_once(ask: Any, golden: Golden) -> None:
     body, late = job("a-11111", suspend=True), "Exceeded the PodsReady timeout vision/job-a-11111-x"
     evicted = condition("Evicted", reason="PodsReadyTimeout", message=late)
     work = workload(body, waits(late), evicted)
@@ -338,7 +340,7 @@ def test_words_that_kueue_repeats_are_told_once(ask: Any, golden: Golden) -> Non
     golden(told(found), told(again))
 
 
-def test_a_pod_whose_volume_there_is_not(ask: Any, golden: Golden) -> None:
+def test_a_pod_with_a_missing_volume(ask: Any, golden: Golden) -> None:
     text = '0/1 nodes are available: persistentvolumeclaim "workspace" not found. not found'
     pods = [
         pod("a-0", None, run="a-11111", phase="Pending", conditions=[condition("PodScheduled", False, message=text)])
@@ -346,7 +348,7 @@ def test_a_pod_whose_volume_there_is_not(ask: Any, golden: Golden) -> None:
     golden(told(ask(job("a-11111", active=1, ready=0), pods)))
 
 
-def test_pods_that_have_no_node(ask: Any, golden: Golden) -> None:
+def test_pods_without_a_node(ask: Any, golden: Golden) -> None:
     body = job("a-11111", active=1, ready=0)
     unscheduled = [condition("PodScheduled", False, message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")]
     pods = [
@@ -377,7 +379,7 @@ def ended(reason: str, code: int) -> dict[str, Any]:
     ],
     ids=["error", "memory", "deadline"],
 )
-def test_why_it_failed(ask: Any, golden: Golden, reason: str, pods: dict[str, int]) -> None:
+def test_the_reason_of_a_failed_run(ask: Any, golden: Golden, reason: str, pods: dict[str, int]) -> None:
     body = job("a-11111", conditions=[condition("Failed", reason=reason, message="m")], startTime=LONG_AGO)
     golden(told(ask(body, [pod("a-0", "n1", phase="Failed", **ended(*one)) for one in pods.items()])))
 
@@ -397,7 +399,7 @@ def test_an_application_of_spark_waits_for_quota_of_all_its_executors(ask: Any, 
     golden(told(ask(waiting, workloads=[work], queues=[cluster_queue("team-vision", 2, 2)])))
 
 
-def test_a_pod_that_its_node_took_away(ask: Any, golden: Golden) -> None:
+def test_a_pod_evicted_by_its_node(ask: Any, golden: Golden) -> None:
     gone = condition(
         "DisruptionTarget", reason="DeletionByTaintManager", message="Taint manager: deleting due to NoExecute"
     )
@@ -417,7 +419,7 @@ def test_a_search_that_runs_in_part(ask: Any, golden: Golden) -> None:
     golden(told(found))
 
 
-def test_the_rest_of_a_search_waits_for_what_began_of_it_and_is_not_told_to_end_that(ask: Any, golden: Golden) -> None:
+def test_waiting_trials_are_not_told_to_end_running_trials(ask: Any, golden: Golden) -> None:
     trials = [job(f"s-11111-{at}", run="s-11111", active=1, ready=1, startTime=LONG_AGO) for at in range(2)]
     rest = job("s-11111-2", run="s-11111", suspend=True)
     found = ask(
@@ -449,7 +451,7 @@ def test_a_run_that_grows_asks_only_for_what_it_does_not_have(ask: Any, golden: 
     assert [cause for cause in again.causes if cause.summary.endswith(" asks for 3 GPUs")]
 
 
-def test_logs_are_not_named_where_no_pod_is_left(ask: Any, golden: Golden) -> None:
+def test_logs_are_not_offered_if_no_pod_is_left(ask: Any, golden: Golden) -> None:
     body = job("a-11111", conditions=[condition("Failed", reason="BackoffLimitExceeded")])
     found = ask(body, [])
     assert not any("logs" in text for text in found.helps)
@@ -504,7 +506,7 @@ def test_a_run_that_no_other_cluster_has_taken_yet(far: Config, golden: Golden) 
     golden(told(found), told(alone), told(nobody))
 
 
-def test_a_cluster_that_somebody_looked_at_says_itself_why_it_has_not_taken_a_run(far: Config, golden: Golden) -> None:
+def test_a_cluster_that_was_read_has_its_own_reason(far: Config, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     work = dispatched(body, nominatedClusterNames=["cluster-farm"])
     copy = workload(body, waits(SHORT))
@@ -528,7 +530,7 @@ def test_a_cluster_that_somebody_looked_at_says_itself_why_it_has_not_taken_a_ru
 CONNECTED = [worker_cluster("farm"), worker_cluster("cloud")]
 
 
-def test_clusters_that_kueue_does_not_reach_are_told_with_its_words(far: Config, golden: Golden) -> None:
+def test_clusters_that_kueue_cannot_reach_have_its_message(far: Config, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     secret = 'load client config failed: Secret "farm-kubeconfig" not found'
     inactive = condition("Active", False, message="references inactive AdmissionCheck(s): dispatch-vision.")
@@ -547,7 +549,7 @@ def test_clusters_that_kueue_does_not_reach_are_told_with_its_words(far: Config,
     golden(told(found))
 
 
-def test_a_cluster_that_the_stack_has_and_kueue_does_not_know(far: Config, golden: Golden) -> None:
+def test_a_cluster_of_the_stack_that_kueue_does_not_know(far: Config, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     given: dict[str, Any] = {"workloads": [dispatched(body)], "worker_clusters": [worker_cluster("farm")]}
     found, unread = explain(far, body, **given), explain(far, body, **given, unread=("multikueueclusters",))
@@ -555,7 +557,7 @@ def test_a_cluster_that_the_stack_has_and_kueue_does_not_know(far: Config, golde
     golden(told(found), told(unread))
 
 
-def test_nodes_here_are_not_asked_for_room_for_what_runs_elsewhere(far: Config, config: Config, golden: Golden) -> None:
+def test_local_nodes_are_not_checked_for_runs_of_other_clusters(far: Config, config: Config, golden: Golden) -> None:
     body = job("a-11111", suspend=True)
     given: dict[str, Any] = {"workloads": [workload(body, waits(SHORT))], "nodes": [node("a30", "NVIDIA-A30")]}
     given["flavors"] = [flavor()]
@@ -599,12 +601,12 @@ def test_trials_that_wait_are_for_every_cluster_of_their_team(far: Config, golde
     golden(said)
 
 
-def test_a_cluster_of_nobodys_stack_keeps_its_name(far: Config, golden: Golden) -> None:
+def test_a_cluster_outside_the_stack_keeps_its_name(far: Config, golden: Golden) -> None:
     body = job("a-11111", active=1, ready=1)
     golden(told(explain(far, body, workloads=[dispatched(body, clusterName="cluster-west")])))
 
 
-def test_pods_of_the_other_cluster_say_what_keeps_them_from_starting(far: Config, golden: Golden) -> None:
+def test_pods_of_another_cluster_have_their_reasons(far: Config, golden: Golden) -> None:
     body = job("a-11111", active=1, ready=0)
     body["spec"]["managedBy"] = "kueue.x-k8s.io/multikueue"
     unscheduled = [condition("PodScheduled", False, message="0/2 nodes are available")]
@@ -627,7 +629,7 @@ def test_pods_of_the_other_cluster_say_what_keeps_them_from_starting(far: Config
     golden(told(found))
 
 
-def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any, golden: Golden) -> None:
+def test_running_and_succeeded_runs_have_no_cause(ask: Any, golden: Golden) -> None:
     runs = job("a-11111", active=1, ready=1, startTime=LONG_AGO)
     done = job("a-11111", conditions=[condition("Complete")], startTime=LONG_AGO, completionTime=RECENTLY)
     golden(told(ask(runs)), told(ask(done)))
@@ -638,7 +640,7 @@ def test_what_runs_or_has_succeeded_has_nothing_wrong(ask: Any, golden: Golden) 
     [([], "held"), ([stage("", **DONE)], "held"), ([stage("", **FAILED)], "on"), ([stage("", **FAILED)], "queued")],
     ids=["gone", "succeeded", "failed-one-runs", "failed-one-queued"],
 )
-def test_stages_that_nothing_starts_any_more(ask: Any, golden: Golden, leader: Any, first: Any) -> None:
+def test_stages_whose_starter_is_gone(ask: Any, golden: Golden, leader: Any, first: Any) -> None:
     found = ask(
         stage("prepare", state=first, suspend=first != "on", **UP),
         trials=[*leader, stage("train", state="held", suspend=True)],
@@ -646,7 +648,7 @@ def test_stages_that_nothing_starts_any_more(ask: Any, golden: Golden, leader: A
     golden(told(found))
 
 
-def test_nothing_is_given_up_while_the_stages_are_being_started(ask: Any, golden: Golden) -> None:
+def test_stages_being_started_are_not_reported(ask: Any, golden: Golden) -> None:
     held = stage("train", state="held", suspend=True)
     assert ask(stage("prepare", state="on", **UP), trials=[held, stage("", **UP)]).causes == ()
     # Its pod has no quota: nothing queues it.
@@ -668,7 +670,7 @@ def released(body: dict[str, Any], *path: str) -> dict[str, Any]:
     return body
 
 
-def test_a_stage_waits_since_its_turn_came_and_not_since_the_run_was_submitted(ask: Any, golden: Golden) -> None:
+def test_a_stage_waits_since_its_turn_came(ask: Any, golden: Golden) -> None:
     train = stage("train", state="queued", suspend=True)
     # Kueue made its Workload with the run, three hours ago.
     train["spec"]["template"]["metadata"]["labels"]["modelyard.dev/stage"] = "train"
@@ -692,7 +694,7 @@ def test_a_run_that_lost_its_quota_waits_since_then(ask: Any, golden: Golden) ->
     golden(told(ask(body, workloads=[work], queues=[cluster_queue("team-vision", 2, 2)])))
 
 
-def test_a_stage_that_holds_the_quota_is_told_with_its_run(ask: Any, golden: Golden) -> None:
+def test_a_stage_that_holds_the_quota_is_shown_with_its_run(ask: Any, golden: Golden) -> None:
     ours, theirs = job("late-bcd23", suspend=True), job("nightly-2-train")
     theirs["spec"]["template"]["metadata"]["labels"] |= {
         "modelyard.dev/pipeline-run": "nightly-2",

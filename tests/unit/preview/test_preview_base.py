@@ -28,7 +28,9 @@ def test_a_clone_is_compared_with_the_default_branch_of_its_origin(repository: R
 
 
 @pytest.mark.parametrize("name", ["main", "master"])
-def test_without_a_default_branch_a_usual_name_counts(repository: Repository, tmp_path: Path, name: str) -> None:
+def test_main_or_master_is_the_base_if_origin_has_no_default_branch(
+    repository: Repository, tmp_path: Path, name: str
+) -> None:
     repository.git("branch", "--move", "main", name)
     assert default_base(repository.folder, {}) == name
     found = clone(repository, tmp_path / "clone")
@@ -39,7 +41,7 @@ def test_without_a_default_branch_a_usual_name_counts(repository: Repository, tm
 @pytest.mark.parametrize(
     "variable", ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "BITBUCKET_PR_DESTINATION_BRANCH"]
 )
-def test_in_ci_the_target_branch_of_the_pull_request_counts(
+def test_the_target_branch_of_a_pull_request_is_the_base_in_ci(
     repository: Repository, tmp_path: Path, variable: str
 ) -> None:
     repository.git("branch", "release/1", "main")
@@ -51,49 +53,51 @@ def test_in_ci_the_target_branch_of_the_pull_request_counts(
     assert default_base(found, {variable: ""}) == default_base(found, {})
 
 
-def test_in_gitlab_the_commit_counts_where_the_branch_was_not_fetched(repository: Repository, tmp_path: Path) -> None:
+def test_the_base_commit_is_used_in_gitlab_if_the_branch_was_not_fetched(
+    repository: Repository, tmp_path: Path
+) -> None:
     found = clone(repository, tmp_path / "clone")
     commit = commit_of(found, "origin/main")
     variables = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "gone", "CI_MERGE_REQUEST_DIFF_BASE_SHA": commit}
     assert default_base(found, variables) == commit
 
 
-def test_no_other_branch_takes_the_place_of_a_pull_requests_target(repository: Repository, tmp_path: Path) -> None:
+def test_a_missing_target_branch_is_an_error(repository: Repository, tmp_path: Path) -> None:
     found = clone(repository, tmp_path / "clone")
     with pytest.raises(RevisionError) as error:
         default_base(found, {"GITHUB_BASE_REF": "release/1"})
-    assert error.value.summary == "this clone has no origin/release/1 to compare with"
+    assert "origin/release/1" in error.value.summary
     assert "git fetch origin release/1" in error.value.remedy
     assert "fetch-depth: 0" in error.value.remedy
 
 
-def test_a_misspelt_branch_gets_the_right_name(repository: Repository, tmp_path: Path) -> None:
+def test_a_misspelt_branch_gets_a_suggestion(repository: Repository, tmp_path: Path) -> None:
     found = clone(repository, tmp_path / "clone")
     with pytest.raises(RevisionError) as error:
         commit_of(found, "mian")
-    assert error.value.remedy == "did you mean origin/main?"
+    assert "origin/main?" in error.value.remedy
 
 
-def test_without_a_commit_there_is_nothing_to_compare_with(tmp_path: Path) -> None:
+def test_a_repository_without_a_commit_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RevisionError, match="no git repository"):
         default_base(tmp_path, {})
     git(tmp_path, "init", "--quiet")
     with pytest.raises(RevisionError, match="no commit") as error:
         default_base(tmp_path, {})
-    assert error.value.remedy.startswith("commit the project")
+    assert error.value.remedy.startswith("commit ")
 
 
-def test_a_clone_of_one_branch_has_nothing_to_compare_with(repository: Repository, tmp_path: Path) -> None:
+def test_a_clone_of_one_branch_needs_a_base(repository: Repository, tmp_path: Path) -> None:
     repository.commit_empty()
     found = clone(repository, tmp_path / "clone", "--depth", "1")
     git(found, "remote", "set-head", "origin", "--delete")
     with pytest.raises(RevisionError) as error:
         default_base(found, {})
-    assert "origin/HEAD, origin/main, origin/master, main or master" in error.value.summary
+    assert all(name in error.value.summary for name in ("origin/HEAD", "origin/main", "origin/master", " master"))
     assert "--base" in error.value.remedy
 
 
-def test_a_shallow_clone_says_how_to_get_the_history(repository: Repository, tmp_path: Path) -> None:
+def test_a_shallow_clone_is_an_error_whose_remedy_fetches_the_history(repository: Repository, tmp_path: Path) -> None:
     for branch in ("feature", "main"):
         repository.git("checkout", "--quiet", branch)
         repository.add(f"{branch}.txt", branch)

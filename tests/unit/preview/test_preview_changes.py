@@ -1,4 +1,4 @@
-"""What a preview says of two commits: the effect, and only that."""
+"""The changes that a preview finds between two commits."""
 
 import json
 from typing import Any
@@ -46,7 +46,7 @@ def test_comments_and_layout_are_no_change(repository: Any) -> None:
     assert repository.preview().stacks == ()
 
 
-def test_the_working_tree_counts_and_so_does_a_commit(repository: Any) -> None:
+def test_the_head_is_the_working_tree_or_a_commit(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
     repository.commit()
     repository.edit("stacks/Pulumi.staging.yaml", "memory: 24Gi", "memory: 32Gi")
@@ -54,7 +54,7 @@ def test_the_working_tree_counts_and_so_does_a_commit(repository: Any) -> None:
     assert [stack.stack for stack in repository.preview("HEAD").stacks] == ["dev"]
 
 
-def test_what_the_base_did_since_is_not_the_heads_doing(repository: Any) -> None:
+def test_later_commits_of_the_base_are_not_changes_of_the_head(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
     repository.commit()
     repository.git("checkout", "--quiet", "main")
@@ -63,7 +63,7 @@ def test_what_the_base_did_since_is_not_the_heads_doing(repository: Any) -> None
     assert [stack.stack for stack in repository.preview("feature").stacks] == ["dev"]
 
 
-def test_nothing_is_checked_out_over_the_users_tree(repository: Any) -> None:
+def test_the_working_tree_is_left_alone(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
     before = {
         path: path.read_bytes() for path in repository.root.rglob("*") if path.is_file() and ".git" not in path.parts
@@ -87,7 +87,7 @@ def test_a_new_version_of_a_patch_reaches_every_stack_that_follows_it(repository
     assert target.replaces_pods == 2
 
 
-def test_a_new_version_that_comes_out_alike_is_told_as_such(repository: Any) -> None:
+def test_a_new_version_with_an_equal_result_is_shown_as_the_same_object(repository: Any) -> None:
     repository.next_patch("model-service", "meta.yaml", "description: Size", "description: The size")
     (target,) = by_name(repository.preview())["dev"].targets
     assert (target.status, target.fields, target.replaces_pods) == ("same", (), 0)
@@ -107,7 +107,7 @@ def test_a_field_that_the_head_drops_returns_to_its_first_owner(repository: Any)
     assert [owner.manager for owner in field.back or ()] == ["kubectl-client-side-apply"]
 
 
-def test_a_target_that_nobody_asks_for_any_more(repository: Any) -> None:
+def test_a_target_that_is_no_longer_patched(repository: Any) -> None:
     repository.edit(
         "stacks/Pulumi.dev.yaml",
         "  modelyard:autoscaling:",
@@ -128,7 +128,7 @@ def test_stacks_come_and_go(repository: Any) -> None:
     assert found["prod"].targets == ()
 
 
-def test_a_stack_whose_file_is_gone_is_left_as_it_is_and_that_is_said(repository: Any) -> None:
+def test_a_deleted_stack_file_leaves_the_cluster_alone(repository: Any) -> None:
     (repository.root / "stacks/Pulumi.staging.yaml").unlink()
     (stack,) = repository.preview().stacks
     (finding,) = stack.new
@@ -142,7 +142,7 @@ def test_a_stack_whose_file_is_gone_is_left_as_it_is_and_that_is_said(repository
     assert not stack.blocked
 
 
-def test_of_a_stack_that_could_not_be_planned_and_is_gone_nothing_is_known(repository: Any) -> None:
+def test_a_deleted_stack_that_could_not_be_planned_is_unknown(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: lots")
     repository.commit()
     repository.git("branch", "--force", "main")
@@ -171,7 +171,7 @@ def test_a_change_has_its_own_cost_and_findings(repository: Any) -> None:
     assert "OWN001" in {finding.code for finding in group.findings.still}
 
 
-def test_what_is_given_up_costs_what_it_did_before_we_came(repository: Any) -> None:
+def test_a_released_target_has_its_earlier_cost(repository: Any) -> None:
     repository.edit(
         "stacks/Pulumi.staging.yaml",
         "  modelyard:autoscaling:",
@@ -204,7 +204,7 @@ def test_findings_are_new_fixed_or_still_there(repository: Any) -> None:
     assert stack.blocked
 
 
-def test_a_finding_whose_line_moved_is_still_the_same(repository: Any) -> None:
+def test_a_finding_whose_line_moved_is_the_same(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "cpu: 2\n", "cpu: 1\n")
     repository.commit()
     repository.git("branch", "--force", "main")
@@ -215,7 +215,7 @@ def test_a_finding_whose_line_moved_is_still_the_same(repository: Any) -> None:
     assert "RAY003" in {finding.code for finding in stack.still}
 
 
-def test_a_stack_that_cannot_be_read_any_more(repository: Any) -> None:
+def test_a_stack_that_becomes_unreadable(repository: Any) -> None:
     repository.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: lots")
     stack = by_name(repository.preview())["dev"]
     assert stack.unplanned
@@ -226,7 +226,7 @@ def test_a_stack_that_cannot_be_read_any_more(repository: Any) -> None:
     assert stack.fixed == ()
 
 
-def test_a_recorded_platform_that_changed_is_said_and_not_taken_for_the_stacks_doing(repository: Any) -> None:
+def test_a_changed_recording_is_not_a_change_of_the_stack(repository: Any) -> None:
     file = "stacks/recorded/dev/deployment.ml-platform.deployment-api-server.json"
     repository.edit(file, "images.example.com", "elsewhere.example.com")
     assert repository.preview().stacks == ()
@@ -236,7 +236,7 @@ def test_a_recorded_platform_that_changed_is_said_and_not_taken_for_the_stacks_d
     assert [target.name for target in stack.targets] == [RAY]
 
 
-def test_alike_changes_are_told_once(repository: Any) -> None:
+def test_equal_changes_are_shown_once(repository: Any) -> None:
     repository.next_patch("model-service", "schema.json", "/var/lib/models", "/models")
     repository.edit("stacks/Pulumi.dev.yaml", "cpu: 8\n    memory: 32Gi", "cpu: 8\n    memory: 40Gi")
     found = {group.change.name: group for group in grouped(repository.preview().stacks)}
@@ -251,7 +251,7 @@ def test_the_same_commits_give_the_same_preview(repository: Any) -> None:
 
 
 @pytest.mark.parametrize("base", ["nowhere", "--all", "HEAD^9", ""])
-def test_a_base_that_is_not_there(repository: Any, base: str) -> None:
+def test_a_missing_base(repository: Any, base: str) -> None:
     with pytest.raises(RevisionError) as caught:
         repository.preview(base=base)
     assert repr(base) in caught.value.summary

@@ -1,4 +1,4 @@
-"""Lists and locks of environments are read as they were on either side."""
+"""Lists and locks of Python environments are read from base and head."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def news(repository: Any) -> dict[str, tuple[list[str], list[str]]]:
     return in_tree
 
 
-def test_another_change_of_the_stack_says_nothing_of_its_environments(listed: Any) -> None:
+def test_an_unrelated_change_has_no_finding_about_environments(listed: Any) -> None:
     listed.edit("stacks/Pulumi.prod.yaml", "replicas: 3", "replicas: 4")
     assert news(listed) == {"prod": ([], [])}
 
@@ -52,12 +52,12 @@ def test_a_list_that_changes_without_its_lock_is_a_finding_of_the_stack(listed: 
     assert news(listed) == {"prod": (["ENV005"], [])}
 
 
-def test_a_lock_that_goes_is_a_finding_of_the_stack(listed: Any) -> None:
+def test_a_deleted_lock_is_a_finding_of_the_stack(listed: Any) -> None:
     (listed.root / "environments/tabular.lock").unlink()
     assert news(listed) == {"prod": (["ENV004"], [])}
 
 
-def test_a_lock_that_follows_its_list_is_told_without_a_finding(listed: Any) -> None:
+def test_a_lock_that_follows_its_list_is_a_change_without_a_finding(listed: Any) -> None:
     (listed.root / "lists/tabular.txt").write_text("six>=1\n")
     (listed.root / "environments/tabular.lock").write_text(lock("six>=1"))
     (stack,) = listed.preview().stacks

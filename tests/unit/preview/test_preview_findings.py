@@ -1,4 +1,4 @@
-"""What a preview says of findings: mended, waived, no longer looked for, changed, or the whole project's."""
+"""Findings in a preview: new, fixed, waived, relaxed, changed, or of the whole project."""
 
 import re
 from datetime import date
@@ -13,6 +13,8 @@ from modelyard.findings import Finding, Severity
 from modelyard.preview import stacks
 from modelyard.preview.news import Rules, news_of
 from modelyard.report.html import html_page
+from modelyard.report.html.overview import verdict
+from modelyard.report.markdown import prose
 from modelyard.report.preview.json import preview_document
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.text import preview_text
@@ -57,7 +59,7 @@ def asks(subject, params):
     return repository
 
 
-def test_a_waiver_is_told_as_one_and_mends_nothing(repository: Any) -> None:
+def test_a_waived_finding_is_waived_and_not_fixed(repository: Any) -> None:
     repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
     repository.on_main()
     repository.add("stacks/Pulumi.prod.yaml", WAIVER)
@@ -65,21 +67,17 @@ def test_a_waiver_is_told_as_one_and_mends_nothing(repository: Any) -> None:
     (stack,) = found.stacks
     assert "GPU001" not in codes(stack.fixed)
     (waived,) = stack.waived
-    assert (waived.finding.code, waived.reason, waived.by, waived.until) == (
-        "GPU001",
-        "tried by hand",
-        "anna",
-        "2027-01-31",
-    )
+    assert (waived.finding.code, waived.by, waived.until) == ("GPU001", "anna", "2027-01-31")
+    assert waived.reason in WAIVER
     assert "fixed" not in preview_markdown(found).partition("###")[0]
     assert "newly waived: 1 error" in words(found)
 
 
-def test_a_violation_that_comes_with_its_waiver_is_told_in_every_form(repository: Any) -> None:
+def test_a_violation_that_comes_with_its_waiver_is_in_every_form(repository: Any) -> None:
     repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
     repository.add("stacks/Pulumi.prod.yaml", WAIVER)
     found = repository.preview()
-    told = "waived by this change until 2027-01-31 by anna: tried by hand"
+    told = "until 2027-01-31 by anna: tried by hand"
     text, markdown, document = words(found), preview_markdown(found), preview_document(found)
     assert "error GPU001 L4 " in text
     assert told in text
@@ -89,12 +87,12 @@ def test_a_violation_that_comes_with_its_waiver_is_told_in_every_form(repository
     assert (waived["finding"]["code"], waived["by"], waived["until"]) == ("GPU001", "anna", "2027-01-31")
     assert document["summary"]["waived"]["error"] == 1
     page = html_page(document, title="preview")
-    assert f"W{told[1:]}" in page
+    assert told in page
     assert '<h3>Newly waived</h3> <span class="dim">1 error</span>' in page
     assert not any(one["code"] == "GPU001" for one in document["stacks"][0]["findings"]["new"])
 
 
-def test_what_was_waived_before_is_no_news_and_a_waiver_that_goes_is(repository: Any) -> None:
+def test_a_removed_waiver_is_news_and_a_kept_one_is_not(repository: Any) -> None:
     repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
     repository.add("stacks/Pulumi.prod.yaml", WAIVER)
     repository.on_main()
@@ -106,7 +104,7 @@ def test_what_was_waived_before_is_no_news_and_a_waiver_that_goes_is(repository:
     assert "GPU001" in codes(finding for finding in stack.new if finding.blocks)
 
 
-def test_a_waiver_that_is_made_to_hold_longer_is_told(repository: Any) -> None:
+def test_an_extended_waiver_is_reported(repository: Any) -> None:
     repository.edit("stacks/Pulumi.prod.yaml", "model: A30", "model: L4")
     repository.add("stacks/Pulumi.prod.yaml", WAIVER)
     repository.on_main()
@@ -117,7 +115,7 @@ def test_a_waiver_that_is_made_to_hold_longer_is_told(repository: Any) -> None:
     assert told in preview_markdown(found)
 
 
-def test_the_rule_of_the_fixture_is_one(ruled: Any) -> None:
+def test_the_rule_of_the_fixture_is_valid(ruled: Any) -> None:
     ruled.edit("stacks/Pulumi.dev.yaml", "memory: 32Gi", "memory: 40Gi")
     (stack,) = ruled.preview().stacks
     assert "POL901" in codes(stack.still)
@@ -130,7 +128,7 @@ def test_the_rule_of_the_fixture_is_one(ruled: Any) -> None:
         (None, "no longer checked: rule removed by this change"),
     ],
 )
-def test_a_finding_that_goes_with_its_rule_is_not_mended(ruled: Any, text: str | None, why: str) -> None:
+def test_a_finding_that_goes_with_its_rule_is_not_fixed(ruled: Any, text: str | None, why: str) -> None:
     if text is None:
         (ruled.root / "policies/rules/mine.py").unlink()
         ruled.edit(POLICY, "POL901: {level: mandatory}", "")
@@ -152,7 +150,7 @@ def test_a_finding_that_goes_with_its_rule_is_not_mended(ruled: Any, text: str |
     assert f'<p class="why">{why}</p>' in html_page(document, title="preview")
 
 
-def test_a_rule_that_a_stack_makes_milder_is_told_and_one_that_gets_stricter_is_new(ruled: Any) -> None:
+def test_a_relaxed_rule_is_reported_and_a_stricter_one_is_new(ruled: Any) -> None:
     ruled.add("stacks/Pulumi.dev.yaml", "  modelyard:policy: {rules: {POL901: {level: advisory}}}\n")
     found = ruled.preview()
     (stack,) = found.stacks
@@ -167,19 +165,19 @@ def test_a_rule_that_a_stack_makes_milder_is_told_and_one_that_gets_stricter_is_
     assert "POL901" not in codes(stack.fixed)
 
 
-def test_a_finding_of_the_plan_that_is_no_longer_raised_to_an_error_is_milder(repository: Any) -> None:
+def test_a_finding_of_the_plan_that_is_no_longer_an_error_is_relaxed(repository: Any) -> None:
     repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
     repository.add(POLICY, "rules: {RES101: {level: mandatory}}\n")
     repository.on_main()
     (repository.root / POLICY).write_text("rules: {}\n")
     (stack,) = repository.preview().stacks
-    assert [(one.finding.code, one.why) for one in stack.relaxed] == [
-        ("RES101", "less severe: error before, warning by the rule's level now")
-    ]
+    (relaxed,) = stack.relaxed
+    assert relaxed.finding.code == "RES101"
+    assert relaxed.why.index("error before") < relaxed.why.index("warning by")
     assert (stack.new, stack.fixed) == ((), ())
 
 
-def test_what_is_mended_while_its_rule_goes_is_mended(ruled: Any) -> None:
+def test_a_finding_corrected_while_its_rule_goes_is_fixed(ruled: Any) -> None:
     before = Finding("POL901", Severity.ERROR, "bad", stack="dev", target="one")
     rules = Rules((before._replace(target="two"),), lambda _code: "gone")
     news = news_of((before, before._replace(target="two")), (), (), rules)
@@ -187,7 +185,7 @@ def test_what_is_mended_while_its_rule_goes_is_mended(ruled: Any) -> None:
     assert [one.finding.target for one in news.relaxed] == ["two"]
 
 
-def test_a_finding_whose_numbers_move_is_still_there(repository: Any) -> None:
+def test_a_finding_with_new_numbers_is_still_there(repository: Any) -> None:
     repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
     repository.on_main()
     repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 4", "maxReplicas: 6")
@@ -197,13 +195,13 @@ def test_a_finding_whose_numbers_move_is_still_there(repository: Any) -> None:
     (moved,) = (one for one in stack.moved if one.finding.code == "RES101")
     assert " 6 pods, " in moved.finding.summary
     assert moved.finding in stack.still
-    told = "changed; before: deployment-ray-model-training-worker may scale to 4 pods, but the nodes can hold 2"
-    assert told in words(found)
+    before = preview_document(found)["stacks"][0]["findings"]["moved"][0]["before"]
+    assert " 4 pods, " in before
+    assert f"before: {before}" in words(found)
     assert "Still there, changed: 1 warning" in preview_markdown(found)
-    assert preview_document(found)["stacks"][0]["findings"]["moved"][0]["before"].startswith("deployment-ray-model")
 
 
-def test_findings_of_one_kind_about_different_things_are_not_taken_for_one_another() -> None:
+def test_findings_with_one_code_about_different_things_are_different() -> None:
     lock = "patches/patches.lock"
     gone = Finding("PAT003", Severity.ERROR, "released patch one/v1 is missing", file=lock)
     other = gone._replace(summary="released patch one/v2 is missing")
@@ -211,17 +209,17 @@ def test_findings_of_one_kind_about_different_things_are_not_taken_for_one_anoth
     assert (news.new, news.fixed, news.still) == ((other,), (gone,), ())
     gpu = Finding("GPU001", Severity.ERROR, "L4 is not supported", stack="dev", field="gpu.model")
     news = news_of((gpu,), (gpu._replace(summary="T4 is not supported"),))
-    assert (news.new, news.fixed, [one.before for one in news.moved]) == ((), (), ["L4 is not supported"])
+    assert (news.new, news.fixed, [one.before for one in news.moved]) == ((), (), [gpu.summary])
 
 
-def test_a_waiver_of_a_reason_alone_still_says_why() -> None:
+def test_a_waiver_without_a_name_keeps_its_reason() -> None:
     finding = Finding("GPU001", Severity.ERROR, "no", stack="dev", target="a", waived="agreed")
     waivers = (Waiver("GPU001", "agreed", date(2027, 1, 31), "b"), Waiver("GPU001", "agreed", date(2028, 1, 31)))
     (waived,) = news_of((), (finding,), waivers).waived
     assert (waived.reason, waived.by, waived.until) == ("agreed", "", "2028-01-31")
 
 
-def test_one_digit_of_the_lock_is_an_error_of_the_project_told_once(repository: Any) -> None:
+def test_a_changed_digest_in_the_lock_is_one_error_of_the_project(repository: Any) -> None:
     lock = (repository.root / "patches/patches.lock").read_text()
     digit = re.search(r"^ray-worker/v1 +(\w)", lock, re.MULTILINE)
     assert digit is not None
@@ -235,14 +233,14 @@ def test_one_digit_of_the_lock_is_an_error_of_the_project_told_once(repository: 
     assert text.count("PAT003") == 1
     assert "no changes" not in text
     markdown = preview_markdown(found)
-    assert "**New errors:** PAT003 in the project" in markdown
-    assert "- **error PAT003**: released patch" in markdown
+    assert "**New errors:** PAT003 in" in markdown
+    assert f"- **error PAT003**: {prose(finding.summary)}" in markdown
     document = preview_document(found)
     assert document["project"]["findings"]["new"][0]["code"] == "PAT003"
     page = html_page(document, title="preview")
-    assert "A new error of the project" in page
+    assert verdict(document)[1] in page
     line = lock[: digit.start()].count("\n") + 1
-    assert f'<p class="where">the whole project <span class="loc">patches/patches.lock:{line}' in page
+    assert re.search(rf'<p class="where">[\w ]*<span class="loc">patches/patches.lock:{line}', page)
     repository.commit()
     repository.git("branch", "--force", "main")
     repository.edit("patches/patches.lock", digit[0][:-1] + other, digit[0])
@@ -250,7 +248,7 @@ def test_one_digit_of_the_lock_is_an_error_of_the_project_told_once(repository: 
     assert {one.code for one in found.project.fixed} == {"PAT003"}
 
 
-def test_a_line_that_is_none_of_the_lock_and_a_patch_that_nobody_uses(repository: Any) -> None:
+def test_a_malformed_line_of_the_lock_and_an_unused_patch(repository: Any) -> None:
     repository.add("patches/patches.lock", "garbage\n")
     repository.add("patches/mine/v1/schema.json", "{")
     repository.add("patches/mine/v1/meta.yaml", "when: listed\n")
@@ -260,7 +258,7 @@ def test_a_line_that_is_none_of_the_lock_and_a_patch_that_nobody_uses(repository
     assert sorted(finding.code for finding in found.project.new) == ["PAT003", "PAT009"]
 
 
-def test_an_error_of_the_project_holds_the_stacks_that_change(repository: Any) -> None:
+def test_an_error_of_the_project_blocks_the_stacks_that_change(repository: Any) -> None:
     repository.add("patches/patches.lock", "garbage\n")
     repository.on_main()
     assert not repository.preview().blocked
@@ -273,7 +271,7 @@ def test_an_error_of_the_project_holds_the_stacks_that_change(repository: Any) -
     assert "PAT003" not in codes((*stack.new, *stack.still))
 
 
-def test_drafts_are_told_where_a_release_is_taken_back(repository: Any) -> None:
+def test_a_release_taken_back_is_an_error_and_its_stacks_use_drafts(repository: Any) -> None:
     file = repository.root / "patches/patches.lock"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(line for line in lines if not line.startswith("ray-worker/v1 ")))
@@ -281,12 +279,12 @@ def test_drafts_are_told_where_a_release_is_taken_back(repository: Any) -> None:
     assert {finding.code for stack in found.stacks for finding in stack.new} == {"PAT018"}
     assert all(stack.targets == () and stack.fixed == () for stack in found.stacks)
     (finding,) = found.project.new
-    assert finding.severity is Severity.ERROR
-    assert finding.summary == "released patch ray-worker@v1 was un-released: its line in the lock is gone"
+    assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
+    assert "ray-worker@v1 was un-released" in finding.summary
 
 
 @pytest.mark.parametrize("content", [None, "<<<<<<< HEAD\n"], ids=["a-folder", "a-conflict"])
-def test_no_release_is_called_taken_back_where_the_lock_cannot_be_read(repository: Any, content: str | None) -> None:
+def test_an_unreadable_lock_takes_no_release_back(repository: Any, content: str | None) -> None:
     file = repository.root / "patches/patches.lock"
     file.unlink()
     if content is None:
@@ -300,7 +298,7 @@ def test_no_release_is_called_taken_back_where_the_lock_cannot_be_read(repositor
 
 
 @pytest.mark.parametrize("how", ["rewritten", "removed"])
-def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, how: str) -> None:
+def test_a_released_patch_changed_together_with_its_lock_is_an_error(repository: Any, how: str) -> None:
     repository.edit("patches/ray-worker/v1/meta.yaml", "description: ", "description: New ")
     folder = repository.root / "patches"
     locked, _ = read_lock(folder)
@@ -315,8 +313,8 @@ def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, ho
     found = repository.preview()
     (finding,) = set(found.project.new) - set(own)
     assert (finding.code, finding.severity) == ("PAT003", Severity.ERROR)
-    summary = f"released patch ray-worker@v1 was changed, and its line in the lock was {how}"
-    assert (finding.summary, finding.location) == (summary, "patches/ray-worker/v1/meta.yaml:1")
+    assert re.search(rf"ray-worker@v1 was changed, .* {how}$", finding.summary)
+    assert finding.location == "patches/ray-worker/v1/meta.yaml:1"
     assert found.blocked
     # A new version is what is asked for, and no finding.
     repository.git("checkout", "--quiet", "--", "patches")
@@ -324,15 +322,14 @@ def test_a_released_patch_that_changes_with_its_lock_is_told(repository: Any, ho
     assert repository.preview().project.new == ()
 
 
-def test_a_released_patch_that_is_taken_away_with_its_line_is_told(repository: Any) -> None:
+def test_a_released_patch_deleted_together_with_its_line_is_an_error(repository: Any) -> None:
     file = repository.root / "patches/patches.lock"
     name = next(line.split()[0] for line in file.read_text().splitlines() if not line.startswith("#"))
     rmtree(repository.root / "patches" / name)
     file.write_text("".join(f"{line}\n" for line in file.read_text().splitlines() if not line.startswith(name)))
     found = repository.preview()
-    assert f"released patch {name.replace('/', '@')} was deleted, together with its line in the lock" in {
-        finding.summary for finding in found.project.new
-    }
+    deleted = [one for one in found.project.new if f"{name.replace('/', '@')} was deleted" in one.summary]
+    assert [one.code for one in deleted] == ["PAT003"]
 
 
 def test_copies_of_built_in_patches_may_go_while_the_lock_stays(repository: Any) -> None:
@@ -346,7 +343,7 @@ def test_copies_of_built_in_patches_may_go_while_the_lock_stays(repository: Any)
     found = repository.preview()
     (finding,) = found.project.new
     assert (finding.code, finding.file) == ("PAT003", "patches/patches.lock")
-    assert finding.summary == "built-in patch ray-head@v1 is no longer used: its line in the lock is gone"
+    assert "ray-head@v1 is no longer used" in finding.summary
     assert found.stacks
 
 
@@ -375,7 +372,7 @@ def test_a_comment_on_the_policies_plans_nothing_and_a_rule_plans_each_stack_onc
     assert {stack.replaces_pods for stack in found.stacks} == {0}
 
 
-def test_what_is_wrong_with_the_policies_is_told_once_and_concerns_no_stack(ruled: Any) -> None:
+def test_mistakes_in_policies_are_findings_of_the_project(ruled: Any) -> None:
     ruled.edit(POLICY, "POL901", "POL902")
     found = ruled.preview()
     (finding,) = found.project.new
@@ -383,7 +380,7 @@ def test_what_is_wrong_with_the_policies_is_told_once_and_concerns_no_stack(rule
     assert all("POL001" not in codes(stack.new) for stack in found.stacks)
 
 
-def test_a_stack_that_is_only_judged_costs_and_holds_what_it_did(ruled: Any) -> None:
+def test_a_stack_that_is_only_judged_keeps_its_cost_and_gpus(ruled: Any) -> None:
     (ruled.root / POLICY).write_text("rules: {POL901: {level: advisory}}\n")
     for stack in ruled.preview().stacks:
         assert stack.gpus is not None

@@ -1,4 +1,4 @@
-"""Wherever Pulumi.yaml or links put the stack files, a change of one is told, or why it cannot be."""
+"""A preview finds changed stack files in the folder of Pulumi.yaml and behind links."""
 
 import shutil
 from pathlib import Path
@@ -69,7 +69,7 @@ def told(repository: Repository, head: str | None) -> dict[str, str]:
 
 @HEADS
 @pytest.mark.parametrize("folder", INSIDE)
-def test_a_change_is_told_wherever_the_stack_files_are(repository: Repository, folder: str, head: str | None) -> None:
+def test_a_change_is_found_in_any_folder_of_stack_files(repository: Repository, folder: str, head: str | None) -> None:
     to = moved(repository, folder)
     repository.on_main()
     edited(to / "Pulumi.dev.yaml")
@@ -79,7 +79,7 @@ def test_a_change_is_told_wherever_the_stack_files_are(repository: Repository, f
 @HEADS
 @pytest.mark.parametrize("folder", KINDS)
 @pytest.mark.parametrize("back", [False, True], ids=["away", "back"])
-def test_a_change_is_told_when_the_folder_changes_too(
+def test_a_change_is_found_if_the_folder_changes_too(
     repository: Repository, folder: str, back: bool, head: str | None
 ) -> None:
     if back:
@@ -96,7 +96,7 @@ def test_a_change_is_told_when_the_folder_changes_too(
 
 
 @HEADS
-def test_stacks_that_pulumi_yaml_turns_its_back_on_are_removed(repository: Repository, head: str | None) -> None:
+def test_stacks_outside_the_folder_of_pulumi_yaml_are_removed(repository: Repository, head: str | None) -> None:
     named(repository, "nowhere")
     assert told(repository, head) == dict.fromkeys(("dev", "prod", "staging"), "removed")
 
@@ -147,7 +147,7 @@ LINKS = (_stack_file, _stack_file_by_two_links, _all_stack_files)
 
 @HEADS
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: link.__name__)
-def test_a_change_behind_a_link_is_told(repository: Repository, link: object, head: str | None) -> None:
+def test_a_change_behind_a_link_is_found(repository: Repository, link: object, head: str | None) -> None:
     assert callable(link)
     file = link(repository.root)
     repository.on_main()
@@ -157,7 +157,7 @@ def test_a_change_behind_a_link_is_told(repository: Repository, link: object, he
 
 @HEADS
 @pytest.mark.parametrize("link", LINKS, ids=lambda link: link.__name__)
-def test_what_becomes_a_link_is_still_compared(repository: Repository, link: object, head: str | None) -> None:
+def test_a_file_that_becomes_a_link_is_still_compared(repository: Repository, link: object, head: str | None) -> None:
     assert callable(link)
     edited(link(repository.root))
     assert told(repository, head) == {"dev": "changed"}
@@ -165,9 +165,7 @@ def test_what_becomes_a_link_is_still_compared(repository: Repository, link: obj
 
 @HEADS
 @pytest.mark.parametrize("folder", ["patches", "policies"])
-def test_a_change_of_what_stacks_share_is_told_behind_a_link(
-    repository: Repository, folder: str, head: str | None
-) -> None:
+def test_a_change_of_shared_files_behind_a_link_is_found(repository: Repository, folder: str, head: str | None) -> None:
     (repository.root / "policies").mkdir()
     (repository.root / "policies/policy.yaml").write_text("rules: {}\n")
     (repository.root / folder).rename(repository.root / "shared")
@@ -184,7 +182,7 @@ def test_a_change_of_what_stacks_share_is_told_behind_a_link(
 
 
 @HEADS
-def test_a_recording_is_compared_wherever_the_stack_files_are(repository: Repository, head: str | None) -> None:
+def test_a_recording_is_compared_in_any_folder_of_stack_files(repository: Repository, head: str | None) -> None:
     moved(repository, "conf")
     repository.on_main()
     path = repository.root / "stacks/recorded/dev/cluster.json"
@@ -210,7 +208,7 @@ def test_no_stacks_at_all_are_no_preview(repository: Repository, head: str | Non
 
 @HEADS
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../outside.yaml", "../outside.yaml"])
-def test_a_stack_file_that_leads_out_is_no_removed_one(
+def test_a_stack_file_linked_outside_is_not_removed(
     repository: Repository, tmp_path: Path, target: str, head: str | None
 ) -> None:
     file = repository.root / "stacks/Pulumi.dev.yaml"

@@ -283,7 +283,7 @@ def test_objects_in_quarantine_can_be_read(
     assert between(repository.root, "main", commit, lambda _path: True).paths == {CHANGE[0]}
 
 
-def test_nothing_that_a_repository_names_is_run(repository: Repository, places: dict[str, str]) -> None:
+def test_programs_that_a_repository_names_are_not_run(repository: Repository, places: dict[str, str]) -> None:
     script = places["script"]
     for key in ("clean", "smudge", "process"):
         repository.git("config", f"filter.marking.{key}", script)
@@ -365,7 +365,7 @@ def test_a_repository_inside_the_project_is_not_taken_for_its_own(repository: Re
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_remedy_of_a_missing_object_does_not_depend_on_who_speaks_first(tmp_path: Path, order: int) -> None:
+def test_the_remedy_of_a_missing_object_does_not_depend_on_the_order_of_messages(tmp_path: Path, order: int) -> None:
     said = ["fatal: transport 'ext' not allowed", "fatal: could not fetch 3f5 from promisor remote"]
     error = reading._failed(tmp_path, "\n".join(said[::order]), "")
     assert "3f5" in error.summary
@@ -438,7 +438,7 @@ def damaged_configuration(repository: Repository) -> None:
         ),
     ],
 )
-def test_a_repository_that_cannot_be_read_is_told_with_what_helps(
+def test_an_unreadable_repository_is_an_error_with_a_remedy(
     tmp_path: Path, begun: Path, damage: Any, said: str, remedy: str
 ) -> None:
     repository = Repository(tmp_path / "repository", begun=begun)
@@ -448,7 +448,7 @@ def test_a_repository_that_cannot_be_read_is_told_with_what_helps(
     assert remedy in error.value.remedy
 
 
-def test_a_submodule_in_place_of_patches_is_said(repository: Repository, tmp_path: Path) -> None:
+def test_a_submodule_in_place_of_patches_is_reported(repository: Repository, tmp_path: Path) -> None:
     head = repository.git("rev-parse", "HEAD").strip()
     repository.git("update-index", "--add", "--cacheinfo", f"160000,{head},patches/library")
     repository.git("commit", "--quiet", "--message", "submodule")
@@ -457,7 +457,7 @@ def test_a_submodule_in_place_of_patches_is_said(repository: Repository, tmp_pat
 
 
 @pytest.mark.parametrize("instead", ["file", "loop"])
-def test_stack_files_that_cannot_be_listed_are_not_taken_for_deleted(repository: Repository, instead: str) -> None:
+def test_unlistable_stack_files_are_not_deleted(repository: Repository, instead: str) -> None:
     stacks = repository.root / "stacks"
     stacks.rename(repository.root / "away")
     if instead == "file":
@@ -469,7 +469,7 @@ def test_stack_files_that_cannot_be_listed_are_not_taken_for_deleted(repository:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no FIFOs")
-def test_what_is_no_file_is_not_read(repository: Repository) -> None:
+def test_a_special_file_is_not_read(repository: Repository) -> None:
     os.mkfifo(repository.root / "stacks/pipe.yaml")
     (repository.root / "stacks/folder.yaml").mkdir()
     (repository.root / "stacks/endless.yaml").symlink_to("/dev/zero")

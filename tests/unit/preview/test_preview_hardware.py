@@ -28,18 +28,19 @@ def told(found: Preview) -> list[str]:
 
 
 @pytest.mark.parametrize("head", [None, "feature"])
-def test_a_gpu_that_no_stack_uses_is_a_change(repository: Any, head: str | None) -> None:
+def test_a_new_gpu_that_no_stack_uses_is_a_change(repository: Any, head: str | None) -> None:
     define(repository)
     if head is not None:
         repository.commit()
     found = repository.preview(head)
     assert (found.stacks, found.changes, found.blocked) == ((), True, False)
-    assert told(found) == [
-        "new GPU L20: 130 FP16 TFLOPS, 48 GB, compute capability 8.9, CUDA 11.8 or newer, no NVLink, on NVIDIA-L20"
-    ]
     (one,) = found.project.new
-    assert (one.file, one.line, one.detail) == ("hardware.yaml", 2, "source: made-up data sheet")
+    assert (one.code, one.file, one.line) == ("GPU101", "hardware.yaml", 2)
     assert resolve("L20") is None
+    assert [
+        part for part in ("new GPU L20", "130", "48 GB", "8.9", "11.8", "NVIDIA-L20") if part not in one.summary
+    ] == []
+    assert "made-up data sheet" in one.detail
 
 
 @pytest.mark.parametrize("head", [None, "feature"])
@@ -71,7 +72,7 @@ def test_each_commit_has_its_own_numbers(repository: Any, head: str | None) -> N
 
 
 @pytest.mark.parametrize("head", [None, "feature"])
-def test_a_gpu_that_goes_is_missed_by_its_stacks(repository: Any, head: str | None) -> None:
+def test_a_deleted_gpu_is_an_error_of_its_stacks(repository: Any, head: str | None) -> None:
     define(repository)
     repository.edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L20")
     repository.on_main()
@@ -82,7 +83,8 @@ def test_a_gpu_that_goes_is_missed_by_its_stacks(repository: Any, head: str | No
     (stack,) = found.stacks
     assert "GPU002" in {one.code for one in stack.new}
     assert stack.blocked
-    assert told(found) == ["GPU L20 is no longer defined"]
+    (summary,) = told(found)
+    assert "L20 is no longer" in summary
 
 
 def test_a_comment_is_no_change(repository: Any) -> None:

@@ -1,4 +1,4 @@
-"""How environments diverge."""
+"""The settings in which stacks differ."""
 
 from datetime import date
 from pathlib import Path
@@ -28,13 +28,13 @@ def test_values_that_differ_with_the_stacks_that_have_them(columns: Any) -> None
     assert replicas == ((2, ("dev", "staging")), (3, ("prod",)))
 
 
-def test_a_field_that_only_some_ask_for(columns: Any) -> None:
+def test_a_field_that_only_some_stacks_set(columns: Any) -> None:
     found = {(row.target, row.field): row.values for row in rows(columns)}
     enabled = found["deployment-ray-model-training-worker", 'metadata.annotations["autoscaling/enabled"]']
     assert {stacks: value for value, stacks in enabled} == {("dev", "prod"): merge.ABSENT, ("staging",): "true"}
 
 
-def test_what_is_the_same_everywhere_is_no_row(columns: Any) -> None:
+def test_equal_values_have_no_row(columns: Any) -> None:
     fields = {row.field for row in rows(columns)}
     assert not any("maxSurge" in field for field in fields)
     assert rows([columns[0], columns[0]._replace(stack="other")]) == ()

@@ -47,7 +47,7 @@ def test_a_head_is_priced_as_the_same_working_tree_is(priced: Any) -> None:
     assert only(priced.preview("feature")) == in_tree
 
 
-def test_prices_that_go_are_a_finding_of_the_stack(priced: Any) -> None:
+def test_a_deleted_price_file_is_a_finding_of_the_stack(priced: Any) -> None:
     (priced.root / priced.price_file).unlink()
     for head in (None, "feature"):
         stack = only(priced.preview(head))
@@ -58,7 +58,7 @@ def test_prices_that_go_are_a_finding_of_the_stack(priced: Any) -> None:
             priced.commit()
 
 
-def test_prices_that_change_alone_are_told_as_cost(priced: Any) -> None:
+def test_a_change_of_prices_alone_is_a_change_of_cost(priced: Any) -> None:
     priced.price("12.5")
     priced.commit()
     stack = only(priced.preview("feature"))
@@ -75,13 +75,13 @@ def test_a_new_date_of_a_price_changes_nothing(priced: Any) -> None:
     assert priced.preview().stacks == ()
 
 
-def test_prices_that_nobody_names_are_nobodys(priced: Any) -> None:
+def test_a_price_file_that_no_stack_names_changes_nothing(priced: Any) -> None:
     (priced.root / "finance").mkdir(exist_ok=True)
     (priced.root / "finance" / "other.yaml").write_text("machines: no\n")
     assert priced.preview().stacks == ()
 
 
-def test_what_is_wrong_with_prices_is_no_news_when_it_was_so_before(priced: Any) -> None:
+def test_earlier_mistakes_in_prices_are_not_news(priced: Any) -> None:
     priced.git("checkout", "--quiet", "main")
     priced.edit(priced.price_file, "usdPerHour: 10", "usdPerHour: much")
     priced.commit()

@@ -1,4 +1,4 @@
-"""Bringing one environment up to another."""
+"""Promoting settings from one stack to another."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def test_the_edit_touches_only_the_lines_it_must() -> None:
     assert promoted(text("prod"), found) == text("prod").replace('release: "23.07"', 'release: "23.10"')
 
 
-def test_images_go_to_who_owns_the_workloads() -> None:
+def test_images_go_to_stacks_that_own_the_workloads() -> None:
     prod = stack("prod")
     owner = prod._replace(config=prod.config._replace(platform=prod.config.platform._replace(mode="managed")))
     assert "modelService.image" in names(promotion(stack("dev"), prod, (V1, V1)).kept)
@@ -67,7 +67,7 @@ def test_a_pinned_version_is_raised_in_its_place() -> None:
     assert changed.count("version: v1") == 1
 
 
-def test_a_version_that_nobody_pinned_gets_a_pin() -> None:
+def test_an_unpinned_version_gets_a_pin() -> None:
     found = promotion(stack("dev"), stack("staging"), (V2, V1))
     edited, findings = load_text(promoted(text("staging"), found), "staging", "staging")
     assert edited is not None, findings
@@ -98,7 +98,7 @@ def read(name: str, content: str) -> Any:
 PARAMS = "modelyard:patches: [{name: ray-worker, params: {gracePeriod: 23000, products: [a]}}]"
 
 
-def test_parameters_of_patches_are_taken_by_who_uses_the_patch() -> None:
+def test_parameters_go_to_stacks_that_use_the_patch() -> None:
     source, before = read("dev", more("dev", PARAMS)), text("staging")
     found = promotion(source, stack("staging"), (V1, V1))
     assert names(found.taken) == ["patches.ray-worker.params.gracePeriod", "patches.ray-worker.params.products"]
@@ -145,7 +145,7 @@ def test_an_encrypted_parameter_stays_and_is_not_shown() -> None:
     assert not found.taken
 
 
-def test_waivers_and_policies_are_told_and_never_taken() -> None:
+def test_waivers_and_policies_are_listed_and_never_promoted() -> None:
     waiver = "{code: RES001, target: deployment-x, reason: known, expires: 2036-01-01, by: Ada}"
     source = read(
         "dev",
@@ -165,7 +165,7 @@ def test_waivers_and_policies_are_told_and_never_taken() -> None:
     assert not promotion(stack("dev"), stack("staging"), (V1, V1)).decided
 
 
-def test_settings_deep_in_a_section_are_told_and_can_be_taken() -> None:
+def test_nested_settings_are_listed_and_can_be_promoted() -> None:
     found = promotion(stack("dev"), stack("prod"), (V1, V1))
     assert "drain.celery.management" in names(found.kept)
     found = promotion(stack("dev"), stack("prod"), (V1, V1), take=["drain"])
@@ -173,7 +173,7 @@ def test_settings_deep_in_a_section_are_told_and_can_be_taken() -> None:
     assert edited.config.drain == stack("dev").config.drain
 
 
-def test_resources_and_jobs_are_told_as_a_whole_and_stay() -> None:
+def test_resources_and_jobs_are_listed_as_a_whole_and_stay() -> None:
     resource = "modelyard:resources: [{name: features, type: dataset, cpu: 4}]"
     clicks = "{name: clicks, type: dataset, resource: features, rows: 50M}"
     other = "{name: it, type: training, model: {parameters: 7G}}"
@@ -200,13 +200,13 @@ SECTIONS = {
 
 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
-def test_every_list_of_named_things_is_told(section: str) -> None:
+def test_every_list_of_named_items_is_listed(section: str) -> None:
     ahead = read("dev", more("dev", f"modelyard:{section}: [{SECTIONS[section]}]"))
     (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting.startswith(section)]
     assert (told.setting.partition(".")[0], told.target.reveal(), told.path) == (section, None, ())
 
 
-def test_notebook_servers_are_taken_from_and_to_who_has_some() -> None:
+def test_notebook_servers_are_promoted_between_stacks_that_have_them() -> None:
     def servers(image: str, *users: str) -> Any:
         named = ", ".join(f"{{name: {user}}}" for user in users)
         said = f"{{image: a.example/lab:{image}, login: login, users: [{named}]}}"
@@ -226,7 +226,7 @@ def test_notebook_servers_are_taken_from_and_to_who_has_some() -> None:
     assert kept == {"notebooks.servers.users.ada": ("there", None), "notebooks.servers.users.bob": (None, "there")}
 
 
-def test_a_partition_is_told_in_the_words_of_the_stack_file() -> None:
+def test_a_partition_is_listed_with_the_keys_of_the_stack_file() -> None:
     shared = (
         "{name: small, mode: time-slicing, gpu: A10, replicas: 4, failRequestsGreaterThanOne: false, rename: false}"
     )
@@ -237,13 +237,13 @@ def test_a_partition_is_told_in_the_words_of_the_stack_file() -> None:
     )
 
 
-def test_of_credentials_nothing_but_that_they_are_there_is_told() -> None:
+def test_credentials_are_listed_without_their_values() -> None:
     ahead = read("dev", more("dev", f"modelyard:providers: [{SECTIONS['providers']}]"))
     (told,) = [one for one in promotion(ahead, stack("dev"), (V1, V1)).kept if one.setting == "providers.lam"]
     assert told.source.reveal() == "kind lambda, credentials [secret]"
 
 
-def test_teams_are_told_as_a_whole_and_stay() -> None:
+def test_teams_are_listed_as_a_whole_and_stay() -> None:
     flavor = "modelyard:flavors: [{name: a10, gpu: A10, labels: {zone: a}, tolerations: [{key: t, operator: Exists}]}]"
     quota = "{flavor: a10, cpu: 1, memory: 1Gi, gpus: 2}"
     team = f"modelyard:teams: [{{name: vision, cohort: lab, quotas: [{quota}]}}]"

@@ -1,6 +1,7 @@
-"""What two commits differ in on the remote clusters of a stack."""
+"""Changes of a stack's remote clusters between two commits."""
 
 import json
+import re
 from fractions import Fraction
 from shutil import copytree, ignore_patterns
 from typing import Any
@@ -25,7 +26,7 @@ def test_a_patch_of_remote_clusters_reaches_the_stacks_that_have_one(repository:
     assert [(field.before, field.after) for field in queue.fields] == [("BestEffortFIFO", "StrictFIFO")]
 
 
-def test_a_remote_cluster_that_was_recorded_anew_is_said(repository: Any) -> None:
+def test_a_new_recording_of_a_remote_cluster_is_reported(repository: Any) -> None:
     repository.add(FILE, FAR)
     recorded = repository.root / "stacks/recorded"
     copytree(recorded / "dev", recorded / "dev@far")
@@ -46,12 +47,12 @@ def test_a_rule_that_objects_of_a_remote_cluster_break_is_news(repository: Any) 
     assert added.blocked
 
 
-def test_what_jobs_alone_cost_is_told_of_a_remote_cluster_and_not_of_one_that_goes(repository: Any) -> None:
+def test_a_new_remote_cluster_has_a_cost_of_jobs_and_a_deleted_one_has_none(repository: Any) -> None:
     repository.add(FILE, FAR)
     (added,) = repository.preview().stacks
     assert [one.cluster for one in added.cost.jobs_only] == ["far"]
     page = html_page(preview_document(repository.preview()), title="preview")
-    assert "remote cluster far costs only while its jobs run, on 1 GPU at most" in page
+    assert re.search(r"\bfar costs only .* 1 GPU", page)
     assert "far/modelyard-remote" in page
     repository.on_main()
     repository.edit(FILE, FAR, "")
@@ -59,7 +60,7 @@ def test_what_jobs_alone_cost_is_told_of_a_remote_cluster_and_not_of_one_that_go
     assert gone.cost.jobs_only == ()
 
 
-def test_what_is_in_a_cluster_that_goes_is_deleted(repository: Any) -> None:
+def test_objects_of_a_removed_cluster_are_deleted(repository: Any) -> None:
     serving(repository.root)
     recorded = repository.root / "stacks/recorded"
     copytree(recorded / "dev", recorded / "dev@far", ignore=ignore_patterns("deployment.*"))
@@ -82,17 +83,15 @@ def test_what_is_in_a_cluster_that_goes_is_deleted(repository: Any) -> None:
     assert {one.status for one in gone.targets} == {"deleted"}
     assert [str(field.path) for one in gone.targets for field in one.fields] == []
     text = "\n".join(preview_text(found))
-    assert (
-        "- Namespace far/modelyard-remote\n    in dev · remote-cluster v1 dropped · deleted with everything in" in text
-    )
+    assert "- Namespace far/modelyard-remote\n    in dev · remote-cluster v1 dropped · deleted " in text
     assert "- far/serve\n    in dev · far-serving v1 dropped · deleted · GPUs 2 → 0" in text
     page = html_page(preview_document(found), title="preview")
     for form in (text, preview_markdown(found), page):
         assert "deleted" in form
-        assert not [word for word in ("no longer patched", "released", "0f2c", "4711", "renders") if word in form]
+        assert not [word for word in ("longer patched", "released", "0f2c", "4711", "renders") if word in form]
 
 
-def test_what_stood_in_a_cluster_that_goes_is_saved(repository: Any) -> None:
+def test_a_removed_cluster_saves_the_cost_of_its_objects(repository: Any) -> None:
     serving(repository.root)
     recorded = repository.root / "stacks/recorded"
     copytree(recorded / "dev", recorded / "dev@far", ignore=ignore_patterns("deployment.*"))

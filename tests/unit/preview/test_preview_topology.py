@@ -1,4 +1,4 @@
-"""Where pods run before and after: the same nodes, room counted, nothing pretended."""
+"""The nodes that pods run on before and after."""
 
 import json
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def test_pods_stay_where_they_run_and_new_ones_take_the_first_node_with_room(pro
     assert picture.places[0][2:4] == ("NVIDIA-A30", 2)
 
 
-def test_what_others_hold_is_no_room(prod: Planned) -> None:
+def test_gpus_of_other_pods_are_not_free(prod: Planned) -> None:
     stranger = Pod("prod-gpu-01", "notebook", GPU)
     picture = drawn(prod, lambda state: state._replace(pods=(*state.pods, stranger)))
     assert picture.places[0].others == 1
@@ -85,7 +85,7 @@ def test_pods_that_are_not_replaced_stay_on_a_cordoned_node(prod: Planned) -> No
     assert running(picture.after, CELERY).pending == 1
 
 
-def test_alike_nodes_of_a_large_cluster_are_one_place(prod: Planned) -> None:
+def test_equal_nodes_of_a_large_cluster_are_one_place(prod: Planned) -> None:
     def large(state: ClusterState) -> ClusterState:
         gpu = next(node for node in state.nodes if node.name == "prod-gpu-01")
         copies: tuple[Node, ...] = tuple(gpu._replace(name=f"card-{number:03}") for number in range(MANY_NODES + 1))
@@ -139,7 +139,7 @@ def test_each_kind_of_slice_is_a_place_of_its_own(prod: Planned) -> None:
         ({"nvidia.com/gpu.product": "NVIDIA-A30-MIG-1g.6gb"}, {"gpu": 8}, ("nvidia.com/gpu", "MIG slice", 8)),
     ],
 )
-def test_slices_are_called_what_they_are(
+def test_slices_have_their_own_name(
     prod: Planned, labels: dict[str, str], offers: dict[str, int], place: tuple[str, str, int]
 ) -> None:
     picture = on_divided(prod, labels, **offers)
@@ -165,7 +165,7 @@ def test_pods_on_slices_are_drawn_on_the_slices(prod: Planned) -> None:
     assert (place.name, place.resource, place.gpus) == ("prod-gpu-01", "nvidia.com/gpu.shared", 8)
 
 
-def test_new_jobs_go_to_the_queue_of_the_active_side(repository: Repository) -> None:
+def test_new_jobs_go_to_the_queue_of_the_active_backend(repository: Repository) -> None:
     repository.edit("stacks/Pulumi.prod.yaml", "modelyard:training: celery", "modelyard:training: ray")
     picture = repository.preview().stacks[0].topology
     assert picture is not None
@@ -182,13 +182,13 @@ def test_new_jobs_go_to_the_queue_of_the_active_side(repository: Repository) -> 
     ]
 
 
-def test_the_bounds_of_an_autoscaler_are_told() -> None:
+def test_the_bounds_of_an_autoscaler_are_shown() -> None:
     staging = plan_recorded(ROOT, ROOT / "stacks" / "Pulumi.staging.yaml", date(2026, 11, 21))
     workers = running(drawn(staging).after, RAY)
     assert (workers.pods, workers.most, workers.gpus) == (1, 2, 4)
 
 
-def test_a_side_that_cannot_be_planned_is_not_drawn(prod: Planned) -> None:
+def test_a_revision_that_cannot_be_planned_is_not_drawn(prod: Planned) -> None:
     picture = topology(prod, prod._replace(plan=None))
     assert picture is not None
     assert picture.before is not None
@@ -211,7 +211,7 @@ def test_a_preview_knows_the_version_of_every_patch(repository: Repository) -> N
     assert moves["ray-worker"] == ("v1", "v1")
 
 
-def test_what_is_deleted_is_drawn_before_and_not_after(prod: Planned) -> None:
+def test_a_deleted_target_is_drawn_only_before(prod: Planned) -> None:
     assert prod.plan is not None
     (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
     gone = celery._replace(action="delete", after=Confidential({}), replicas=(celery.replicas[0], 0))
@@ -223,7 +223,7 @@ def test_what_is_deleted_is_drawn_before_and_not_after(prod: Planned) -> None:
     assert CELERY not in {one.name for one in picture.after.workloads}
 
 
-def test_what_goes_back_under_another_name_keeps_its_role(prod: Planned) -> None:
+def test_a_restored_target_with_another_name_keeps_its_role(prod: Planned) -> None:
     assert prod.plan is not None
     (celery,) = [one for one in prod.plan.targets if one.name == CELERY]
     old = celery._replace(

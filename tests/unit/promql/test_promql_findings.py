@@ -13,7 +13,7 @@ def found(text: str, *, ours: bool = True) -> list[tuple[str, Severity]]:
     return [(finding.code, finding.severity) for finding in check_queries([query], scrape_interval=30)]
 
 
-def test_every_kind_of_problem_has_a_code_that_is_explained() -> None:
+def test_every_kind_of_problem_has_an_explained_code() -> None:
     assert set(_CODES) == set(Kind)
     assert {code for code, _ in _CODES.values()} <= explanations().keys()
 
@@ -22,16 +22,16 @@ def test_codes_of_the_server_are_kept_apart() -> None:
     assert not [code for code, _ in _CODES.values() if re.fullmatch(r"AUT02\d", code)]
 
 
-def test_a_finding_says_whose_query_it_is_where_it_is_wrong_and_what_to_do() -> None:
+def test_a_finding_has_owner_place_and_remedy() -> None:
     query = Query("workers", "sum(a) or vector(0) & sum(b)", "patches[0].params.queries")
     joined, empty = check_queries([query], scrape_interval=30)
     assert (joined.code, joined.target, joined.field) == ("AUT011", "workers", "patches[0].params.queries")
-    assert empty.summary == "query: the result is empty, not 0, if b has no series"
+    assert re.match(r"query: .* \bb has no", empty.summary)
     assert empty.detail.endswith("; at character 23: sum(b)")
     assert empty.remedy == "write sum(b) or vector(0)"
 
 
-def test_only_a_query_of_ours_can_stop_an_apply() -> None:
+def test_only_a_query_of_the_stack_blocks_an_apply() -> None:
     assert found("sum(a[5m])") == [("AUT010", Severity.ERROR)]
     assert found("sum(a[5m])", ours=False) == [("AUT010", Severity.WARNING)]
     assert found("count(a) or vector(0)", ours=False) == [("AUT033", Severity.ADVICE)]

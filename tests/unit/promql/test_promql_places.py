@@ -18,7 +18,7 @@ def shown(query: str) -> Iterator[tuple[str, str]]:
     return walk(parse(query))
 
 
-def test_every_node_stands_where_it_is_written() -> None:
+def test_every_node_has_its_place() -> None:
     query = '(sum by (a) (max_over_time(m{q="Q"}[30m])) or vector(0)) + on () group_left(b) '
     query += "(max(x offset -5m @ start()) * -5)"
     assert list(shown(query)) == [

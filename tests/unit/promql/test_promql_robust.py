@@ -31,7 +31,7 @@ def test_no_repetition_makes_it_fail(word: str, times: int) -> None:
 
 
 @pytest.mark.parametrize("word", ["+x", "^x", " or x", "-", "!=x"])
-def test_what_would_overflow_the_parser_never_reaches_it(word: str) -> None:
+def test_a_query_too_deep_for_the_parser_never_reaches_it(word: str) -> None:
     text = "x" + word * 3000 if word != "-" else "-" * 3000 + "x"
     (problem,) = check_query(text, scrape_interval=30)
     assert problem.kind is Kind.UNJUDGED
@@ -43,7 +43,7 @@ def test_deep_queries_below_the_bound_are_judged() -> None:
     assert Kind.UNJUDGED not in {problem.kind for problem in check_query(text, scrape_interval=30)}
 
 
-def test_a_text_that_fits_no_request_is_not_judged() -> None:
+def test_a_query_too_long_for_a_request_is_not_checked() -> None:
     (problem,) = check_query("x" * (LONGEST + 1), scrape_interval=30)
     assert problem.kind is Kind.UNJUDGED
     assert f"{LONGEST + 1} characters" in problem.summary

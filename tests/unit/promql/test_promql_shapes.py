@@ -111,7 +111,7 @@ def test_values_of_an_answer(query: str, values: tuple[float, float]) -> None:
     assert shape(query).values[:2] == values
 
 
-def test_what_may_be_no_number_is_never_surely_above_zero() -> None:
+def test_a_result_that_may_be_nan_is_never_surely_positive() -> None:
     assert not shape("clamp_min(sum(x), 1)").values.positive
     assert shape("count(x) + 1").values.positive is False  # infinity plus one is followed no further
     assert shape("group(x) + 1").values.positive

@@ -1,5 +1,6 @@
-"""The parts of the HTML page as values: findings told once, versions by number, bars that tell the truth."""
+"""The parts of the HTML page as values: findings, versions and bars."""
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -67,7 +68,7 @@ def new(*findings: dict[str, Any]) -> dict[str, Any]:
     return {"new": list(findings), "fixed": [], "still": []}
 
 
-def test_a_finding_of_two_stacks_is_told_once_with_both_places() -> None:
+def test_a_finding_of_two_stacks_is_shown_once_with_both_places() -> None:
     first, second = stack("a", findings=new(at("a", 3))), stack("b", findings=new(at("b", 7)))
     (family,) = parts_of(document(first, second))[0].families
     (item,) = family.items
@@ -77,10 +78,10 @@ def test_a_finding_of_two_stacks_is_told_once_with_both_places() -> None:
     ]
 
 
-def test_findings_that_say_different_things_stay_apart() -> None:
-    one = stack("a", findings=new(at("a", 3), at("a", 3, summary="far too little")))
+def test_findings_with_different_summaries_stay_apart() -> None:
+    one = stack("a", findings=new(at("a", 3), at("a", 3, summary="less")))
     (family,) = parts_of(document(one))[0].families
-    assert [item.summary for item in family.items] == ["far too little", "too little"]
+    assert [item.summary for item in family.items] == ["less", "too little"]
 
 
 def test_errors_come_first_and_what_is_waived_last() -> None:
@@ -98,7 +99,7 @@ def test_errors_come_first_and_what_is_waived_last() -> None:
     assert [family.open for family in families] == [True, True, False, False]
 
 
-def test_a_place_in_another_file_is_told_in_full() -> None:
+def test_a_place_in_another_file_is_shown_in_full() -> None:
     one = stack("a", findings=new(at("a", 3, file="patches/x/v1/meta.yaml")))
     (family,) = parts_of(document(one))[0].families
     assert family.items[0].places[0].short == "patches/x/v1/meta.yaml:3:5"
@@ -168,7 +169,7 @@ def unpriced() -> dict[str, Any]:
     )
 
 
-def test_what_has_no_price_is_unknown_and_left_out_of_the_sum_by_name() -> None:
+def test_a_cost_without_a_price_is_unknown_and_left_out_of_the_sum() -> None:
     known, unknown = stack("known", cost=priced(1, 2, 3)), stack("unknown", cost=unpriced())
     found = document(known, unknown, stack("never"))
     assert [cost and cost.amounts for cost in costs_of(found)] == [
@@ -176,7 +177,9 @@ def test_what_has_no_price_is_unknown_and_left_out_of_the_sum_by_name() -> None:
         ("unknown", "unknown", "unknown"),
         None,
     ]
-    assert total_cost(found) == ("1.00–2.00", "4.00–5.00", "+3.00", ("without 2 stacks of unknown cost",))
+    total = total_cost(found)
+    assert total.amounts == ("1.00–2.00", "4.00–5.00", "+3.00")
+    assert ["2 stacks" in note for note in total.about] == [True]
     chart = cost_chart(found)
     assert chart is not None
     assert [(row.name, row.bars[1] is None) for row in chart.rows] == [
@@ -186,13 +189,10 @@ def test_what_has_no_price_is_unknown_and_left_out_of_the_sum_by_name() -> None:
     ]
 
 
-def test_why_an_amount_is_unknown_is_told() -> None:
+def test_an_unknown_amount_has_its_reason_and_without_any_price_the_sum_is_unknown() -> None:
     (cost,) = costs_of(document(stack("a", cost=unpriced())))
     assert cost is not None
     assert "no price" in cost.about
-
-
-def test_without_any_price_the_sum_is_unknown() -> None:
     assert total_cost(document(stack("a"))).amounts == ("unknown", "unknown", "unknown")
     assert cost_chart(document(stack("a"))) is None
 
@@ -205,18 +205,21 @@ def test_blocked_stacks_stand_first_and_the_verdict_counts_them() -> None:
         stack("d", blocked=True, findings=new(at("d", 1))),
     )
     assert [row.name for row in rows_of(found, costs_of(found))] == ["c", "d", "b", "a"]
-    assert verdict(found) == ("error", "2 stacks cannot be applied; 1 of them cannot even be planned")
+    severity, words = verdict(found)
+    assert (severity, re.findall(r"\d+", words)) == ("error", ["2", "1"])
 
 
-def test_a_stack_without_a_file_is_no_good_news() -> None:
+def test_a_deleted_stack_file_is_a_warning() -> None:
     found = document(stack("a", status="removed"), stack("b"))
-    assert verdict(found) == ("warning", "Every stack can be applied; 1 stack file deleted")
+    severity, words = verdict(found)
+    assert severity == "warning"
+    assert "1 stack file" in words
     patches = [{"name": "ray-worker", "before": "v1", "after": "v1"}]
     rows = matrix_of(document(stack("a", status="removed"), stack("b", patches=patches))).rows
-    assert [(row.why, len(row.cells)) for row in rows] == [("stack file deleted", 0), ("", 1)]
+    assert [(bool(row.why), len(row.cells)) for row in rows] == [(True, 0), (False, 1)]
 
 
-def test_what_nobody_knows_of_a_stack_is_not_counted_as_nothing() -> None:
+def test_unknown_numbers_are_not_counted_as_zero() -> None:
     known, unknown = (
         stack("a", gpus={"before": 3, "after": 3}),
         stack("b", unplanned=True, gpus=None, podsReplaced=None),
@@ -229,7 +232,7 @@ def test_what_nobody_knows_of_a_stack_is_not_counted_as_nothing() -> None:
     assert (none["GPUs"], none["Pods replaced"]) == ("unknown", "unknown")
 
 
-def test_who_sets_a_field_that_no_patch_asks_for() -> None:
+def test_a_field_that_no_patch_sets_has_another_source() -> None:
     fields = [
         {"field": "spec.added", "after": {}, "patch": None},
         {"field": "spec.moved", "before": 1, "after": 2, "patch": None},
@@ -237,11 +240,14 @@ def test_who_sets_a_field_that_no_patch_asks_for() -> None:
         {"field": "spec.ours", "before": 1, "after": 2, "patch": "x@v1"},
     ]
     (change,) = changes_of(document(stack("a"), changes=(changed(fields=fields),)))
-    default = "the API server’s default"
-    assert [field.patch for field in change.fields] == [default, default, "no owner any more", "x@v1"]
+    added, moved, gone, ours = (field.patch for field in change.fields)
+    assert "default" in added
+    assert moved == added
+    assert "owner" in gone
+    assert ours == "x@v1"
 
 
-def test_a_change_tells_what_it_costs_and_what_is_wrong_with_it() -> None:
+def test_a_change_has_its_cost_and_its_findings() -> None:
     def codes(*found: tuple[str, str]) -> list[dict[str, Any]]:
         return [{"code": code, "severity": severity, "waived": False, "stacks": 1} for code, severity in found]
 
@@ -268,13 +274,13 @@ def test_a_change_tells_what_it_costs_and_what_is_wrong_with_it() -> None:
     assert found[0].findings == (("new", ("GPU001", "RES101")),)
 
 
-def test_gpus_that_stay_are_told_as_one_number() -> None:
+def test_unchanged_gpus_are_one_number() -> None:
     found = document(stack("a", gpus={"before": 4, "after": 4}))
     gpus = next(stat for stat in stats(found) if stat.label.startswith("GPUs"))
     assert (gpus.value, gpus.note) == ("4", "no change")
 
 
-def test_a_change_tells_missing_null_and_empty_apart() -> None:
+def test_missing_null_and_empty_values_are_different() -> None:
     fields = [
         {"field": "metadata.labels.a", "before": None, "patch": None},
         {"field": "metadata.labels.b", "after": "", "patch": "x@v1"},
@@ -284,7 +290,7 @@ def test_a_change_tells_missing_null_and_empty_apart() -> None:
     assert (second.before, second.after) == (None, '""')
 
 
-def test_values_with_parts_are_told_as_yaml() -> None:
+def test_mappings_and_lists_are_shown_as_yaml() -> None:
     assert value_text({"cpu": "4", "values": ["a", "b"]}) == "cpu: '4'\nvalues:\n- a\n- b"
     assert value_text([]) == "[]"
     assert value_text("one\ntwo") == "one\ntwo"

@@ -1,6 +1,7 @@
 """Annotations of GitHub Actions: read back as GitHub's runner reads them."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_an_error_stands_on_its_line_with_what_to_do() -> None:
     kind, properties, message = command(lines(ERROR)[0])
     assert kind == "error"
     assert properties == {"file": "s/p.yaml", "line": "10", "col": "5", "title": "GPU001 prod"}
-    assert message == "L4 is not supported.\nTo correct it: choose A10."
+    assert re.fullmatch(r"L4 is .*\.\n.*: choose A10\.", message)
 
 
 def test_files_are_named_from_the_root_of_the_repository() -> None:
@@ -71,20 +72,16 @@ def test_every_text_is_one_command_and_comes_back(text: str) -> None:
     assert last == "1 stack checked: 1 error"
 
 
-def test_more_than_github_shows_end_with_how_many_there_are() -> None:
+def test_annotations_beyond_the_limit_of_github_are_counted() -> None:
     many = [ERROR._replace(line=number) for number in range(1, MOST + 6)]
+    assert [command(line)[1]["line"] for line in lines(*many[:MOST])[:-1]] == [str(one.line) for one in many[:MOST]]
     made = lines(*many, ERROR._replace(severity=Severity.WARNING))
     commands = [command(line) for line in made if line.startswith("::")]
     errors = [one for one in commands if one[0] == "error"]
     assert len(errors) == MOST
-    assert errors[-1][2] == "6 more errors: see the log, or the summary of the run"
+    assert errors[-1][2].startswith("6 more errors")
     assert [one[0] for one in commands[MOST:]] == ["warning"]
     assert sum("  error   GPU001" in line for line in made) == 6
-
-
-def test_as_many_as_github_shows_are_all_shown() -> None:
-    made = lines(*(ERROR._replace(line=number) for number in range(1, MOST + 1)))
-    assert [command(line)[1]["line"] for line in made[:-1]] == [str(number) for number in range(1, MOST + 1)]
 
 
 def test_many_fields_of_one_owner_are_one_annotation_on_the_line_of_the_first() -> None:
@@ -96,32 +93,24 @@ def test_many_fields_of_one_owner_are_one_annotation_on_the_line_of_the_first() 
     first, last = lines(*many)
     _, properties, message = command(first)
     assert (properties["file"], properties["line"]) == ("t", "4")
-    assert message.startswith("keda keeps writing 2 fields: ")
+    assert "2 fields" in message
     assert last == "1 stack checked: 1 error"
 
 
-def test_the_summary_counts_and_lists() -> None:
+def test_the_summary_counts_and_lists_findings(golden: Any) -> None:
     made = summary_markdown(Checked((ERROR,), STACKS, folder="infra"))
-    assert "1 stack checked: 1 error." in made
-    assert made[-1] == ("| error | GPU001 | L4 is not supported.<br>To correct it: choose A10. | infra/s/p.yaml:10 |")
+    golden(*made, "", *summary_markdown(Checked((), STACKS)))
 
 
-def test_the_summary_of_nothing_is_one_sentence() -> None:
-    assert [line for line in summary_markdown(Checked((), STACKS)) if line] == [
-        "### modelyard check",
-        "1 stack checked: no findings.",
-    ]
-
-
-def test_words_of_a_user_are_no_markdown() -> None:
+def test_user_text_is_escaped_as_markdown() -> None:
     row = summary_markdown(Checked((ERROR._replace(summary="a|b <img> [x](y) `c` @all #1", remedy=""),), STACKS))[-1]
     assert row.count(" | ") == 3
     for raw in ("a|b", "<img>", "[x]", "`c`"):
         assert raw not in row
 
 
-def test_a_long_list_is_cut_and_says_so() -> None:
+def test_a_long_list_ends_with_the_number_of_further_findings() -> None:
     many = tuple(ERROR._replace(line=number) for number in range(1, 302))
     made = summary_markdown(Checked(many, STACKS))
-    assert made[-1] == "101 more findings: see the log."
+    assert made[-1].startswith("101 more findings")
     assert len("\n".join(made)) < 1024 * 1024

@@ -75,7 +75,7 @@ def test_only_web_addresses_are_taken(url: str) -> None:
         code_host(url, "", {})
 
 
-def test_what_is_in_a_path_cannot_end_a_link_or_leave_the_repository() -> None:
+def test_a_path_cannot_end_a_link_or_leave_the_repository() -> None:
     host = code_host('https://github.com/acme/m"l)', "infra/ml", {})
     assert host.link("C", 'patches/a b)](x)#?<">/v1:3') == (
         "https://github.com/acme/m%22l%29/blob/C/infra/ml/patches/a%20b%29%5D%28x%29%23%3F%3C%22%3E/v1#L3"
@@ -83,7 +83,7 @@ def test_what_is_in_a_path_cannot_end_a_link_or_leave_the_repository() -> None:
     assert [host.link("C", place) for place in ("", "/etc/passwd:1", "../other/file:1", "a/../../b")] == [""] * 4
 
 
-def test_ci_systems_say_where_the_repository_is() -> None:
+def test_the_repository_url_comes_from_ci_variables() -> None:
     assert repository_url(GITHUB) == "https://github.com/acme/ml"
     assert repository_url({"CI_PROJECT_URL": "https://gitlab.com/a/b"}) == "https://gitlab.com/a/b"
     assert repository_url({"BITBUCKET_GIT_HTTP_ORIGIN": "http://bitbucket.org/a/b"}) == "http://bitbucket.org/a/b"
@@ -110,7 +110,7 @@ def test_places_in_a_comment_and_a_page_are_links() -> None:
     assert "https://github.com" not in preview_markdown(found)
 
 
-def test_links_are_the_first_to_go_where_room_is_short() -> None:
+def test_links_are_dropped_first_if_the_limit_is_short() -> None:
     many = tuple(finding(f"problem {number} of many", line=number + 1) for number in range(200))
     found = preview(stack("dev", new=many))
     without = preview_markdown(found, limit=30_000)

@@ -1,4 +1,4 @@
-"""What a comment keeps when there is more than hosts allow: the gravest, and how much more there is."""
+"""Comments longer than hosts allow keep the most severe findings, and count the rest."""
 
 import re
 from fractions import Fraction
@@ -55,32 +55,32 @@ def test_every_code_of_a_new_error_is_named_among_thousands_of_findings() -> Non
     assert text.count("<details") == text.count("</details>")
 
 
-def test_one_error_is_told_with_its_stack_among_many_warnings() -> None:
+def test_one_error_is_shown_with_its_stack_among_many_warnings() -> None:
     stacks = crowd(250)
     stacks[249] = stacks[249]._replace(new=(*stacks[249].new, wrong("team-0249", "RES001", "no memory at all")))
     text = preview_markdown(preview(*stacks))
-    assert "**New errors:** RES001 in team-0249" in text
+    assert "RES001 in team-0249" in text.partition("| Stack |")[0]
     # The table and the list of findings begin with it.
     rows = [line for line in text.splitlines() if line.startswith("| team-")]
     assert rows[0].startswith("| team-0249 | 1 target |")
     assert len(rows) == 40
     findings = [line for line in text.splitlines() if line.startswith(("- **error", "- **warning"))]
-    assert findings[0].startswith("- **error RES001** team-0249: no memory at all")
+    assert findings[0].startswith("- **error RES001** team-0249")
 
 
-def test_what_a_thousand_stacks_have_alike_is_one_line_with_their_number() -> None:
+def test_a_finding_of_a_thousand_stacks_is_one_line_with_their_number() -> None:
     names = [f"team-{at:04}" for at in range(1000)]
     text = preview_markdown(preview(*(stack(name, new=(wrong(name, "RES001", "too little"),)) for name in names)))
     (line,) = (line for line in text.splitlines() if line.startswith("- **error"))
     assert line.startswith("- **error RES001** team-0000, team-0001, ")
-    assert "and 994 more: too little" in line
+    assert "and 994 more" in line
     assert "<code>stacks/Pulumi.team-0001.yaml:3</code>" in line
     lines = "\n".join(preview_text(preview(*(stack(name, new=(wrong(name, "RES001", "x"),)) for name in names[:3]))))
     assert lines.count("error   RES001") == 1
     assert "team-0001 (stacks/Pulumi.team-0001.yaml:3)" in " ".join(lines.split())
 
 
-def test_errors_stand_before_warnings_whatever_stack_they_are_of() -> None:
+def test_errors_of_any_stack_come_before_warnings() -> None:
     found = preview(
         stack("a", new=(wrong("a", "RES101", "late", Severity.WARNING),)), stack("b", new=(wrong("b", "RES001", "x"),))
     )
@@ -101,16 +101,16 @@ def test_no_comment_is_longer_than_its_limit(limit: int, number: int) -> None:
     text = preview_markdown(found, limit=limit)
     assert len(text) <= limit
     assert text.count("<details") == text.count("</details>")
-    assert f"\n{number} of {number + 50} stacks change" in text
+    assert f"\n{number} of {number + 50} stacks" in text
     assert re.search(r"^\*\*New errors:\*\* .*RES001", text, re.MULTILINE)
 
 
-def test_the_address_of_the_report_counts() -> None:
+def test_the_address_of_the_report_counts_toward_the_limit() -> None:
     report = f"https://ci.example.com/{'r' * 3000}"
     text = preview_markdown(preview(*crowd(50)), limit=least(report), report=report)
     assert len(text) <= least(report)
     assert f"[full report]({report})" in text
-    with pytest.raises(ValueError, match="may need 4000 characters"):
+    with pytest.raises(ValueError, match="4000"):
         preview_markdown(preview(*crowd(1)), limit=LEAST - 1)
 
 
@@ -121,7 +121,7 @@ def test_a_change_that_is_too_long_is_still_named() -> None:
     assert "_440 more fields._" in text
     short = preview_markdown(preview(stack("dev", target(fields=fields))), limit=LEAST)
     assert "<summary><code>deployment-worker</code> in dev" in short
-    assert "too long for this comment" in short
+    assert "too long" in short
 
 
 def cost(usd: tuple[int, int], *, listed: bool = True, name: str = "deployment-worker") -> StackCost:
@@ -133,20 +133,12 @@ def cost(usd: tuple[int, int], *, listed: bool = True, name: str = "deployment-w
     return stack_cost([TargetCost("Deployment", name, gpus, gpus, (before, after), delta, (price,), "")])
 
 
-def test_cost_and_gpu_hours_are_told_by_stack_by_change_and_together() -> None:
+def test_cost_and_gpu_hours_by_stack_by_change_and_in_total(golden: Any) -> None:
     found = preview(stack("a", target(), cost=cost((1, 3))), stack("b", target(), cost=cost((1, 4), listed=False)))
-    text = preview_markdown(found)
-    assert "cost +USD 5.00/h, +USD 3,650.00 a month (list price 2026-08-03; price 2026-08-03)" in text
-    assert "48 → 96 GPU-hours a day" in text
-    assert "| a | 1 target | 1 replaced | 1 | 24 → 48 | +USD 2.00/h (list price 2026-08-03) | none |" in text
-    assert "in a, b · replaces 2 pods · cost +USD 5.00/h" in text
-    lines = "\n".join(preview_text(found))
-    assert "a: costs USD 3.00/h, USD 2.00/h more (list price 2026-08-03); 24 → 48 GPU-hours a day" in lines
-    assert "replaces 2 pods · cost +USD 5.00/h" in lines
-    assert "48 → 96 GPU-hours a day" in lines.replace("\n  ", " ")
+    golden(preview_markdown(found), *preview_text(found), "")
 
 
-def test_a_change_whose_cost_nobody_knows_says_so_and_one_without_pods_says_nothing() -> None:
+def test_a_change_with_pods_and_no_price_has_an_unknown_cost() -> None:
     unpriced = target("settings", kind="ConfigMap", replaces_pods=0, gpus=(0, 0), replicas=(None, None))
     found = preview(stack("a", target(), unpriced, cost=cost((1, 1))), stack("b", target(after="64Gi")))
     titles = [line for line in preview_markdown(found).splitlines() if line.startswith("<summary>")]
@@ -174,23 +166,21 @@ def test_the_gpus_of_a_stack_are_those_of_all_its_targets() -> None:
     assert "GPUs 8 → 9" in text
 
 
-def test_a_stack_without_a_file_changes_nothing_in_its_cluster() -> None:
+def test_a_deleted_stack_file_changes_nothing_in_the_cluster(golden: Any) -> None:
     found = preview(stack("a", status="removed", others=4))
-    for text in (preview_markdown(found), "\n".join(preview_text(found))):
-        assert "1 stack file deleted · pods: no change · GPUs stay at 4" in text
-    assert "| a | stack file deleted | none | 4 |" in preview_markdown(found)
-    assert "2 stack files deleted" in preview_markdown(preview(*(stack(name, status="removed") for name in "ab")))
+    two = preview(*(stack(name, status="removed") for name in "ab"))
+    golden(preview_markdown(found), *preview_text(found), "", *preview_text(two)[:1], "")
 
 
 @pytest.fixture(scope="module")
 def lenient() -> list[StackDiff]:
-    """Two hundred stacks that waive each error once, and no longer check it once."""
+    """Two hundred stacks that waive each error once, and no longer check each but the first."""
     return [
         one._replace(
             waived=tuple(
                 Waived(wrong(one.stack, code, "x" * 90), "because " * 9, "anna", "2027-01-31") for code in CODES
             ),
-            relaxed=tuple(Relaxed(wrong(one.stack, code, "y" * 90), "no longer checked") for code in CODES),
+            relaxed=tuple(Relaxed(wrong(one.stack, code, "y" * 90), "no longer checked") for code in CODES[1:]),
         )
         for one in crowd(200)
     ]
@@ -215,13 +205,13 @@ def test_the_only_stack_has_no_row_that_repeats_the_effects(
 
 
 @pytest.mark.parametrize("limit", [LEAST, 8_000, LIMIT])
-def test_what_is_waived_or_no_longer_checked_keeps_the_limit_and_is_named_at_the_top(
+def test_waived_and_relaxed_findings_keep_the_limit_and_are_named_at_the_top(
     limit: int, lenient: list[StackDiff]
 ) -> None:
     text = preview_markdown(preview(*lenient), limit=limit)
     assert len(text) <= limit
     top = text.partition("| Stack |")[0]
-    assert "newly waived: 12000 errors · no longer checked or less severe: 12000 errors" in top
-    assert "**Newly waived:** RES001" in top
-    assert "**No longer checked or less severe:** RES001" in top
+    assert re.search(r"waived: 12000 .* 11800 errors", top)
+    assert re.search(r"^\*\*Newly waived:\*\* RES001", top, re.MULTILINE)
+    assert re.search(r"^\*\*.* less severe:\*\* RES002", top, re.MULTILINE)
     assert text.count("<details") == text.count("</details>")

@@ -1,4 +1,4 @@
-"""Whatever a plan changes, every report shows: the text, the comment, the page."""
+"""Every report shows every change of a plan: the text, the comment, the page."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -186,7 +186,7 @@ def test_the_text_of_a_plan_shows_every_change(
         ({"args": ["1"]}, {"args": [1]}, ['args  ["1"] → [1]']),
     ],
 )
-def test_what_a_path_says_alone(
+def test_a_change_that_only_its_path_describes(
     planned: Callable[[Object, tuple[FieldChange, ...]], str], before: Object, after: Object, lines: list[str]
 ) -> None:
     found = changes(pod(before), pod(after), [("p@v1", None), (None, None)])
@@ -196,7 +196,7 @@ def test_what_a_path_says_alone(
 
 
 @pytest.mark.parametrize("of", ["env", "finalizers"])
-def test_a_saved_plan_says_another_order_like_the_plan(
+def test_a_saved_plan_shows_another_order_like_the_plan(
     planned: Callable[[Object, tuple[FieldChange, ...]], str], of: str
 ) -> None:
     before, after = (

@@ -1,4 +1,4 @@
-"""Changed fields in the words of a reader, and laid out in rows."""
+"""Short names of changed fields, laid out in rows."""
 
 import re
 from typing import Any
@@ -47,14 +47,14 @@ def test_names_leave_out_what_every_deployment_shares(path: str, line: str) -> N
     assert text(change(path, 1, 2)) == [f"  {line}"]
 
 
-def test_containers_are_named_where_there_are_several() -> None:
+def test_containers_are_named_if_there_are_several() -> None:
     init = change("spec.template.spec.initContainers[name=a].image", "a", "b")
     both = [change(f"{POD}.image", "a", "b"), init]
     assert text(*both, one_container=False) == ["  worker: image  a → b", "  init a: image  a → b"]
     assert text(*both) == ["  image          a → b", "  init a: image  a → b"]
 
 
-def test_what_belongs_together_is_one_row_in_the_order_of_the_first() -> None:
+def test_related_fields_are_one_row_in_the_order_of_the_first() -> None:
     changes = [
         change("spec.strategy.rollingUpdate.maxSurge", "25%", 0),
         change("spec.replicas", 1, 2),
@@ -63,7 +63,7 @@ def test_what_belongs_together_is_one_row_in_the_order_of_the_first() -> None:
     assert text(*changes) == ["  rollingUpdate  maxSurge 25% → 0, maxUnavailable 25% → 1", "  replicas       1 → 2"]
 
 
-def test_a_request_that_equals_its_limit_is_not_told_twice() -> None:
+def test_a_request_that_equals_its_limit_is_shown_once() -> None:
     limit, request = (change(f"{POD}.resources.{kind}.memory", "8Gi", "16Gi") for kind in ("limits", "requests"))
     assert text(limit, request) == ["  resources  memory 8Gi → 16Gi"]
     assert text(limit, request._replace(before="4Gi")) == [
@@ -82,7 +82,7 @@ def test_the_key_of_a_new_list_item_is_not_a_change_of_its_own() -> None:
     assert text(*new) == ["  env  X + 1"]
 
 
-def test_what_comes_and_what_goes_has_its_sign() -> None:
+def test_added_and_removed_values_have_a_sign() -> None:
     assert text(
         change("spec.a", merge.ABSENT, 1), change("spec.b", 2, merge.ABSENT), change("spec.c", None, False)
     ) == [
@@ -117,7 +117,7 @@ def test_a_cut_never_hides_what_is_different() -> None:
     assert max(len(old), len(new)) <= 60
 
 
-def test_rows_are_as_wide_as_they_may_be_and_no_wider() -> None:
+def test_rows_use_the_width_and_never_exceed_it() -> None:
     changes = [
         change(NODES, merge.ABSENT, {"nodeSelectorTerms": [{"matchExpressions": [
             {"key": "nvidia.com/gpu.product", "operator": "In", "values": [f"NVIDIA-A{n}" for n in range(20)]}]}]}),
@@ -138,7 +138,7 @@ def test_fields_of_a_ray_cluster_name_its_head_or_group(cluster: str) -> None:
     assert text(*changes) == ["  head: resources  cpu limit 1 → 2", "  group a10: replicas  1 → 2"]
 
 
-def test_short_names_of_fields_say_how_many_they_are() -> None:
+def test_short_names_of_fields_come_with_their_number() -> None:
     paths = [
         "spec.replicas",
         f"{POD}.resources.limits.cpu",

@@ -47,9 +47,12 @@ def test_an_error_fails_the_case_of_its_rule_and_only_there() -> None:
     root = read(ERROR)
     (failure,) = root.iter("failure")
     assert failure is case(root, "prod", "GPU001").find("failure")
-    assert failure.get("message") == "L4 is not supported"
+    assert failure.get("message") == ERROR.summary
     # GitLab shows the text alone, so the place and the remedy are in it.
-    assert failure.text == "error GPU001 s/p.yaml:10:5\n  L4 is not supported.\n  To correct it: choose A10.\n"
+    first, summary, remedy = (failure.text or "").splitlines()
+    assert first == "error GPU001 s/p.yaml:10:5"
+    assert summary == f"  {ERROR.summary}."
+    assert remedy.endswith(f": {ERROR.remedy}.")
 
 
 def test_a_case_names_its_file_from_the_root_of_the_repository() -> None:
@@ -67,7 +70,7 @@ def test_a_warning_is_the_output_of_a_case_that_passes() -> None:
     found = case(read(WARNING), "prod", "RES102")
     assert [child.tag for child in found] == ["system-out"]
     assert found[0].text is not None
-    assert found[0].text.startswith("warning RES102 s/p.yaml:10:5 (worker)\n  a pod will be stopped.\n")
+    assert found[0].text.startswith(f"warning RES102 s/p.yaml:10:5 (worker)\n  {WARNING.summary}.\n")
 
 
 def test_a_waived_error_skips_its_case() -> None:
@@ -83,7 +86,7 @@ def test_a_stack_that_could_not_be_planned_has_no_case_that_passes() -> None:
     assert only.find("failure") is None
 
 
-def test_counts_are_those_of_what_is_there() -> None:
+def test_counts_match_the_elements() -> None:
     root = read(ERROR, WARNING, ERROR._replace(code="GPU002", waived="x"))
     for element in (root, *root):
         assert element.get("tests") == str(len(list(element.iter("testcase"))))
@@ -99,7 +102,7 @@ def test_no_two_cases_of_a_suite_have_one_name() -> None:
     assert len(keys) == len(set(keys))
 
 
-def test_findings_of_no_stack_have_a_suite_of_their_own() -> None:
+def test_findings_without_a_stack_have_their_own_suite() -> None:
     root = read(ERROR._replace(stack="", code="PAT009"))
     assert [suite.get("name") for suite in root] == ["dev", "prod", "project"]
     assert root[2][0].get("classname") == "modelyard.project"

@@ -1,8 +1,6 @@
-"""Ledgers in words: what goes back to whom, and what stays."""
+"""Ledgers as text: which values are restored, and which stay."""
 
 from typing import Any
-
-import pytest
 
 from modelyard.kube import merge
 from modelyard.kube.merge import Owner, Path
@@ -19,48 +17,25 @@ REPLICAS = Path(("spec", "replicas"))
 PAUSED = Path(("spec", "paused"))
 
 
-@pytest.mark.parametrize(
-    ("entry", "heading", "row"),
-    [
-        (Entry(REPLICAS, 2, (HELM,), 3, "held"), "returns to helm (Apply):", "replicas  3 → 2"),
-        (Entry(REPLICAS, 1, (), 3, "held"), "is restored; it had no owner:", "replicas  3 → 1"),
-        (Entry(PAUSED, merge.ABSENT, (), True, "held"), "did not exist; is removed:", "paused  - true"),
-        (
-            Entry(REPLICAS, 2, (HELM,), 5, "changed", (SCALER,)),
-            "changed since by scaler (Update of scale) at 2026-11-21T09:00:00Z; stays (first value → now):",
-            "replicas  2 → 5",
-        ),
-        (
-            Entry(REPLICAS, 2, (HELM,), 0, "changed"),
-            "changed since by an unknown owner; stays (first value → now):",
-            "replicas  2 → 0",
-        ),
-        (
-            Entry(REPLICAS, 2, (HELM,), 2, "returning"),
-            "has its earlier value; the next apply returns it to helm (Apply): replicas",
-            "",
-        ),
-        (Entry(REPLICAS, 2, (HELM,), 2, "returned"), "belongs to helm (Apply) again: replicas", ""),
-        (
-            Entry(PAUSED, merge.ABSENT, (), merge.ABSENT, "returned"),
-            "no longer exists, as before the patch: paused",
-            "",
-        ),
-        (Entry(REPLICAS, 2, (HELM,), 2, "held"), "returns to helm (Apply), value unchanged: replicas", ""),
-    ],
+STATES = (
+    Entry(REPLICAS, 2, (HELM,), 3, "held"),
+    Entry(REPLICAS, 1, (), 3, "held"),
+    Entry(PAUSED, merge.ABSENT, (), True, "held"),
+    Entry(REPLICAS, 2, (HELM,), 5, "changed", (SCALER,)),
+    Entry(REPLICAS, 2, (HELM,), 0, "changed"),
+    Entry(REPLICAS, 2, (HELM,), 2, "returning"),
+    Entry(REPLICAS, 2, (HELM,), 2, "returned"),
+    Entry(PAUSED, merge.ABSENT, (), merge.ABSENT, "returned"),
+    Entry(REPLICAS, 2, (HELM,), 2, "held"),
 )
-def test_each_state_is_told(entry: Entry, heading: str, row: str) -> None:
-    assert ledger_text("dev", "live", [Noted(KEY, "mine@v1", (entry,))], Style(colour=False)) == [
-        "dev: 1 field of 1 object in the cluster, with the value now and after a destroy",
-        "~ worker",
-        f"  {heading}",
-        *([f"    {row}"] if row else []),
+
+
+def test_the_text_of_each_state(golden: Any) -> None:
+    noted = [
+        *(Noted(KEY, "mine@v1", (entry,)) for entry in STATES),
+        Noted(KEY, "", (), "unreadable: \x1b[31m"),
     ]
-
-
-def test_a_ledger_that_cannot_be_read_is_told() -> None:
-    shown = ledger_text("dev", "live", [Noted(KEY, "", (), "it is \x1b[31m odd")])
-    assert shown[-1] == "  its ledger cannot be read: it is \\x1b[31m odd"
+    golden(*(line for one in noted for line in ledger_text("dev", "live", [one], Style(colour=False))), "")
 
 
 def test_secrets_are_in_neither_form() -> None:

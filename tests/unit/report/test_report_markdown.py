@@ -1,4 +1,4 @@
-"""Texts in Markdown: shown as they are, and with an invisible space only where a host would make something of them."""
+"""Text in Markdown: escaped, with an invisible space only in mentions, references and links."""
 
 from html import unescape
 
@@ -43,7 +43,7 @@ def test_ordinary_words_have_nothing_invisible_in_them(words: str) -> None:
         ("merge !4", "!|4"),
     ],
 )
-def test_what_would_call_somebody_or_lead_somewhere_is_broken(words: str, broken: str) -> None:
+def test_mentions_references_and_links_are_broken(words: str, broken: str) -> None:
     for shown in (text(words), html(words)):
         assert broken.replace("|", SPACE) in shown
 

@@ -1,4 +1,4 @@
-"""What a pod asks of its nodes, in words: the words mean what the scheduler does."""
+"""Node affinity and tolerations as text, with the scheduler's meaning."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_nodes_in_words(value: Any, words: str) -> None:
     assert nodes(value, EVERYTHING) == words
 
 
-def test_wishes_about_nodes_have_their_weight() -> None:
+def test_preferred_nodes_have_their_weight() -> None:
     value = [{"weight": 10, "preference": {"matchExpressions": [wish("zone", "In", "a")]}}]
     assert preferred_nodes(value, EVERYTHING) == "zone in a (weight 10)"
     assert preferred_nodes([{"weight": 1}], EVERYTHING) == "[{weight: 1}]"
@@ -84,5 +84,5 @@ def test_long_lists_are_cut_at_an_item() -> None:
         ("spec.replicas", text_of),
     ],
 )
-def test_which_fields_have_words_of_their_own(path: str, write: Any) -> None:
+def test_fields_with_a_text_form_of_their_own(path: str, write: Any) -> None:
     assert writer(merge.Path.parse(path)) is write

@@ -1,4 +1,4 @@
-"""SARIF: valid, on the right line, the same result recognised after its line moved."""
+"""SARIF: valid, on the right line, with fingerprints that survive a moved line."""
 
 import json
 from datetime import date
@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft4Validator, FormatChecker
 
 from modelyard import __version__
+from modelyard.explanations import explanations
 from modelyard.findings import Finding, Severity
 from modelyard.plan.project import plan_recorded
 from modelyard.report.ci.checked import Checked
@@ -84,7 +85,7 @@ def test_files_are_named_from_the_root_of_the_repository() -> None:
     assert physical(result)[0] == "infra/ml%20platform/stacks/Pulumi.prod.yaml"
 
 
-def test_two_projects_of_a_repository_have_categories_of_their_own() -> None:
+def test_each_project_of_a_repository_has_its_own_category() -> None:
     # Code scanning reads a category only where something stands before a slash.
     assert document()["runs"][0]["automationDetails"] == {"id": "modelyard/"}
     assert document(folder="infra")["runs"][0]["automationDetails"] == {"id": "modelyard/infra/"}
@@ -101,9 +102,10 @@ def test_a_file_outside_the_project_has_a_whole_address() -> None:
     assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "file:///srv/other%20stack.yaml"}
 
 
-def test_a_result_says_what_is_wrong_why_and_what_to_do() -> None:
+def test_a_result_has_summary_detail_and_remedy() -> None:
     (result,) = results(GPU)
-    assert result["message"]["text"] == "L4 is not supported. 121 FP16 TFLOPS < 125. To correct it: choose A10."
+    text = result["message"]["text"]
+    assert text.index(f"{GPU.summary}. ") < text.index(f"{GPU.detail}. ") < text.index(f"{GPU.remedy}.")
     assert (result["ruleId"], result["level"]) == ("GPU001", "error")
 
 
@@ -113,16 +115,14 @@ def test_levels_are_those_of_sarif() -> None:
 
 
 def test_a_waived_finding_is_suppressed_with_its_reason_and_fails_no_build() -> None:
-    (result,) = results(GPU._replace(waived="slower training is fine until May"))
-    assert result["suppressions"] == [
-        {"kind": "inSource", "status": "accepted", "justification": "slower training is fine until May"}
-    ]
+    (result,) = results(GPU._replace(waived="until May"))
+    assert result["suppressions"] == [{"kind": "inSource", "status": "accepted", "justification": "until May"}]
     assert result["level"] == "note"
     assert result["properties"]["severity"] == "error"
     assert "suppressions" not in results(GPU)[0]
 
 
-def test_a_result_is_recognised_where_its_line_and_its_numbers_changed() -> None:
+def test_a_fingerprint_survives_a_new_line_and_new_numbers() -> None:
     (before,) = results(GPU)
     (after,) = results(GPU._replace(line=90, column=1, summary="L4 has 120 TFLOPS", detail="other words"))
     assert before["partialFingerprints"] == after["partialFingerprints"]
@@ -131,17 +131,17 @@ def test_a_result_is_recognised_where_its_line_and_its_numbers_changed() -> None
 @pytest.mark.parametrize(
     "change", [{"code": "GPU002"}, {"stack": "dev"}, {"target": "x"}, {"field": "y"}, {"file": "z"}]
 )
-def test_another_finding_has_another_fingerprint(change: dict[str, str]) -> None:
+def test_another_finding_has_another_fingerprint(change: dict[str, Any]) -> None:
     one, other = results(GPU, GPU._replace(**change))
     assert set(one["partialFingerprints"].values()).isdisjoint(other["partialFingerprints"].values())
 
 
-def test_two_findings_about_one_thing_are_told_apart() -> None:
+def test_two_findings_about_one_field_have_different_fingerprints() -> None:
     one, other = results(GPU, GPU._replace(summary="something else"))
     assert one["partialFingerprints"] != other["partialFingerprints"]
 
 
-def test_words_of_a_user_become_neither_links_nor_placeholders() -> None:
+def test_user_text_is_neither_a_link_nor_a_placeholder() -> None:
     (result,) = results(GPU._replace(summary="{0} of [here](https://example.com) in {x}"))
     assert result["message"]["text"].startswith("{{0}} of [here] (https://example.com) in {x}.")
 
@@ -152,19 +152,18 @@ def test_a_rule_has_its_explanation_as_help() -> None:
     (rule,) = driver["rules"]
     assert (driver["name"], driver["semanticVersion"]) == ("modelyard", __version__)
     assert rule["id"] == "GPU001"
-    assert rule["shortDescription"]["text"] == "The GPU's throughput is below the minimum."
-    assert rule["fullDescription"]["text"].startswith("Training is sized for the A10.")
+    page = explanations()["GPU001"]
+    assert rule["shortDescription"]["text"].lower().rstrip(".") == page.title.lower().rstrip(".")
+    assert rule["fullDescription"]["text"]
+    assert rule["fullDescription"]["text"] != rule["shortDescription"]["text"]
     assert "```yaml\nmodelyard:gpu: {model: L4}\n```" in rule["help"]["markdown"]
     assert "`" not in rule["help"]["text"]
 
 
 @pytest.mark.parametrize("site", ["https://example.com/modelyard", "https://example.com/modelyard/"])
-def test_a_rule_links_to_its_page_of_the_documentation(site: str) -> None:
+def test_a_rule_links_to_its_page_if_the_site_is_known(site: str) -> None:
     rule = sarif_document(Checked((GPU,), {}, documentation=site))["runs"][0]["tool"]["driver"]["rules"][0]
     assert rule["helpUri"] == "https://example.com/modelyard/rules/GPU001.html"
-
-
-def test_without_a_site_there_is_no_link() -> None:
     assert "helpUri" not in document(GPU)["runs"][0]["tool"]["driver"]["rules"][0]
 
 

@@ -58,7 +58,7 @@ def test_a_long_value_is_cut_at_an_item_and_a_long_word_in_its_middle(value: Any
     assert fitted(value, width) == text
 
 
-def test_a_table_gives_way_where_it_is_widest_and_never_grows_wider() -> None:
+def test_a_table_shrinks_its_widest_column() -> None:
     rows = [("name-of-something-long", "a", "what it is for, in a sentence"), ("b", "c", "short")]
     assert table(rows, ("NAME", "X", "MEANING"), Style(False, 60)) == [
         "NAME                    X  MEANING",
@@ -72,7 +72,7 @@ def test_a_table_gives_way_where_it_is_widest_and_never_grows_wider() -> None:
 ERROR = Finding("GPU001", Severity.ERROR, "too slow", "dev", "d", "f", "because", "buy another", "s.yaml", 3, 5)
 
 
-def test_a_finding_says_what_where_why_and_what_to_do() -> None:
+def test_the_text_of_a_finding() -> None:
     assert findings_text([ERROR]) == [
         "  error   GPU001  too slow",
         "                  s.yaml:3:5  d",

@@ -61,10 +61,10 @@ def test_training_with_parameters_takes_as_many_gpus_as_its_state_needs() -> Non
     assert estimate(job, None).need == Need(gpu_memory=126 * 10**9 + 32 * 120 * 2**20 + GI)
 
 
-def test_activations_that_nobody_measured_are_missing_and_not_zero() -> None:
+def test_unknown_activations_are_missing_and_not_zero() -> None:
     found = estimate(Job("it", "training", model=Model("7G")), gpu("A10"))
     assert found.missing == ("model.activation",)
-    assert found.notes == ("activations are not included",)
+    assert ["activations" in note for note in found.notes] == [True]
 
 
 def test_a_served_language_model_is_its_weights_and_its_cache() -> None:
@@ -84,10 +84,10 @@ def test_gpus_for_weights_come_by_twos(parameters: str, precision: Any, gpus: in
     found = estimate(Job("it", "llm-serving", model=Model(parameters, precision)), gpu("A10"))
     assert found.need.gpus == gpus
     assert set(found.missing) >= {"sequence", "model.layers", "requestRate"}
-    assert found.notes == ("the cache of keys and values is not included",)
+    assert ["cache" in note for note in found.notes] == [True]
 
 
-def test_a_model_for_more_than_a_machine_is_told_and_not_numbered() -> None:
+def test_a_model_too_large_for_a_machine_has_no_number_of_gpus() -> None:
     found = estimate(Job("it", "llm-serving", model=Model("1000G")), gpu("A10"))
     assert found.need.gpus is None
     assert found.need.gpu_memory
@@ -194,7 +194,7 @@ def test_requests_are_served_by_as_many_cores_as_are_under_way() -> None:
 
 
 @pytest.mark.parametrize("type_", JOB_TYPES)
-def test_of_a_job_without_sizes_nothing_is_known_but_what_would_tell(type_: Any) -> None:
+def test_a_job_without_sizes_has_only_its_missing_keys(type_: Any) -> None:
     found = estimate(Job("it", type_), gpu("A10"))
     assert (found.need.workers, found.need.cpu, found.need.memory, found.need.gpu_memory) == (None,) * 4
     # Training may be of either kind, and nobody knows what is in a runtime.
@@ -232,7 +232,7 @@ def jobs(draw: st.DrawFn) -> Job:
 
 
 @given(jobs(), st.sampled_from([None, "A10", "A100-SXM4-80GB"]))
-def test_every_job_has_an_estimate_with_sources_that_there_are(job: Job, name: str | None) -> None:
+def test_every_estimate_has_existing_sources(job: Job, name: str | None) -> None:
     found = estimate(job, gpu(name) if name else None)
     assert all(value is None or value >= 0 for value in found.need)
     assert {source for term in found.terms for source in term.sources} <= set(SOURCES)

@@ -73,7 +73,7 @@ def test_without_an_estimate_there_are_defaults() -> None:
     assert one(Resource("features", "dataset")).size == (1, 2, 8 * GI, 0)
 
 
-def test_a_gpu_is_for_those_who_asked() -> None:
+def test_only_pods_that_request_a_gpu_get_one() -> None:
     found = one(Resource("chat", "llm-serving"), Job("it", "llm-serving", "chat", model=Model("7G")))
     assert (found.need.gpus, found.size.gpus) == (1, 0)
 
@@ -149,7 +149,8 @@ def test_a_job_too_large_for_a_machine_is_not_hidden_by_one_beside_it(command: t
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", config((resource,), (small, huge)), None, {})
     (found,) = check_jobs(stack, sized(stack.config))
     assert found.code == "RES204"
-    assert found.remedy == "a machine has at most 16 GPUs: use a GPU with more memory, or use a smaller model"
+    assert "16 GPUs" in found.remedy
+    assert "workers" not in found.remedy
 
 
 def test_training_that_no_machine_holds_takes_more_workers() -> None:
@@ -157,7 +158,7 @@ def test_training_that_no_machine_holds_takes_more_workers() -> None:
     stack = Stack("dev", "f", "", config((Resource("it", "training", gpus=8),), (large,)), None, {})
     (found,) = [told for told in check_jobs(stack, sized(stack.config)) if told.code == "RES204"]
     assert numbers(found.summary) == ["8", "55"]
-    assert found.remedy.endswith("or give it more workers")
+    assert found.remedy.endswith("more workers")
 
 
 @pytest.mark.parametrize(
@@ -197,12 +198,12 @@ def test_runs_have_pods_of_their_own() -> None:
     assert one(Resource("features", "dataset"), CLICKS, small).size == (2, 8, 39 * GI, 0)
 
 
-def test_a_setting_is_compared_in_its_own_words() -> None:
+def test_a_setting_is_compared_in_its_own_unit() -> None:
     (found,) = findings(CLICKS, resources=(Resource("features", "dataset", memory="16384Mi"),))
     assert (found[0], numbers(found[1])) == ("RES204", ["16384Mi", "39Gi", "2"])
 
 
-def test_a_resource_that_there_is_not() -> None:
+def test_a_missing_resource() -> None:
     (found, _unused) = findings(CLICKS, resources=(Resource("feature", "dataset"),))
     assert (found[0], "features" in found[1]) == ("RES201", True)
 
@@ -214,11 +215,11 @@ def test_a_job_that_needs_a_gpu_has_to_be_given_one(gpus: int | None) -> None:
     (found,) = findings(served, resources=(Resource("chat", "llm-serving", gpus=gpus),))
     assert (found[0], words in found[1]) == ("RES205", True)
     (found,) = findings(served._replace(resource=None))
-    assert found == ("RES205", f"job it needs {words}, but a job without a resource gets none")
+    assert (found[0], words in found[1], "without a resource" in found[1]) == ("RES205", True, True)
 
 
 @pytest.mark.parametrize(("gpus", "code"), [(None, "RES205"), (1, "RES204")])
-def test_only_jobs_that_need_gpus_are_named_where_gpus_are_missing(gpus: int | None, code: str) -> None:
+def test_only_jobs_that_need_gpus_are_named_if_gpus_are_missing(gpus: int | None, code: str) -> None:
     table = Job("table", "training", "deep", rows="1k", columns=10)
     net = Job("net", "training", "deep", model=Model("7G"))
     given = config((Resource("deep", "training", gpus=gpus),), (table, net))
@@ -245,7 +246,7 @@ def test_an_unknown_gpu_and_an_unused_resource() -> None:
     assert "A101" in found[1][1]
 
 
-def test_names_that_stand_twice() -> None:
+def test_duplicate_names() -> None:
     resources = (Resource("features", "dataset"),) * 2
     found = findings(CLICKS, CLICKS, resources=resources)
     assert [code for code, _ in found] == ["RES207", "RES207"]
@@ -317,7 +318,7 @@ def test_pods_that_cannot_follow_their_load(resource: Resource, words: str) -> N
         (Resource("x" * 54, "serving", port=8000), None),
     ],
 )
-def test_a_port_on_which_nobody_is_asked(resource: Resource, words: str | None) -> None:
+def test_a_port_without_serving_jobs(resource: Resource, words: str | None) -> None:
     told = findings(Job("a", resource.type, resource.name), resources=(resource,))
     summaries = [summary for code, summary in told if code == "RES219"]
     assert [words in summary for summary in summaries if words] == [True] * bool(words)
@@ -365,7 +366,7 @@ def resources_of(draw: st.DrawFn) -> Resource:
 
 
 @given(st.lists(sized_jobs(), min_size=1, max_size=3), resources_of())
-def test_whoever_does_all_that_is_told_has_enough(jobs: list[Job], resource: Resource) -> None:
+def test_following_all_findings_gives_enough(jobs: list[Job], resource: Resource) -> None:
     resource = resource._replace(type=jobs[0].type)
     every = [job._replace(name=f"it-{number}", type=resource.type) for number, job in enumerate(jobs)]
     below = one(resource, *every).below

@@ -54,7 +54,7 @@ def test_what_is_read_changes_the_estimate_and_the_rest_does_not(kind: JobType, 
     assert set(unread(job)) == set(keys) - set(read(job))
 
 
-def test_what_is_not_said_is_not_told() -> None:
+def test_an_unset_key_is_not_reported() -> None:
     for kind in JOB_TYPES:
         assert unread(Job("it", kind)) == ()
 

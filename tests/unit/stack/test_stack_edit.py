@@ -81,7 +81,7 @@ def test_an_empty_file() -> None:
 
 
 @pytest.mark.parametrize(("text", "path"), [("a: 1", ("a", "b")), ("a: [", ("a",)), ("- 1\n", ("a",))])
-def test_what_cannot_be_done_is_said(text: str, path: Any) -> None:
+def test_an_impossible_edit_is_an_error(text: str, path: Any) -> None:
     with pytest.raises(EditError):
         with_value(text, path, 1)
 
@@ -97,9 +97,7 @@ TREES = st.recursive(VALUES, lambda inner: st.dictionaries(KEYS, inner, min_size
     st.dictionaries(KEYS, TREES, min_size=1, max_size=3), st.lists(KEYS, min_size=1, max_size=3), VALUES, st.booleans()
 )
 @example({"aa": "\xa0"}, ["a"], 0, True)  # a space to Python, a value to YAML
-def test_the_value_is_there_and_everything_else_as_before(
-    tree: dict[str, Any], path: list[str], value: Any, flow: bool
-) -> None:
+def test_the_edited_value_is_the_only_difference(tree: dict[str, Any], path: list[str], value: Any, flow: bool) -> None:
     text = yaml.safe_dump(tree, default_flow_style=flow, allow_unicode=True)
     wanted = yaml.safe_load(text)
     place = wanted

@@ -1,4 +1,4 @@
-"""explanations/CFG.md explains every code, and its examples say what it says they say."""
+"""explanations/CFG.md explains every code, and its examples give the findings that it shows."""
 
 import re
 from datetime import date

@@ -171,7 +171,7 @@ def test_a_stack_file_gets_the_layout(text: str, wanted: str) -> None:
         ("config:\n  a:b: |\n    no line feed at the end", 0),
     ],
 )
-def test_what_the_layout_does_not_know_is_left_with_a_reason(text: str, line: int) -> None:
+def test_text_without_a_known_layout_is_left_with_a_reason(text: str, line: int) -> None:
     made = formatted(text, stack_order)
     assert made.text == text
     assert made.problem is not None

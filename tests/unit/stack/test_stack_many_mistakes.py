@@ -1,4 +1,4 @@
-"""Files with very many mistakes: the first hundred are shown, and nobody works on the others."""
+"""Files with very many mistakes: the first hundred are shown, and the rest costs little time."""
 
 import shutil
 import time
@@ -176,7 +176,7 @@ FILES: dict[str, Callable[[Path], tuple[Finding, ...]]] = {
 
 
 @pytest.mark.parametrize("load", FILES.values(), ids=FILES)
-def test_the_first_hundred_mistakes_are_shown_and_what_is_behind_a_thousand_costs_nothing(
+def test_the_first_hundred_mistakes_are_shown_and_at_most_a_thousand_are_compared(
     load: Callable[[Path], tuple[Finding, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -190,7 +190,7 @@ def test_the_first_hundred_mistakes_are_shown_and_what_is_behind_a_thousand_cost
     assert (MOST_SHOWN, MOST_COUNTED) == (100, 1000)
     found = load(tmp_path)
     assert MOST_SHOWN <= len(found) <= MOST_SHOWN + 1
-    assert any(f"findings, of which these are the first {MOST_SHOWN}" in finding.summary for finding in found)
+    assert any(finding.summary.endswith(f"the first {MOST_SHOWN}") for finding in found)
     assert len(asked) <= 3 * (MOST_COUNTED + 1)
 
 

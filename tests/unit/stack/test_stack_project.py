@@ -2,7 +2,7 @@
 
 import os
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,13 +76,14 @@ def test_a_folder_outside_the_project_has_no_stack_files(project: Path, folder: 
     assert (finding.code, finding.file, finding.line, finding.column) == (codes.FORM, "Pulumi.yaml", 2, 17)
 
 
-def test_a_default_folder_that_leads_out_is_told(project: Path) -> None:
+def test_a_default_folder_linked_outside_is_an_error(project: Path) -> None:
     inner = project / "inner"
     inner.mkdir()
     (inner / "stacks").symlink_to(project / "stacks")
     (inner / "Pulumi.yaml").write_text("name: x\n")
     (finding,) = check_project(inner, only_folder=True)
-    assert "outside the project" in finding.summary
+    assert (finding.code, finding.file) == (codes.FORM, "Pulumi.yaml")
+    assert "outside" in finding.summary
 
 
 @pytest.mark.parametrize("key", ["stackConfigDir", '"stack\\x43onfigDir"'])
@@ -105,32 +106,28 @@ def only_finding(path: Path):
     return finding
 
 
-def test_a_missing_stack_names_those_there_are(project: Path) -> None:
+def test_the_finding_of_a_missing_stack_lists_the_stacks(project: Path) -> None:
     finding = only_finding(project / "stacks" / "Pulumi.prd.yaml")
     assert finding.code == codes.UNREADABLE
     assert "'prd'" in finding.summary
-    assert finding.remedy == "did you mean prod? the stacks are dev, eu.west and prod"
+    assert "prod?" in finding.remedy
+    assert finding.remedy.endswith(" dev, eu.west and prod")
 
 
-def test_a_missing_folder_says_there_are_no_stacks(tmp_path: Path) -> None:
+def test_the_finding_of_a_missing_folder_has_its_name(tmp_path: Path) -> None:
     finding = only_finding(tmp_path / "envs" / "Pulumi.dev.yaml")
-    assert finding.remedy == "envs/ has no stacks"
+    assert finding.remedy.startswith("envs/ ")
 
 
 def test_names_of_other_files_are_refused(project: Path) -> None:
     finding = only_finding(project / "stacks" / "Pulumi.a b.yaml")
-    assert finding.summary == "Pulumi.a b.yaml is not the name of a stack file"
+    assert "not the name" in finding.summary
 
 
-def test_a_folder_is_no_stack_file(project: Path) -> None:
-    (project / "stacks" / "Pulumi.folder.yaml").mkdir()
-    assert "not a regular file" in only_finding(project / "stacks" / "Pulumi.folder.yaml").summary
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="has no named pipes")
-def test_a_pipe_is_not_waited_for(project: Path) -> None:
-    os.mkfifo(project / "stacks" / "Pulumi.pipe.yaml")
-    assert "not a regular file" in only_finding(project / "stacks" / "Pulumi.pipe.yaml").summary
+@pytest.mark.parametrize("make", [Path.mkdir, getattr(os, "mkfifo", Path.mkdir)], ids=["folder", "pipe"])
+def test_a_folder_or_a_pipe_is_refused_and_not_read(project: Path, make: Callable[[Path], None]) -> None:
+    make(project / "stacks" / "Pulumi.other.yaml")
+    assert "regular file" in only_finding(project / "stacks" / "Pulumi.other.yaml").summary
 
 
 def test_a_huge_file_is_refused_before_it_is_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +151,7 @@ def test_a_file_without_permission_is_named(project: Path, monkeypatch: pytest.M
         monkeypatch.setattr(os, "open", refuse)
     finding = only_finding(path)
     assert finding.code == codes.UNREADABLE
-    assert finding.summary == "Pulumi.dev.yaml cannot be read: permission denied"
+    assert finding.summary.endswith("permission denied")
 
 
 @pytest.mark.parametrize(

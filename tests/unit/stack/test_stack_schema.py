@@ -172,7 +172,7 @@ def test_choices_of_schema_and_code_are_the_same() -> None:
     assert tuple(SCHEMA["$defs"]["model"]["properties"]["precision"]["enum"]) == get_args(Precision) == tuple(WEIGHT)
 
 
-def test_every_form_of_text_has_words_of_its_own() -> None:
+def test_every_text_pattern_has_a_description() -> None:
     """What is not known is told as text with control characters in it."""
     elsewhere = {"count", "duration-text", "finding-code", "quantity", "reason"}
     formats = set(re.findall(r'"format": "([^"]+)"', schema_text()))

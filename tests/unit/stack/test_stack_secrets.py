@@ -1,4 +1,4 @@
-"""A secret in a stack file, wherever it stands and whatever is wrong with it: no finding quotes it."""
+"""No finding quotes a secret of a stack file, in any place and with any mistake."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ def test_a_finding_about_any_key_quotes_no_secret(value: Any) -> None:
 
 @pytest.mark.parametrize("sign", "!*&|>%@`[]{},#?:-\"'~=<\\")
 @pytest.mark.parametrize("text", ["a: {}", "a: [{}]", "{}: x", "a: &b {}", "- {}", "a: {{password: {}}}", "a: x {}"])
-def test_what_is_no_yaml_because_of_its_first_character_is_not_quoted(sign: str, text: str) -> None:
+def test_a_secret_that_is_invalid_yaml_is_not_quoted(sign: str, text: str) -> None:
     for secret in (f"{sign}{SECRET}", f"{sign}{sign}{SECRET}", f"{sign}<{SECRET}>", f"{sign}{SECRET}!{SECRET}"):
         _, problems = parse(text.format(secret).encode())
         assert SECRET not in repr(problems), problems

@@ -52,10 +52,13 @@ def test_a_waiver_that_covers_nothing_is_advice(stack, stackfiles) -> None:
     assert memory == MEMORY
     assert (unused.code, unused.severity) == (codes.WAIVER_UNUSED, Severity.ADVICE)
     assert unused.location == f"{stackfiles.FILE}:4:23"
+    _, unused = apply_waivers((GPU,), stack(", target: deployment-z"), TODAY)
+    assert unused.code == codes.WAIVER_UNUSED
+    assert "GPU001 for deployment-z" in unused.summary
 
 
 @pytest.mark.parametrize("by", ["", ', by: " "'])
-def test_a_waiver_of_nobody_holds_and_is_a_warning(stackfiles, by: str) -> None:
+def test_a_waiver_without_a_name_holds_and_is_a_warning(stackfiles, by: str) -> None:
     waiver = "{code: GPU001, reason: on order, expires: 2027-03-01" + by + "}"
     stack = stackfiles.loaded(stackfiles.with_lines(f"modelyard:waivers: [{waiver}]"))
     nobody, gpu = apply_waivers((GPU,), stack, TODAY)
@@ -64,11 +67,6 @@ def test_a_waiver_of_nobody_holds_and_is_a_warning(stackfiles, by: str) -> None:
     assert "GPU001" in nobody.summary
     assert "by:" in nobody.remedy
     assert nobody.location == f"{stackfiles.FILE}:4:23"
-
-
-def test_an_unused_waiver_names_its_target(stack) -> None:
-    _, unused = apply_waivers((GPU,), stack(", target: deployment-z"), TODAY)
-    assert unused.summary == "the waiver of GPU001 for deployment-z covers no finding"
 
 
 def test_two_waivers_of_one_finding_are_both_used(stackfiles) -> None:
