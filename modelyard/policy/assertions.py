@@ -216,7 +216,8 @@ def _read(value: Mapping[str, Any], made: list[Condition]) -> Iterator[_Wrong]:
         try:
             path = field_path(entry["field"].removeprefix(PODS) if in_pods else entry["field"])
         except ValueError as error:
-            yield (*where, "field"), f"assert[{index}].field is not a path: {error}", "write spec.replicas"
+            summary = f"assert[{index}].field is not a path: {error}"
+            yield (*where, "field"), summary, "write a path such as spec.replicas"
             continue
         operator = OPERATORS[entry["operator"]]
         problem = fits(operator.takes, entry["value"])

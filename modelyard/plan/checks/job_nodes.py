@@ -15,7 +15,6 @@ from modelyard.plan.checks.queues import HOST
 from modelyard.stack.config import Config
 from modelyard.stack.jobs import Job
 from modelyard.stack.pool import Flavor
-from modelyard.stack.words import plural
 from modelyard.workloads import node_labels
 from modelyard.workloads.facts.jobs import Head, head_of, products_for
 from modelyard.workloads.sizing import Sized
@@ -255,8 +254,8 @@ def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
                 continue
             ours: dict[str, tuple[int, int]] = {}
             for limit in kinds.sizes(group, names)[""].limits(wanted):
-                needs = f"a pod needs {amount(limit.resource, wanted[limit.resource])} {word_of(limit.resource)}"
-                reason = f"{needs}, a node has {limit.have}"
+                needs = f"{amount(limit.resource, wanted[limit.resource])} {word_of(limit.resource)}"
+                reason = f"has {limit.have} of the {needs} that a pod needs"
                 first, count = ours.get(reason, (limit.nodes[0], 0))
                 ours[reason] = (min(first, limit.nodes[0]), count + len(limit.nodes))
             found += ((first, reason, group.number, count) for reason, (first, count) in ours.items())
@@ -264,7 +263,7 @@ def _reasons(ask: Ask, flavors: Iterable[Flavor | None], kinds: Kinds) -> str:
         for _, reason, number, count in sorted(found):
             counts.setdefault(reason, {})[number] = count
     most = Counter({reason: sum(groups.values()) for reason, groups in counts.items()}).most_common(4)
-    return "; ".join(f"{plural(count, 'node')}: {reason}" for reason, count in most)
+    return "; ".join(f"1 node {reason}" if count == 1 else f"{count:,} nodes: each {reason}" for reason, count in most)
 
 
 def _wanted(ask: Ask) -> tuple[tuple[str, ...], dict[str, Fraction]]:

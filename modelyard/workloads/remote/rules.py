@@ -193,7 +193,7 @@ def _one_place(
                 Severity.ERROR,
                 where,
                 f"resource {name} does not set {' and '.join(missing)}",
-                "a rented machine needs a type, and runs a command in an image",
+                f"set {' and '.join(missing)}: a rented machine has a type, and runs a command in an image",
             )
         if remote.time_limit is None and remote.provider is not None:
             yield stack.finding(
