@@ -41,8 +41,8 @@ Lock = Literal["free", "freed", "unknown"]
 """What happened to the lock of the state: released by the engine, taken from a killed engine, or unknown."""
 _LOCKS: dict[Lock, str] = {
     "free": "",
-    "freed": "the engine was killed; its lock on the state is freed. ",
-    "unknown": "the engine was killed and may have left the state locked: pulumi cancel --stack {stack} unlocks it. ",
+    "freed": "the lock of the killed engine on the state is freed. ",
+    "unknown": "the killed engine may have left the state locked: pulumi cancel --stack {stack} unlocks it. ",
 }
 
 
