@@ -45,15 +45,17 @@ def written(folder: Path) -> set[str]:
     return {name for name, content in tree(folder).items() if content is not None}
 
 
-def test_it_writes_a_project_and_the_next_commands(run: Run, empty: Path, golden: Callable[..., None]) -> None:
+def test_init_writes_a_project(run: Run, empty: Path, golden: Callable[..., None]) -> None:
     done = run("init")
     assert (done.code, done.err) == (0, "")
     assert written(empty) == FILES
     assert set(re.findall(r"^wrote (.*)$", done.out, re.MULTILINE)) == FILES
+    # The project is named after its folder.
+    assert yaml.safe_load((empty / "Pulumi.yaml").read_text())["name"] == "gpu-platform"
     golden(done)
 
 
-def test_its_stacks_pass_the_check_and_are_formatted(run: Run, empty: Path) -> None:
+def test_new_stacks_pass_check_and_fmt(run: Run, empty: Path) -> None:
     assert run("init", "--stacks", "dev, staging,prod").code == 0
     checked = run("check", "--all", "--json")
     assert checked.code == 0
@@ -63,7 +65,7 @@ def test_its_stacks_pass_the_check_and_are_formatted(run: Run, empty: Path) -> N
     assert run("fmt", "--check").code == 0
 
 
-def test_a_stack_file_fits_the_schema_that_its_first_line_names(run: Run, empty: Path) -> None:
+def test_a_stack_file_fits_its_schema(run: Run, empty: Path) -> None:
     run("init")
     file = empty / "stacks" / "Pulumi.dev.yaml"
     name = file.read_text().splitlines()[0].removeprefix("# yaml-language-server: $schema=")
@@ -74,11 +76,11 @@ def test_a_stack_file_fits_the_schema_that_its_first_line_names(run: Run, empty:
 
 
 @pytest.mark.parametrize("name", ["yes", "1", "1e3", "null", "a.b-c_d"])
-def test_any_name_of_a_stack_is_text_in_its_file(name: str) -> None:
+def test_the_context_of_a_new_stack_is_text(name: str) -> None:
     assert yaml.safe_load(stack_text(name))["config"]["kubernetes:context"] == name
 
 
-def test_its_lock_has_every_built_in_patch_and_its_rule_is_valid(run: Run, empty: Path) -> None:
+def test_the_lock_has_every_built_in_patch_and_the_rule_is_valid(run: Run, empty: Path) -> None:
     run("init")
     library = load_library(empty)
     assert library.findings == ()
@@ -90,7 +92,7 @@ def test_its_lock_has_every_built_in_patch_and_its_rule_is_valid(run: Run, empty
     assert (policies.findings, list(policies.rules)) == ((), ["POL900"])
 
 
-def test_it_plans_a_recorded_platform_as_this_repository_does(run: Run, empty: Path, project: Project) -> None:
+def test_a_new_project_plans_as_this_repository(run: Run, empty: Path, project: Project) -> None:
     run("init", "--name", "modelyard")
     (project.root / "stacks/recorded").rename(empty / "stacks/recorded")
     try:
@@ -102,7 +104,7 @@ def test_it_plans_a_recorded_platform_as_this_repository_does(run: Run, empty: P
     assert here["targets"] == json.loads(json.dumps(there["targets"]).replace('"patches/', '"modelyard/patches/'))
 
 
-def test_everything_in_the_way_is_named_and_nothing_is_written(run: Run, empty: Path) -> None:
+def test_existing_files_are_listed_and_nothing_is_written(run: Run, empty: Path) -> None:
     (empty / "Pulumi.yaml").write_text("mine")
     (empty / "policies").write_text("a file")
     (empty / "stacks").symlink_to(empty.parent)
@@ -131,7 +133,7 @@ def test_a_failure_leaves_nothing_behind(run: Run, empty: Path, monkeypatch: pyt
     assert tree(empty) == {}
 
 
-def test_an_ignore_file_stays_as_it_is(run: Run, empty: Path) -> None:
+def test_an_existing_ignore_file_stays(run: Run, empty: Path) -> None:
     (empty / ".gitignore").write_text("mine\n")
     done = run("init")
     assert done.code == 0
@@ -147,12 +149,7 @@ def test_bad_arguments_write_nothing(run: Run, empty: Path, words: tuple[str, ..
     assert tree(empty) == {}
 
 
-def test_the_project_is_named_after_its_folder(run: Run, empty: Path) -> None:
-    run("init")
-    assert yaml.safe_load((empty / "Pulumi.yaml").read_text())["name"] == "gpu-platform"
-
-
-def test_ci_files_are_those_asked_for(run: Run, empty: Path) -> None:
+def test_init_for_gitlab(run: Run, empty: Path) -> None:
     assert run("init", "--ci", "gitlab").code == 0
     assert written(empty) == FILES - {".github/workflows/modelyard.yml"} | {".gitlab-ci.yml"}
     schema = json.loads((ROOT / "tests/ci/schemas/gitlab-ci.json").read_text())
@@ -168,7 +165,7 @@ def test_a_pipeline_is_written_only_at_the_root_of_a_repository(run: Run, empty:
     assert written(empty) == FILES - {".github/workflows/modelyard.yml", "requirements.in"}
 
 
-def test_actions_are_those_of_the_examples(run: Run, empty: Path) -> None:
+def test_actions_have_the_versions_of_the_examples(run: Run, empty: Path) -> None:
     run("init")
     used = re.compile(r"uses: (\S+@[0-9a-f]{40}) # (\S+)")
     examples = "".join(path.read_text() for path in (ROOT / "examples/ci/github").iterdir())

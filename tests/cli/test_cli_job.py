@@ -1,6 +1,10 @@
-"""``modelyard job``: what is said before any cluster is asked."""
+"""``modelyard job submit`` and ``modelyard job render``, mostly without a cluster.
+
+``tests/golden/test_cli_job.txt`` has the refusals.
+"""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import yaml
 
 from tests.support.api_server import api_server
 from tests.support.pool_objects import node
+from tests.support.setting_errors import setting_errors
 
 JOBS = """
   modelyard:runtime: {image: "images.example.com/jobs:1"}
@@ -27,32 +32,36 @@ def jobs(project: Any) -> Any:
     return project
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("dev", "clicks"), 1, "has no command, so it has nothing to run once"),
-        (("dev", "trian"), 2, "dev has no job 'trian' → did you mean train?"),
-        (("dev", "xyz"), 2, "→ the jobs with a command are train"),
-        (("dev", "x.txt"), 2, "'x.txt' is neither a notebook nor the name of a job → only jobs of the stack, by their"),
-        (("x.txt",), 2, "notebooks (.ipynb) can be submitted"),
-        (("dev", "jobs/train"), 2, "'jobs/train' is neither a notebook nor the name of a job"),
-        (("nope", "train"), 2, "unknown stack 'nope'"),
-        (("train",), 2, "no stack was given"),
-        (("dev", "train"), 3, "kubeconfig"),
-    ],
-)
-def test_what_cannot_be_submitted(
-    jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, said: str
+REFUSED = {
+    1: ("dev clicks",),
+    2: ("dev trian", "dev xyz", "dev x.txt", "x.txt", "dev jobs/train", "nope train", "train"),
+    3: ("dev train",),
+}
+
+
+def test_refused_submissions(
+    jobs: Any, refused: Any, golden: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
-    result = run("job", "submit", *words)
-    assert result.code == code, result.err
-    assert said in " ".join(result.err.split())
-    assert result.out == ""
+    results = [
+        refused("job", "submit", *words.split(), code=code)
+        for code, arguments in REFUSED.items()
+        for words in arguments
+    ]
+    assert {result.out for result in results} == {""}
+    golden(*results)
 
 
-def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would wait for ever: neither by itself nor as the stage of a pipeline."""
+def test_a_job_without_a_command_as_json_of_the_stack_in_the_variable(
+    jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODELYARD_STACK", "dev")
+    document = json.loads(run("job", "submit", "clicks", "--json").out)
+    assert [one["code"] for one in document["findings"]] == ["RES214"]
+
+
+def test_a_job_that_exceeds_its_quota_is_not_submitted(project: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would wait forever, by itself or as a stage of a pipeline."""
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     quota = "{flavor: a10, cpu: 64, memory: 512Gi, gpus: 2}"
     teams = f"""  modelyard:flavors:
@@ -67,12 +76,12 @@ def test_what_no_quota_ever_holds_is_not_submitted(project: Any, run: Any, monke
     for words in (("job", "submit", "dev", "train"), ("pipeline", "submit", "dev", "nightly")):
         result = run(*words)
         assert (result.code, result.errors) == (1, ["RES213"]), result.err
-        assert "asks for 4 GPUs at once, but team vision never has more than 2" in result.words
+        assert "4 GPUs" in result.words
     project.edit(("workers: 4", "workers: 2"))
     assert run("job", "submit", "dev", "train").code == 3
 
 
-def test_a_stack_that_pins_the_template_of_ray_keeps_its_runs_and_has_none_that_grows(project: Any, run: Any) -> None:
+def test_a_pinned_ray_template_keeps_its_runs_and_cannot_grow(project: Any, run: Any) -> None:
     ray = JOBS.replace("resource: deep, command", "resource: deep, engine: ray, command")
     patches = "  modelyard:patches: [{name: job-ray, version: v1}]\n"
     project.edit(("config:\n", f"config:{ray}"))
@@ -87,18 +96,17 @@ def test_a_stack_that_pins_the_template_of_ray_keeps_its_runs_and_has_none_that_
     for words in (("job", "render", "dev", "train"), ("check", "dev")):
         result = run(*words)
         assert (result.code, result.errors) == (1, ["RES211"]), result.err
-        summary = "job train cannot have leastWorkers: job-ray@v1 starts a Ray cluster with all its workers"
-        assert summary in result.words
+        assert "leastWorkers: job-ray@v1" in result.words
     project.edit((patches, ""))
     grows = yaml.safe_load(run("job", "render", "dev", "train").out)
     assert grows["spec"]["rayClusterSpec"]["enableInTreeAutoscaling"] is True
 
 
 @pytest.mark.parametrize("forbidden", [False, True])
-def test_what_no_node_could_ever_hold_is_told_before_it_is_submitted(
+def test_a_job_that_fits_no_node_is_submitted_with_a_finding(
     project: Any, run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, forbidden: bool
 ) -> None:
-    """An autoscaler may add such a node, so it is made all the same; the recorded nodes have one GPU."""
+    """An autoscaler may add such a node. The recorded nodes have one GPU."""
     pipelines = "  modelyard:pipelines: [{name: nightly, stages: [{name: fit, job: train}]}]\n"
     project.edit(("config:\n", f"config:{JOBS.replace('gpus: 1', 'gpus: 3')}{pipelines}"))
     with api_server(tmp_path) as cluster:
@@ -110,9 +118,8 @@ def test_what_no_node_could_ever_hold_is_told_before_it_is_submitted(
         for words in (("job", "submit", "dev", "train"), ("pipeline", "submit", "dev", "nightly")):
             result = run(*words)
             assert "RES212" in result.err
-            assert "job train can never run: no node takes a worker" in result.words
-            # It is asked for all the same, and this server makes nothing.
-            assert (result.code, "the API server answered 501" in result.err) == (1, True)
+            # The submission reaches the server, which creates nothing.
+            assert (result.code, "API server answered 501" in result.err) == (1, True)
         waiver = "  modelyard:waivers: [{code: RES212, reason: nodes come, expires: 2099-01-01, by: ada}]\n"
         project.edit(("config:\n", f"config:\n{waiver}"))
         assert "RES212" not in run("job", "submit", "dev", "train").err
@@ -122,7 +129,7 @@ def test_what_no_node_could_ever_hold_is_told_before_it_is_submitted(
         assert "RES212" not in run("job", "submit", "dev", "train").err
 
 
-def test_a_run_is_printed_without_a_cluster(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_render_needs_no_cluster(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
     first, again = (run("job", "render", "dev", "train") for _ in range(2))
     assert (first.code, first.out) == (0, again.out), first.err
@@ -135,47 +142,36 @@ def test_a_run_is_printed_without_a_cluster(jobs: Any, run: Any, monkeypatch: py
     assert (document["run"], document["template"], document["objects"]) == ("train", "job-run@v1", [body])
 
 
-def test_what_cannot_be_submitted_is_not_printed(jobs: Any, run: Any) -> None:
+def test_a_job_that_cannot_be_submitted_is_not_rendered(jobs: Any, run: Any) -> None:
     result = run("job", "render", "dev", "clicks")
     assert (result.code, result.errors, result.out) == (1, ["RES214"], "")
     result = run("job", "render", "dev", "nobody")
-    assert (result.code, result.err.splitlines()[0], result.out) == (2, "error: dev has no job 'nobody'", "")
+    assert (result.code, "'nobody'" in result.err, result.out) == (2, True, "")
 
 
-def test_a_check_tells_of_a_job_without_an_image_on_its_line(project: Any, run: Any) -> None:
+def test_check_notes_a_job_without_an_image(project: Any, run: Any) -> None:
     line = "  - {name: nightly, type: training, command: [python, train.py]}"
     project.add(f"modelyard:jobs:\n{line}")
     found = json.loads(run("check", "dev", "--json").out)["findings"]
-    about = [(one["severity"], one["summary"], one["line"]) for one in found if one["code"] == "RES214"]
+    (note,) = [one for one in found if one["code"] == "RES214"]
     where = project.stack_file().read_text().splitlines().index(f"  {line}") + 1
-    assert about == [("advice", "job nightly has no image, so it cannot be submitted", where)]
+    assert (note["severity"], note["line"], "job nightly" in note["summary"]) == ("advice", where, True)
     project.add("modelyard:runtime: {image: 'registry.example/jobs:1'}\n")
     assert "RES214" not in run("check", "dev", "--json").out
 
 
-def test_the_stack_may_be_named_by_the_environment(jobs: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MODELYARD_STACK", "dev")
-    assert "has no command" in " ".join(run("job", "submit", "clicks").err.split())
-
-
-def test_errors_are_json_where_json_is_asked_for(jobs: Any, run: Any) -> None:
-    document = json.loads(run("job", "submit", "dev", "clicks", "--json").out)
-    assert [one["code"] for one in document["findings"]] == ["RES214"]
-
-
 @pytest.mark.parametrize(
-    ("line", "place"),
+    ("keys", "code", "field"),
     [
-        ("- {name: it, type: training, command: []}", ":10:"),
-        ("- {name: it, type: training, command: python}", ":10:"),
-        ("- {name: it, type: training, trials: 0}", ":10:"),
-        ("- {name: it, type: training, timeLimit: -1h}", ":10:"),
-        ("- {name: it, type: training, env: {1x: a}}", ":10:"),
-        ("- {name: it, type: training, engine: slurm}", ":10:"),
+        ("command: []", "CFG012", "command"),
+        ("command: python", "CFG010", "command"),
+        ("trials: 0", "CFG012", "trials"),
+        ("timeLimit: -1h", "CFG014", "timeLimit"),
+        ("env: {1x: a}", "CFG018", "env.1x"),
+        ("engine: slurm", "CFG011", "engine"),
     ],
 )
-def test_bad_settings_are_told_with_their_place(project: Any, run: Any, line: str, place: str) -> None:
-    project.edit(("config:\n", f"config:{JOBS}    {line}\n"))
-    result = run("check", "dev")
-    assert result.code == 2
-    assert f"stacks/Pulumi.dev.yaml{place}" in result.err + result.out
+def test_wrong_settings(project: Any, run: Any, keys: str, code: str, field: str) -> None:
+    project.edit(("config:\n", f"config:{JOBS}    - {{name: it, type: training, {keys}}}\n"))
+    assert setting_errors(run) == [(code, f"jobs[2].{field}")]
+    assert "stacks/Pulumi.dev.yaml:10:" in run("check", "dev").text

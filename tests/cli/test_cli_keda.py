@@ -1,9 +1,15 @@
-"""Stacks whose training KEDA scales: what a plan shows of them, files of them, and bad input."""
+"""Stacks whose training KEDA scales: plans, files, and wrong input.
 
+``tests/golden/test_cli_keda.txt`` has what plan and blame print.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.support.setting_errors import setting_errors
 
 SERVER = "http://prometheus.monitoring.svc:9090"
 
@@ -15,23 +21,22 @@ def keda(project: Any) -> Any:
     return project
 
 
-def test_the_plan_has_an_object_for_each_side(keda: Any, run: Any) -> None:
-    result = run("plan", "dev")
-    assert result.code == 0, result.err
-    for name in ("ray", "celery"):
-        assert f"+ ScaledObject {name}-training  keda-{name}@v1\n" in result.out
-    assert "KEDA may start up to 2 pods of deployment-ray-model-training-worker" in result.words
-    assert "KEDA keeps deployment-model-training-tasks-gpu at 0 pods" in result.words
+def test_plan_and_blame(keda: Any, run: Any, golden: Callable[..., None]) -> None:
+    golden(
+        run("plan", "dev", "--target", "ray-training", "--target", "celery-training", "--notes"),
+        run("blame", "dev", "rayWorker", "spec.replicas"),
+    )
+    assert "replicas 1 no patch" in run("blame", "dev", "rayWorker", "spec").words
 
 
-def test_they_are_files_of_a_kustomization(keda: Any, run: Any) -> None:
+def test_scaled_objects_are_rendered(keda: Any, run: Any) -> None:
     assert run("render", "dev", "--format", "kustomize", "--out", "out").code == 0
     made = yaml.safe_load((keda.root / "out" / "dev" / "scaledobject-celery-training.yaml").read_text())
     assert made["metadata"]["annotations"]["autoscaling.keda.sh/paused-replicas"] == "0"
     assert made["spec"]["triggers"][0]["metadata"]["serverAddress"] == SERVER
 
 
-def test_parameters_of_the_patch_go_into_the_trigger(keda: Any, run: Any) -> None:
+def test_the_trigger_has_parameters_of_the_patch(keda: Any, run: Any) -> None:
     params = "{authentication: prometheus, authModes: bearer, threshold: '3', name: mine}"
     keda.add(f"modelyard:patches: [{{name: keda-ray, params: {params}}}]")
     assert run("render", "dev", "--format", "kustomize", "--out", "out").code == 0
@@ -41,39 +46,28 @@ def test_parameters_of_the_patch_go_into_the_trigger(keda: Any, run: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "code", "field"),
     [
-        (f"    prometheus: {SERVER}\n", "", "autoscaling.prometheus is missing: mode keda needs a Prometheus server"),
-        (SERVER, "prometheus:9090", "autoscaling.prometheus"),
-        ("mode: keda", "mode: keda\n    cooldownPeriod: soon", "autoscaling.cooldownPeriod"),
-        ("mode: keda", "mode: keda\n    poolingInterval: 5", "did you mean pollingInterval?"),
+        (f"    prometheus: {SERVER}\n", "", "CFG009", "prometheus"),
+        (SERVER, "prometheus:9090", "CFG018", "prometheus"),
+        ("mode: keda", "mode: keda\n    cooldownPeriod: soon", "CFG014", "cooldownPeriod"),
+        ("mode: keda", "mode: keda\n    poolingInterval: 5", "CFG008", "poolingInterval"),
     ],
 )
-def test_bad_input_is_told_with_its_place(keda: Any, run: Any, before: str, after: str, said: str) -> None:
+def test_wrong_settings(keda: Any, run: Any, before: str, after: str, code: str, field: str) -> None:
     keda.edit((before, after))
-    result = run("plan", "dev")
-    assert result.code == 2
-    assert said in result.words
-    assert "stacks/Pulumi.dev.yaml:" in result.words
+    assert setting_errors(run) == [(code, f"autoscaling.{field}")]
+
+
+def test_queries_that_keda_cannot_run_are_an_error(keda: Any, run: Any) -> None:
+    keda.edit(("mode: keda", "mode: keda\n    queries: vendor"))
+    assert setting_errors(run, code=1) == [("AUT005", "autoscaling.queries")]
 
 
 def test_a_password_in_an_address_is_refused_and_not_printed(keda: Any, run: Any) -> None:
     keda.edit((SERVER, "http://ada:hunter2@prometheus:9090"))
+    assert setting_errors(run) == [("CFG018", "autoscaling.prometheus")]
     result = run("plan", "dev")
     assert result.code == 2
-    assert "autoscaling.prometheus contains a user or a password" in result.words
     assert "TriggerAuthentication" in result.words
-    assert "hunter2" not in result.out + result.err
-
-
-def test_replicas_that_are_left_to_keda_are_not_said_to_be_set(keda: Any, run: Any) -> None:
-    one = run("blame", "dev", "rayWorker", "spec.replicas").words
-    assert "left alone by keda-ray@v1 patches/keda-ray/v1/patch.yaml.j2" in one
-    assert "set by" not in one
-    assert "replicas 1 no patch" in run("blame", "dev", "rayWorker", "spec").words
-
-
-def test_what_keda_cannot_ask_stops_an_apply(keda: Any, run: Any) -> None:
-    keda.edit(("mode: keda", "mode: keda\n    queries: vendor"))
-    result = run("plan", "dev")
-    assert (result.code, result.errors) == (1, ["AUT005"])
+    assert "hunter2" not in result.text

@@ -1,4 +1,4 @@
-"""Colour and width of every text, and which of both somebody asked for."""
+"""Colour and width of every text."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ STACKS = ("dev", "prod", "staging")
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def test_colour_is_for_terminals_unless_asked_for(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_is_for_terminals_by_default(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = run("plan", "dev").out
     assert "\x1b" not in plain
     coloured = run("plan", "dev", "--colour", "always").out
@@ -34,7 +34,7 @@ def test_colour_is_for_terminals_unless_asked_for(run: Any, monkeypatch: pytest.
     assert "\x1b[" in run("--colour", "always", "plan", "dev").out
 
 
-def test_errors_are_coloured_when_asked_for(run: Any) -> None:
+def test_errors_are_coloured_on_request(run: Any) -> None:
     assert run("plan", "nope", "--colour", "always").err.startswith("\x1b[1;31merror\x1b[0m: unknown stack")
     assert run("plan", "nope", "--colour=always").err.startswith("\x1b[1;31merror")
 
@@ -85,37 +85,32 @@ WIDE = [
 
 
 @pytest.mark.parametrize("words", WIDE, ids=" ".join)
-@pytest.mark.parametrize("colour", ["never", "always"])
-def test_text_fits_100_columns(run: Any, words: tuple[str, ...], colour: str) -> None:
-    result = run(*words, "--colour", colour)
-    for line in ESCAPE.sub("", result.text).splitlines():
-        assert len(line) <= 100, line
-
-
-@pytest.mark.parametrize("words", WIDE, ids=" ".join)
-@pytest.mark.parametrize("columns", [60, 77])
-def test_text_fits_the_terminal(terminal: Any, words: tuple[str, ...], columns: int) -> None:
-    lines = terminal(columns, *words).text.splitlines()
-    assert max(map(len, lines)) <= columns, max(lines, key=len)
-    if words[0] != "diff":
-        assert not [line for line in lines if line != line.rstrip()]
+def test_text_fits_the_terminal_or_100_columns(run: Any, terminal: Any, words: tuple[str, ...]) -> None:
+    for colour in ("never", "always"):
+        for line in ESCAPE.sub("", run(*words, "--colour", colour).text).splitlines():
+            assert len(line) <= 100, line
+    for columns in (60, 77):
+        lines = terminal(columns, *words).text.splitlines()
+        assert max(map(len, lines)) <= columns, max(lines, key=len)
+        if words[0] != "diff":
+            assert not [line for line in lines if line != line.rstrip()]
 
 
 @pytest.mark.parametrize(
-    ("says", "columns"), [("60", 60), ("85", 85), ("20", 60), ("400", 100), ("0", 100), ("x", 100)]
+    ("variable", "columns"), [("60", 60), ("85", 85), ("20", 60), ("400", 100), ("0", 100), ("x", 100)]
 )
-def test_a_terminal_has_between_60_and_100_columns(terminal: Any, says: str, columns: int) -> None:
-    longest = max(map(len, terminal(says, "explain", "GPU001").out.splitlines()))
+def test_a_terminal_has_between_60_and_100_columns(terminal: Any, variable: str, columns: int) -> None:
+    longest = max(map(len, terminal(variable, "explain", "GPU001").out.splitlines()))
     assert columns - 12 <= longest <= columns
 
 
-def test_what_is_no_terminal_is_the_same_everywhere(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_to_a_file_ignores_the_width_of_the_terminal(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = run("plan", "staging", "--notes").out
     monkeypatch.setenv("COLUMNS", "60")
     assert run("plan", "staging", "--notes").out == plain
 
 
-def test_narrow_text_says_the_same(run: Any, terminal: Any) -> None:
+def test_narrow_text_has_the_same_content(run: Any, terminal: Any) -> None:
     wide = run("plan", "dev", "--notes").words.replace("… ", "")
     narrow = terminal(60, "plan", "dev", "--notes").words
     for words in ("replaces 1 running pod once Ray is idle", "ephemeral-storage request + 50Gi"):
@@ -124,7 +119,7 @@ def test_narrow_text_says_the_same(run: Any, terminal: Any) -> None:
     assert wide.count("→") == narrow.count("→")
 
 
-def test_a_terminal_tells_its_own_width(project: Any, cli: Any) -> None:
+def test_the_width_of_a_real_terminal(project: Any, cli: Any) -> None:
     """A real terminal, without COLUMNS."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 64, 0, 0))
@@ -143,7 +138,7 @@ def test_explanations_fit_100_columns(run: Any) -> None:
         assert max(map(len, run("explain", code).out.splitlines())) <= 100
 
 
-def test_long_names_fit_too(project: Any, run: Any) -> None:
+def test_long_names_fit_100_columns(project: Any, run: Any) -> None:
     long = "deployment-" + "x" * 200
     source = project.root / "stacks/recorded/dev/deployment.ml-platform.deployment-ray-head.json"
     body = json.loads(source.read_text())

@@ -281,10 +281,10 @@ def mutations(value: Any) -> Iterator[tuple[tuple[Any, ...], Any, Any]]:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_no_value_of_a_file_can_make_a_crash(project: Any, run: Any, file: str) -> None:
+def test_no_value_of_a_file_causes_a_crash(project: Any, run: Any, file: str) -> None:
     valid = FILES[file](project, run)
     valid.path.write_text(valid.text(valid.value))
-    # What nobody can read is refused before its values are looked at.
+    # An unreadable file would be refused before its values are read.
     assert {run(*verb).code for verb in valid.verbs} <= {0, 1}
     for number, (path, new, changed) in enumerate(mutations(valid.value)):
         valid.path.write_text(valid.text(changed))
@@ -293,7 +293,7 @@ def test_no_value_of_a_file_can_make_a_crash(project: Any, run: Any, file: str) 
 
 
 @pytest.mark.parametrize("field", ["key", "operator", "values"])
-def test_no_affinity_of_an_object_can_make_a_crash(project: Any, run: Any, field: str) -> None:
+def test_no_affinity_of_an_object_causes_a_crash(project: Any, run: Any, field: str) -> None:
     _only(project, "ray-worker")
     path = project.root / DEPLOYMENT
     body = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""The remedies of PAT007 and PAT008, carried out word for word: then the check finds nothing."""
+"""The remedies of PAT007 and PAT008: after each of them, the check has no findings."""
 
 import json
 
@@ -70,7 +70,7 @@ def loud(run: Run) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("template", "code", "line", "remedy", "change"), REMEDIES)
-def test_in_the_template(
+def test_remedies_in_a_template(
     project: Project, run: Run, template: str, code: str, line: int, remedy: str, change: tuple[str, str]
 ) -> None:
     file = project.patch("mine", template) / "patch.yaml.j2"
@@ -81,11 +81,11 @@ def test_in_the_template(
     assert loud(run) == []
 
 
-def test_in_the_parameter_that_fills_the_field(project: Project, run: Run) -> None:
+def test_a_remedy_in_a_parameter(project: Project, run: Run) -> None:
     project.patch("mine", f"{HEAD}spec:\n  minReadySeconds: {{{{ ready | tojson }}}}\n", schema=SCHEMA)
     project.add("modelyard:patches:\n  - {name: mine, params: {ready: '1'}}")
     assert loud(run)[0] == ("error", "PAT008", "patches/mine/v1/patch.yaml.j2:5")
-    assert "or the parameter that fills it" in run("check", "dev").words
+    assert "or the parameter" in run("check", "dev").words
     project.edit(("ready: '1'", "ready: 1"))
     assert run("patches", "mine", "--release").code == 0
     assert loud(run) == []

@@ -1,6 +1,7 @@
-"""Signals while two commits are compared: nothing of the other one is left, neither in git nor on disk."""
+"""Signals during a preview: no temporary file and no worktree of the base is left."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -32,14 +33,16 @@ def slow(subject, params):
 '''
 
 
-def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True)
-    return done.stdout
+def worktrees(project: Any) -> int:
+    words = ["git", "-C", str(project.root), "worktree", "list"]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.count("\n")
 
 
 @pytest.fixture
-def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
-    """Starts a preview of so many stacks, and returns when it is in the midst of it."""
+def comparing(
+    project: Any, cli: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Starts a preview of a number of stacks, and returns while it runs a slow rule."""
     children: list[subprocess.Popen[str]] = []
 
     def start(stacks: int) -> "subprocess.Popen[str]":
@@ -47,11 +50,7 @@ def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., 
             name = f"s{number:03}"
             project.stack_file(name).write_bytes(project.stack_file().read_bytes())
             (project.root / "stacks/recorded" / name).symlink_to("dev")
-        git(project.root, "init", "--quiet", "--initial-branch", "main")
-        git(project.root, "config", "user.email", "dev@example.com")
-        git(project.root, "config", "user.name", "dev")
-        git(project.root, "add", "--all")
-        git(project.root, "commit", "--quiet", "--message", "one")
+        request.getfixturevalue("committed")
         marker = tmp_path / "slow"
         rules = project.root / "policies/rules"
         rules.mkdir(parents=True)
@@ -71,7 +70,7 @@ def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., 
         while not marker.exists():
             assert child.poll() is None, child.communicate()
             time.sleep(0.02)
-        assert git(project.root, "worktree", "list").count("\n") == 1
+        assert worktrees(project) == 1
         return child
 
     yield start
@@ -85,23 +84,23 @@ def comparing(project: Any, cli: Any, tmp_path: Path) -> Iterator[Callable[..., 
     ("number", "name", "code"),
     [(signal.SIGINT, "Ctrl-C", 130), (signal.SIGTERM, "SIGTERM", 143), (signal.SIGHUP, "SIGHUP", 129)],
 )
-def test_a_signal_leaves_nothing_of_the_other_commit(
+def test_a_signal_leaves_nothing_of_the_base(
     project: Any, comparing: Any, tmp_path: Path, number: signal.Signals, name: str, code: int
 ) -> None:
     child = comparing(0)
     child.send_signal(number)
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (code, "")
-    assert err == f"error: {name}: preview was stopped; its temporary files were removed\n"
-    assert git(project.root, "worktree", "list").count("\n") == 1
+    assert re.fullmatch(f"error: {name}: .*\n", err)
+    assert worktrees(project) == 1
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_a_signal_to_every_process_of_many_leaves_nothing_either(project: Any, comparing: Any, tmp_path: Path) -> None:
+def test_a_signal_to_all_processes_leaves_nothing_of_the_base(project: Any, comparing: Any, tmp_path: Path) -> None:
     child = comparing(WORTH_A_POOL)
     os.killpg(child.pid, signal.SIGTERM)
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (143, "")
-    assert err == "error: SIGTERM: preview was stopped; its temporary files were removed\n"
-    assert git(project.root, "worktree", "list").count("\n") == 1
+    assert re.fullmatch("error: SIGTERM: .*\n", err)
+    assert worktrees(project) == 1
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,4 +1,4 @@
-"""``modelyard check --prometheus``: how a run ends when the server gives no answer, and that it keeps its secrets."""
+"""``modelyard check --prometheus`` without an answer: the exit code, and no secret in the output."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ NOBODY = "127.0.0.1:9"
 
 
 class Asked:
-    """A server that lets nobody in, and the credentials that it was given."""
+    """A server that rejects all credentials, and those that it received."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -40,17 +40,15 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("words", [("staging",), ("--all",), ("staging", "--json"), ("staging", "--format", "sarif")])
-def test_a_server_out_of_reach_ends_with_3_and_tells_no_token(
-    run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
+def test_an_unreachable_server(run: Any, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
     monkeypatch.setenv("MODELYARD_PROMETHEUS_TOKEN", SECRET)
     result = run("check", *words, "--prometheus", f"http://{NOBODY}")
     assert result.code == 3
-    assert f"http://{NOBODY} cannot be reached" in result.words
+    assert f"http://{NOBODY} " in result.words
     assert SECRET not in result.text
 
 
-def test_a_server_that_lets_nobody_in_ends_with_3_and_tells_no_token(
+def test_a_server_that_rejects_the_credentials(
     run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, closed: Asked
 ) -> None:
     file = tmp_path / "token"
@@ -61,11 +59,11 @@ def test_a_server_that_lets_nobody_in_ends_with_3_and_tells_no_token(
     assert closed.credentials
     assert set(closed.credentials) == {f"Bearer {SECRET}"}
     assert result.code == 3
-    assert "rejects the credentials (HTTP 403)" in result.words
+    assert "HTTP 403" in result.words
     assert SECRET not in result.text
 
 
-def test_a_password_in_the_address_is_not_told(run: Any, closed: Asked) -> None:
+def test_a_password_in_the_address_is_not_printed(run: Any, closed: Asked) -> None:
     for place in (NOBODY, closed.place):
         result = run("check", "staging", "--prometheus", f"http://ada:{SECRET}@{place}")
         assert result.code == 3
@@ -74,11 +72,11 @@ def test_a_password_in_the_address_is_not_told(run: Any, closed: Asked) -> None:
     assert closed.credentials[0].startswith("Basic ")
 
 
-def test_an_address_that_is_none_ends_with_2_and_tells_no_password(run: Any) -> None:
+def test_an_invalid_address(run: Any) -> None:
     result = run("check", "staging", "--prometheus", f"ftp://ada:{SECRET}@prometheus.example.com")
     assert result.code == 2
     assert SECRET not in result.text
 
 
-def test_a_stack_without_queries_asks_nobody(run: Any) -> None:
+def test_a_stack_without_queries_needs_no_server(run: Any) -> None:
     assert run("check", "dev", "--prometheus", f"http://{NOBODY}").code == 0
