@@ -455,9 +455,9 @@ def say_wrapped(lines: Iterable[str]) -> None:
     say(part for line in lines for part in hanging(line, 2, columns(sys.stdout)))
 
 
-def note(text: str) -> None:
-    """Prints a sentence to standard error, on as many lines as its width needs."""
+def note(text: str, indent: int = 0) -> None:
+    """Prints a sentence to standard error, on as many lines as its width needs; all but the first are indented."""
     from modelyard.cli.streams import columns
     from modelyard.report.style import hanging
 
-    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, 0, columns(sys.stderr))))
+    sys.stderr.write("".join(f"{line}\n" for line in hanging(text, indent, columns(sys.stderr))))

@@ -209,6 +209,7 @@ def _found(found: "Discovery", style: "Style") -> list[str]:
 def _next(plan: "Plan", off: "Sequence[PatchOff]", style: "Style") -> list[str]:
     """What is wrong with the platform today, what the patches would change, and what to do."""
     from modelyard.report.finding import findings_text, tally
+    from modelyard.report.style import hanging
     from modelyard.stack.words import plural
 
     errors = [one for one in plan.findings if one.blocks]
@@ -230,9 +231,9 @@ def _next(plan: "Plan", off: "Sequence[PatchOff]", style: "Style") -> list[str]:
         lines.append("The first plan changes nothing.")
     if off:
         number = plural(len(off), "patch is", "patches are")
-        lines += [
-            f"{number} off: {', '.join(one.name for one in off)}",
-            f"Turn one on in {safe(plan.file)}, where a comment shows what it changes, and run: "
-            f"modelyard plan {safe(plan.stack)}",
-        ]
+        lines += hanging(f"{number} off: {', '.join(one.name for one in off)}", 2, style.columns)
+        lines += hanging(
+            f"Turn one on in {plan.file}, where a comment shows what it changes, and run:", 2, style.columns
+        )
+        lines.append(f"  modelyard plan {safe(plan.stack)}")
     return lines

@@ -28,8 +28,9 @@ def choice(question: str, options: Sequence[str]) -> int | None:
 
     Asks again until the answer is a number of the list.
     """
-    for line in (question, *(f"  {number}. {option}" for number, option in enumerate(options, 1))):
-        note(line)
+    note(question)
+    for number, option in enumerate(options, 1):
+        note(f"  {number}. {option}", 5)
     while True:
         sys.stderr.write(f"Type a number from 1 to {len(options)} (Enter: 1): ")
         sys.stderr.flush()
