@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
-    """A real preview: an error in dev, a larger bound in staging, prod moves to Ray, and a patch has a new version."""
+    """A real preview: an error in dev, a larger limit in staging, a switch of prod to Ray, and a new patch version."""
     repository = Repository(tmp_path_factory.mktemp("preview"))
     repository.edit("stacks/Pulumi.dev.yaml", "model: A10", "model: L4")
     repository.edit("stacks/Pulumi.staging.yaml", "maxReplicas: 2", "maxReplicas: 4")
@@ -42,7 +42,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 
 
 def crowd(document: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The same changes in so many stacks."""
+    """A preview with the changes of ``document`` in ``number`` stacks."""
     found = copy.deepcopy(dict(document))
     originals = found["stacks"]
     found["stacks"] = []
@@ -71,7 +71,7 @@ def large(document: Mapping[str, Any], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Opened]:
-    """Opens pages in contexts of their own; whatever the browser complains of fails the test."""
+    """Opens each page in a new context; an error or warning of the browser fails the test."""
     contexts = []
     complaints: list[str] = []
 

@@ -1,4 +1,4 @@
-"""How the report stands in a window: accessible, nothing cut off, in both colours, on paper, without scripts."""
+"""How the report looks: accessibility, widths, both colour schemes, print, and a browser without scripts."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ SPILLED = """() => {
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
-def test_axe_finds_nothing(
+def test_axe_finds_no_violations(
     document: Mapping[str, Any], tmp_path: Path, opened: Opened, width: int, colours: str
 ) -> None:
     page = opened(
@@ -43,7 +43,7 @@ def test_axe_finds_nothing(
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_axe_finds_nothing_in_the_help(report: Path, opened: Opened) -> None:
+def test_axe_finds_no_violations_in_the_help(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.keyboard.press("?")
     found = Axe().run(page)
@@ -61,9 +61,7 @@ def test_nothing_is_cut_off(document: Mapping[str, Any], tmp_path: Path, opened:
 
 
 @pytest.mark.parametrize("width", [1280, 800, 400, 320])
-def test_words_in_the_picture_stay_in_their_boxes_and_numbers_are_whole(
-    report: Path, opened: Opened, width: int
-) -> None:
+def test_text_in_the_picture_fits_its_box_and_is_not_shortened(report: Path, opened: Opened, width: int) -> None:
     page = opened(report, viewport={"width": width, "height": 900})
     for stack in ("prod", "dev", "staging"):
         page.locator("#pictured").select_option(stack)
@@ -101,13 +99,13 @@ def test_colours_follow_the_system_until_the_reader_chooses(report: Path, opened
     assert page.evaluate(ground) == dark
 
 
-def test_nothing_moves_for_who_wants_no_motion(report: Path, opened: Opened) -> None:
+def test_reduced_motion_turns_transitions_off(report: Path, opened: Opened) -> None:
     moves = "getComputedStyle(document.querySelector('.family > summary'), '::before').transitionDuration"
     assert opened(report, reduced_motion="no-preference").evaluate(moves) == "0.1s"
     assert opened(report, reduced_motion="reduce").evaluate(moves) == "0s"
 
 
-def test_paper_has_everything_and_no_controls(report: Path, opened: Opened) -> None:
+def test_a_printed_page_has_every_section_and_no_controls(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -117,7 +115,7 @@ def test_paper_has_everything_and_no_controls(report: Path, opened: Opened) -> N
     assert page.locator("main details:not([open])").count() > 0
 
 
-def test_without_scripts_everything_but_the_picture_can_be_read(report: Path, opened: Opened) -> None:
+def test_without_scripts_everything_but_the_picture_is_shown(report: Path, opened: Opened) -> None:
     page = opened(report, java_script_enabled=False)
     expect(page.get_by_text("1 stack cannot be applied")).to_be_visible()
     expect(page.locator("#findings").get_by_text("L4 is not supported")).to_be_visible()
@@ -127,7 +125,7 @@ def test_without_scripts_everything_but_the_picture_can_be_read(report: Path, op
         expect(page.locator(control)).to_be_hidden()
 
 
-def test_names_that_look_like_markup_do_nothing(document: Mapping[str, Any], tmp_path: Path, opened: Opened) -> None:
+def test_names_that_look_like_markup_are_escaped(document: Mapping[str, Any], tmp_path: Path, opened: Opened) -> None:
     found = priced(document)
     hostile = "</script><img src=x onerror=alert(1)>"
     found["stacks"][0]["stack"] = hostile

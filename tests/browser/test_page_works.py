@@ -1,4 +1,4 @@
-"""What a reader does with the report: filters, keys, links, words that changed, the picture of a stack."""
+"""How the report works: filters, keys, links, marked changes and the picture of a stack."""
 
 import copy
 import re
@@ -16,7 +16,7 @@ def shown_stacks(page: Page) -> list[str]:
     return page.locator(".stacks .open:visible").all_inner_texts()
 
 
-def test_a_search_leaves_the_stacks_of_that_name(report: Path, opened: Opened) -> None:
+def test_a_search_shows_only_stacks_with_that_name(report: Path, opened: Opened) -> None:
     page = opened(report)
     assert shown_stacks(page) == ["dev", "staging", "prod"]
     page.get_by_label("Stack name").fill("PRO")
@@ -27,7 +27,7 @@ def test_a_search_leaves_the_stacks_of_that_name(report: Path, opened: Opened) -
     expect(page.locator("#change-0")).to_be_hidden()
 
 
-def test_the_address_shows_the_same_to_somebody_else(report: Path, opened: Opened) -> None:
+def test_the_address_keeps_filters_order_and_open_stacks(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.get_by_label("Severity").select_option("Error")
     page.get_by_role("button", name="dev", exact=True).click()
@@ -51,19 +51,17 @@ def test_the_address_shows_the_same_to_somebody_else(report: Path, opened: Opene
         ("Target", "deployment-api-server", ["prod"]),
     ],
 )
-def test_each_filter_leaves_what_it_says(
+def test_a_filter_shows_only_matching_stacks(
     report: Path, opened: Opened, label: str, value: str, stacks: list[str]
 ) -> None:
     page = opened(report)
     page.get_by_role("combobox", name=label, exact=True).select_option(value)
-    # Waiting by a script of the test's own would need what the page's security policy forbids.
+    # The page's security policy forbids a script of the test that waits.
     expect(page.locator("#match-count")).not_to_be_empty()
     assert shown_stacks(page) == stacks
 
 
-def test_a_finding_that_is_fixed_does_not_make_its_stack_match(
-    document: Mapping[str, Any], tmp_path: Path, opened: Opened
-) -> None:
+def test_a_filter_does_not_match_fixed_findings(document: Mapping[str, Any], tmp_path: Path, opened: Opened) -> None:
     found = copy.deepcopy(dict(document))
     found["stacks"][1]["findings"]["fixed"] = [{"code": "GPU002", "severity": "error", "summary": "no such GPU"}]
     page = opened(written(found, tmp_path), "code=GPU002")
@@ -73,7 +71,7 @@ def test_a_finding_that_is_fixed_does_not_make_its_stack_match(
     expect(page.locator(".part[data-part=new]")).to_be_hidden()
 
 
-def test_clearing_brings_everything_back(report: Path, opened: Opened) -> None:
+def test_clearing_the_filters_shows_every_stack(report: Path, opened: Opened) -> None:
     page = opened(report, "q=nobody")
     expect(page.get_by_text("No stack matches the filters.").first).to_be_visible()
     page.get_by_role("button", name="Clear").click()
@@ -81,7 +79,7 @@ def test_clearing_brings_everything_back(report: Path, opened: Opened) -> None:
     assert "#" not in page.url
 
 
-def test_keys_find_step_open_and_explain(report: Path, opened: Opened) -> None:
+def test_keys_search_select_open_and_show_help(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.keyboard.press("j")
     expect(page.get_by_role("button", name="dev", exact=True)).to_be_focused()
@@ -118,13 +116,13 @@ def test_single_keys_can_be_switched_off(report: Path, opened: Opened) -> None:
     expect(page.locator("#help")).to_be_hidden()
 
 
-def test_focus_is_seen(report: Path, opened: Opened) -> None:
+def test_focus_is_visible(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.keyboard.press("j")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def test_the_words_that_changed_are_marked(report: Path, opened: Opened) -> None:
+def test_changed_words_are_marked(report: Path, opened: Opened) -> None:
     page = opened(report)
     row = page.locator("#changes tr", has_text="NVIDIA-L4").first
     assert row.locator("del").all_inner_texts() == ["A10"]
@@ -132,13 +130,13 @@ def test_the_words_that_changed_are_marked(report: Path, opened: Opened) -> None
     assert page.locator("#changes tr", has_text="spec.replicas").first.locator("del, ins").count() == 0
 
 
-def test_an_upgrade_is_told_in_words(report: Path, opened: Opened) -> None:
+def test_an_upgrade_is_shown_in_words(report: Path, opened: Opened) -> None:
     page = opened(report)
     row = page.locator(".matrix tbody tr", has=page.get_by_role("rowheader", name="dev", exact=True))
     assert row.locator("td.up").first.text_content() == "v1 → v3 upgraded"
 
 
-def test_a_stack_opens_with_its_targets_and_its_findings(report: Path, opened: Opened) -> None:
+def test_an_open_stack_shows_its_targets_and_findings(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.get_by_role("button", name="dev", exact=True).click()
     about = page.locator(".about")
@@ -149,7 +147,7 @@ def test_a_stack_opens_with_its_targets_and_its_findings(report: Path, opened: O
     expect(about).to_have_count(0)
 
 
-def test_links_lead_to_the_stack_and_to_the_reasons(report: Path, opened: Opened) -> None:
+def test_links_open_the_stack_and_the_explanation_of_a_finding(report: Path, opened: Opened) -> None:
     page = opened(report, "q=nobody")
     page.get_by_role("button", name="Clear").click()
     page.get_by_role("link", name="Why GPU001").click()
@@ -159,12 +157,12 @@ def test_links_lead_to_the_stack_and_to_the_reasons(report: Path, opened: Opened
     assert page.locator(".about").count() == 1
 
 
-def test_a_link_to_a_finding_unfolds_it(report: Path, opened: Opened) -> None:
+def test_a_link_to_a_finding_expands_it(report: Path, opened: Opened) -> None:
     page = opened(report, "code-GPU008")
     expect(page.locator("#code-GPU008 .prose")).to_be_in_viewport()
 
 
-def test_the_order_follows_the_head_of_a_column(report: Path, opened: Opened) -> None:
+def test_a_column_heading_sorts_the_stacks(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.get_by_role("button", name="Stack", exact=True).click()
     assert shown_stacks(page) == ["dev", "prod", "staging"]
@@ -186,13 +184,13 @@ def test_the_picture_shows_nodes_and_queues_before_and_after(report: Path, opene
     assert row.get_by_role("cell").all_inner_texts() == ["0 pods × 1 GPU", "3 pods × 1 GPU"]
 
 
-def test_the_picture_begins_with_the_stack_in_which_most_moves(report: Path, opened: Opened) -> None:
+def test_the_picture_starts_with_the_stack_with_most_changes(report: Path, opened: Opened) -> None:
     page = opened(report)
     assert page.locator("#pictured option").all_inner_texts() == ["prod", "dev", "staging"]
     expect(page.locator("figcaption").first).to_have_text("Before prod")
 
 
-def test_the_picture_follows_the_choice_and_the_filters(report: Path, opened: Opened) -> None:
+def test_the_picture_follows_the_selected_stack_and_the_filters(report: Path, opened: Opened) -> None:
     page = opened(report)
     page.locator("#pictured").select_option("dev")
     expect(page.get_by_role("img", name="After the change")).to_contain_text("1 without a node")
@@ -201,7 +199,7 @@ def test_the_picture_follows_the_choice_and_the_filters(report: Path, opened: Op
     expect(page.locator("#scenes")).to_have_text("No stack matches the filters.")
 
 
-def test_a_thousand_stacks_show_a_hundred_until_asked(large: Path, opened: Opened) -> None:
+def test_a_page_of_1000_stacks_shows_100_at_first(large: Path, opened: Opened) -> None:
     page = opened(large)
     assert page.locator(".stacks tr[data-s]:visible").count() == 100
     page.get_by_role("button", name="Show all 1,000").first.click()
@@ -211,7 +209,7 @@ def test_a_thousand_stacks_show_a_hundred_until_asked(large: Path, opened: Opene
     assert shown_stacks(page) == ["team-0999-dev"]
 
 
-def test_a_link_reaches_a_stack_that_the_table_does_not_show_yet(large: Path, opened: Opened) -> None:
+def test_a_link_opens_a_stack_that_the_table_does_not_show_yet(large: Path, opened: Opened) -> None:
     page = opened(large)
     button = page.get_by_role("button", name="team-0998-staging")
     expect(button).to_be_hidden()
@@ -221,7 +219,7 @@ def test_a_link_reaches_a_stack_that_the_table_does_not_show_yet(large: Path, op
     assert page.url.endswith("#open=team-0998-staging")
 
 
-def test_all_stacks_of_a_finding_can_be_told(large: Path, opened: Opened) -> None:
+def test_a_finding_can_list_all_its_stacks(large: Path, opened: Opened) -> None:
     page = opened(large)
     item = page.locator("#findings li", has_text="L4 is not supported")
     assert item.get_by_role("link").count() == 12
@@ -230,7 +228,7 @@ def test_all_stacks_of_a_finding_can_be_told(large: Path, opened: Opened) -> Non
     expect(item).to_contain_text("team-0999-dev")
 
 
-def test_what_concerns_the_whole_project_shows_whichever_stacks_do(
+def test_findings_of_the_project_are_shown_with_any_filter(
     document: Mapping[str, Any], tmp_path: Path, opened: Opened
 ) -> None:
     found = copy.deepcopy(dict(document))
@@ -249,7 +247,7 @@ def test_what_concerns_the_whole_project_shows_whichever_stacks_do(
     expect(page.get_by_text("Newly waived findings")).to_be_visible()
 
 
-def test_what_the_next_submission_takes_is_told_with_its_stack(
+def test_changes_of_a_job_are_shown_with_their_stack(
     document: Mapping[str, Any], tmp_path: Path, opened: Opened
 ) -> None:
     found = copy.deepcopy(dict(document))

@@ -1,4 +1,4 @@
-"""Real control planes for the tests that need one. Missing tools are built, never skipped over."""
+"""Real control planes for the tests. A missing tool is built; no test is skipped for it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,13 +29,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def platform_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformLab]:
-    """A factory: ``platform_lab("dev")`` is one lab for a module, for tests that leave it as they found it."""
+    """A factory: ``platform_lab("dev")`` is shared by a module, for tests that leave the lab unchanged."""
     yield from _factory(tmp_path_factory)
 
 
 @pytest.fixture
 def fresh_platform_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformLab]:
-    """A factory: ``fresh_platform_lab("dev")`` is a lab of this test's own, to change as it likes."""
+    """A factory: ``fresh_platform_lab("dev")`` is a new lab for a test that changes it."""
     yield from _factory(tmp_path_factory)
 
 

@@ -1,4 +1,4 @@
-"""An API server that is slow, busy, broken or refuses, at the plan and at a step: clear words, the documented code."""
+"""A slow, busy, broken or rejecting API server, at the plan and at a step: clear errors and exit codes."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environme
 
 @pytest.fixture
 def dev(shared: tuple[Environment, FaultProxy]) -> Iterator[tuple[Environment, FaultProxy]]:
-    """Two targets have something to change, something else in each test: the Ray head and the model service."""
+    """Two targets to change, in each test to new values: the Ray head and the model service."""
     env, proxy = shared
     turn = next(TURNS)
     env.stack_file.write_text(
@@ -48,22 +48,22 @@ def dev(shared: tuple[Environment, FaultProxy]) -> Iterator[tuple[Environment, F
 
 
 def of_plan(request: Request) -> bool:
-    """The question what an apply of the Ray head would do."""
+    """Whether a request is the dry run of the Ray head's apply."""
     return request.method == "PATCH" and request.dry_run and request.path.endswith(HEAD)
 
 
 def of_step(request: Request) -> bool:
-    """The step of the Ray head."""
+    """Whether a request is the apply of the Ray head."""
     return request.method == "PATCH" and not request.dry_run and request.path.endswith(HEAD)
 
 
 def of_reading(request: Request) -> bool:
-    """A look at the Ray head."""
+    """Whether a request reads the Ray head."""
     return request.method == "GET" and request.path.endswith(HEAD)
 
 
 def answering(which: Callable[[Request], bool], reply: Reply, times: int | None = None) -> Meddle:
-    """Gives this reply to such requests, the first few or all of them."""
+    """Sends this reply to matching requests: to the first ``times`` or to all."""
     left = [times]
 
     def meddle(request: Request, when: When) -> Reply | None:
@@ -80,8 +80,8 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def finishes(env: Environment, proxy: FaultProxy) -> None:
-    """With a server that is well again, a further apply does the rest."""
+def check_next_apply(env: Environment, proxy: FaultProxy) -> None:
+    """Checks that the next apply completes with a working API server."""
     proxy.meddle = lambda _request, _when: None
     env.finish()
 
@@ -101,7 +101,7 @@ def finishes(env: Environment, proxy: FaultProxy) -> None:
         (of_plan, QUOTA, 1, "exceeds a quota"),
     ],
 )
-def test_what_the_plan_is_answered(
+def test_a_failing_api_server_stops_the_plan(
     dev: tuple[Environment, FaultProxy], verb: str, which: Callable[[Request], bool], reply: Reply, code: int, said: str
 ) -> None:
     env, proxy = dev
@@ -128,8 +128,8 @@ def test_what_the_plan_is_answered(
     ],
     ids=["429", "500", "409", "rights", "webhook", "quota", "credentials"],
 )
-def test_what_a_step_is_answered(dev: tuple[Environment, FaultProxy], reply: Reply, said: str) -> None:
-    """After the plan was right: nothing claims to be done, and the rest follows with the next run."""
+def test_a_failing_api_server_stops_a_step(dev: tuple[Environment, FaultProxy], reply: Reply, said: str) -> None:
+    """The apply reports the failure, and the next one completes."""
     env, proxy = dev
     before = env.deployment(HEAD)
     proxy.meddle = answering(of_step, reply)
@@ -138,7 +138,7 @@ def test_what_a_step_is_answered(dev: tuple[Environment, FaultProxy], reply: Rep
     assert said in words(done.stderr)
     assert "Traceback" not in done.stderr
     assert env.deployment(HEAD)["metadata"]["generation"] == before["metadata"]["generation"]
-    finishes(env, proxy)
+    check_next_apply(env, proxy)
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,16 @@ def test_what_a_step_is_answered(dev: tuple[Environment, FaultProxy], reply: Rep
     [(of_plan, BUSY), (of_plan, BROKEN), (of_plan, MOVED), (of_reading, BUSY)],
     ids=["429", "500", "409", "429 of reading"],
 )
-def test_a_server_that_is_busy_for_a_moment_is_asked_again(
+def test_a_request_that_fails_briefly_is_retried(
     dev: tuple[Environment, FaultProxy], which: Callable[[Request], bool], reply: Reply
 ) -> None:
     env, proxy = dev
     proxy.meddle = answering(which, reply, times=2)
     env.modelyard("apply", "dev", "--yes")
-    finishes(env, proxy)
+    check_next_apply(env, proxy)
 
 
-def test_a_slow_server(dev: tuple[Environment, FaultProxy]) -> None:
+def test_an_apply_completes_with_a_slow_api_server(dev: tuple[Environment, FaultProxy]) -> None:
     env, proxy = dev
 
     def slow(_request: Request, when: When) -> None:
@@ -164,10 +164,10 @@ def test_a_slow_server(dev: tuple[Environment, FaultProxy]) -> None:
 
     proxy.meddle = slow
     env.modelyard("apply", "dev", "--yes")
-    finishes(env, proxy)
+    check_next_apply(env, proxy)
 
 
-def test_a_server_that_does_not_answer(dev: tuple[Environment, FaultProxy]) -> None:
+def test_a_live_plan_gives_up_on_an_api_server_without_an_answer(dev: tuple[Environment, FaultProxy]) -> None:
     env, proxy = dev
 
     def silent(request: Request, when: When) -> None:

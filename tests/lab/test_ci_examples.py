@@ -1,4 +1,4 @@
-"""What the guide for CI hands out: linted by its linter, applied to a real cluster, hooked into a real pre-commit."""
+"""The examples of the CI guide: linted, applied to a real cluster, and run by a real pre-commit."""
 
 import re
 import shutil
@@ -61,7 +61,7 @@ def test_a_workflow_of_waves_passes_the_linter(tmp_path: Path, words: tuple[str,
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_linter_finds_what_is_wrong(tmp_path: Path) -> None:
+def test_the_linter_finds_errors(tmp_path: Path) -> None:
     shutil.copytree(WORKFLOWS, tmp_path / ".github" / "workflows")
     apply = tmp_path / ".github" / "workflows" / "apply.yml"
     apply.write_text(apply.read_text().replace("stack: prod", "stock: prod").replace("needs: dev", "needs: def"))
@@ -72,7 +72,7 @@ def test_the_linter_finds_what_is_wrong(tmp_path: Path) -> None:
 
 
 def platform(dev: Environment, tmp_path: Path) -> tuple[Repository, dict[str, str]]:
-    """A repository whose stack dev is the lab's, and a machine that reaches it as a CI runner would."""
+    """A repository whose stack dev is the lab's platform, and the variables of a CI runner that reaches the lab."""
     repository = Repository(tmp_path / "repository")
     for stack in ("staging", "prod"):
         (repository.folder / "stacks" / f"Pulumi.{stack}.yaml").unlink()
@@ -83,7 +83,7 @@ def platform(dev: Environment, tmp_path: Path) -> tuple[Repository, dict[str, st
     return repository, ci_machine(dev, tmp_path)
 
 
-def test_the_workflow_plans_waits_and_applies_exactly_that(dev: Environment, tmp_path: Path) -> None:
+def test_the_github_workflow_applies_exactly_its_plan(dev: Environment, tmp_path: Path) -> None:
     repository, env = platform(dev, tmp_path)
     kubeconfig = Path(dev.env["KUBECONFIG"]).read_text()
     secrets = re.findall(r"[\w+/=-]{24,}", kubeconfig)
@@ -110,11 +110,11 @@ def test_the_workflow_plans_waits_and_applies_exactly_that(dev: Environment, tmp
     assert applied("first") == {"plan": "success", "apply": "success"}
     dev.settle()
     assert dev.plan().changed == ()
-    # Nothing is left to change, so nobody is asked to approve anything.
+    # Nothing is left to change, so there is nothing to approve.
     assert applied("second") == {"plan": "success", "apply": "skipped"}
 
 
-def test_the_pipeline_applies_what_it_planned_and_refuses_it_when_stale(dev: Environment, tmp_path: Path) -> None:
+def test_the_gitlab_pipeline_applies_its_plan_unless_it_is_stale(dev: Environment, tmp_path: Path) -> None:
     repository, env = platform(dev, tmp_path)
     env |= {"HOME": str(tmp_path), "LANG": "C.UTF-8", "KUBECONFIG": dev.env["KUBECONFIG"]}
     repository.edit("dev", "replicas: 2", "replicas: 3")
@@ -128,7 +128,7 @@ def test_the_pipeline_applies_what_it_planned_and_refuses_it_when_stale(dev: Env
     assert again.returncode == 4, again.stdout
 
 
-def test_the_nightly_jobs_fail_where_somebody_changed_something(dev: Environment, tmp_path: Path) -> None:
+def test_the_nightly_jobs_fail_on_drift(dev: Environment, tmp_path: Path) -> None:
     repository, env = platform(dev, tmp_path)
     backend = env["PULUMI_BACKEND_URL"]
     dev.modelyard("apply", "dev", "--yes", env={"PULUMI_BACKEND_URL": backend})
@@ -165,7 +165,7 @@ def test_the_nightly_jobs_fail_where_somebody_changed_something(dev: Environment
 
 @pytest.fixture(scope="module")
 def pre_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real pre-commit, in an environment of its own."""
+    """The real pre-commit, in its own Python environment."""
     folder = tmp_path_factory.mktemp("pre-commit")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     python = folder / "bin" / "python"
@@ -196,7 +196,7 @@ def test_hooks_run_in_a_real_pre_commit(pre_commit: Path, tmp_path: Path) -> Non
     env = machine(tmp_path) | {
         "HOME": str(tmp_path),
         "PRE_COMMIT_HOME": str(tmp_path / "cache"),
-        # The hooks' environment gets modelyard itself; what it needs is here already.
+        # Only modelyard is installed for the hooks; its dependencies come from this Python environment.
         "PIP_NO_DEPS": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
         "PYTHONPATH": next(path for path in sys.path if path.endswith("site-packages")),

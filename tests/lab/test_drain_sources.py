@@ -1,4 +1,4 @@
-"""Real brokers, workers and clusters answer as the wait takes their answers, and their jobs end exactly once."""
+"""Drains of real Celery workers and Ray clusters: they wait for the last job, and each job runs exactly once."""
 
 import asyncio
 import time
@@ -36,7 +36,7 @@ def ray(tmp_path_factory: pytest.TempPathFactory, results: Results) -> Iterator[
 def drained(
     source: Source, results: Results, limit: int = 120, release: dict[str, tuple[str, ...]] | None = None
 ) -> list[str]:
-    """Waits for a side; the lines that it says. Each job of ``release`` ends once a line has those words."""
+    """Drains a backend; returns its messages. Each job of ``release`` ends once a message has its words."""
     said: list[str] = []
 
     async def asked(source: Source) -> Busy:
@@ -53,7 +53,7 @@ def drained(
     return said
 
 
-def test_a_queue_is_idle_only_after_its_last_job(broker: Running, results: Results, tmp_path: Path) -> None:
+def test_celery_is_idle_only_after_its_last_job(broker: Running, results: Results, tmp_path: Path) -> None:
     source = Broker(broker.management, "/", QUEUE)
     with pytest.raises(JobSourceError, match="HTTP 404"):
         ask(source)
@@ -78,9 +78,7 @@ def test_a_queue_is_idle_only_after_its_last_job(broker: Running, results: Resul
         kill(worker)
 
 
-def test_a_job_that_nobody_takes_is_waited_for_until_the_limit(
-    broker: Running, results: Results, tmp_path: Path
-) -> None:
+def test_a_drain_waits_for_an_unclaimed_job_until_its_limit(broker: Running, results: Results, tmp_path: Path) -> None:
     celery = Celery(tmp_path / "celery", broker.amqp, results)
     celery.submit("left")
     results.release("left")
@@ -96,7 +94,7 @@ def test_a_job_that_nobody_takes_is_waited_for_until_the_limit(
     assert results.of("left") == "begin end"
 
 
-def test_a_wrong_password_ends_the_wait_at_once(
+def test_a_wrong_password_ends_a_drain_at_once(
     broker: Running, results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PASSWORD, "wrong")
@@ -108,7 +106,7 @@ def test_a_wrong_password_ends_the_wait_at_once(
     assert PASSWORD in str(error.value)
 
 
-def test_jobs_of_ray_are_waited_for_from_pending_to_their_end(ray: Ray, results: Results) -> None:
+def test_a_drain_waits_for_pending_and_running_ray_jobs(ray: Ray, results: Results) -> None:
     source = Dashboard(ray.dashboard)
     assert ask(source).idle
     for name in ("ray-1", "ray-2"):
@@ -125,7 +123,7 @@ def test_jobs_of_ray_are_waited_for_from_pending_to_their_end(ray: Ray, results:
         kill(node)
 
 
-def test_a_driver_that_is_connected_is_a_running_job(ray: Ray, tmp_path: Path) -> None:
+def test_a_connected_ray_driver_counts_as_a_running_job(ray: Ray, tmp_path: Path) -> None:
     driver = ray.drive(tmp_path)
     try:
         until("the driver", lambda: ask(Dashboard(ray.dashboard)).running == 1)

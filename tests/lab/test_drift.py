@@ -1,4 +1,4 @@
-"""``modelyard drift`` after real edits: what changed, by whom and when; and an apply that sets it back."""
+"""``modelyard drift`` after real edits: the fields, managers and times; the next apply resets them."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture
 def dev(shared: Environment) -> Iterator[Environment]:
-    """The shared environment, as applied; an apply at the end must have set everything back."""
+    """The shared environment, as applied; after each test, an apply must reset all drift."""
     yield shared
     applied = shared.modelyard("apply", "dev", "--yes", check=False)
     assert applied.returncode == 0, applied.stdout + applied.stderr
@@ -45,7 +45,7 @@ def drift(env: Environment, code: int, *words: str, variables: dict[str, str] | 
 
 
 def targets(document: Any) -> Mapping[str, Any]:
-    """The objects that are not as applied, by name."""
+    """The drifted objects, by name."""
     (stack,) = document["stacks"]
     return {target["name"]: target for target in stack["targets"] if target["state"] != "same"}
 
@@ -68,7 +68,7 @@ def kubectl(env: Environment, *words: str, stdin: str | None = None) -> None:
 
 
 @pytest.mark.quick
-def test_an_edit_is_told_with_who_and_when(dev: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drift_shows_the_manager_and_time_of_an_edit(dev: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     limit = dev.deployment(SERVICE)["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"]
     monkeypatch.setenv("KUBE_EDITOR", f'sed -i \'s/^            cpu: "{limit}"$/            cpu: "7"/\'')
     kubectl(dev, "edit", "deployment", SERVICE)
@@ -82,7 +82,7 @@ def test_an_edit_is_told_with_who_and_when(dev: Environment, monkeypatch: pytest
         assert just_now(owner)
 
 
-def test_a_verification_passes_until_somebody_changes_something(dev: Environment) -> None:
+def test_verify_fails_after_a_manual_change(dev: Environment) -> None:
     done = dev.modelyard("verify", "dev", "--timeout", "60s", "--bake", "1s", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("dev: verified (5 objects")
@@ -93,19 +93,19 @@ def test_a_verification_passes_until_somebody_changes_something(dev: Environment
     assert {check["subject"] for check in stack["checks"] if check["state"] == "failed"} == {SERVICE}
 
 
-def test_a_scale_is_told_with_its_subresource(dev: Environment) -> None:
+def test_drift_shows_the_subresource_of_a_scale(dev: Environment) -> None:
     kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
     field = only_field(drift(dev, 1))
     assert (field["field"], field["applied"], field["live"]) == ("spec.replicas", 2, 5)
     (owner,) = field["owners"]
-    # The API server notes no time of a write to a subresource that hands its fields to the object.
+    # The API server sets no time for a write to a subresource whose fields are the object's.
     assert (owner["manager"], owner["operation"], owner["subresource"]) == ("kubectl", "Update", "scale")
     text = dev.modelyard("drift", "dev", check=False).stdout
     assert "dev: 1 of 5 objects has drifted\n" in text
     assert f"~ {SERVICE}\n  kubectl (Update of scale):\n    replicas  2 → 5\n" in text
 
 
-def test_a_forced_apply_of_another_manager_is_told(dev: Environment) -> None:
+def test_drift_shows_a_forced_apply_of_another_manager(dev: Environment) -> None:
     body = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -120,26 +120,26 @@ def test_a_forced_apply_of_another_manager_is_told(dev: Environment) -> None:
     assert just_now(field["owners"][0])
 
 
-def test_a_field_that_is_not_ours_is_none_of_our_business(shared: Environment) -> None:
+def test_fields_of_other_owners_are_not_drift(shared: Environment) -> None:
     patch = {"metadata": {"labels": {"team": "search"}}, "spec": {"progressDeadlineSeconds": 99}}
     kubectl(shared, "patch", "deployment", SERVICE, "--patch", json.dumps(patch))
     assert targets(drift(shared, 0)) == {}
 
 
-def test_a_refresh_of_the_engines_state_hides_nothing(dev: Environment) -> None:
+def test_pulumi_refresh_does_not_hide_drift(dev: Environment) -> None:
     kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
     dev.pulumi("refresh", "--yes", "--skip-preview", "--stack", "dev", env={"MODELYARD_PLAN": ""})
     assert only_field(drift(dev, 1))["applied"] == 2
 
 
-def test_a_field_that_was_taken_out_is_nobodys(dev: Environment) -> None:
+def test_a_removed_field_is_drift_without_an_owner(dev: Environment) -> None:
     patch = [{"op": "remove", "path": "/spec/template/spec/containers/0/resources/limits/cpu"}]
     kubectl(dev, "patch", "deployment", SERVICE, "--type=json", "--patch", json.dumps(patch))
     field = only_field(drift(dev, 1))
     assert (field["field"], field["owners"], "live" in field) == (CPU, [], False)
 
 
-def test_a_container_that_is_gone_is_told_and_an_apply_asks_for_it(dev: Environment) -> None:
+def test_a_missing_container_is_drift_and_stops_an_apply(dev: Environment) -> None:
     def rename(name: str) -> None:
         patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/name", "value": name}]
         kubectl(dev, "patch", "deployment", SERVICE, "--type=json", "--patch", json.dumps(patch))
@@ -150,12 +150,12 @@ def test_a_container_that_is_gone_is_told_and_an_apply_asks_for_it(dev: Environm
     done = dev.modelyard("apply", "dev", "--yes", check=False)
     assert done.returncode == 1
     assert "PAT014" in done.stdout
-    # A refused run has refreshed the state; what was applied is still known.
+    # The rejected apply has refreshed the state; the applied values are still known.
     assert only_field(drift(dev, 1)) == field
     rename("model-service")
 
 
-def test_an_object_that_is_gone_is_told_until_it_is_installed_again(dev: Environment) -> None:
+def test_a_missing_object_is_drift_until_it_is_reinstalled(dev: Environment) -> None:
     kubectl(dev, "delete", "deployment", HEAD, "--wait=true")
     found = targets(drift(dev, 1))
     assert {name: target["state"] for name, target in found.items()} == {HEAD: "gone"}
@@ -170,7 +170,7 @@ def test_drift_changes_nothing(dev: Environment) -> None:
     kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
     dev.settle()
 
-    def world() -> Any:
+    def snapshot() -> Any:
         state = sorted((dev.folder / ".pulumi").rglob("*.json"))
         versions = {
             body["metadata"]["name"]: body["metadata"]["resourceVersion"]
@@ -178,18 +178,18 @@ def test_drift_changes_nothing(dev: Environment) -> None:
         }
         return versions, {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in state}
 
-    before = world()
+    before = snapshot()
     drift(dev, 1)
-    assert world() == before
+    assert snapshot() == before
 
 
-def test_the_right_to_read_is_enough(dev: Environment) -> None:
+def test_drift_needs_only_the_right_to_read(dev: Environment) -> None:
     kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
     viewer = {"KUBECONFIG": str(dev.lab.kubeconfig_of("viewer"))}
     assert only_field(drift(dev, 1, variables=viewer))["live"] == 5
 
 
-def test_what_is_out_of_reach(shared: Environment, tmp_path: Path) -> None:
+def test_drift_reports_an_unreachable_cluster_and_a_missing_state(shared: Environment, tmp_path: Path) -> None:
     dead = tmp_path / "kubeconfig"
     dead.write_text(shared.lab.kubeconfig.read_text().replace(shared.lab.server, "https://127.0.0.1:1"))
     (stack,) = drift(shared, 3, variables={"KUBECONFIG": str(dead)})["stacks"]
@@ -203,18 +203,18 @@ def test_what_is_out_of_reach(shared: Environment, tmp_path: Path) -> None:
     assert "PULUMI_BACKEND_URL" in stack["remedy"]
 
 
-def test_among_all_stacks_those_that_were_never_applied_are_named(dev: Environment) -> None:
+def test_drift_all_reports_stacks_that_were_never_applied(dev: Environment) -> None:
     kubectl(dev, "scale", "deployment", SERVICE, "--replicas=5")
     states = {stack["stack"]: stack["state"] for stack in drift(dev, 1, "--all")["stacks"]}
     assert states == {"dev": "drifted", "prod": "nothing", "staging": "nothing"}
 
 
-def test_an_apply_that_was_killed_is_told_and_the_next_one_ends_it(tmp_path: Path) -> None:
+def test_drift_shows_a_killed_apply_until_the_next_apply(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         hold(env)
         with cli_process(env, "apply", "dev", "--yes") as run:
             run.until(f"patching Deployment {HEAD}")
-            # Until then the engine may not have noted that the step begins.
+            # Before that, the engine may not have recorded that the step began.
             env.lab.wait(
                 "the patch", lambda: annotations_of(env.deployment(HEAD)).get("modelyard.dev/mode") == "existing"
             )
@@ -232,7 +232,7 @@ def test_an_apply_that_was_killed_is_told_and_the_next_one_ends_it(tmp_path: Pat
         assert targets(drift(env, 0)) == {}
 
 
-def test_what_the_stack_owns_is_made_anew_by_an_apply_and_after_destroy_nothing_is_applied(tmp_path: Path) -> None:
+def test_an_apply_recreates_missing_objects_of_a_managed_stack(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         manage(env)
         env.modelyard("apply", "dev", "--yes")

@@ -1,4 +1,4 @@
-"""Environments: the build Job as a real API server has it, its container then run on this machine by the real pip."""
+"""Python environments: the build Job in a real API server; its container runs on this machine with the real pip."""
 
 import json
 import os
@@ -34,7 +34,7 @@ CONFIG: dict[str, Any] = {
 
 
 class Machine:
-    """What the cluster's nodes do: the volume is a folder here, packages come from another one."""
+    """Runs containers in place of the cluster's nodes: the volume and the package index are folders."""
 
     def __init__(self, folder: Path) -> None:
         self.volume, self.wheels = folder / "volume", folder / "wheels"
@@ -63,13 +63,13 @@ class Machine:
 
     @property
     def names(self) -> list[str]:
-        """What is on the volume."""
+        """The names on the volume."""
         return sorted(one.name for one in self.volume.iterdir())
 
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A control plane without nodes: Jobs stay as they were made, until a test says how they ended."""
+    """A control plane without nodes: Jobs do not run; tests set how they ended."""
     folder = tmp_path_factory.mktemp("environments")
     with Lab.start(folder / "lab", context="dev") as lab:
         made = Environment("dev", lab, folder / "project")
@@ -94,14 +94,14 @@ def machine(env: Environment) -> Machine:
 
 
 def build(env: Environment, name: str, *words: str) -> dict[str, Any]:
-    """What a build says; with the Job as the API server has it."""
+    """The JSON output of a build, with the live Job."""
     document: dict[str, Any] = json.loads(env.modelyard("environment", "build", "dev", name, "--json", *words).stdout)
     answer = env.lab.request("GET", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{document['job']}")
     return {**document, "object": answer.body if answer.status == 200 else None}
 
 
 def end(env: Environment, job: str, condition: str) -> None:
-    """Ends a Job's pod as a kubelet would, and waits until the Job's controller has drawn its conclusion."""
+    """Ends a Job's pod as a kubelet would, and waits until the Job has the condition."""
     pods = env.lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods").body["items"]
     (pod,) = [one["metadata"]["name"] for one in pods if one["metadata"]["labels"]["job-name"] == job]
     phase = json.dumps({"status": {"phase": {"Complete": "Succeeded", "Failed": "Failed"}[condition]}})
@@ -117,7 +117,7 @@ def end(env: Environment, job: str, condition: str) -> None:
 
 @pytest.fixture
 def built(env: Environment, machine: Machine) -> None:
-    """The environment is on the volume, and the cluster knows it."""
+    """A Python environment that is built: on the volume and by its Job's status."""
     made = build(env, "tabular")
     if made["state"] != "built":
         code, said = machine.run(made["object"])
@@ -129,14 +129,14 @@ def submit(env: Environment) -> subprocess.CompletedProcess[str]:
     return env.modelyard("job", "submit", "dev", "train", "--dry-run", check=False)
 
 
-def test_a_run_waits_for_nothing_and_says_what_to_build(env: Environment, machine: Machine) -> None:
+def test_a_run_without_its_python_environment_is_rejected(env: Environment, machine: Machine) -> None:
     done = submit(env)
     assert done.returncode == 1
     assert "environment tabular was not built in namespace ml-platform" in " ".join(done.stderr.split())
     assert "modelyard environment build dev tabular" in done.stderr
 
 
-def test_an_environment_is_built_once_and_two_builders_end_in_one(env: Environment, machine: Machine) -> None:
+def test_two_builders_make_a_python_environment_once(env: Environment, machine: Machine) -> None:
     asked = build(env, "tabular", "--dry-run")
     assert (asked["state"], asked["object"]) == ("checked", None)
     made = build(env, "tabular")
@@ -181,7 +181,7 @@ def test_an_environment_is_built_once_and_two_builders_end_in_one(env: Environme
 
 
 @pytest.mark.usefixtures("built")
-def test_a_run_has_the_packages(env: Environment, machine: Machine) -> None:
+def test_a_run_has_the_packages_of_its_python_environment(env: Environment, machine: Machine) -> None:
     done = env.modelyard("job", "submit", "dev", "train", "--json")
     (found,) = json.loads(done.stdout)["objects"]
     job = env.lab.request("GET", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{found['name']}").body
@@ -195,7 +195,7 @@ def test_a_run_has_the_packages(env: Environment, machine: Machine) -> None:
         path.rename(path.with_name(path.name.removeprefix("gone.")))
 
 
-def test_a_list_that_fails_leaves_nothing_and_says_what_pip_says(env: Environment, machine: Machine) -> None:
+def test_a_failed_build_shows_the_error_of_pip_and_leaves_nothing(env: Environment, machine: Machine) -> None:
     before = machine.names
     made = build(env, "broken")
     (machine.wheels / "tools-0.4-py3-none-any.whl").unlink()
@@ -211,9 +211,7 @@ def test_a_list_that_fails_leaves_nothing_and_says_what_pip_says(env: Environmen
     assert again["object"]["metadata"]["uid"] != made["object"]["metadata"]["uid"]
 
 
-def test_a_file_that_is_not_the_locked_one_is_not_installed_and_what_a_killed_builder_left_is_cleared(
-    env: Environment, machine: Machine
-) -> None:
+def test_a_build_rejects_wrong_hashes_and_clears_a_killed_build(env: Environment, machine: Machine) -> None:
     before = machine.names
     made = build(env, "broken")
     left = machine.volume / f"{made['digest']}.killed"
@@ -226,7 +224,7 @@ def test_a_file_that_is_not_the_locked_one_is_not_installed_and_what_a_killed_bu
     assert machine.names == before
 
 
-def test_a_builder_that_is_stopped_leaves_nothing(env: Environment, machine: Machine) -> None:
+def test_a_stopped_build_leaves_nothing(env: Environment, machine: Machine) -> None:
     before = machine.names
     process = machine.start(build(env, "broken")["object"])
     env.lab.wait("the build's folder", lambda: machine.names != before)
@@ -235,7 +233,7 @@ def test_a_builder_that_is_stopped_leaves_nothing(env: Environment, machine: Mac
     assert machine.names == before
 
 
-def test_a_volume_that_is_not_there_is_told_in_a_line(env: Environment, machine: Machine) -> None:
+def test_a_missing_volume_is_reported_in_one_line(env: Environment, machine: Machine) -> None:
     job = build(env, "broken")["object"]
     (container,) = job["spec"]["template"]["spec"]["containers"]
     container["args"][0] = str(machine.volume / "nowhere")
@@ -244,9 +242,7 @@ def test_a_volume_that_is_not_there_is_told_in_a_line(env: Environment, machine:
     assert said.endswith("nowhere cannot be written: No such file or directory\n")
 
 
-def test_conda_s_files_are_installed_by_the_job_that_the_api_server_has(
-    env: Environment, machine: Machine, tmp_path: Path
-) -> None:
+def test_the_build_job_installs_conda_packages(env: Environment, machine: Machine, tmp_path: Path) -> None:
     solver, modules = rattler()
     (machine.wheels / solver.name).symlink_to(solver)
     text = env.stack_file.read_text()
@@ -275,7 +271,7 @@ def test_conda_s_files_are_installed_by_the_job_that_the_api_server_has(
     assert there == ["frames=2.1=0", "python={}.{}.{}=0".format(*sys.version_info[:3]), "frames==2.1", "tools==0.3"]
 
 
-def test_a_notebook_waits_for_nothing_either(env: Environment, machine: Machine) -> None:
+def test_a_notebook_without_its_python_environment_is_rejected(env: Environment, machine: Machine) -> None:
     work = env.folder.parent / "work"
     work.mkdir()
     notebook = write_notebook(work / "train.ipynb", cell("1"))

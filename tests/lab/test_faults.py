@@ -1,4 +1,4 @@
-"""Whatever dies at whichever step of an apply: the next run finishes, or a destroy restores, and nobody claims more."""
+"""A process dies at any step of an apply or destroy: the run reports a failure, and the next one completes."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.lab.support.interrupted_switch import LOG, RAY, ROUTE, Point, Switchi
 
 HEAD, SERVICE = "deployment-ray-head", "deployment-model-service"
 VICTIMS: tuple[Victim, ...] = ("modelyard", "the engine", "the provider")
-"""``test_faults_api_server.py`` has the API server's deaths, each of which is an outage: another worker runs them."""
+"""The API server's deaths are in ``test_faults_api_server.py``, for another pytest worker: each is an outage."""
 ENDS = (
     (
         Point("modelyard", "before", 1, f"PATCH deployments/{HEAD} by modelyard"),
@@ -27,7 +27,7 @@ ENDS = (
         Point("the API server", "after", 1, f"PATCH deployments/{ROUTE} by pulumi-kubernetes"),
     ),
 )
-"""Moments of a destroy, which puts values and owners back, and of the first apply after it."""
+"""Points of a destroy, which restores values and owners, and of the first apply after it."""
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +36,17 @@ def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
         yield made
 
 
-def test_there_are_enough_points() -> None:
+def test_at_least_50_points_of_an_apply_are_interrupted() -> None:
     assert len({point for victim in (*VICTIMS, "the API server") for point in points(victim)}) >= 50
 
 
 @pytest.mark.parametrize("point", [point for victim in VICTIMS for point in points(victim)], ids=str)
-def test_the_next_run_finishes(switching: Switching, point: Point) -> None:
-    switching.finishes(point)
+def test_the_next_apply_finishes_an_interrupted_one(switching: Switching, point: Point) -> None:
+    switching.check_interrupted(point)
 
 
 @pytest.mark.parametrize(("down", "up"), ENDS, ids=str)
-def test_a_destroy_and_the_first_apply_after_it_go_on(switching: Switching, down: Point, up: Point) -> None:
+def test_an_interrupted_destroy_and_apply_can_be_repeated(switching: Switching, down: Point, up: Point) -> None:
     env = switching.env
     for point, verb in ((down, "destroy"), (up, "apply")):
         LOG.info("%s", point)
@@ -62,7 +62,7 @@ def test_a_destroy_and_the_first_apply_after_it_go_on(switching: Switching, down
     switching.done()
 
 
-def test_a_destroy_after_all_of_them_puts_everything_back(switching: Switching) -> None:
+def test_destroy_restores_every_target_after_all_interruptions(switching: Switching) -> None:
     env = switching.env
     code, _ = switching.interrupted(
         Point("the provider", "before", 1, f"GET deployments/{ROUTE} by pulumi-kubernetes"), "destroy"

@@ -1,4 +1,4 @@
-"""The API server dies at whichever step of an apply, and comes back: the next run finishes, and nobody claims more."""
+"""The API server dies at any step of an apply and restarts: the apply reports a failure, and the next one completes."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,11 @@ def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
 
 
 @pytest.mark.parametrize("point", points("the API server"), ids=str)
-def test_the_next_run_finishes(switching: Switching, point: Point) -> None:
-    switching.finishes(point)
+def test_the_next_apply_finishes_an_interrupted_one(switching: Switching, point: Point) -> None:
+    switching.check_interrupted(point)
 
 
-def test_a_destroy_after_all_of_them_puts_everything_back(switching: Switching) -> None:
+def test_destroy_restores_every_target_after_all_interruptions(switching: Switching) -> None:
     env = switching.env
     env.modelyard("destroy", env.name, "--yes")
     env.settle()

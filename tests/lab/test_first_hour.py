@@ -1,4 +1,4 @@
-"""A new project, by the commands on the pages: from an empty folder, and from a platform that runs, to an apply."""
+"""A new project, made with the commands on the pages: from an empty folder or a running platform to an apply."""
 
 import json
 from collections.abc import Iterator
@@ -13,18 +13,18 @@ from tests.lab.support.environment import NAMESPACE
 from tests.lab.support.new_project import Terminal
 
 INSTALL, FROM_CLUSTER, FROM_EXAMPLE = slice(1), slice(1, 5), slice(5, None)
-"""Which of the README's blocks are the installation and the two starts."""
+"""The README's blocks with the installation and the two starts."""
 WORKER = "deployment-ray-model-training-worker"
 SERVICE = "deployment-model-service"
 
 
 class Site(NamedTuple):
-    """A cluster with the vendor's platform, and a user who has followed the quick start."""
+    """A cluster with the vendor's platform, and the shell of a user who has followed the quick start."""
 
     lab: Lab
     terminal: Terminal
     outputs: list[str]
-    """What the commands of each block printed."""
+    """The output of each block."""
 
     def replicas(self, name: str) -> Any:
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}"
@@ -46,7 +46,7 @@ def test_the_quick_start_ends_with_an_applied_change(site: Site) -> None:
     assert "wrote stacks/Pulumi.dev.yaml" in begun
     assert "error" not in begun
     assert "dev: 5 targets to change" in begun
-    # The comment for reviewers has the branch's change alone.
+    # The comment for reviewers has only the change of the branch.
     assert "<!-- modelyard preview -->" in preview
     assert "1 of 1 stack changes" in preview
     assert "| replicas | <code>1</code> | <code>2</code> |" in preview
@@ -58,8 +58,8 @@ def test_the_quick_start_ends_with_an_applied_change(site: Site) -> None:
     assert "dev: no changes against the live cluster" in live
 
 
-def test_the_program_and_the_policies_run_without_modelyards_command(site: Site) -> None:
-    """Their code is the package's; Pulumi alone starts them."""
+def test_pulumi_alone_runs_the_program_and_the_policies(site: Site) -> None:
+    """Pulumi runs them from the installed package, without the modelyard command."""
     stack = site.terminal.project / "stacks" / "Pulumi.dev.yaml"
     text = stack.read_text()
     before = "modelyard:modelService:\n    replicas: 1"
@@ -88,7 +88,7 @@ SIZES = {
     "deployment-ray-head": "cpu=2,memory=16Gi",
     WORKER: "cpu=8,memory=32Gi,nvidia.com/gpu=1",
 }
-"""Sizes that the rules allow; the vendor's are smaller."""
+"""Sizes that pass the rules; the vendor's are too small."""
 PATCHES = {
     SERVICE: {"volumes": [{"name": "local-models", "emptyDir": {"sizeLimit": "50Gi"}}]},
     WORKER: {"terminationGracePeriodSeconds": 21900},
@@ -126,7 +126,7 @@ spec:
 
 
 def healthy(lab: Lab, *, kuberay: bool) -> None:
-    """Installs the platform with sizes that the rules allow; KubeRay runs its Ray if wanted."""
+    """Installs the platform with sizes that pass the rules; with ``kuberay``, KubeRay runs Ray."""
     lab.install_platform("dev")
     ours = ("--namespace", NAMESPACE)
     for name, size in SIZES.items():
@@ -137,21 +137,21 @@ def healthy(lab: Lab, *, kuberay: bool) -> None:
         lab.kubectl("delete", "deployment", "deployment-ray-head", WORKER, *ours)
         lab.start_operators("kuberay")
         lab.kubectl("apply", "--filename", "-", stdin=RAY_CLUSTER)
-        # KubeRay makes the head's Service too, which must be there before the objects are counted.
+        # KubeRay also creates the head's Service, which must exist before the objects are counted.
         service = f"/api/v1/namespaces/{NAMESPACE}/services/training-head-svc"
         lab.wait("the head's Service", lambda: lab.request("GET", service).status == 200)
     lab.wait("the rollouts", lambda: rolled_out(lab))
 
 
 def generations(lab: Lab) -> dict[str, int]:
-    """What changes with every write to the spec of an object, by its name."""
+    """The generation of each object, by name: it changes with every write to the spec."""
     kinds = "deployments,services,rayclusters" if "kuberay" in lab.status() else "deployments,services"
     items = json.loads(lab.kubectl("get", kinds, "--namespace", NAMESPACE, "--output", "json").stdout)["items"]
     return {one["metadata"]["name"]: one["metadata"].get("generation", 0) for one in items}
 
 
 @pytest.mark.parametrize("kuberay", [False, True], ids=["deployments", "kuberay"])
-def test_a_platform_that_runs_gets_its_first_patch(tmp_path: Path, kuberay: bool) -> None:
+def test_a_running_platform_gets_its_first_patch(tmp_path: Path, kuberay: bool) -> None:
     with Lab.start(tmp_path / "lab", context="dev") as lab:
         healthy(lab, kuberay=kuberay)
         before = generations(lab)

@@ -1,4 +1,4 @@
-"""Stacks planned on a real Ray cluster: the output of one machine, whatever happens to a node."""
+"""Stacks planned on a real Ray cluster: the output is that of one machine, even if a node dies."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of many stacks, one of them broken, whose policies take 18 seconds."""
+    """A project with many stacks, one of them invalid, and rules that take 18 seconds."""
     root = tmp_path_factory.mktemp("project")
     for name in ("patches", "policies", "stacks"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -59,14 +59,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", [("check", "--all", "--json"), ("plan", "s01", "s30", "dev", "--notes")])
-def test_the_output_is_that_of_one_machine(nodes: Nodes, project: Path, words: tuple[str, ...]) -> None:
+def test_ray_workers_give_the_output_of_one_machine(nodes: Nodes, project: Path, words: tuple[str, ...]) -> None:
     found = ended(nodes.driver(project, *words))
     assert found == nodes.here(project, *words)
     assert found[1]
 
 
-def test_a_preview_is_that_of_one_machine(nodes: Nodes, project: Path, tmp_path: Path) -> None:
-    """Both commits, one of them in a temporary folder of the driver."""
+def test_ray_workers_give_the_preview_of_one_machine(nodes: Nodes, project: Path, tmp_path: Path) -> None:
+    """Workers plan both commits; the base is in a temporary folder of the driver."""
     root = tmp_path / "project"
     shutil.copytree(project, root, symlinks=True)
     commit(root)
@@ -80,7 +80,7 @@ def test_a_preview_is_that_of_one_machine(nodes: Nodes, project: Path, tmp_path:
     assert (len(stacks), stacks["s20"]) == (13, "removed")
 
 
-def test_another_version_of_modelyard_is_refused(nodes: Nodes, project: Path, tmp_path: Path) -> None:
+def test_workers_with_another_version_of_modelyard_are_rejected(nodes: Nodes, project: Path, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "modelyard", tmp_path / "modelyard", ignore=shutil.ignore_patterns("__pycache__"))
     module = tmp_path / "modelyard/__init__.py"
     assert module.read_text().count('"0.1.0"') == 1
@@ -92,9 +92,7 @@ def test_another_version_of_modelyard_is_refused(nodes: Nodes, project: Path, tm
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_the_tasks_and_leaves_nothing(
-    nodes: Nodes, project: Path, number: signal.Signals, code: int
-) -> None:
+def test_a_signal_ends_all_tasks(nodes: Nodes, project: Path, number: signal.Signals, code: int) -> None:
     driver = nodes.driver(project, "plan", "--all")
     until("tasks", lambda: all(nodes.tasks(node) for node in nodes.started[1:]), 60)
     driver.send_signal(number)
@@ -104,7 +102,7 @@ def test_a_signal_ends_the_tasks_and_leaves_nothing(
     until("empty folders", lambda: not list(nodes.temporary.glob("modelyard-*")), 30)
 
 
-def test_a_node_that_is_killed_changes_nothing(nodes: Nodes, project: Path) -> None:
+def test_a_killed_node_does_not_change_the_output(nodes: Nodes, project: Path) -> None:
     here = nodes.here(project, "plan", "--all", "--json")
     driver = nodes.driver(project, "plan", "--all", "--json")
     until("tasks", lambda: all(nodes.tasks(node) for node in nodes.started[1:]), 60)
@@ -114,8 +112,8 @@ def test_a_node_that_is_killed_changes_nothing(nodes: Nodes, project: Path) -> N
     assert here[0] == 2
 
 
-def test_live_runs_read_clusters_from_the_workers(tmp_path: Path) -> None:
-    """With their Pulumi, their state and their kubeconfig. For previews, the driver reads."""
+def test_live_commands_read_the_cluster_from_the_workers(tmp_path: Path) -> None:
+    """They use their own Pulumi, state and kubeconfig. For previews, the driver reads the cluster."""
     folder = tmp_path / "dev"
     folder.mkdir()
     with environment("dev", folder) as dev:
@@ -143,7 +141,7 @@ def test_live_runs_read_clusters_from_the_workers(tmp_path: Path) -> None:
 
 
 def commit(root: Path) -> None:
-    """Makes a repository of a folder, with all its files in one commit."""
+    """Creates a repository in a folder, with all files in one commit."""
     setting = ("-c", "user.name=dev", "-c", "user.email=dev@example.com")
     for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "one")):
         subprocess.run(["git", "-C", str(root), *setting, *words], check=True, capture_output=True)

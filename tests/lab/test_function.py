@@ -1,4 +1,4 @@
-"""A function on a GPU with a real API server and the real Kueue; the program of its container is a process here."""
+"""A function on a GPU with a real API server and the real Kueue; its container is a process of this machine."""
 
 import json
 import signal
@@ -48,7 +48,7 @@ RIGHTS = {
         {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
     ],
 }
-"""What functions need beside the rights for jobs (docs/guides/rights.md)."""
+"""The rights that functions need in addition to those for jobs (docs/guides/rights.md)."""
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture(scope="module")
 def kubeconfig(env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of an account with the rights for functions in the team's namespace, and no others."""
+    """The kubeconfig of an account with only the rights for functions in the team's namespace."""
     account = Account(env.lab, "jobs", tmp_path_factory.mktemp("account"))
     who = f"--serviceaccount={NAMESPACE}:modelyard-jobs"
     path = "/apis/rbac.authorization.k8s.io/v1/namespaces/vision/roles"
@@ -76,7 +76,7 @@ def kubeconfig(env: Environment, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @contextmanager
 def calling(env: Environment, kubeconfig: Path, argument: int) -> Iterator["subprocess.Popen[str]"]:
-    """A program that calls the function, in the project's folder."""
+    """Starts a program in the project's folder that calls the function."""
     process = subprocess.Popen(
         [sys.executable, "-c", CALLER, str(argument)],
         cwd=env.folder,
@@ -92,8 +92,8 @@ def calling(env: Environment, kubeconfig: Path, argument: int) -> Iterator["subp
         process.wait()
 
 
-def said(process: "subprocess.Popen[str]") -> str:
-    """The run's name, from what the program says first."""
+def run_name(process: "subprocess.Popen[str]") -> str:
+    """The run's name, from the first line of the program's output."""
     assert process.stderr is not None
     line = process.stderr.readline()
     assert " is submitted in vision: 1 GPU of a10, queued for team vision" in line, line + process.stderr.read()
@@ -112,12 +112,12 @@ def used(env: Environment) -> int:
     return found
 
 
-def gone(env: Environment, path: str) -> None:
+def wait_until_gone(env: Environment, path: str) -> None:
     env.lab.wait(f"the end of {path}", lambda: env.lab.request("GET", path).status == 404)
 
 
 def pod_of(env: Environment, run: str) -> Any:
-    """The run's pod, which runs."""
+    """The running pod of the run."""
     path = f"/api/v1/namespaces/vision/pods?labelSelector=batch.kubernetes.io/job-name={run}"
 
     def running() -> bool:
@@ -131,7 +131,7 @@ def pod_of(env: Environment, run: str) -> Any:
 
 @contextmanager
 def container(env: Environment, run: str, folder: Path) -> Iterator[Callable[[], None]]:
-    """Runs the container of a run's pod here, with its Secret, and serves its log; yields what ends its pod."""
+    """Runs the container of a run's pod here, with its Secret and log; yields a function that ends the pod."""
     pod = pod_of(env, run)
     job = env.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{run}").body
     secret = env.lab.request("GET", f"/api/v1/namespaces/vision/secrets/{run}").body
@@ -163,15 +163,13 @@ def container(env: Environment, run: str, folder: Path) -> Iterator[Callable[[],
             writer.join()
 
 
-def test_a_call_waits_for_the_gpu_that_an_interrupted_one_hands_back(
-    env: Environment, kubeconfig: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_call_frees_its_gpu_for_the_next(env: Environment, kubeconfig: Path, tmp_path: Path) -> None:
     with calling(env, kubeconfig, -1) as holder:
-        early = said(holder)
+        early = run_name(holder)
         with container(env, early, tmp_path / "early"), calling(env, kubeconfig, 21) as waiter:
             assert holder.stdout is not None
             assert holder.stdout.readline() == "epoch -1\n"
-            late = said(waiter)
+            late = run_name(waiter)
             assert waiter.stderr is not None
             assert f"it waits: {late} is in its queue" in waiter.stderr.readline()
             assert (state(env, early), state(env, late), used(env)) == ("running", "queued", 1)
@@ -182,7 +180,7 @@ def test_a_call_waits_for_the_gpu_that_an_interrupted_one_hands_back(
             assert "KeyboardInterrupt" in err
             assert (holder.returncode, out) == (-signal.SIGINT, "")
             for part in ("apis/batch/v1/namespaces/vision/jobs", "api/v1/namespaces/vision/secrets"):
-                gone(env, f"/{part}/{early}")
+                wait_until_gone(env, f"/{part}/{early}")
 
             with container(env, late, tmp_path / "late") as end:
                 out, err = waiter.communicate(timeout=60)

@@ -1,8 +1,8 @@
 """A job on Ray grows on the real Kueue and KubeRay: it starts with one worker, and gets more as GPUs free up.
 
-The lab's pods run nothing, not even Ray's autoscaler beside the head. So one test writes what it writes, with the
-rights that KubeRay gives it: ``replicas`` of the RayCluster, and the workers to delete. In another, Ray's own
-autoscaler writes that: it is a process of this machine with the settings of its container, and so are the workers.
+The lab's pods run nothing, not even Ray's autoscaler. So one test writes what the autoscaler writes, with the
+rights that KubeRay gives it: ``replicas`` of the RayCluster, and the workers to delete. In another test, Ray's
+autoscaler and the workers run as processes of this machine, with the settings of their containers.
 """
 
 import json
@@ -21,7 +21,7 @@ from tests.lab.support.training_processes import Containers, Names, Results, kil
 from tests.support.web_servers import Quiet, listening
 
 LONG = 240
-"""Seconds for what needs processes of Ray to start."""
+"""Seconds to wait for Ray processes."""
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 PODS = "/api/v1/namespaces/vision/pods"
 RAY = "/apis/ray.io/v1/namespaces/vision"
@@ -46,7 +46,7 @@ while todo or running:
     _, running = ray.wait(running, timeout=1)
 time.sleep(600)
 """
-"""That of the guide: it starts one task more than the cluster has GPUs."""
+"""The program of the guide: it starts one more task than the cluster has GPUs."""
 STACK: dict[str, Any] = {
     "runtime": {"image": "images.example.com/ml-platform/jobs:23.10.4"},
     "flavors": [
@@ -74,7 +74,7 @@ STACK: dict[str, Any] = {
 
 
 class Dashboard(Quiet):
-    """The dashboard of a head whose job runs."""
+    """The dashboard of a Ray head with a running job."""
 
     def do_GET(self) -> None:
         self.answer(b'{"status": "RUNNING"}')
@@ -82,7 +82,7 @@ class Dashboard(Quiet):
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[Names]:
-    """What the names of Services lead to: a head's dashboard."""
+    """A proxy that sends requests for Services to the dashboard of a Ray head."""
     with names() as made, listening(Dashboard) as made.lead_to:
         yield made
 
@@ -108,7 +108,7 @@ def items(lab: Lab, path: str) -> list[dict[str, Any]]:
 
 
 def submit(env: Environment, job: str) -> str:
-    """Starts a run, and says its name."""
+    """Starts a run; returns its name."""
     return str(json.loads(env.modelyard("job", "submit", "dev", job, "--json").stdout)["run"])
 
 
@@ -117,7 +117,7 @@ def cancel(env: Environment, run: str) -> None:
 
 
 def holds(lab: Lab, run: str, gpus: int) -> set[str]:
-    """Waits until a run has pods on so many nodes with GPUs, and says which."""
+    """Waits until a run has pods on this number of GPU nodes; returns their names."""
 
     def found() -> set[str]:
         return {
@@ -134,12 +134,12 @@ def holds(lab: Lab, run: str, gpus: int) -> set[str]:
 
 
 def workers(lab: Lab) -> list[dict[str, Any]]:
-    """The pods of the workers, those that wait included."""
+    """The worker pods, including pending ones."""
     return [pod for pod in items(lab, PODS) if pod["metadata"]["labels"].get("ray.io/node-type") == "worker"]
 
 
-def asks(lab: Lab, number: int, *gone: str) -> None:
-    """What Ray's autoscaler writes when it wants so many workers, without those that it names."""
+def request_workers(lab: Lab, number: int, *gone: str) -> None:
+    """Requests a number of workers and the deletion of the workers ``gone``, as Ray's autoscaler does."""
     (cluster,) = items(lab, f"{RAY}/rayclusters")
     name, group = cluster["metadata"]["name"], "/spec/workerGroupSpecs/0"
     patch: list[dict[str, Any]] = [{"op": "replace", "path": f"{group}/replicas", "value": number}]
@@ -161,7 +161,7 @@ def used(lab: Lab) -> int:
 
 
 def growing(env: Environment) -> tuple[list[str], str, set[str], dict[str, Any]]:
-    """Three runs that hold the other GPUs; a run that grows, the node of its first worker, and its head's pod."""
+    """Three runs that use the other GPUs; a run that grows, the node of its first worker, and its head's pod."""
     lab = env.lab
     others = [submit(env, "single") for _ in range(3)]
     for other in others:
@@ -172,7 +172,7 @@ def growing(env: Environment) -> tuple[list[str], str, set[str], dict[str, Any]]
     return others, run, first, head
 
 
-def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Environment) -> None:
+def test_a_ray_job_starts_with_one_gpu_and_grows_as_gpus_free_up(env: Environment) -> None:
     lab = env.lab
     others, run, first, head = growing(env)
     (autoscaler,) = [one for one in head["spec"]["containers"] if one["name"] == "autoscaler"]
@@ -182,9 +182,9 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
         (found,) = items(lab, f"{RAY}/rayjobs")
         return dict(found["status"])
 
-    # Before its job runs, nothing asks for more.
+    # No worker is requested before the job runs.
     lab.wait("its job to run", lambda: status().get("jobStatus") == "RUNNING")
-    asks(lab, 2)
+    request_workers(lab, 2)
     lab.wait("the refusal of its second worker", lambda: "the run asks for 1 GPU more" in why(env, run))
     assert used(lab) == 4
     (waiting,) = [pod for pod in workers(lab) if pod["metadata"]["name"] not in first]
@@ -192,33 +192,33 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
     assert f"the run grows when quota of its queue is free, now held by {min(others)}" in why(env, run)
     cancel(env, others[0])
     second = holds(lab, run, 2)
-    asks(lab, 3)
+    request_workers(lab, 3)
     cancel(env, others[1])
     third = holds(lab, run, 3)
-    # What grows goes on with what it has.
+    # A growing run keeps its workers.
     assert first < second < third
     lab.wait("its status", lambda: status()["rayClusterStatus"].get("readyWorkerReplicas") == 3)
     (listed,) = [
         one for one in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"] if one["name"] == run
     ]
     assert (listed["state"], listed["gpus"]) == ("running", 3)
-    # It has as many as it may have: KubeRay makes no more, even if somebody asks.
-    asks(lab, 4)
+    # The run is at its maximum: KubeRay creates no more workers, even on request.
+    request_workers(lab, 4)
     lab.wait("Kueue to look at it", lambda: "the run asks for 1 GPU more" in why(env, run))
     assert len(workers(lab)) == 3
-    # What it gives back, others get.
-    asks(lab, 1, *sorted(third - first))
+    # Other runs get the GPUs that it frees.
+    request_workers(lab, 1, *sorted(third - first))
     assert holds(lab, run, 1) == first
     lab.wait("its quota", lambda: used(lab) == 2)
-    # A request is admitted whole: one GPU is free, and it asks for two.
+    # A request is admitted as a whole: one GPU is free, and the run requests two.
     last = submit(env, "single")
     holds(lab, last, 1)
-    asks(lab, 3)
+    request_workers(lab, 3)
     lab.wait("the refusal of two workers", lambda: "the run asks for 2 GPUs more" in why(env, run))
     lab.wait("the quota of both runs and the other", lambda: used(lab) == 3)
     cancel(env, last)
     assert first < holds(lab, run, 3)
-    # No limit of a start has stopped it meanwhile, and its end gives everything back.
+    # The start limit has not evicted the run, and its end frees all GPUs.
     conditions = [each for one in items(lab, f"{KUEUE}/workloads") for each in one["status"]["conditions"]]
     assert not [each for each in conditions if each["type"] == "Evicted"]
     cancel(env, run)
@@ -227,8 +227,8 @@ def test_a_job_on_ray_starts_with_one_gpu_and_grows_as_others_free_up(env: Envir
     lab.wait("the end of all pods", lambda: not items(lab, PODS))
 
 
-def test_kueue_refuses_an_autoscaler_that_it_does_not_know_of(env: Environment) -> None:
-    """As it does with its feature off, which then ignores the annotation."""
+def test_kueue_rejects_autoscaling_without_the_elastic_annotation(env: Environment) -> None:
+    """Without its feature, Kueue ignores the annotation and also rejects the run."""
     body = yaml.safe_load(env.modelyard("job", "render", "dev", "grow").stdout)
     path = f"{RAY}/rayjobs?dryRun=All"
     assert env.lab.request("POST", path, body).status == 201
@@ -239,11 +239,11 @@ def test_kueue_refuses_an_autoscaler_that_it_does_not_know_of(env: Environment) 
 
 
 def identity(pod: str, group: str) -> dict[str, str]:
-    """What KubeRay says to the container of a pod."""
+    """The variables that KubeRay sets in the container of a pod."""
     return {"RAY_CLOUD_INSTANCE_ID": pod, "RAY_NODE_TYPE_NAME": group, "RAY_USAGE_STATS_KUBERAY_IN_USE": "1"}
 
 
-def test_rays_own_autoscaler_asks_for_one_worker_at_a_time(env: Environment, tmp_path: Path) -> None:
+def test_rays_autoscaler_requests_one_worker_at_a_time(env: Environment, tmp_path: Path) -> None:
     lab = env.lab
     others, run, first, head = growing(env)
     (container,) = [one for one in head["spec"]["containers"] if one["name"] == "autoscaler"]
@@ -264,7 +264,7 @@ def test_rays_own_autoscaler_asks_for_one_worker_at_a_time(env: Environment, tmp
             started = [program, ray.autoscale(lab, cluster, **given)]
             try:
                 lab.wait("a request for a second worker", lambda: asked() == 2, LONG)
-                # Four more passes of the autoscaler.
+                # Waits for four more passes of the autoscaler.
                 time.sleep(20)
                 assert asked() == 2
                 cancel(env, others[0])
@@ -274,10 +274,10 @@ def test_rays_own_autoscaler_asks_for_one_worker_at_a_time(env: Environment, tmp
                 third = holds(lab, run, 3)
                 assert first < second < third
                 time.sleep(20)
-                # That is all it may have, though tasks wait.
+                # The cluster is at its maximum, although tasks wait.
                 assert asked() == 3
                 (tmp_path / "released").touch()
-                # Idle for a minute, all but the least go.
+                # After an idle minute, only the minimum of workers stays.
                 lab.wait("the return of two workers", lambda: asked() == 1, LONG)
                 holds(lab, run, 1)
                 lab.wait("the return of their quota", lambda: used(lab) == 2)

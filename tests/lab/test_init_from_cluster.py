@@ -1,4 +1,4 @@
-"""``modelyard init --from-cluster`` on a real API server: what it writes plans no change, live."""
+"""``modelyard init --from-cluster`` on a real API server: a live plan of the new project has no changes."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ LISTS = ("deployments", "statefulsets", "rayclusters", "rayservices", "horizonta
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """One cluster with the vendor's platform, and with the kinds of KubeRay and KEDA."""
+    """A cluster with the vendor's platform and the CRDs of KubeRay and KEDA."""
     with Lab.start(tmp_path_factory.mktemp("init"), context="dev") as lab:
         lab.install_platform("dev")
         lab.install_crds()
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def modelyard(project: Path, lab: Lab, *words: str) -> CompletedProcess[str]:
-    """Runs the command line as a user who may read everything and change nothing."""
+    """Runs the command line as a user who may only read."""
     command = [str(Path(sys.prefix) / "bin" / "modelyard"), "-C", str(project), *words]
     env = {**os.environ, "KUBECONFIG": str(lab.kubeconfig_of("viewer"))}
     return run(command, env=env, capture_output=True, text=True, check=False, timeout=240)
@@ -56,17 +56,17 @@ def live(project: Path, lab: Lab) -> Plan:
 
 
 def versions(lab: Lab, namespace: str) -> str:
-    """What changes with every write to a workload or an autoscaler of a namespace, but not with its status."""
+    """The generations of a namespace's workloads and autoscalers: they change with every write to a spec."""
     form = "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.generation} {.metadata.annotations}\n{end}"
     return lab.kubectl("get", ",".join(LISTS), "--namespace", namespace, "--output", form).stdout
 
 
 def unplannable(plan: Plan) -> list[str]:
-    """Errors other than those about sizes that the platform has today."""
+    """Errors other than those about the platform's present sizes."""
     return [str(one) for one in plan.findings if one.blocks and one.code.startswith(("PAT", "OWN", "CFG"))]
 
 
-def test_the_vendors_platform(cluster: Lab, project: Path) -> None:
+def test_a_project_of_the_vendors_platform_plans_no_change(cluster: Lab, project: Path) -> None:
     before = versions(cluster, "ml-platform")
     done = modelyard(project, cluster, "init", "--from-cluster", "--namespace", "ml-platform", "--stacks", "found")
     assert done.returncode == 0, done.stderr
@@ -77,7 +77,7 @@ def test_the_vendors_platform(cluster: Lab, project: Path) -> None:
 
 
 def test_each_patch_of_the_vendors_platform_can_be_turned_on(cluster: Lab, project: Path) -> None:
-    """Alone, and a live plan then changes what the comment above it says."""
+    """Each patch alone; a live plan then makes the change that the comment above the patch describes."""
     modelyard(project, cluster, "init", "--from-cluster", "--namespace", "ml-platform", "--stacks", "found", "--yes")
     file = project / "stacks/Pulumi.found.yaml"
     text = file.read_text()
@@ -93,7 +93,7 @@ def test_each_patch_of_the_vendors_platform_can_be_turned_on(cluster: Lab, proje
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_platforms_of_other_shapes(name: str, cluster: Lab, project: Path) -> None:
+def test_projects_of_other_platforms_plan_no_change(name: str, cluster: Lab, project: Path) -> None:
     namespace = NAMESPACES[name]
     for each in sorted({body["metadata"]["namespace"] for body in objects_in(name)}):
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": each}})
@@ -111,7 +111,7 @@ def test_platforms_of_other_shapes(name: str, cluster: Lab, project: Path) -> No
         cluster.kubectl("delete", "--ignore-not-found", "--filename", str(FOLDER / f"{name}.yaml"))
 
 
-def test_a_namespace_without_a_platform(cluster: Lab, project: Path) -> None:
+def test_a_namespace_without_a_platform_is_rejected(cluster: Lab, project: Path) -> None:
     cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "empty"}})
     done = modelyard(project, cluster, "init", "--from-cluster", "--namespace", "empty", "--stacks", "found", "--yes")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Runs of the engine that do not come to their end: nothing runs on, the state is free, and the next run is right."""
+"""Interrupted runs: no process is left, the state is unlocked, and the next run completes."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from modelyard.engine.stopping import GENTLY, SOON
-from tests.lab.support.cli_process import cli_process, locks, tell, words
+from tests.lab.support.cli_process import cli_process, locks, send_signal, words
 from tests.lab.support.environment import NAMESPACE, PATIENCE, Environment, environment
 from tests.lab.support.fault_proxy import Reply, Request, When, fault_proxy
 from tests.lab.support.stuck_rollout import HEAD, NEVER_READY, hold, release
@@ -29,7 +29,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture
 def dev(shared: Environment) -> Iterator[Environment]:
-    """The Ray head cannot get ready, and there is something to change in it, so its step takes for ever."""
+    """An environment in which the step of the Ray head never completes, because its pods cannot get ready."""
     before = shared.stack_file.read_text()
     shared.modelyard("apply", "dev", "--yes")
     hold(shared)
@@ -40,8 +40,8 @@ def dev(shared: Environment) -> Iterator[Environment]:
     shared.settle()
 
 
-def goes_on(env: Environment) -> None:
-    """A further apply does what was left to do, and leaves nothing of it."""
+def check_next_apply(env: Environment) -> None:
+    """Checks that the next apply completes."""
     release(env)
     env.finish()
 
@@ -50,7 +50,7 @@ def goes_on(env: Environment) -> None:
     ("number", "name", "code"),
     [(signal.SIGTERM, "SIGTERM", 143), (signal.SIGINT, "Ctrl-C", 130)],
 )
-def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals, name: str, code: int) -> None:
+def test_a_signal_ends_an_apply_gracefully(dev: Environment, number: signal.Signals, name: str, code: int) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         assert any("pulumi-resource-kubernetes" in command for command in run.running().values())
@@ -65,10 +65,10 @@ def test_a_signal_ends_the_run_in_order(dev: Environment, number: signal.Signals
     assert "Traceback" not in said
     assert "Warning" not in said
     assert locks(dev) == []
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
+def test_a_second_signal_ends_an_apply_at_once(dev: Environment) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         run.process.send_signal(signal.SIGTERM)
@@ -82,20 +82,20 @@ def test_a_second_signal_ends_the_run_at_once(dev: Environment) -> None:
     assert f"apply dev was stopped; not finished: Deployment {HEAD}" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_a_run_that_is_killed_takes_the_engine_with_it(dev: Environment) -> None:
+def test_the_engine_ends_when_modelyard_is_killed(dev: Environment) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         run.process.kill()
         run.process.wait()
         dev.lab.wait("the end of the engine", lambda: run.running() == {})
     assert locks(dev) == []
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_an_engine_that_is_killed_leaves_no_lock(dev: Environment) -> None:
+def test_a_killed_engine_leaves_no_lock(dev: Environment) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         (engine,) = (pid for pid, command in run.running().items() if command.startswith("pulumi "))
@@ -104,25 +104,25 @@ def test_an_engine_that_is_killed_leaves_no_lock(dev: Environment) -> None:
         assert run.running() == {}
     assert ended == 3, said
     assert "error: the engine was killed while it ran apply dev" in words(said)
-    assert "its lock on the state is freed. modelyard apply dev finishes the rest" in words(said)
+    assert "is freed. modelyard apply dev finishes the rest" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_a_signal_to_everything_at_once_ends_the_run_in_order(dev: Environment) -> None:
-    """As CI systems do that look for all processes of a job."""
+def test_a_signal_to_all_processes_ends_an_apply_gracefully(dev: Environment) -> None:
+    """Some CI systems signal all processes of a job."""
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
-        tell(run.running(), signal.SIGTERM)
+        send_signal(run.running(), signal.SIGTERM)
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == 143, said
     assert locks(dev) == []
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_a_terminal_that_is_gone_does_not_stop_the_run_half_way(dev: Environment) -> None:
+def test_a_closed_terminal_ends_an_apply_gracefully(dev: Environment) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         assert run.process.stderr is not None
@@ -133,11 +133,11 @@ def test_a_terminal_that_is_gone_does_not_stop_the_run_half_way(dev: Environment
         assert run.process.wait(PATIENCE) == 129
         assert run.running() == {}
     assert locks(dev) == []
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -> None:
-    """The object is as the plan wants it, and its pods are not: no new patch, no new owner, no error."""
+def test_an_apply_waits_for_the_rollout_of_an_interrupted_one(dev: Environment) -> None:
+    """The object is as planned, but its pods are not ready: the apply waits without a new patch or owner."""
     with cli_process(dev, "apply", "dev", "--yes") as run:
         run.until(PATCHING)
         dev.lab.wait("the patch", lambda: dev.plan().changed == ())
@@ -148,7 +148,7 @@ def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -
         run.until(PATCHING)
 
         def gets_ready() -> bool:
-            # The rollout may still be making the pod that has to get ready; nothing else about the object changes.
+            # The rollout may still be creating the pod; retries until it exists.
             for pod in dev.pods("ray-head"):
                 words = ("annotate", "pod", pod["metadata"]["name"], "--overwrite", f"{NEVER_READY}=no")
                 dev.lab.kubectl(*words, "--namespace", NAMESPACE, check=False)
@@ -162,13 +162,13 @@ def test_an_apply_waits_for_what_an_earlier_one_left_unready(dev: Environment) -
     assert ours[0] == ours[1]
 
 
-def test_a_destroy_that_is_stopped_goes_on_too(
+def test_the_next_destroy_finishes_a_stopped_one(
     dev: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stopping = Event()
 
     def hold_back(request: Request, when: When) -> Reply | None:
-        """The first objects are put back when the signal has come."""
+        """Delays the first restores until the signal is sent."""
         if request.method == "PATCH" and not request.dry_run and when == "before":
             stopping.wait(PATIENCE)
         return None
@@ -176,7 +176,7 @@ def test_a_destroy_that_is_stopped_goes_on_too(
     with fault_proxy(dev.lab, tmp_path) as proxy, monkeypatch.context() as way:
         proxy.meddle = hold_back
         way.setitem(dev.env, "KUBECONFIG", str(proxy.kubeconfig))
-        # One step at a time: the others have not begun when the signal comes.
+        # One step at a time: the other steps have not begun when the signal comes.
         way.setitem(dev.env, "PULUMI_PARALLEL", "1")
         with cli_process(dev, "destroy", "dev", "--yes", "--json") as run:
             run.until("restoring ")
@@ -192,11 +192,11 @@ def test_a_destroy_that_is_stopped_goes_on_too(
     assert locks(dev) == []
     release(dev)
     dev.modelyard("destroy", "dev", "--yes")
-    goes_on(dev)
+    check_next_apply(dev)
 
 
-def test_no_half_of_the_state_is_ever_there(dev: Environment) -> None:
-    """Beside the state no file is written in place, and one that another backend URL left half written is told."""
+def test_a_half_written_state_is_reported(dev: Environment) -> None:
+    """No file next to the state is written in place; a half-written one, from another backend URL, is reported."""
     (state,) = (dev.folder / ".pulumi" / "stacks").rglob("dev.json")
     assert list((dev.folder / ".pulumi").rglob("*.attrs")) == []
     attributes = state.with_name("dev.json.attrs")

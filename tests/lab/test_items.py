@@ -1,4 +1,4 @@
-"""Patches of parts of a RayCluster that KubeRay runs: of one worker group, whose whole list is sent, and of a map."""
+"""Patches of parts of a RayCluster that KubeRay runs: one worker group (the apply sends the whole list) and a map."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +66,7 @@ def _pods(env: Environment) -> list[str]:
     return [one["metadata"]["uid"] for one in ray_pods(env)]
 
 
-def test_one_worker_group_changes_and_the_whole_list_is_sent(env: Environment) -> None:
+def test_a_patch_of_one_worker_group_keeps_the_others(env: Environment) -> None:
     running = _pods(env)
     plan = env.plan()
     assert not plan.blocked
@@ -92,8 +92,8 @@ def test_one_worker_group_changes_and_the_whole_list_is_sent(env: Environment) -
     assert restored["spec"] == before["spec"]
 
 
-def test_the_first_entry_of_an_empty_map_goes_without_the_map(env: Environment) -> None:
-    """An apply without the entry would leave null, and the API server rejects that."""
+def test_undoing_the_first_entry_of_a_map_keeps_the_empty_map(env: Environment) -> None:
+    """An apply without the entry would send null, which the API server rejects."""
     write(env, "head-params", "description: Parameters of the head.\n", PARAMS)
 
     def params() -> Any:

@@ -1,4 +1,4 @@
-"""Resources as Deployments, and runs of jobs, on a real API server: what is planned is what it has, nothing stays."""
+"""Resources as Deployments, and runs of jobs, on a real API server: as planned, and deleted at the end."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def runs(env: Environment, kind: str, run: str) -> list[dict[str, Any]]:
     return list(json.loads(out.stdout)["items"])
 
 
-def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+def test_live_resources_match_the_plan(env: Environment) -> None:
     plan = env.plan()
     assert plan.changed == ()
     found = {
@@ -62,7 +62,7 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     assert env.deployment("resource-features")["status"]["readyReplicas"] == 2
 
 
-def test_requests_are_spread_over_the_pods_that_serve(env: Environment) -> None:
+def test_the_service_has_both_serving_pods_as_endpoints(env: Environment) -> None:
     path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
     query = "?labelSelector=kubernetes.io/service-name=resource-answers"
 
@@ -74,14 +74,14 @@ def test_requests_are_spread_over_the_pods_that_serve(env: Environment) -> None:
     env.lab.wait("both pods behind the Service", lambda: behind() == ["resource-answers"] * 2)
 
 
-def test_a_dry_run_makes_nothing(env: Environment) -> None:
+def test_a_dry_run_creates_nothing(env: Environment) -> None:
     document = json.loads(env.modelyard("job", "submit", "dev", "train", "--dry-run", "--json").stdout)
     assert document["dryRun"] is True
     assert runs(env, "jobs", document["run"]) == []
 
 
 @pytest.mark.quick
-def test_a_run_runs_to_its_end_and_takes_its_names_with_it(env: Environment) -> None:
+def test_a_run_succeeds_and_its_service_is_deleted_with_its_job(env: Environment) -> None:
     said = env.modelyard("job", "submit", "dev", "train").stdout
     run = said.split()[0]
     assert run.startswith("train-")
@@ -94,7 +94,7 @@ def test_a_run_runs_to_its_end_and_takes_its_names_with_it(env: Environment) -> 
 
 
 def test_each_worker_of_a_run_knows_its_rank_and_finds_the_others(env: Environment) -> None:
-    """By the variables that ``torch.distributed`` reads, and by what the guide makes of them for TensorFlow."""
+    """``torch.distributed`` reads the variables; for TensorFlow, the guide builds ``TF_CONFIG`` from them."""
     guide = (ROOT / "docs" / "guides" / "jobs.md").read_text(encoding="utf-8")
     (program,) = [text for text in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "TF_CONFIG" in text]
     run = json.loads(env.modelyard("job", "submit", "dev", "train", "--json").stdout)["run"]
@@ -116,19 +116,19 @@ def test_each_worker_of_a_run_knows_its_rank_and_finds_the_others(env: Environme
 
 
 def _field(pod: dict[str, Any], variable: dict[str, Any]) -> str:
-    """What a kubelet gives a variable of a pod's label or annotation."""
+    """The value of a variable that refers to a pod's label or annotation, as a kubelet sets it."""
     found = re.fullmatch(r"metadata\.(labels|annotations)\['(.+)'\]", variable["valueFrom"]["fieldRef"]["fieldPath"])
     assert found
     return str(pod[found[1]][found[2]])
 
 
-def test_two_runs_do_not_meet(env: Environment) -> None:
+def test_two_runs_have_different_names(env: Environment) -> None:
     names = {json.loads(env.modelyard("job", "submit", "dev", "train", "--json").stdout)["run"] for _ in range(2)}
     assert len(names) == 2
 
 
-def test_what_the_cluster_refuses_leaves_nothing(env: Environment) -> None:
-    """The Job would be taken, its Service would not: neither is made."""
+def test_a_rejected_submission_creates_nothing(env: Environment) -> None:
+    """The API server would accept the Job but rejects its Service; neither is created."""
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
@@ -149,7 +149,7 @@ def test_what_the_cluster_refuses_leaves_nothing(env: Environment) -> None:
     assert len(after) == len(before)
 
 
-def test_a_dataset_is_exported_by_a_job_of_the_platform(env: Environment, tmp_path: Path) -> None:
+def test_datasets_are_exported_and_models_imported_by_jobs(env: Environment, tmp_path: Path) -> None:
     far = {
         "name": "far",
         "type": "training",
@@ -187,7 +187,7 @@ def test_a_dataset_is_exported_by_a_job_of_the_platform(env: Environment, tmp_pa
     config(env, **JOBS)
 
 
-def test_a_destroy_leaves_nothing(env: Environment) -> None:
+def test_destroy_deletes_every_resource(env: Environment) -> None:
     env.modelyard("destroy", "dev", "--yes")
     out = env.lab.kubectl("get", "deployments", "--namespace", NAMESPACE, "--output", "name").stdout
     assert not any(name in out for name in DEPLOYED)

@@ -33,7 +33,7 @@ def dev(shared: Environment) -> Iterator[Environment]:
 
 
 def document(done: Done, code: int, schema: str = "findings", part: str = "") -> Any:
-    """The one document on standard output, which has the published form."""
+    """The only document on standard output, validated against its published schema."""
     assert done.returncode == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     found = json.loads(done.stdout)
@@ -48,12 +48,12 @@ def apply(env: Environment, *words: str, **variables: str) -> Done:
     return env.modelyard("apply", *(words or ("dev", "--yes")), "--json", check=False, env=variables)
 
 
-def test_nothing_was_ever_applied(dev: Environment) -> None:
+def test_destroy_of_a_stack_that_was_never_applied(dev: Environment) -> None:
     done = dev.modelyard("destroy", "dev", "--yes", "--json", check=False)
     assert document(done, 3)["error"]["summary"] == "this state has no stack dev"
 
 
-def test_success_and_nothing_to_do(dev: Environment) -> None:
+def test_an_apply_with_and_without_changes(dev: Environment) -> None:
     assert document(apply(dev), 0, "outputs", "apply")["result"] == "succeeded"
     dev.settle()
     again = document(apply(dev), 0, "outputs", "apply")
@@ -72,7 +72,7 @@ def test_a_stack_file_that_cannot_be_read(dev: Environment) -> None:
     assert document(apply(dev), 2)["error"]["summary"] == "dev cannot be planned"
 
 
-def test_nobody_to_ask(dev: Environment) -> None:
+def test_an_apply_without_a_confirmation(dev: Environment) -> None:
     dev.edit("    cpu: 2\n", "    cpu: 3\n")
     assert document(apply(dev, "dev"), 2)["error"]["summary"] == "nothing was changed"
 
@@ -85,14 +85,14 @@ def test_a_stale_plan(dev: Environment) -> None:
     assert document(apply(dev, "--plan", "plan.json"), 4)["error"]["summary"].startswith("the plan is stale")
 
 
-def test_credentials_that_may_not_change_anything(dev: Environment) -> None:
+def test_credentials_that_may_only_read(dev: Environment) -> None:
     dev.edit("    cpu: 2\n", "    cpu: 3\n")
     found = document(apply(dev, KUBECONFIG=str(dev.lab.kubeconfig_of("viewer"))), 1)
     assert {each["code"] for each in found["findings"] if each["severity"] == "error"} == {"OWN009"}
 
 
-def test_an_error_of_the_engine(dev: Environment, tmp_path: Path) -> None:
-    """The right to patch is taken away between the plan and the step."""
+def test_an_error_of_the_engine_during_a_step(dev: Environment, tmp_path: Path) -> None:
+    """The right to patch is removed between the plan and the step."""
     dev.edit("    cpu: 2\n", "    cpu: 3\n")
 
     def forbid(request: Request, when: When) -> Reply | None:
@@ -115,7 +115,7 @@ def test_an_engine_that_does_not_run(dev: Environment, tmp_path: Path) -> None:
     assert found["error"]["summary"].startswith("pulumi on PATH does not run")
 
 
-def test_no_cluster(dev: Environment, tmp_path: Path) -> None:
+def test_an_unreachable_cluster(dev: Environment, tmp_path: Path) -> None:
     dead = tmp_path / "kubeconfig"
     dead.write_text(dev.lab.kubeconfig.read_text().replace(dev.lab.server, "https://127.0.0.1:1"))
     for verb in ("apply", "destroy"):
@@ -123,6 +123,6 @@ def test_no_cluster(dev: Environment, tmp_path: Path) -> None:
         assert "cannot be reached" in document(done, 3)["error"]["summary"]
 
 
-def test_the_end(dev: Environment) -> None:
+def test_a_successful_destroy(dev: Environment) -> None:
     done = dev.modelyard("destroy", "dev", "--yes", "--json")
     assert document(done, 0, "outputs", "apply")["changes"] == {"delete": 5}

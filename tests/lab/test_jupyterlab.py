@@ -1,4 +1,4 @@
-"""Submit Job in a real JupyterLab and a real browser, down to a real API server; the Job's container runs here."""
+"""Submit Job in a real JupyterLab and browser, with a real API server; the Job's container runs on this machine."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def server(env: Environment, work: Path, extension: dict[str, str]) -> Iterator[
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
-        # The page looks after a job every five seconds, and machines of CI are busy.
+        # The page polls a job every five seconds, and CI machines are busy.
         expect.set_options(timeout=30_000)
         yield started
         expect.set_options(timeout=5_000)
@@ -77,7 +77,7 @@ def jobs(env: Environment) -> dict[str, Any]:
 def opened(browser: Browser, server: Jupyter, notebook: Path) -> Page:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.set_default_timeout(20_000)
-    # A workspace of its own, in which no earlier page left its tabs.
+    # A new workspace, without the tabs of earlier pages.
     page.goto(f"{server.address}lab/workspaces/{notebook.stem}/tree/{notebook.name}?token={server.token}")
     expect(page.get_by_role("button", name="Submit Job")).to_be_enabled()
     return page
@@ -115,7 +115,7 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-A30"}
     assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
-    # A page that is loaded again still looks after it, once JupyterLab has saved its state.
+    # A reloaded page still shows the job, once JupyterLab has saved its state.
     env.lab.wait("the state", lambda: name in json.dumps(server.ask("lab/api/workspaces/train")))
     page.reload()
     expect(told).to_contain_text(f"The result will be in {result.name}")
@@ -133,13 +133,13 @@ def test_a_notebook_is_submitted_and_its_result_opened(
     page.close()
 
 
-def test_what_is_refused_can_be_corrected_in_the_form(
+def test_a_rejected_submission_can_be_corrected_in_the_form(
     env: Environment, server: Jupyter, browser: Browser, work: Path
 ) -> None:
     page = opened(browser, server, write_notebook(work / "wrong.ipynb", cell("x = 1", tags=["parameters"])))
     page.get_by_role("button", name="Submit Job").click()
     form = page.get_by_role("dialog")
-    # Of this GPU the team has shares only.
+    # The team has only slices of this GPU.
     form.get_by_label("Flavor").select_option("l4")
     expect(form.get_by_label("Device").locator("option")).to_have_count(1)
     expect(form.get_by_label("Device")).to_have_value("partial shared")
@@ -159,7 +159,7 @@ def test_what_is_refused_can_be_corrected_in_the_form(
     form.get_by_role("button", name="Submit").click()
     expect(form.get_by_role("alert")).to_contain_text("'x' is not a parameter")
     expect(form.get_by_role("alert")).to_contain_text("write -p name=value")
-    # What was chosen is still there.
+    # The form keeps its values.
     expect(form.get_by_label("Flavor")).to_have_value("a30")
     expect(form.get_by_label("Device")).to_have_value("partial small 1g.6gb")
     expect(form.get_by_label("Parameters")).to_have_value("x")
@@ -175,7 +175,7 @@ def test_what_is_refused_can_be_corrected_in_the_form(
 
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A project with a real Kueue, in which the team has one GPU; the workspace is ``work`` beside it."""
+    """A project with a real Kueue, in which the team has one GPU; the workspace is ``work`` next to the project."""
     folder = tmp_path_factory.mktemp("queue")
     work = folder / "work"
     work.mkdir()
@@ -194,19 +194,21 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture(scope="module")
 def adas(queue: Environment, extension: dict[str, str]) -> Iterator[Jupyter]:
-    """The server of Ada."""
+    """Ada's notebook server."""
     settings = {"Modelyard.command": [MODELYARD], "Modelyard.project": str(queue.folder), "Modelyard.stack": "dev"}
     work, env = queue.folder.parent / "work", {**queue.env, **extension, "MODELYARD_USER": "ada"}
     with jupyter(queue.folder.parent / "jupyter", work, settings, env) as started:
         yield started
 
 
-def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: Browser, tmp_path: Path) -> None:
+def test_the_panel_shows_only_the_users_jobs(
+    queue: Environment, adas: Jupyter, browser: Browser, tmp_path: Path
+) -> None:
     work = queue.folder.parent / "work"
     names = {}
     for user, stem in (("ada", "first"), ("grace", "theirs"), ("ada", "second")):
         notebook = write_notebook(work / f"{stem}.ipynb", cell("print(1)"))
-        # The queue is in the order of creation, whose times are whole seconds.
+        # The queue is ordered by creation time, in whole seconds.
         time.sleep(1)
         words = ("job", "submit", str(notebook), "--stack", "dev", "--json")
         names[stem] = json.loads(queue.modelyard(*words, env={"MODELYARD_USER": user}).stdout)["job"]
@@ -229,7 +231,7 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     expect(rows.nth(1)).to_contain_text("1 GPU (a10)")
     expect(panel).not_to_contain_text(names["theirs"])
 
-    # The result, once it is there.
+    # The result opens once it exists.
     expect(rows.nth(1).get_by_role("button", name="Open Result")).to_have_count(0)
     job = queue.lab.request("GET", f"/apis/batch/v1/namespaces/vision/jobs/{names['first']}").body
     command, variables = container(job)
@@ -246,7 +248,7 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     expect(told).to_contain_text("is queued and has no pod, so it has no log")
     told.get_by_role("button").last.click()
 
-    # One of two GPUs is free, and all of the team's quota is taken.
+    # One of two GPUs is free, and the team's quota is used up.
     page.get_by_role("tab", name="first.ipynb", exact=True).click()
     page.get_by_role("button", name="Submit Job").click()
     form = page.get_by_role("dialog")
@@ -255,7 +257,7 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     expect(form.get_by_label("Device").locator("option:checked")).to_have_text(device)
     form.get_by_role("button", name="Cancel").click()
 
-    # Another's run is not cancelled, whoever asks this server for it.
+    # The server does not cancel runs of other users.
     status, answer = adas.ask(f"modelyard/runs/{names['theirs']}", method="DELETE")
     assert (status, "is a run of grace, not of ada" in answer["summary"]) == (422, True)
     rows.nth(0).get_by_role("button", name="Cancel").click()
@@ -267,7 +269,7 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     expect(rows).to_have_count(1)
     assert set(jobs(queue)) == {names["first"], names["theirs"]}
 
-    # An error stays beside the list, until the command answers again.
+    # An error is shown until the command works again.
     text = queue.stack_file.read_text()
     queue.stack_file.write_text("config: [")
     trouble = page.locator(".modelyard-Runs").get_by_role("alert")
@@ -278,7 +280,7 @@ def test_the_panel_shows_ones_jobs(queue: Environment, adas: Jupyter, browser: B
     page.close()
 
 
-def test_where_the_page_finds_a_result(tmp_path: Path) -> None:
+def test_a_result_outside_the_servers_folder_has_no_link(tmp_path: Path) -> None:
     file = EXTENSION / "modelyard_jupyterlab" / "files.py"
     spec = spec_from_file_location("files", file)
     assert spec is not None
@@ -302,7 +304,7 @@ def test_where_the_page_finds_a_result(tmp_path: Path) -> None:
         assert shown(outside, f"{root}/team") is None, outside
 
 
-def test_findings_come_with_their_remedies(env: Environment, server: Jupyter, work: Path) -> None:
+def test_findings_include_their_remedies(env: Environment, server: Jupyter, work: Path) -> None:
     notebook = write_notebook(work / "small.ipynb", cell("print(1)"))
     text = env.stack_file.read_text()
     env.edit("image: images.example.com/notebook:1", "memory: 1Gi")
@@ -329,7 +331,7 @@ def test_findings_come_with_their_remedies(env: Environment, server: Jupyter, wo
         (["train.ipynb"], "is not a JSON object"),
     ],
 )
-def test_bad_requests(server: Jupyter, work: Path, body: Any, said: str) -> None:
+def test_bad_requests_are_rejected(server: Jupyter, work: Path, body: Any, said: str) -> None:
     write_notebook(work.parent / "secret.ipynb", cell("print(1)"))
     for name, leads in (("link", "../secret.ipynb"), ("loop", "loop.ipynb")):
         if not (work / f"{name}.ipynb").is_symlink():
@@ -338,7 +340,7 @@ def test_bad_requests(server: Jupyter, work: Path, body: Any, said: str) -> None
     assert (status, said in answer["message"]) == (400, True), answer
 
 
-def test_no_value_passes_for_an_option(server: Jupyter, work: Path) -> None:
+def test_values_are_not_parsed_as_options(server: Jupyter, work: Path) -> None:
     notebook = write_notebook(work / "--wait.ipynb", cell("x = 1", tags=["parameters"]))
     asked = {"path": notebook.name, "flavor": "a10", "team": "--dry-run", "parameters": ["--dry-run"]}
     status, answer = server.ask("modelyard/jobs", asked)
@@ -347,7 +349,7 @@ def test_no_value_passes_for_an_option(server: Jupyter, work: Path) -> None:
     assert "'--dry-run' is not a parameter" in answer["summary"]
 
 
-def test_how_far_a_job_is(server: Jupyter, work: Path) -> None:
+def test_the_server_reports_the_state_of_a_job(server: Jupyter, work: Path) -> None:
     def state() -> Any:
         return server.ask("modelyard/jobs?result=far.ipynb")[1]["state"]
 
@@ -361,10 +363,10 @@ def test_how_far_a_job_is(server: Jupyter, work: Path) -> None:
     assert server.ask("modelyard/jobs?result=../far.ipynb")[0] == 400
 
 
-def test_strangers_and_other_pages_are_refused(server: Jupyter) -> None:
+def test_requests_without_a_token_or_from_other_pages_are_rejected(server: Jupyter) -> None:
     for path, body in (("modelyard/choices", None), ("modelyard/jobs?result=x", None), ("modelyard/jobs", {})):
         assert server.ask(path, body, token="wrong")[0] == 403
-    # Who is logged in by a cookie, as another site's page would be, also needs the XSRF token.
+    # A request with only the login cookie, as from another site's page, also needs the XSRF token.
     session = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
     session.open(server.lab, timeout=20).close()
     with session.open(f"{server.address}modelyard/choices", timeout=20) as answer:
@@ -373,10 +375,10 @@ def test_strangers_and_other_pages_are_refused(server: Jupyter) -> None:
         session.open(f"{server.address}modelyard/jobs", data=b"{}", timeout=20)
 
 
-def test_a_kernel_that_idles_ends_though_its_page_is_open(
+def test_an_idle_kernel_ends_while_its_page_is_open(
     tmp_path: Path, browser: Browser, extension: dict[str, str]
 ) -> None:
-    """With the configuration that the guide gives, but for its numbers."""
+    """Uses the configuration of the guide with shorter times."""
     (tmp_path / "work").mkdir()
     soon = {"MappingKernelManager.cull_idle_timeout": 3, "MappingKernelManager.cull_interval": 1}
     settings = {"Modelyard.command": ["/nowhere/modelyard"], **soon}
@@ -394,8 +396,8 @@ def test_a_kernel_that_idles_ends_though_its_page_is_open(
         page.close()
 
 
-def test_a_server_of_the_stack_asks_for_its_password(tmp_path: Path, extension: dict[str, str]) -> None:
-    """With the configuration that the patch writes; only its address and its folder are this machine's."""
+def test_a_notebook_server_asks_for_its_password(tmp_path: Path, extension: dict[str, str]) -> None:
+    """Uses the configuration that the patch writes, with an address and a folder of this machine."""
     stack, state, library = environments()["dev"]
     servers = NotebookServers("images.example.com/jupyter:4.4.3", "login", users=(NotebookUser("ada"),))
     work = tmp_path / "work"

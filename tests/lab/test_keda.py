@@ -1,4 +1,4 @@
-"""Training that KEDA scales: the real operator, a real Prometheus, and objects that the stack planned and applied."""
+"""Training that KEDA scales: the real operator, a real Prometheus, and the objects of an applied stack."""
 
 import os
 import signal
@@ -18,17 +18,17 @@ RAY, CELERY = (
     "deployment-ray-model-training-worker",
     "deployment-model-training-tasks-gpu",
 )
-SCALERS = [ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, f"{side}-training") for side in ("celery", "ray")]
+SCALERS = [ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, f"{name}-training") for name in ("celery", "ray")]
 AUTOSCALERS = "apis/autoscaling/v2/…/horizontalpodautoscalers"
 COOLDOWN = 3
 """Seconds."""
 LONG = 30
 """Seconds: a cooldown that lasts until the fallback begins."""
 WINDOW = "3s:1s"
-"""In place of half an hour."""
+"""Seconds, instead of half an hour."""
 
 ANSWERS = {"name": "answers", "type": "serving", "workers": 2, "cpu": "100m", "memory": "256Mi", "scale": {"most": 4}}
-"""Pods that answer requests; without a metrics server nobody knows what CPU they use, so they stay at their least."""
+"""Serving resources. Without a metrics server, their CPU usage is unknown, so they stay at their minimum."""
 CHAT = {
     **ANSWERS,
     "name": "chat",
@@ -37,21 +37,21 @@ CHAT = {
 }
 
 
-def quick(side: str) -> str:
-    """The query of a side as the stack has it, with a short window and a metric of this test's own."""
-    query = BACKENDS[side].queries.keda.replace("30m:15s", WINDOW).replace("ray_tasks", "training_tasks")
-    return query % {"queue": QUEUE} if side == "celery" else query
+def short_query(backend: str) -> str:
+    """The stack's query for a backend, with a short window and a metric of this test."""
+    query = BACKENDS[backend].queries.keda.replace("30m:15s", WINDOW).replace("ray_tasks", "training_tasks")
+    return query % {"queue": QUEUE} if backend == "celery" else query
 
 
 class Site(NamedTuple):
-    """A platform whose training KEDA scales, and the work that Prometheus tells of."""
+    """A platform whose training KEDA scales, and the metrics that Prometheus scrapes."""
 
     env: Environment
     server: Running
     work: dict[str, float]
 
-    def asks(self, number: int) -> None:
-        """So much work is there for Ray."""
+    def set_work(self, number: int) -> None:
+        """Sets the amount of work for Ray."""
         self.work['training_tasks{State="RUNNING"}'] = number
 
     def config(self, **sections: Any) -> None:
@@ -74,7 +74,7 @@ class Site(NamedTuple):
         return found
 
     def trainers(self) -> list[str]:
-        """The autoscalers that KEDA has made for training."""
+        """The HorizontalPodAutoscalers that KEDA has created for training."""
         names = [one["metadata"]["name"] for one in self.env.found(AUTOSCALERS)]
         return [name for name in names if "training" in name]
 
@@ -82,7 +82,7 @@ class Site(NamedTuple):
         self.env.lab.wait(f"{replicas} pods of {name}", lambda: self.replicas(name) == replicas)
 
     def holds_what_was_planned(self) -> None:
-        """What is planned now is what is there: nothing to do, and nothing drifted."""
+        """Checks that a plan has no changes and nothing has drifted."""
         plan = self.env.plan()
         assert plan.changed == ()
         for target in plan.targets:
@@ -100,12 +100,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         env.lab.start_operators("keda")
         del env.env["MODELYARD_NO_DRAIN"]
         made = Site(env, server, work)
-        made.asks(0)
+        made.set_work(0)
         query = "sum(training_tasks) or vector(0)"
         made.config(
             autoscaling=made.keda(),
             drain={"quiet": 1, "prometheus": server.url, "ray": {"query": query}, "celery": {"query": "vector(0)"}},
-            patches=[{"name": f"keda-{side}", "params": {"queries": [quick(side)]}} for side in ("ray", "celery")],
+            patches=[
+                {"name": f"keda-{backend}", "params": {"queries": [short_query(backend)]}}
+                for backend in ("ray", "celery")
+            ],
             runtime={"image": "images.example.com/jobs:1"},
             resources=[ANSWERS, CHAT],
             jobs=[{"name": f"{name}-job", "type": "serving", "resource": name} for name in ("answers", "chat")],
@@ -113,14 +116,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield made
 
 
-def trains_on(site: Site, side: str) -> None:
-    """KEDA has the training of this side, as the stack file says, and there is no work."""
+def train_with(site: Site, backend: str) -> None:
+    """Applies a stack in which KEDA scales this backend, without work."""
     env = site.env
-    site.asks(0)
-    other = {"ray": "celery", "celery": "ray"}[side]
+    site.set_work(0)
+    other = {"ray": "celery", "celery": "ray"}[backend]
     text = env.stack_file.read_text()
-    env.stack_file.write_text(text.replace(f"modelyard:training: {other}", f"modelyard:training: {side}"))
-    # A second apply lets go of the replicas that were held until KEDA had set them.
+    env.stack_file.write_text(text.replace(f"modelyard:training: {other}", f"modelyard:training: {backend}"))
+    # A second apply releases the replicas, which the first one kept until KEDA had set them.
     for _ in range(2):
         if env.plan().changed:
             env.modelyard("apply", "dev", "--yes", "--no-drain")
@@ -130,19 +133,19 @@ def trains_on(site: Site, side: str) -> None:
 
 @pytest.fixture
 def ray(site: Site) -> None:
-    """Ray trains, and sleeps."""
-    trains_on(site, "ray")
+    """Ray is the training backend, scaled to zero."""
+    train_with(site, "ray")
 
 
 @pytest.fixture
 def celery(site: Site) -> None:
-    """Celery trains, and always has work in this Prometheus."""
-    trains_on(site, "celery")
+    """Celery is the training backend, and always has work in this Prometheus."""
+    train_with(site, "celery")
     site.wait_for(CELERY, 1)
 
 
 @pytest.mark.quick
-def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -> None:
+def test_keda_scales_as_planned_and_stops_the_unused_backend(site: Site) -> None:
     env = site.env
     plan = env.plan()
     assert not plan.blocked, plan.findings
@@ -154,7 +157,7 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
         assert live is not None
         assert live["spec"] == planned[key].after.reveal()["spec"]
         assert live["metadata"]["annotations"].items() >= planned[key].after.reveal()["metadata"]["annotations"].items()
-    # The queue has work in this Prometheus, and the side is not in use.
+    # Prometheus shows work in the queue, but Celery is not the training backend.
     site.wait_for(RAY, 0)
     assert site.replicas(CELERY) == 0
     env.lab.wait("KEDA's autoscaler", lambda: len(site.trainers()) == 1)
@@ -163,8 +166,8 @@ def test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps(site: Site) -
 
 
 @pytest.mark.usefixtures("ray")
-def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -> None:
-    """They are made as one, which is the API server's default: the rest is KEDA's."""
+def test_serving_starts_with_its_minimum_of_replicas(site: Site) -> None:
+    """The Deployment is created with one replica, the API server's default; KEDA sets the rest."""
     site.wait_for("resource-answers", 2)
     (scaler,) = [one for one in site.env.found(AUTOSCALERS) if "answers" in one["metadata"]["name"]]
     assert (scaler["spec"]["minReplicas"], scaler["spec"]["maxReplicas"]) == (2, 4)
@@ -172,9 +175,9 @@ def test_pods_that_answer_requests_are_as_many_as_their_scale_says(site: Site) -
 
 
 @pytest.mark.usefixtures("ray")
-def test_serving_grows_and_shrinks_with_its_load(site: Site) -> None:
+def test_serving_scales_with_its_load(site: Site) -> None:
     site.wait_for("resource-chat", 1)
-    # Eight requests a pod, and no more than four pods.
+    # One pod per eight requests, at most four pods.
     for requests, pods in ((20, 3), (1000, 4), (3, 1)):
         site.work["requests_open"] = requests
         site.wait_for("resource-chat", pods)
@@ -182,29 +185,29 @@ def test_serving_grows_and_shrinks_with_its_load(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("ray")
-def test_training_goes_up_with_work_and_down_without(site: Site) -> None:
-    site.asks(1)
+def test_training_scales_with_its_work(site: Site) -> None:
+    site.set_work(1)
     site.wait_for(RAY, 1)
     site.env.lab.wait("the pod", lambda: len(site.env.pods("ray-model-training-worker")) == 1)
-    site.asks(0)
+    site.set_work(0)
     site.wait_for(RAY, 0)
     site.holds_what_was_planned()
 
 
 @pytest.mark.usefixtures("ray")
-def test_training_stays_while_its_metrics_are_lost(site: Site) -> None:
-    """Through the time in which KEDA counts failures, and longer than its cooldown after that."""
+def test_training_keeps_its_replicas_while_metrics_are_missing(site: Site) -> None:
+    """They stay while KEDA counts failures, and then for longer than its cooldown."""
     assert [one.target for one in site.env.plan().findings if one.code == "AUT008"] == ["ray-training"]
     site.config(autoscaling=site.keda() | {"cooldownPeriod": LONG})
     assert [one for one in site.env.plan().findings if one.code == "AUT008"] == []
     site.env.modelyard("apply", "dev", "--yes")
     try:
-        site.asks(1)
+        site.set_work(1)
         site.wait_for(RAY, 1)
-        # The work is over, and nobody can tell.
+        # The work ends while the metrics are missing.
         os.kill(site.server.process.pid, signal.SIGSTOP)
         try:
-            site.asks(0)
+            site.set_work(0)
             end = time.monotonic() + 2 * LONG
             while time.monotonic() < end:
                 assert site.replicas(RAY) == 1
@@ -219,9 +222,9 @@ def test_training_stays_while_its_metrics_are_lost(site: Site) -> None:
 
 
 @pytest.mark.usefixtures("ray")
-def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) -> None:
+def test_a_switch_drains_the_old_backend_and_scales_it_to_zero(site: Site) -> None:
     env = site.env
-    site.asks(1)
+    site.set_work(1)
     site.wait_for(RAY, 1)
     env.edit("modelyard:training: ray", "modelyard:training: celery")
     plan = env.plan()
@@ -230,20 +233,20 @@ def test_a_switch_waits_for_the_work_and_puts_the_old_side_to_sleep(site: Site) 
         "celery-training",
         "ray-training",
     ]
-    site.asks(0)
+    site.set_work(0)
     done = env.modelyard("apply", "dev", "--yes")
     assert "draining Ray" in done.stdout + done.stderr
     site.wait_for(CELERY, 1)
     assert site.replicas(RAY) == 0
-    site.asks(1)
+    site.set_work(1)
     time.sleep(2 * COOLDOWN)
     assert site.replicas(RAY) == 0
-    site.asks(0)
+    site.set_work(0)
     site.holds_what_was_planned()
 
 
 @pytest.mark.usefixtures("celery")
-def test_back_to_fixed_replicas_keda_lets_go_first(site: Site) -> None:
+def test_fixed_replicas_first_delete_the_scaled_objects(site: Site) -> None:
     env = site.env
     assert site.replicas(CELERY) == 1
     site.config(autoscaling={"mode": "none", "prometheus": site.server.url}, patches=[])
@@ -257,12 +260,12 @@ def test_back_to_fixed_replicas_keda_lets_go_first(site: Site) -> None:
     site.holds_what_was_planned()
 
 
-def test_destroy_leaves_nothing_of_it(site: Site) -> None:
+def test_destroy_deletes_the_scaled_objects(site: Site) -> None:
     env = site.env
     site.config(autoscaling=site.keda())
     env.modelyard("apply", "dev", "--yes", "--no-drain")
     assert None not in [env.get(key) for key in SCALERS]
-    # The platform's training stays as KEDA leaves it, asleep or not; what the stack made goes, and is not told.
+    # The platform's training keeps its current replicas; a resource of the stack is deleted and not listed.
     pods = [site.replicas(name) for name in (CELERY, RAY)]
     told = " ".join(env.modelyard("destroy", "dev", "--yes").stderr.split())
     said = [

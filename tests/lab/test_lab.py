@@ -1,4 +1,4 @@
-"""The lab itself: what every other test here relies on."""
+"""The lab itself."""
 
 import json
 import os
@@ -20,7 +20,7 @@ GPU = "nvidia.com/gpu"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder for one lab, of which nothing may run when the test ends."""
+    """A folder for one lab; no process of it may be left when the test ends."""
     yield tmp_path / "lab"
     assert processes_in(tmp_path) == []
 
@@ -42,7 +42,7 @@ def pods(lab: Lab, namespace: str = "ml-platform") -> list[dict[str, Any]]:
     return list(lab.request("GET", f"/api/v1/namespaces/{namespace}/pods").body["items"])
 
 
-def test_a_built_lab_is_found_in_well_under_a_second() -> None:
+def test_a_built_lab_is_found_within_a_second() -> None:
     first = build(lambda _: None)
     told: list[str] = []
     begun = time.monotonic()
@@ -65,12 +65,12 @@ def test_two_labs_run_side_by_side(lab: Lab, folder: Path) -> None:
         assert Lab.attach(folder).running
 
 
-def test_the_server_says_its_version(lab: Lab) -> None:
+def test_the_server_reports_its_version(lab: Lab) -> None:
     assert lab.request("GET", "/version").body["gitVersion"] == "v1.35.4"
     assert lab.kubectl("version", "--client").stdout.startswith("Client Version: v1.35.4")
 
 
-def test_every_user_may_do_what_is_promised(lab: Lab) -> None:
+def test_each_user_has_the_documented_rights(lab: Lab) -> None:
     pods_path = "/api/v1/namespaces/default/pods"
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "x"}}
     accounts = "/api/v1/namespaces/default/serviceaccounts?dryRun=All"
@@ -83,7 +83,7 @@ def test_every_user_may_do_what_is_promised(lab: Lab) -> None:
     assert "Forbidden" in forbidden.stderr
 
 
-def test_an_expired_certificate_is_refused(lab: Lab) -> None:
+def test_an_expired_certificate_is_rejected(lab: Lab) -> None:
     refused = lab.kubectl("get", "pods", user="expired", check=False)
     assert refused.returncode == 1
     assert "Unauthorized" in refused.stderr
@@ -98,14 +98,14 @@ def test_crds_of_all_three_operators_are_served(lab: Lab) -> None:
         assert lab.request("GET", f"/apis/{group}").status == 200
 
 
-def test_crds_that_an_earlier_lab_kept_are_those_of_the_manifests(lab: Lab) -> None:
+def test_cached_crds_match_the_manifests(lab: Lab) -> None:
     assert (lab.tools.folder / "crds.json").is_file()
     files = [f"--filename={min(operator.iterdir())}" for operator in lab.tools.crds.iterdir()]
     assert lab.kubectl("diff", "--server-side", "--field-manager=lab", *files).stdout == ""
 
 
 @pytest.mark.parametrize("environment", ["dev", "staging", "prod"])
-def test_gpu_pods_land_on_gpu_nodes_and_no_others_do(lab_of: Any, environment: str) -> None:
+def test_only_gpu_pods_run_on_gpu_nodes(lab_of: Any, environment: str) -> None:
     lab = lab_of(environment)
     nodes = {node["metadata"]["name"]: node for node in lab.request("GET", "/api/v1/nodes").body["items"]}
     found = pods(lab)
@@ -116,7 +116,7 @@ def test_gpu_pods_land_on_gpu_nodes_and_no_others_do(lab_of: Any, environment: s
         assert pod["status"]["phase"] == "Running"
 
 
-def test_more_gpus_than_there_are_wait(fresh_platform_lab: Any) -> None:
+def test_pods_without_a_free_gpu_stay_pending(fresh_platform_lab: Any) -> None:
     lab = fresh_platform_lab("dev")
     worker = "deployment-ray-model-training-worker"
     lab.kubectl("-n", "ml-platform", "scale", "deployment", worker, "--replicas=3")
@@ -129,7 +129,7 @@ def test_more_gpus_than_there_are_wait(fresh_platform_lab: Any) -> None:
     lab.wait("the workers to be gone", lambda: states() == [])
 
 
-def test_pods_live_at_the_pace_they_ask_for(fresh_platform_lab: Any) -> None:
+def test_annotations_set_when_a_pod_becomes_ready(fresh_platform_lab: Any) -> None:
     lab = fresh_platform_lab("dev")
 
     def template(**annotations: str) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_the_vendor_owns_what_it_installed(lab_of: Any, environment: str, manage
 
 
 @pytest.mark.parametrize("environment", ["dev", "staging", "prod"])
-def test_installing_again_rolls_nothing(lab_of: Any, environment: str) -> None:
+def test_reinstalling_replaces_no_pods(lab_of: Any, environment: str) -> None:
     lab = lab_of(environment)
     before = sorted(pod["metadata"]["uid"] for pod in pods(lab))
     lab.install_platform(environment)
@@ -188,7 +188,7 @@ def lab_of(platform_lab: Any) -> Any:
     return platform_lab
 
 
-def test_what_was_stored_is_there_after_a_restart_and_nodes_live_on(folder: Path) -> None:
+def test_a_restarted_lab_keeps_its_objects_and_nodes(folder: Path) -> None:
     with Lab.start(folder) as lab:
         lab.install_platform("dev")
         server = lab.server
@@ -197,11 +197,11 @@ def test_what_was_stored_is_there_after_a_restart_and_nodes_live_on(folder: Path
         assert again.server == server
         again.kubectl("-n", "ml-platform", "scale", "deployment", "deployment-model-service", "--replicas=2")
         ready = "/apis/apps/v1/namespaces/ml-platform/deployments/deployment-model-service"
-        # Far below the 40 seconds that the leases of the first lab's nodes would last.
+        # Far less than the 40 seconds after which the leases of the first lab's nodes expire.
         again.wait("a second pod", lambda: again.request("GET", ready).body["status"].get("readyReplicas") == 2, 10)
 
 
-def test_a_component_that_crashed_is_told_and_comes_back(folder: Path) -> None:
+def test_a_crashed_component_is_reported_and_restarted(folder: Path) -> None:
     with Lab.start(folder) as lab:
         lab.kill("kube-apiserver")
         assert lab.status() == {name: name != "kube-apiserver" for name in components.NAMES}
@@ -233,7 +233,7 @@ os.kill(os.getpid(), 9)
 
 
 def test_up_status_and_down_from_a_shell(tmp_path: Path, folder: Path) -> None:
-    # A copy of the checkout's lab, so that the user's own labs are not touched.
+    # A copy of the checkout's lab, to leave the user's labs alone.
     clone = tmp_path / "clone"
     clone.mkdir()
     subprocess.run(["cp", "-R", str(ROOT / "lab"), str(clone / "lab")], check=True)
@@ -256,7 +256,7 @@ def test_up_status_and_down_from_a_shell(tmp_path: Path, folder: Path) -> None:
         told = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True).stdout
         assert told.splitlines()[:2] == ["one", "v3.259.0"]
         assert str(clone) in told
-        # One process is lost: status tells, up repairs.
+        # One process has died: status reports it, and up restarts it.
         pid = next(
             each["pid"]
             for each in json.loads(run("status", "--json"))["labs"][0]["components"]
@@ -272,7 +272,7 @@ def test_up_status_and_down_from_a_shell(tmp_path: Path, folder: Path) -> None:
     assert processes_in(clone) == []
 
 
-def test_a_port_that_is_taken_is_no_obstacle(folder: Path, monkeypatch: pytest.MonkeyPatch, lab: Lab) -> None:
+def test_a_lab_starts_although_a_port_is_taken(folder: Path, monkeypatch: pytest.MonkeyPatch, lab: Lab) -> None:
     free = cluster.free_ports
     taken = iter([lab._ports])
     monkeypatch.setattr(cluster, "free_ports", lambda: next(taken, None) or free())

@@ -1,15 +1,15 @@
-"""Jobs that gathered for a switch that was taken back, by a real broker's queue."""
+"""Jobs that were queued for Celery before a switch was reverted, in a real broker."""
 
 import signal
 from pathlib import Path
 
 from tests.lab.support.cli_process import cli_process, words
 from tests.lab.support.rabbitmq_broker import rabbitmq
-from tests.lab.support.training_backends import CELERY, RAY, dashboard, one_gpu, replicas, routed_to, to
+from tests.lab.support.training_backends import CELERY, RAY, dashboard, one_gpu, replicas, routed_to, switch_to
 from tests.lab.support.training_processes import Celery, Results, until
 
 
-def test_the_plan_of_the_way_back_says_what_waits_in_the_other_queue(tmp_path: Path) -> None:
+def test_switching_back_warns_about_jobs_that_wait_for_celery(tmp_path: Path) -> None:
     (tmp_path / "broker").mkdir()
     with (
         rabbitmq(tmp_path / "broker") as broker,
@@ -18,7 +18,7 @@ def test_the_plan_of_the_way_back_says_what_waits_in_the_other_queue(tmp_path: P
     ):
         celery = Celery(tmp_path / "celery", broker.amqp, Results(tmp_path / "jobs"))
         said.busy()
-        to(env, "celery")
+        switch_to(env, "celery")
         with cli_process(env, "apply", "dev", "--yes") as run:
             run.until("draining Ray: 1 running job")
             for name in ("one", "two"):
@@ -28,12 +28,12 @@ def test_the_plan_of_the_way_back_says_what_waits_in_the_other_queue(tmp_path: P
         assert (routed_to(env), replicas(env)) == ("celery", {RAY: 1, CELERY: 0})
         until("the jobs in the queue", lambda: broker.counted() == (2, 0), 60)
 
-        to(env, "ray")
+        switch_to(env, "ray")
         told = words(env.modelyard("plan", "dev", "--live").stdout)
         assert "RES109 Celery has 2 waiting jobs now, and this plan leaves it without a worker" in told
         done = env.modelyard("apply", "dev", "--yes")
         assert "RES109" in words(done.stdout)
         assert (routed_to(env), replicas(env)) == ("ray", {RAY: 1, CELERY: 0})
         assert broker.counted() == (2, 0)
-        # A route that stays leaves nobody.
+        # A plan that keeps the route leaves no jobs behind.
         assert "RES109" not in env.modelyard("plan", "dev", "--live").stdout

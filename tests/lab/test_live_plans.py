@@ -1,4 +1,4 @@
-"""A live plan is the API server's own answer: admission, defaults and owners included, before anything is sent."""
+"""Live plans are the API server's answers to dry runs, with admission, defaults and owners."""
 
 import json
 import subprocess
@@ -36,7 +36,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture
 def dev(shared: Environment) -> Iterator[Environment]:
-    """The shared environment; no test that takes it may change an object of the platform."""
+    """The shared environment; tests must not change objects of the platform."""
     text = shared.stack_file.read_text()
     before = versions(shared)
     yield shared
@@ -58,8 +58,8 @@ def findings(plan: Plan, code: str) -> list[Any]:
 
 
 @pytest.mark.quick
-def test_the_server_says_what_the_offline_rules_say(dev: Environment) -> None:
-    """Against the recorded platform and against the server, the plan is the same to the last owner."""
+def test_live_and_offline_plans_are_equal(dev: Environment) -> None:
+    """Values and owners of both plans are the same."""
     live = dev.plan()
     dev.modelyard("record", "dev")
     recorded = json.loads(dev.modelyard("plan", "dev", "--json", "--no-cost").stdout)
@@ -69,21 +69,21 @@ def test_the_server_says_what_the_offline_rules_say(dev: Environment) -> None:
     assert findings(live, "OWN008") == findings(live, "OWN009") == []
 
 
-def test_a_new_service_has_no_address_that_would_be_another_the_next_time(tmp_path: Path) -> None:
+def test_a_plan_omits_the_assigned_address_of_a_new_service(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         manage(env)
         assert plan_to_json(env.plan()) == plan_to_json(env.plan())
 
 
-def test_the_requests_are_counted(dev: Environment) -> None:
+def test_verbose_shows_the_number_of_requests(dev: Environment) -> None:
     done = dev.modelyard("plan", "dev", "--live", "--verbose", "--no-cost")
     number = len(dev.plan().targets)
-    # Identity, version, nodes, pods, quotas, two kinds of autoscalers, every target; then every target twice.
+    # Identity, version, nodes, pods, quotas, two kinds of autoscalers; each target is read once and dry-run twice.
     assert done.stderr.startswith(f"dev: {7 + 3 * number} requests, at most ")
     assert "requests" not in dev.modelyard("plan", "dev", "--live", "--no-cost").stderr
 
 
-def test_the_doctor_names_the_operators_that_the_cluster_lacks(dev: Environment) -> None:
+def test_doctor_names_missing_operators(dev: Environment) -> None:
     quota = {"flavor": "a10", "cpu": 16, "memory": "128Gi", "gpus": 1}
     config(
         dev,
@@ -96,7 +96,7 @@ def test_the_doctor_names_the_operators_that_the_cluster_lacks(dev: Environment)
     assert lacks == {"KEDA": "install KEDA or its CRDs", "Kueue": "install Kueue or its CRDs"}
 
 
-def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None:
+def test_an_outdated_recording_is_reported(dev: Environment) -> None:
     dev.modelyard("record", "dev")
     assert findings(dev.plan(), "OWN010") == []
     state, _ = load_recorded(dev.folder, "dev")
@@ -114,7 +114,7 @@ def test_what_was_recorded_and_is_no_longer_so_is_told(dev: Environment) -> None
 
 
 @pytest.mark.quick
-def test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent(dev: Environment) -> None:
+def test_an_admission_policy_blocks_the_plan(dev: Environment) -> None:
     apply(dev, *policy("object.spec.replicas <= 1", "at most one replica"))
     try:
         dev.lab.wait("the policy", lambda: findings(dev.plan(), "OWN009") != [])
@@ -127,7 +127,7 @@ def test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent(dev: Envir
     dev.lab.wait("the policy to go", lambda: findings(dev.plan(), "OWN009") == [])
 
 
-def test_a_webhook_that_does_not_answer_refuses(dev: Environment) -> None:
+def test_a_webhook_that_does_not_answer_blocks_the_plan(dev: Environment) -> None:
     hook = {
         "name": "gone.lab.example.com",
         "admissionReviewVersions": ["v1"],
@@ -146,7 +146,7 @@ def test_a_webhook_that_does_not_answer_refuses(dev: Environment) -> None:
     dev.lab.wait("the webhook to go", lambda: findings(dev.plan(), "OWN009") == [])
 
 
-def test_rights_that_lack_one_target_are_told_of_that_one(dev: Environment) -> None:
+def test_missing_rights_for_one_target_are_reported_there(dev: Environment) -> None:
     names = [target.name for target in dev.plan().targets if target.name != HEAD]
     rules = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
@@ -188,7 +188,7 @@ def test_rights_that_lack_one_target_are_told_of_that_one(dev: Environment) -> N
         ),
     ],
 )
-def test_what_the_api_server_refuses_is_told_at_the_patch(dev: Environment, fields: str, said: tuple[str, ...]) -> None:
+def test_a_rejected_field_is_reported_at_its_patch(dev: Environment, fields: str, said: tuple[str, ...]) -> None:
     template = dev.folder / "patches" / "zz-mine" / "v1" / "patch.yaml.j2"
     template.parent.mkdir(parents=True)
     (template.parent / "meta.yaml").write_text("description: mine\n")
@@ -203,7 +203,7 @@ def test_what_the_api_server_refuses_is_told_at_the_patch(dev: Environment, fiel
         template.parent.parent.rmdir()
 
 
-def test_a_quota_that_new_objects_exceed_is_told_before(tmp_path: Path) -> None:
+def test_a_plan_reports_a_quota_that_new_objects_exceed(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         manage(env)
         have = len(versions(env))
@@ -221,7 +221,7 @@ def test_a_quota_that_new_objects_exceed_is_told_before(tmp_path: Path) -> None:
         refused(env, 1, "OWN009", "exceeds a quota")
 
 
-def test_a_quota_that_new_pods_exceed_is_told_before_though_the_server_takes_the_change(tmp_path: Path) -> None:
+def test_a_plan_reports_a_quota_that_new_pods_exceed(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.modelyard("apply", "dev", "--yes")
         env.settle()
@@ -249,7 +249,7 @@ def test_a_quota_that_new_pods_exceed_is_told_before_though_the_server_takes_the
 
 
 def admitted(body: Object) -> list[Object]:
-    """Caps the grace period; adds a label to the pods and a container."""
+    """Limits the grace period; adds a label and a container to the pods."""
     template = body["spec"]["template"]
     pod = template["spec"]
     changes: list[Object] = []
@@ -264,7 +264,7 @@ def admitted(body: Object) -> list[Object]:
     return changes
 
 
-def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluster(tmp_path: Path) -> None:
+def test_a_plan_includes_the_changes_of_a_mutating_webhook(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.init()
         with mutating(env.lab, admitted) as seen:
@@ -286,15 +286,15 @@ def test_what_admission_makes_of_a_request_is_in_the_plan_and_then_in_the_cluste
                 live = env.get(target.key)
                 assert live is not None
                 assert comparable(live) == comparable(target.after.reveal())
-            # What admission makes is no difference that would have to be sent again.
+            # The webhook's changes are not sent again.
             assert env.plan().changed == ()
             assert env.up().changed == []
 
 
-def test_replicas_that_a_controller_takes_after_the_plan_are_left_to_it(tmp_path: Path) -> None:
+def test_a_plan_is_stale_if_a_controller_takes_the_replicas(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.init()
-        # An approved plan is stale.
+        # An approved plan becomes stale.
         env.modelyard("plan", "dev", "--live", "--out", "plan.json")
         scale(env, CELERY, 1, "keda-operator")
         env.settle()
@@ -305,11 +305,11 @@ def test_replicas_that_a_controller_takes_after_the_plan_are_left_to_it(tmp_path
         assert f"{CELERY} has changed since the plan was made" in words
         assert f"{CELERY} now takes spec.replicas of keda-operator (scale)" in words
         assert versions(env) == before
-        # A new plan names who would fight.
+        # A new plan reports the conflict.
         refused(env, 1, "OWN002", "keda-operator keeps writing spec.replicas")
 
 
-def test_replicas_that_a_controller_takes_between_the_plan_and_the_step_stop_the_step(tmp_path: Path) -> None:
+def test_a_step_stops_if_a_controller_takes_the_replicas(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.init()
         slow = {"spec": {"template": {"metadata": {"annotations": {"lab.modelyard/ready-after": "10s"}}}}}

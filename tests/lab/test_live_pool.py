@@ -1,4 +1,4 @@
-"""The pool as it is, with the real Kueue: one run has the quota, the next waits, and starts when that is cancelled."""
+"""A live pool with the real Kueue: runs that hold quota, wait, log and end."""
 
 import json
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def state(env: Environment, run: str) -> str | None:
 
 @pytest.fixture
 def running(env: Environment) -> str:
-    """The one run that there is, and it runs: what another test left, or a new one."""
+    """The only run, which is running: that of an earlier test, or a new one."""
     left = json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]
     run = str(left[0]["name"]) if left else submit(env)
     env.lab.wait("the run", lambda: state(env, run) == "running")
@@ -65,7 +65,7 @@ def running(env: Environment) -> str:
 
 
 @pytest.mark.quick
-def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env: Environment) -> None:
+def test_cancelling_a_run_gives_its_quota_to_the_next(env: Environment) -> None:
     first = submit(env)
     env.lab.wait("the first run", lambda: state(env, first) == "running")
     second = submit(env)
@@ -106,7 +106,7 @@ def test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled(env
 
 
 def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, running: str, tmp_path: Path) -> None:
-    """Nodes are simulated and their pods write nothing: what a kubelet would have of them stands in files."""
+    """Pods of simulated nodes write no logs, so the logs are served from files."""
     run = running
     pods = env.lab.request("GET", "/api/v1/namespaces/vision/pods").body["items"]
     ours = sorted(pod["metadata"]["name"] for pod in pods if pod["metadata"]["labels"].get("modelyard.dev/run") == run)
@@ -125,10 +125,8 @@ def test_logs_come_from_the_nodes_through_the_api_server(env: Environment, runni
             assert following.process.stdout.readline() == "epoch 2\n"
 
 
-def test_a_notebook_in_the_queue_gets_a_node_whose_taint_its_flavor_does_not_name(
-    env: Environment, tmp_path: Path
-) -> None:
-    """The nodes have NVIDIA's taint, and the flavor only a GPU: as in a first stack of anybody."""
+def test_a_notebook_tolerates_a_taint_that_its_flavor_omits(env: Environment, tmp_path: Path) -> None:
+    """The nodes have NVIDIA's taint, and the flavor only sets a GPU, as in a new stack."""
     for left in json.loads(env.modelyard("job", "list", "dev", "--json").stdout)["runs"]:
         env.modelyard("job", "cancel", "dev", left["name"], "--yes")
     for made in volume("workspace", "vision"):
@@ -146,7 +144,7 @@ def test_a_notebook_in_the_queue_gets_a_node_whose_taint_its_flavor_does_not_nam
     assert pod["spec"]["nodeName"].startswith("dev-gpu-")
 
 
-def test_without_its_queue_a_run_says_what_is_missing(env: Environment) -> None:
+def test_job_why_reports_a_missing_queue(env: Environment) -> None:
     env.lab.kubectl("delete", "localqueue", "vision", "--namespace=vision")
     run = submit(env)
     env.lab.wait(
@@ -155,8 +153,8 @@ def test_without_its_queue_a_run_says_what_is_missing(env: Environment) -> None:
     )
 
 
-def test_a_run_on_spark_is_what_its_own_schema_takes_and_holds_nothing_in_the_queue(env: Environment) -> None:
-    """No Spark operator runs here: what it makes of an application is not shown."""
+def test_a_spark_run_matches_its_schema_and_waits_suspended(env: Environment) -> None:
+    """No Spark operator runs in the lab, so the application does not start."""
     refused = env.modelyard("job", "submit", "dev", "clicks", check=False)
     assert refused.returncode == 1
     assert "the cluster has no SparkApplication in sparkoperator.k8s.io/v1beta2" in " ".join(refused.stderr.split())
@@ -175,7 +173,7 @@ def test_a_run_on_spark_is_what_its_own_schema_takes_and_holds_nothing_in_the_qu
 
 
 def _within(asked: Any, there: Any) -> Any:
-    """What is there of what was asked for: without what the API server added."""
+    """The live value without the fields that the API server added."""
     if isinstance(asked, dict) and isinstance(there, dict):
         return {key: _within(value, there[key]) for key, value in asked.items() if key in there}
     if isinstance(asked, list) and isinstance(there, list):

@@ -1,4 +1,4 @@
-"""Several applies with one state in a bucket, as CI jobs have it: an S3-compatible server, and the engine's locks."""
+"""Applies that share a state in a bucket, as in CI: an S3-compatible server and the engine's locks."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ import pytest
 from moto.moto_server.threaded_moto_server import ThreadedMotoServer
 
 from lab import Lab
-from tests.lab.support.cli_process import cli_process, tell
+from tests.lab.support.cli_process import cli_process, send_signal
 from tests.lab.support.environment import Environment, environment, words
 from tests.lab.support.stuck_rollout import HEAD, hold, release
 
@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(server: str, tmp_path: Path) -> str:
-    """The address of a new bucket as Pulumi writes it."""
+    """The address of a new bucket in Pulumi's form."""
     name = tmp_path.name.replace("_", "-")
     keys = {name.lower(): key for name, key in KEYS.items() if name != "AWS_REGION"}
     client = boto3.client("s3", REGION, endpoint_url=f"http://{server}", **keys)
@@ -49,9 +49,7 @@ def dev(tmp_path: Path, bucket: str) -> Iterator[Environment]:
         yield env
 
 
-def test_while_an_apply_holds_the_lock_others_read_and_after_it_was_killed_the_lock_can_be_removed(
-    dev: Environment, bucket: str
-) -> None:
+def test_a_locked_state_rejects_applies_until_the_lock_is_removed(dev: Environment, bucket: str) -> None:
     checks = json.loads(dev.modelyard("doctor", "dev", "--json").stdout)["checks"]
     (backend,) = (check for check in checks if check["name"] == "state backend")
     assert (backend["state"], backend["found"].split("&")[0]) == ("ok", bucket.split("&")[0])
@@ -72,8 +70,8 @@ def test_while_an_apply_holds_the_lock_others_read_and_after_it_was_killed_the_l
         assert (drift.returncode, "its last apply has not finished" in drift.stdout) == (1, True)
         verify = dev.modelyard("verify", "dev", "--timeout", "0s", check=False)
         assert (verify.returncode, f"{HEAD}: 0 of 1 pods available" in verify.stdout) == (1, True)
-        # The whole machine is gone: nothing is left that could release the lock.
-        tell(run.running(), signal.SIGKILL)
+        # The whole machine is lost: no process is left to release the lock.
+        send_signal(run.running(), signal.SIGKILL)
         run.process.wait()
 
     refused = dev.modelyard("apply", "dev", "--yes", check=False)
@@ -85,17 +83,17 @@ def test_while_an_apply_holds_the_lock_others_read_and_after_it_was_killed_the_l
     dev.finish()
 
 
-def test_of_two_applies_at_the_same_time_none_disturbs_the_other(dev: Environment) -> None:
+def test_two_applies_at_the_same_time_do_not_interfere(dev: Environment) -> None:
     with cli_process(dev, "apply", "dev", "--yes") as one, cli_process(dev, "apply", "dev", "--yes") as other:
         ends = [run.end() for run in (one, other)]
-    # Each sees the lock of the other if they begin at the same moment, and then neither changes anything.
+    # If both start at the same moment, each finds the other's lock, and neither changes anything.
     for code, _, said in ends:
         assert code in (0, 3), said
         assert (LOCKED in " ".join(said.split())) == (code == 3), said
     dev.finish()
 
 
-def test_stacks_with_one_backend_are_applied_at_the_same_time(dev: Environment, tmp_path: Path, bucket: str) -> None:
+def test_stacks_with_one_backend_are_applied_in_parallel(dev: Environment, tmp_path: Path, bucket: str) -> None:
     with Lab.start(tmp_path / "prod", context="prod") as lab:
         lab.install_platform("prod")
         prod = Environment("prod", lab, tmp_path / "project")

@@ -1,4 +1,4 @@
-"""The conformance cases, sent to the real API server: its answer and the offline one must be equal, every one."""
+"""The conformance cases, sent to the real API server: each of its answers must equal the offline one."""
 
 import json
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def test_server_side(case: Case, server: Server) -> None:
 
 
 def _stepped(server: Server, path: str, case: Case, step: Object, live: Object | None) -> Object | None:
-    """Sends one step, compares the answers, and returns the object as it is then."""
+    """Sends one step, compares the answers, and returns the resulting object."""
     ours = play(case, step, live)
     status, theirs = send(server, path, case, step)
     assert not (differs := difference(case, step, live, ours, status, theirs)), differs
@@ -70,7 +70,7 @@ def _stepped(server: Server, path: str, case: Case, step: Object, live: Object |
 
 
 def _got(case: Case, got: Object, expected: Object) -> Object:
-    """The server's answer as far as it is comparable: without the defaults of a case that says that there are some."""
+    """The comparable part of the server's answer: without defaults if the case expects some."""
     shown: Object = without_nulls(got) if case.type.native else got
     return named_in(shown, expected) if case.spec.get("server adds") else shown
 
@@ -94,14 +94,14 @@ def test_strategic(case: Case, server: Server) -> None:
     assert status == 200, theirs
     expected = without_nulls(comparable(ours))
     if case.spec.get("server adds"):
-        # What a default sets belongs to whoever made room for it, which no merge can foretell.
+        # The owner of a defaulted field is the last writer, which a merge cannot know.
         del expected["metadata"]["managedFields"]
     assert _got(case, comparable(theirs), expected) == expected
     if "changes" in case.spec and not case.spec.get("server adds"):
         assert changed(case.type, live, theirs) == case.spec["changes"]
 
 
-def test_unknown_fields_of_a_patch_are_what_strict_validation_refuses(server: Server) -> None:
+def test_unknown_fields_are_those_that_strict_validation_rejects(server: Server) -> None:
     for case in cases("validate"):
         if case.spec.get("whole"):
             continue
@@ -115,7 +115,7 @@ def test_unknown_fields_of_a_patch_are_what_strict_validation_refuses(server: Se
             assert "field not declared in schema" in answer["message"], (case.name, answer)
 
 
-def test_quantities_are_spelled_as_the_server_spells_them(server: Server) -> None:
+def test_quantities_are_spelled_as_on_the_server(server: Server) -> None:
     path = f"{server.collection('v1', 'LimitRange', NAMESPACE)}/case"
     server.remove(path)
     table = quantities()
@@ -127,20 +127,20 @@ def test_quantities_are_spelled_as_the_server_spells_them(server: Server) -> Non
     assert dict(zip(table, found, strict=True)) == table
 
 
-def test_the_schemas_are_what_the_server_publishes(server: Server) -> None:
+def test_schemas_match_those_that_the_server_publishes(server: Server) -> None:
     kept = json.loads(record.SAMPLE.read_text())
     assert record.published(server, "conformance.modelyard.dev/v1", ("Sample",)) == kept
     for line in OPERATORS.read_text().splitlines():
         name, gvk, text = line.split("\t", 2)
         api_version, _, kind = gvk.rpartition("/")
-        # EC2NodeClass is made of the shipped schema here.
+        # The lab's CRD of EC2NodeClass is made from the shipped schema.
         if api_version != "karpenter.k8s.aws/v1":
             found = record.published(server, api_version, (kind,))["components"]["schemas"]
             assert found[name] == json.loads(text), name
 
 
 @pytest.mark.parametrize("source", sorted((HERE / "live").glob("*.yaml")), ids=lambda path: path.stem)
-def test_the_recorded_objects_are_what_the_server_makes(source: Path, server: Server) -> None:
+def test_recorded_objects_match_those_of_the_server(source: Path, server: Server) -> None:
     kept = json.loads(source.with_suffix(".json").read_text())
     made = record.live(server, NAMESPACE, source)
     for obj in (kept, made):
@@ -150,7 +150,7 @@ def test_the_recorded_objects_are_what_the_server_makes(source: Path, server: Se
 
 
 def _restored(server: Server, path: str, kept: Object | None) -> Object | None:
-    """The recorded object under ``path``, ownership included; whatever was there before is gone."""
+    """Replaces the object under ``path`` with the recorded one, including its owners."""
     server.remove(path)
     if kept is None:
         return None

@@ -1,4 +1,4 @@
-"""Random writes to random objects, sent to the real API server: every answer must be the offline one."""
+"""Random writes to random objects, sent to the real API server: each answer must equal the offline one."""
 
 import os
 import sys
@@ -14,10 +14,10 @@ from tests.conformance.server import Server, conformance_server
 pytestmark = pytest.mark.lab
 
 ROUNDS = int(os.environ.get("MODELYARD_FUZZ_ROUNDS", "2000"))
-"""Rounds of each seed: three minutes for all four. By hand, a million take hours."""
+"""Rounds of each seed: three minutes for all four seeds. A million rounds take hours."""
 SEEDS = os.environ.get("MODELYARD_FUZZ_SEEDS", "1 2 3 4").split()
-"""The same in every run, so that a run fails or passes by what changed; by hand, others find more. Of one round,
-``3-1443``, only that is sent.
+"""The same seeds in every run, so that runs are comparable; set other seeds by hand to find more. With the name of
+a round, such as ``3-1443``, only that round is sent.
 """
 
 
@@ -30,7 +30,7 @@ def server(lab: Lab) -> Iterator[Server]:
 @pytest.mark.quick
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_writes(server: Server, seed: str) -> None:
-    """What fails here is printed as a case, ready for a file of tests/conformance/cases."""
+    """A failure is printed as a case for a file of tests/conformance/cases."""
     kinds = seeds()
     unforeseen: Counter[str] = Counter()
     for name in [seed] if "-" in seed else [f"{seed}-{number}" for number in range(ROUNDS)]:
@@ -40,5 +40,5 @@ def test_random_writes(server: Server, seed: str) -> None:
         if replayed.found:
             again = f"MODELYARD_FUZZ_SEEDS={name} repeats it"
             pytest.fail(f"{again}\n{smallest(server, replayed.found)}", pytrace=False)
-    # What the server refuses by its validation says nothing about the merge, and nothing is compared.
+    # A write that the server's validation rejects is not compared.
     sys.stdout.write(f"accepted offline, refused by the server: {dict(unforeseen)}\n")

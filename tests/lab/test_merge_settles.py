@@ -1,8 +1,8 @@
-"""What the API server makes of zero values and of its defaults: a repeated apply changes nothing, offline as there.
+"""Zero values and defaults of the API server: a repeated apply changes nothing, on the server and offline.
 
 Each request of ``tests/conformance/requests.yaml`` is applied, applied again, and applied with one field after another
-at its zero value. Then every field that has a default somewhere is given its default and given up. Then every field
-that the server always writes is left out, and null. Every answer must be the offline one.
+at its zero value. Then every field with a default is set to its default and removed. Then every field
+that the server always writes is omitted, and set to null. Each answer must equal the offline one.
 """
 
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ DECIDED_LATER = {
     "spec.dataSource": "the registry of claims drops a source of an unknown kind",
     "spec.updateStrategy.type": "a struct that was not there gets defaults",
 }
-"""What no merge can know, by the path that it begins with."""
+"""Path prefixes of fields that a merge cannot know."""
 GATED = {"clusterTrustBundle", "podCertificate", "stopSignal", "workloadRef"}
-"""Fields that the server drops because a feature gate is off."""
+"""Fields that the server removes because a feature gate is off."""
 REQUESTS: list[Object] = yaml.safe_load((HERE / "requests.yaml").read_text())
 
 
@@ -46,7 +46,7 @@ def test_a_repeated_apply_changes_nothing(server: Server, spec: Object) -> None:
     path = f"{server.collection(spec['apiVersion'], spec['kind'], NAMESPACE)}/settles"
     kind = schema_of(spec["apiVersion"]).of_object(spec)
     server.remove(path)
-    # The first write over a new object may still put it into the form that stays.
+    # The first write after a create may still normalise the object.
     for _ in range(2):
         status, live = server.request("PATCH", path, request, APPLY, fieldManager="one")
         assert status in (200, 201), live
@@ -63,8 +63,8 @@ def test_a_repeated_apply_changes_nothing(server: Server, spec: Object) -> None:
 
 
 @pytest.mark.parametrize("spec", REQUESTS, ids=lambda spec: spec["kind"])
-def test_a_default_holds_where_the_server_sets_it(server: Server, spec: Object) -> None:
-    """A CronJob's jobTemplate is of a Job's type, and the server gives it none of a Job's defaults."""
+def test_defaults_are_set_where_the_server_sets_them(server: Server, spec: Object) -> None:
+    """A CronJob's jobTemplate has the type of a Job, but the server sets none of a Job's defaults there."""
     request = {**spec, "metadata": {**spec.get("metadata", {}), "name": "settles"}}
     path = f"{server.collection(spec['apiVersion'], spec['kind'], NAMESPACE)}/settles"
     schema = schema_of(spec["apiVersion"])
@@ -84,8 +84,8 @@ def test_a_default_holds_where_the_server_sets_it(server: Server, spec: Object) 
 
 
 @pytest.mark.parametrize("spec", REQUESTS, ids=lambda spec: spec["kind"])
-def test_a_field_that_the_server_always_writes_may_be_left_out(server: Server, spec: Object) -> None:
-    """Each field of the schema, those in parts that the request lacks too. What the server refuses has no answer."""
+def test_fields_that_the_server_always_writes_may_be_omitted(server: Server, spec: Object) -> None:
+    """Each field of the schema, including parts that the request lacks. Rejected requests are not compared."""
     request = {**spec, "metadata": {**spec.get("metadata", {}), "name": "settles"}}
     path = f"{server.collection(spec['apiVersion'], spec['kind'], NAMESPACE)}/settles"
     kind = schema_of(spec["apiVersion"]).of_object(spec)
@@ -101,12 +101,12 @@ def test_a_field_that_the_server_always_writes_may_be_left_out(server: Server, s
                 accepted += 1
                 _compare(server, path, kind, live, sent, f"{'.'.join(map(str, steps))} {missing}")
                 server.remove(path)
-    # Of pods there is enough to leave out.
+    # Requests with pods have many such fields.
     assert accepted > 20 or "containers" not in str(request), accepted
 
 
 def _knowable(steps: tuple[Any, ...]) -> bool:
-    """Whether a merge can know what the server makes of a field."""
+    """Whether a merge can know the server's value of a field."""
     return (
         steps[0] not in ("apiVersion", "kind", "metadata", "status")
         and not GATED.intersection(steps)
@@ -115,7 +115,7 @@ def _knowable(steps: tuple[Any, ...]) -> bool:
 
 
 def _always_written(kind: Type, value: Object, above: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Where a field is that its Go struct writes even if nothing is in it, in the request or in what it could have."""
+    """Paths of fields that the Go struct always writes, in the request or in parts that it could have."""
     if len(above) > DEEPEST:
         return
     for name in kind.child.properties:
@@ -132,7 +132,7 @@ def _always_written(kind: Type, value: Object, above: tuple[Any, ...]) -> Iterat
 
 
 def _put(kind: Type, value: Any, steps: tuple[Any, ...], leaf: Any) -> Any:
-    """The value with something else, or nothing, at a place; what is not there on the way has what it must have."""
+    """A copy of the value with ``leaf``, or nothing, at a path; missing parents get their required fields."""
     step, *rest = steps
     if isinstance(step, int):
         items = list(value or [_least(kind.item)])
@@ -151,7 +151,7 @@ def _put(kind: Type, value: Any, steps: tuple[Any, ...], leaf: Any) -> Any:
 
 
 def _least(kind: Type) -> Any:
-    """A value with no more than its type requires."""
+    """A value with only the required fields of its type."""
     if kind.scalar in LEAST:
         return LEAST[kind.scalar]
     if kind.is_list and not kind.is_map:
@@ -162,7 +162,7 @@ def _least(kind: Type) -> Any:
 def _defaulted(
     schema: MergeSchema, kind: Type, value: Object, above: tuple[Any, ...]
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """The fields that a request leaves out and that have a default, here or elsewhere in the same type."""
+    """The omitted fields of a request that have a default, at this path or elsewhere in the same type."""
     defaults = schema.of(kind.name).code_defaults if kind.name in schema.definitions else {}
     yield from (((*above, name), default) for name, default in defaults.items() if name not in value)
     for name, inner in value.items():
@@ -178,12 +178,12 @@ def _defaulted(
 
 
 def _compare(server: Server, path: str, kind: Type, live: Object, request: Object, place: str) -> None:
-    """Applies in a dry run and offline. What the server refuses as invalid says nothing about the merge."""
+    """Applies in a dry run and offline, and compares. A request that the server rejects as invalid is skipped."""
     status, theirs = server.request("PATCH", path, request, APPLY, fieldManager="one", dryRun="All")
     if status != 200:
         return
     ours = server_side(live, request, "one", kind).object
-    # Counts the changes of a DaemonSet's pods.
+    # This field counts the changes of a DaemonSet's pods.
     theirs["metadata"].get("annotations", {}).update(live["metadata"].get("annotations", {}))
     assert without_nulls(comparable(ours)) == without_nulls(comparable(theirs)), place
 

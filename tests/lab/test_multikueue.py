@@ -1,7 +1,7 @@
-"""Jobs that the real Kueue of one cluster runs in another: two API servers, a Kueue at each, two stacks of a project.
+"""Jobs that the real Kueue of one cluster runs in another: two API servers with Kueue, and two stacks of a project.
 
-The worker cluster gets what the guide tells its owner to make, taken from the guide itself: the stack of its queue, the
-account for Kueue of the other cluster with the rights that stand there and no others, and the kubeconfig in a Secret.
+The worker cluster gets the objects of the guide, taken from the page itself: the stack of its queue, the
+account of the home cluster's Kueue with only the listed rights, and the kubeconfig in a Secret.
 """
 
 import json
@@ -54,7 +54,7 @@ OTHER = {**STACK["teams"][0], "clusters": ["cloud"]}
 
 
 def shown(words: str) -> str:
-    """The example in YAML that the guide has with these words."""
+    """The YAML example of the guide that contains these words."""
     (found,) = [
         block for block in re.findall(r"^```yaml\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL) if words in block
     ]
@@ -62,18 +62,18 @@ def shown(words: str) -> str:
 
 
 class Two(NamedTuple):
-    """The cluster that jobs are submitted to, with the project, and the one in which they run."""
+    """The home cluster, with the project, and the worker cluster."""
 
     env: Environment
     farm: Lab
 
     def clusters(self, context: str | None) -> None:
-        """Writes the worker clusters into the stack file; that of the cloud never has its kubeconfig."""
+        """Writes the worker clusters into the stack file; ``cloud`` never has its kubeconfig."""
         farm = {"name": "farm", "secret": "farm-kubeconfig", **({"context": context} if context else {})}
         config(self.env, workerClusters=[farm, {"name": "cloud", "secret": "cloud-kubeconfig"}])
 
     def connect(self) -> None:
-        """Gives Kueue here the kubeconfig of its account there; nothing changes where it has it."""
+        """Gives the home cluster's Kueue the kubeconfig of its account in the worker cluster."""
         self.farm.kubectl("apply", "--filename", "-", stdin=shown("service-account-token"))
         secret = "/api/v1/namespaces/kueue-system/secrets/multikueue"
         self.farm.wait("the account's token", lambda: "token" in self.farm.request("GET", secret).body.get("data", {}))
@@ -83,22 +83,22 @@ class Two(NamedTuple):
         self.env.lab.kubectl("apply", "--filename", "-", stdin=text)
 
     def submit(self, job: str) -> str:
-        """Starts a run, and says its name."""
+        """Starts a run; returns its name."""
         return str(json.loads(self.env.modelyard("job", "submit", "dev", job, "--json").stdout)["run"])
 
-    def told(self, verb: str, run: str, code: int = 0) -> str:
-        """What ``job VERB`` says of a run, on one line."""
+    def job_output(self, verb: str, run: str, code: int = 0) -> str:
+        """The output of ``job VERB`` for a run, on one line."""
         done = self.env.modelyard("job", verb, "dev", run, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         return " ".join((done.stdout + done.stderr).split())
 
     def run(self, name: str) -> dict[str, Any]:
-        """A run as ``job list`` has it; empty where it has none."""
+        """A run in ``job list``; empty if it is not listed."""
         runs = json.loads(self.env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
         return next((one for one in runs if one["name"] == name), {})
 
     def reaches(self, run: str, state: str) -> None:
-        """Waits until the Job here says so, then sees what ``job list`` says of it."""
+        """Waits until the home cluster's Job and ``job list`` have the state."""
         end = {"succeeded": "Complete", "failed": "Failed"}.get(state)
 
         def there() -> bool:
@@ -112,16 +112,16 @@ class Two(NamedTuple):
 
 
 def without_gpu(name: str) -> dict[str, Any]:
-    """A node that is as the others, but for its GPU."""
+    """A node like the others, without a GPU."""
     made = node(name, "rack-1")
     del made["spec"]["taints"], made["metadata"]["labels"]["nvidia.com/gpu.product"]
-    # Both of its amounts are one object.
+    # Capacity and allocatable are the same dict.
     del made["status"]["allocatable"]["nvidia.com/gpu"]
     return made
 
 
 def names(lab: Lab) -> dict[str, list[str]]:
-    """What a cluster has in the team's namespace; kinds without objects are left out."""
+    """The names of a cluster's objects in the team's namespace, by kind."""
     groups = {"pods": "/api/v1", "jobs": "/apis/batch/v1", "rayjobs": "/apis/ray.io/v1", "workloads": KUEUE}
     paths = {plural: f"{group}/namespaces/{SPACE}/{plural}" for plural, group in groups.items()}
     found = {plural: lab.request("GET", path).body["items"] for plural, path in paths.items()}
@@ -158,7 +158,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
             (place / "nodes.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
             install.nodes(lab, place / "nodes.json")
         made = Two(env, farm)
-        # Neither has the platform: teams, queues and runs need none.
+        # Neither cluster has the platform: teams, queues and runs do not need it.
         env.stack_file.write_text(shown("kubernetes:context: farm").replace("context: farm", "context: dev"))
         config(env, **STACK)
         made.clusters(None)
@@ -177,7 +177,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
 @pytest.fixture(scope="module")
 def connected(two: Two) -> Two:
-    """Kueue here reaches the other cluster, and has told so."""
+    """The clusters, once the home cluster's Kueue is connected to the worker cluster."""
     two.connect()
     path = f"{KUEUE}/multikueueclusters/cluster-farm"
 
@@ -191,7 +191,7 @@ def connected(two: Two) -> Two:
 
 @pytest.fixture
 def running(connected: Two) -> str:
-    """The one run in the other cluster, which it has by now: what another test left there, or a new one."""
+    """The only run, which is in the worker cluster: that of an earlier test, or a new one."""
     connected.clusters(None)
     left = names(connected.farm).get("jobs")
     run = left[0] if left else connected.submit("stays")
@@ -199,7 +199,7 @@ def running(connected: Two) -> str:
     return run
 
 
-def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_kubeconfig(two: Two) -> None:
+def test_a_worker_cluster_is_used_once_kueue_has_its_kubeconfig(two: Two) -> None:
     run = two.submit("stays")
     clusters = f"{KUEUE}/multikueueclusters"
     two.env.lab.wait("its workload", lambda: "workloads" in names(two.env.lab))
@@ -207,14 +207,14 @@ def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_ku
         "a word about the clusters",
         lambda: ["status" in one for one in two.env.lab.request("GET", clusters).body["items"]] == [True, True],
     )
-    said = two.told("why", run)
+    said = two.job_output("why", run)
     for name in ("farm", "cloud"):
         assert f"Kueue cannot reach worker cluster {name}" in said
     assert 'Secret "farm-kubeconfig" not found' in said
     assert "Secret farm-kubeconfig" in said
-    # This cluster has no A30, and nobody says that it should.
+    # The home cluster has no A30 and needs none.
     assert "nodes have room" not in said
-    assert "is queued and has no pod" in two.told("logs", run, 1)
+    assert "is queued and has no pod" in two.job_output("logs", run, 1)
 
     two.connect()
     as_kueue = ("--as=system:serviceaccount:kueue-system:multikueue", "--namespace=default")
@@ -223,7 +223,7 @@ def test_a_cluster_that_kueue_does_not_reach_is_told_and_used_once_it_has_its_ku
     two.reaches(run, "running")
 
 
-def test_a_run_is_there_and_told_from_here(two: Two, running: str) -> None:
+def test_the_home_cluster_shows_a_run_of_a_worker_cluster(two: Two, running: str) -> None:
     (run,) = names(two.env.lab)["jobs"]
     assert run == running
     here, there = job(two.env.lab, run), job(two.farm, run)
@@ -239,20 +239,20 @@ def test_a_run_is_there_and_told_from_here(two: Two, running: str) -> None:
     assert (pod["spec"]["nodeName"][:4], pod["status"]["phase"]) == ("a30-", "Running")
 
     assert re.search(rf"{run} +running +{SPACE} +1 .* in farm\n", two.env.modelyard("job", "list", "dev").stdout)
-    said = two.told("why", run)
+    said = two.job_output("why", run)
     assert "the run, with its pods and logs, is in farm" in said
     assert "cloud" not in said
-    assert f"kubectl --namespace {SPACE} logs --selector modelyard.dev/run={run}" in two.told("logs", run, 1)
+    assert f"kubectl --namespace {SPACE} logs --selector modelyard.dev/run={run}" in two.job_output("logs", run, 1)
     two.clusters("farm")
     pool = json.loads(two.env.modelyard("gpus", "--live", "dev", "--json").stdout)
     ((taker,), (queue,)) = pool["takers"], pool["queues"]
     assert (taker["owner"]["name"], taker["gpus"], taker["cluster"], taker["nodes"]) == (run, 1, "farm", [])
     assert (queue["quotas"][0]["used"], pool["waiting"], pool["products"]) == (1, [], [])
-    # That API server asks the simulated node of the pod there, and no kubelet answers.
-    assert two.told("logs", run, 1).startswith(f"{pod['metadata']['name']}: no preferred addresses found")
+    # The worker cluster's node is simulated, so no kubelet returns the log.
+    assert two.job_output("logs", run, 1).startswith(f"{pod['metadata']['name']}: no preferred addresses found")
 
 
-def test_what_serves_is_here_and_what_trains_is_there(two: Two, running: str) -> None:
+def test_serving_runs_at_home_and_training_in_a_worker_cluster(two: Two, running: str) -> None:
     deployment = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/resource-answers"
     two.env.lab.wait(
         "the pods that serve",
@@ -261,7 +261,7 @@ def test_what_serves_is_here_and_what_trains_is_there(two: Two, running: str) ->
     assert two.farm.request("GET", deployment).status == 404
 
     def placed(lab: Lab) -> list[tuple[str, str]]:
-        """What the pods of a cluster are for, and where they are."""
+        """The resource or run of each pod of a cluster, and its node."""
         pods = lab.request("GET", "/api/v1/pods").body["items"]
         of = [(pod["metadata"]["labels"], pod["spec"]["nodeName"]) for pod in pods]
         return [(name.get("modelyard.dev/resource") or name["modelyard.dev/run"], where[:4]) for name, where in of]
@@ -270,12 +270,12 @@ def test_what_serves_is_here_and_what_trains_is_there(two: Two, running: str) ->
     assert placed(two.farm) == [(running, "a30-")]
 
 
-def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(connected: Two) -> None:
+def test_job_why_shows_why_a_worker_cluster_does_not_admit_a_run(connected: Two) -> None:
     two = connected
     two.clusters("farm")
     run = two.submit("large")
     two.farm.wait("a reason", lambda: any("insufficient quota" in words for words in waiting(two.farm)))
-    said = two.told("why", run)
+    said = two.job_output("why", run)
     assert "the run has quota in this cluster, but farm has not admitted it yet" in said
     assert "farm: couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a30" in said
     assert 'Kueue cannot reach worker cluster cloud load client config failed: Secret "cloud-kubeconfig"' in said
@@ -284,11 +284,11 @@ def test_what_keeps_the_other_cluster_from_taking_a_run_is_told(connected: Two) 
     assert waiter["reason"] == "dispatch-language; farm asked"
     two.clusters(None)
     shown = f"with farm as kubectl's context: kubectl --namespace {SPACE} describe workload job-{run}-"
-    assert f"see why farm does not admit the run, {shown}" in two.told("why", run)
+    assert f"see why farm does not admit the run, {shown}" in two.job_output("why", run)
     two.env.modelyard("job", "cancel", "dev", run, "--yes")
 
 
-def test_cancelling_takes_runs_away_in_both_clusters(two: Two, running: str) -> None:
+def test_cancelling_deletes_runs_in_both_clusters(two: Two, running: str) -> None:
     ray = two.submit("ray")
     two.farm.wait("the RayJob there", lambda: names(two.farm).get("rayjobs") == [ray])
     for run in (ray, running):
@@ -297,7 +297,7 @@ def test_cancelling_takes_runs_away_in_both_clusters(two: Two, running: str) -> 
     two.env.lab.wait("nothing to be left here", lambda: names(two.env.lab) == {})
 
 
-def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(connected: Two) -> None:
+def test_the_home_cluster_keeps_the_result_of_a_finished_run(connected: Two) -> None:
     two = connected
     late, run = two.submit("late"), two.submit("quick")
     two.reaches(run, "succeeded")
@@ -306,13 +306,13 @@ def test_how_a_run_ended_is_copied_back_and_nothing_of_it_stays_there(connected:
         "their copies to go",
         lambda: not [name for found in names(two.farm).values() for name in found if late in name or run in name],
     )
-    assert f"{run} succeeded in farm, where Kueue deletes pods" in two.told("logs", run, 1)
-    said = two.told("why", late)
+    assert f"{run} succeeded in farm, where Kueue deletes pods" in two.job_output("logs", run, 1)
+    said = two.job_output("why", late)
     assert "it ran longer than its time limit" in said
     assert "the run was in farm, where Kueue deletes" in said
 
 
-def test_as_long_as_a_run_is_there_a_destroy_leaves_what_ends_it(two: Two, running: str) -> None:
+def test_destroy_keeps_the_worker_cluster_until_its_runs_end(two: Two, running: str) -> None:
     run = running
     config(two.env, workerClusters=[{"name": "cloud", "secret": "cloud-kubeconfig"}], teams=[OTHER])
     (found,) = [one for one in two.env.plan().findings if one.code == "QUE014"]

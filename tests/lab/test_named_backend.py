@@ -1,4 +1,4 @@
-"""The real engine sends its token to the server that the operator names, and to none that only the project names."""
+"""The real engine sends its token only to a server that the operator set, not to one that only the project sets."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ def seen() -> Iterator[tuple[str, list[str | None]]]:
 
 
 @pytest.mark.parametrize("words", [("ledger", "dev"), ("drift", "dev"), ("destroy", "dev", "--yes")], ids=" ".join)
-def test_the_token_goes_to_the_server_that_the_operator_names(
+def test_the_token_goes_only_to_the_server_that_the_operator_names(
     words: tuple[str, ...], seen: tuple[str, list[str | None]], tmp_path: Path
 ) -> None:
     url, found = seen
@@ -56,6 +56,6 @@ def test_the_token_goes_to_the_server_that_the_operator_names(
     assert done.returncode == 2
     assert "Pulumi.yaml:4:16 cannot be used" in " ".join(done.stderr.split())
     assert found == []
-    # The same server, named by the operator, sees it: so this test would notice.
+    # If the operator sets the same server, it gets the token, so the check above can fail.
     run(PULUMI_BACKEND_URL=url)
     assert f"token {TOKEN}" in found

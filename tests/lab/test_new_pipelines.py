@@ -1,4 +1,4 @@
-"""The pipelines that ``modelyard init`` writes, run step by step: an installation with hashes, checks, a comment."""
+"""The pipelines that ``modelyard init`` writes, run step by step: installation with hashes, checks and a comment."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ LISTED = f"modelyard=={modelyard.__version__}"
 
 
 class Index(NamedTuple):
-    """Where the pipelines find packages."""
+    """The package index of the pipelines."""
 
     env: dict[str, str]
     """Variables of pip."""
@@ -38,7 +38,7 @@ class Index(NamedTuple):
 
 
 INSTALL = re.compile(r"^python -m venv .*--require-hashes .*$", re.MULTILINE)
-"""The line of the guide to CI for jobs that apply."""
+"""The installation line of the CI guide for jobs that apply."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     wheel = own_wheel(tmp_path_factory.mktemp("wheel"))
     found = only_from(wheels())
     found["PIP_FIND_LINKS"] += f" {wheel.parent}"
-    # Each job makes an environment of its own for a few commands.
+    # Each job creates a Python environment for a few commands.
     found["PIP_NO_COMPILE"] = "1"
     return Index(found, hashlib.sha256(wheel.read_bytes()).hexdigest())
 
@@ -58,7 +58,7 @@ def project(tmp_path: Path, ci: str, index: Index) -> GitFolder:
     subprocess.run([MODELYARD, "-C", str(made.folder), "init", "--ci", ci], check=True, capture_output=True)
     shutil.copytree(ROOT / "stacks" / "recorded" / "dev", made.folder / "stacks" / "recorded" / "dev")
     assert LISTED in (made.folder / "requirements.in").read_text().splitlines()
-    # What a resolver makes of requirements.in, at the tested versions.
+    # The resolved requirements.in, at the tested versions.
     tested = (ROOT / "requirements" / "runtime.txt").read_text()
     (made.folder / "requirements.txt").write_text(f"{tested}{LISTED} --hash=sha256:{index.sha256}\n")
     made.begin()
@@ -73,7 +73,7 @@ def runner_of(tmp_path: Path, index: Index) -> dict[str, str]:
 
 
 def pull_request(tmp_path: Path, repository: GitFolder, index: Index, change: tuple[str, str, str]) -> dict[str, Job]:
-    """The jobs of the workflow for a pull request."""
+    """Runs the workflow for a pull request; returns its jobs."""
     event = {
         "event_name": "pull_request",
         "base_ref": "main",
@@ -100,7 +100,7 @@ def comment(tmp_path: Path) -> str:
     return body
 
 
-def test_a_pull_request_on_github_is_checked_and_gets_its_comment(tmp_path: Path, index: Index) -> None:
+def test_github_checks_and_comments_on_a_pull_request(tmp_path: Path, index: Index) -> None:
     done = pull_request(tmp_path, project(tmp_path, "github", index), index, CHANGE)
     assert results(done) == {"check": "success", "comment": "success"}, done["check"].log
     assert "1 of 1 stack changes" in comment(tmp_path)
@@ -109,14 +109,14 @@ def test_a_pull_request_on_github_is_checked_and_gets_its_comment(tmp_path: Path
     assert list(installed.glob(f"lib/*/site-packages/modelyard-{modelyard.__version__}.dist-info"))
 
 
-def test_a_pull_request_on_github_with_an_error_fails_and_still_gets_its_comment(tmp_path: Path, index: Index) -> None:
+def test_github_comments_on_a_pull_request_with_an_error(tmp_path: Path, index: Index) -> None:
     done = pull_request(tmp_path, project(tmp_path, "github", index), index, BAD)
     assert results(done) == {"check": "failure", "comment": "success"}, done["check"].log
     assert "title=GPU001 dev::L4 is not supported" in done["check"].log
     assert "GPU001" in comment(tmp_path)
 
 
-def test_another_wheel_than_the_listed_one_is_not_installed(tmp_path: Path, index: Index) -> None:
+def test_a_wheel_with_another_hash_is_not_installed(tmp_path: Path, index: Index) -> None:
     other = index._replace(sha256="0" * 64)
     done = pull_request(tmp_path, project(tmp_path, "github", other), other, CHANGE)
     assert results(done) == {"check": "failure", "comment": "skipped"}
@@ -124,7 +124,7 @@ def test_another_wheel_than_the_listed_one_is_not_installed(tmp_path: Path, inde
     assert not (tmp_path / "server.json").exists()
 
 
-def test_the_workflow_that_applies_installs_as_the_guide_says(tmp_path: Path, index: Index) -> None:
+def test_the_workflow_that_applies_installs_as_in_the_guide(tmp_path: Path, index: Index) -> None:
     (line,) = INSTALL.findall((ROOT / "docs" / "guides" / "ci.md").read_text())
     with environment("dev", tmp_path / "lab") as dev:
         repository = project(tmp_path, "github", index)
@@ -162,7 +162,7 @@ def test_the_workflow_passes_its_linter(tmp_path: Path, index: Index) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_merge_request_on_gitlab_is_checked_and_has_a_preview(tmp_path: Path, index: Index) -> None:
+def test_gitlab_checks_and_previews_a_merge_request(tmp_path: Path, index: Index) -> None:
     repository = project(tmp_path, "gitlab", index)
     pipeline = repository.folder / ".gitlab-ci.yml"
     repository.git("update-ref", "refs/remotes/origin/main", "HEAD")

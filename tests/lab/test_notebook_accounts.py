@@ -1,5 +1,5 @@
-"""The account of a notebook server may do what its user needs, none of its rights is superfluous, and the API server
-keeps it from the jobs of others.
+"""The account of a notebook server has the rights that its user needs and no others, and the API server
+denies it the jobs of other users.
 """
 
 import json
@@ -24,7 +24,7 @@ GUARDED = "names its own user"
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A project with servers for two users of one namespace, of which only the servers themselves are missing."""
+    """A project with the objects of two users' notebook servers in one namespace, without the servers."""
     folder = tmp_path_factory.mktemp("accounts")
     with notebook_project(folder) as made:
         made.lab.install_crds()
@@ -39,7 +39,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         made.lab.kubectl("apply", "--filename=-", stdin="\n---\n".join(map(json.dumps, bodies)))
         for user in USERS:
             _account(made, user)
-        # The API server needs a moment to know a new policy.
+        # The API server enforces a new policy after a moment.
         stranger = _job("not-adas", "grace")
         made.lab.wait("the policy", lambda: GUARDED in as_user(made, "ada", "create", stdin=stranger, dry=True).stderr)
         yield made
@@ -58,13 +58,13 @@ def _kubeconfig(env: Environment, user: str) -> Path:
 
 
 def modelyard(env: Environment, user: str, *words: str) -> Done:
-    """The command of a user, as in the user's server."""
+    """Runs modelyard as in a user's notebook server."""
     variables = {"KUBECONFIG": str(_kubeconfig(env, user)), "MODELYARD_USER": user}
     return env.modelyard(*words, check=False, env=variables)
 
 
 def as_user(env: Environment, user: str, *words: str, stdin: str = "", dry: bool = False) -> Done:
-    """kubectl with the account of a user, which asks nobody's leave but the API server's."""
+    """Runs kubectl with the account of a user: only the API server checks the request."""
     options = [*(["--filename=-"] if stdin else []), *(["--dry-run=server"] if dry else [])]
     config = f"--kubeconfig={_kubeconfig(env, user)}"
     return env.lab.kubectl(config, SPACE, *words, *options, stdin=stdin, check=False)
@@ -91,14 +91,14 @@ def submitted(env: Environment, user: str) -> str:
     return str(json.loads(done.stdout)["job"])
 
 
-def there(env: Environment) -> set[str]:
+def job_names(env: Environment) -> set[str]:
     names = env.lab.kubectl("get", "jobs", SPACE, "--output=jsonpath={.items[*].metadata.name}").stdout
     return set(names.split())
 
 
 @contextmanager
 def without(env: Environment, number: int, resource: str, verb: str) -> Iterator[None]:
-    """Takes one right of the role away, and gives it back."""
+    """Removes one right of the role until the context ends."""
     role = env.lab.request("GET", _ROLE).body
     rule = role["rules"][number]
     rest = [
@@ -126,7 +126,7 @@ def without(env: Environment, number: int, resource: str, verb: str) -> Iterator
 
 
 def refusal(done: Done) -> str:
-    """What a command says of missing rights; empty where it says nothing."""
+    """The missing rights that a command reports; empty if it reports none."""
     said = " ".join((done.stdout + done.stderr).split())
     assert "Traceback" not in said
     return said if "may not" in said or "forbidden" in said else ""
@@ -134,7 +134,7 @@ def refusal(done: Done) -> str:
 
 def test_every_right_of_the_account_is_needed(env: Environment) -> None:
     started, waiting = submitted(env, "ada"), submitted(env, "ada")
-    # Kueue would let it start; here only its CRDs are installed.
+    # Only the CRDs of Kueue are installed, so the test starts the Job.
     env.lab.kubectl("patch", "job", started, SPACE, '--patch={"spec": {"suspend": false}}')
     find = ("get", "pods", SPACE, "--output=jsonpath={.items[*].spec.nodeName}")
     env.lab.wait("a pod with a node", lambda: env.lab.kubectl(*find).stdout != "")
@@ -160,33 +160,33 @@ def test_every_right_of_the_account_is_needed(env: Environment) -> None:
     for name in ("list pods", "delete jobs"):
         assert refusal(commands[name]()) == ""
     listed = json.loads(modelyard(env, "ada", "job", "list", "dev", "--json").stdout)
-    # Of the namespace of the platform, and of what a server does not submit.
+    # The account cannot list the platform's namespace, nor kinds that a server does not submit.
     assert set(listed["unread"]) == {"jobs of ml-platform", "rayjobs of ml-platform", "rayjobs of vision"}
-    assert waiting not in there(env)
+    assert waiting not in job_names(env)
 
 
-def test_an_account_lists_and_cancels_its_users_jobs_and_no_others(env: Environment) -> None:
+def test_an_account_lists_and_cancels_only_its_users_jobs(env: Environment) -> None:
     hers, other = submitted(env, "ada"), submitted(env, "grace")
     listed = json.loads(modelyard(env, "ada", "job", "list", "dev", "--mine", "--json").stdout)["runs"]
     assert {one["user"] for one in listed} == {"ada"}
     assert hers in {one["name"] for one in listed}
-    # The command would do it without --mine. The API server does not.
+    # Without --mine the command tries to cancel the job, and the API server denies it.
     refused = modelyard(env, "ada", "job", "cancel", "dev", other, "--yes")
     assert (refused.returncode, GUARDED in " ".join((refused.stdout + refused.stderr).split())) == (1, True)
     assert GUARDED in as_user(env, "ada", "delete", "job", other, "--wait=false").stderr
-    assert other in there(env)
+    assert other in job_names(env)
     done = modelyard(env, "ada", "job", "cancel", "dev", hers, "--mine", "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert hers not in there(env)
+    assert hers not in job_names(env)
     assert modelyard(env, "grace", "job", "cancel", "dev", other, "--yes").returncode == 0
 
 
-def test_an_account_makes_no_job_in_anothers_name(env: Environment) -> None:
+def test_an_account_cannot_create_jobs_for_other_users(env: Environment) -> None:
     for user in ("grace", None, ""):
         assert GUARDED in as_user(env, "ada", "create", stdin=_job("not-adas", user)).stderr
     as_grace = _job("with-graces-account", "ada", serviceAccountName="notebook-account-grace")
     assert "no Job may use the account of a notebook server" in as_user(env, "ada", "create", stdin=as_grace).stderr
     assert as_user(env, "ada", "create", stdin=_job("adas", "ada")).returncode == 0
-    # The policy is about accounts of servers only.
+    # The policy is only for accounts of servers.
     env.lab.kubectl("create", SPACE, "--filename=-", stdin=_job("anyones", None))
     env.lab.kubectl("delete", "job", "anyones", "adas", SPACE)

@@ -1,4 +1,4 @@
-"""A notebook that is submitted to a real API server, and whose Job's container then runs on this machine."""
+"""Notebooks submitted to a real API server; the containers of their Jobs run on this machine."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.lab.support.notebook_project import notebook_project
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """The project with a pool, and a control plane; the workspace is the folder ``work`` beside it."""
+    """A project with a pool, and a control plane; the workspace is the folder ``work`` next to the project."""
     with notebook_project(tmp_path_factory.mktemp("notebooks")) as made:
         yield made
 
@@ -40,13 +40,13 @@ def run(job: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_dry_run_makes_nothing(env: Environment) -> None:
+def test_a_dry_run_creates_nothing(env: Environment) -> None:
     notebook = write_notebook(env.folder.parent / "work" / "dry.ipynb", cell("print(1)"))
     assert submitted(env, notebook, "--dry-run")["state"] == "checked"
     assert jobs(env) == {}
 
 
-def test_the_output_of_a_submitted_notebook_appears_beside_it(env: Environment) -> None:
+def test_the_output_of_a_submitted_notebook_appears_next_to_it(env: Environment) -> None:
     work = env.folder.parent / "work"
     notebook = write_notebook(
         work / "train.ipynb", cell("steps = 1", tags=["parameters"]), cell("print(steps * 21)"), cell("1 / 0")
@@ -59,7 +59,7 @@ def test_the_output_of_a_submitted_notebook_appears_beside_it(env: Environment) 
     assert labels["kueue.x-k8s.io/queue-name"] == "vision"
     assert labels["kueue.x-k8s.io/priority-class"] == "urgent"
     assert labels["modelyard.dev/stack"] == "dev"
-    # Nothing is held while it waits: it is suspended, and has no pod.
+    # While it waits, the Job is suspended and has no pod.
     assert job["spec"]["suspend"] is True
     assert env.lab.request("GET", "/api/v1/namespaces/vision/pods").body["items"] == []
     assert pod["nodeSelector"] == {"nvidia.com/gpu.product": "NVIDIA-A30"}
@@ -75,7 +75,7 @@ def test_the_output_of_a_submitted_notebook_appears_beside_it(env: Environment) 
     assert [one["ename"] for one in outputs(result) if one["output_type"] == "error"] == ["ZeroDivisionError"]
 
 
-def test_each_submission_is_a_job_of_its_own(env: Environment) -> None:
+def test_each_submission_creates_a_job(env: Environment) -> None:
     notebook = write_notebook(env.folder.parent / "work" / "twice.ipynb", cell("print(1)"))
     first, second = submitted(env, notebook), submitted(env, notebook)
     assert first["job"] != second["job"]
@@ -83,7 +83,7 @@ def test_each_submission_is_a_job_of_its_own(env: Environment) -> None:
     assert {first["job"], second["job"]} <= set(jobs(env))
 
 
-def test_waiting_ends_with_the_job(env: Environment) -> None:
+def test_submit_with_wait_ends_when_the_job_ends(env: Environment) -> None:
     notebook = write_notebook(env.folder.parent / "work" / "wait.ipynb", cell("print(1)"))
     before = set(jobs(env))
     words = ["job", "submit", str(notebook), "--stack", "dev", "--flavor", "a10", "--wait"]
@@ -102,7 +102,7 @@ def test_waiting_ends_with_the_job(env: Environment) -> None:
     assert waiting.returncode == 1
 
 
-def test_what_the_api_server_refuses_is_told_and_nothing_is_left(env: Environment) -> None:
+def test_a_rejected_submission_is_reported_and_creates_nothing(env: Environment) -> None:
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",

@@ -20,7 +20,7 @@ PATIENCE = 180
 
 
 def job_of(notebook: Path, **parameters: str) -> tuple[dict[str, Any], Path]:
-    """The Job that the stack dev would get for a notebook, and where its result will be."""
+    """The Job of stack dev for a notebook, and the path of its result."""
     stack, _ = load(ROOT / "stacks" / "Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
     assert stack is not None
     notebooks = stack.config.notebooks._replace(image="images.example.com/notebook:1", path=str(notebook.parent))
@@ -43,7 +43,7 @@ def start(job: dict[str, Any]) -> "subprocess.Popen[str]":
     )
 
 
-def test_the_result_is_saved_beside_the_notebook(tmp_path: Path) -> None:
+def test_the_result_is_saved_next_to_the_notebook(tmp_path: Path) -> None:
     folder = tmp_path / "with {braces} $(HOME)"
     folder.mkdir()
     source = write_notebook(
@@ -78,7 +78,7 @@ def test_a_failed_cell_keeps_its_output_and_its_error(tmp_path: Path) -> None:
     assert not (tmp_path / ".train.job-1.ipynb").exists()
 
 
-def test_a_stopped_one_saves_what_there_is_and_starts_anew(tmp_path: Path) -> None:
+def test_a_stopped_job_saves_its_output_and_starts_over(tmp_path: Path) -> None:
     source = write_notebook(
         tmp_path / "train.ipynb",
         cell("import pathlib, time\nprint('begun', flush=True)"),
@@ -110,14 +110,14 @@ def test_a_stopped_one_saves_what_there_is_and_starts_anew(tmp_path: Path) -> No
 
 
 def _quietly(file: Path) -> str:
-    """What the cells printed so far; empty while it is being written."""
+    """The text that the cells printed so far; empty while the file is being written."""
     try:
         return text_of(file)
     except (json.JSONDecodeError, FileNotFoundError):
         return ""
 
 
-def test_a_kernel_that_is_not_in_the_image_is_told(tmp_path: Path) -> None:
+def test_a_missing_kernel_is_reported(tmp_path: Path) -> None:
     source = write_notebook(tmp_path / "train.ipynb", cell("print(1)"))
     source.write_text(source.read_text().replace('"python3"', '"torch"'))
     job, result = job_of(source)

@@ -1,4 +1,4 @@
-"""Operators as processes of a lab: they admit, they are missed when they die, and they come back with the lab."""
+"""Operators as processes of a lab: they admit objects, are reported when they die, and restart with the lab."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 
 
 def queue(gpus: str) -> dict[str, object]:
-    """A ClusterQueue with a quota of so many GPUs."""
+    """A ClusterQueue with a quota of this number of GPUs."""
     resources = [{"name": "nvidia.com/gpu", "nominalQuota": gpus}]
     groups = [{"coveredResources": ["nvidia.com/gpu"], "flavors": [{"name": "a10", "resources": resources}]}]
     return {
@@ -22,7 +22,7 @@ def queue(gpus: str) -> dict[str, object]:
     }
 
 
-def test_kueue_admits_is_missed_and_comes_back_with_the_lab(tmp_path: Path) -> None:
+def test_a_killed_kueue_is_reported_and_restarts_with_the_lab(tmp_path: Path) -> None:
     with Lab.start(tmp_path) as lab:
         with pytest.raises(LabError, match="no operator 'volcano'"):
             lab.start_operators("volcano")
@@ -53,7 +53,7 @@ def test_kueue_admits_is_missed_and_comes_back_with_the_lab(tmp_path: Path) -> N
         assert again.request("POST", QUEUES, queue("-1")).status in (403, 422)
 
 
-def test_the_others_get_ready_beside_each_other(tmp_path: Path) -> None:
+def test_keda_and_kuberay_run_in_one_lab(tmp_path: Path) -> None:
     with Lab.start(tmp_path) as lab:
         lab.start_operators("kuberay", "keda")
         assert lab.running

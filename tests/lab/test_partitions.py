@@ -1,4 +1,4 @@
-"""Partitions on a real API server: their configurations, a pod that gets a slice, and nothing left of either."""
+"""Partitions on a real API server: their configurations, a pod with a slice, and destroy."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +22,7 @@ DEPLOYMENT = ObjectKey("apps/v1", "Deployment", NAMESPACE, "resource-chat")
 
 
 def sliced_node() -> dict[str, Any]:
-    """A node as the MIG manager and the device plugin leave it; nothing of them runs here."""
+    """A node as the MIG manager and the device plugin set it up; neither runs in the lab."""
     resources = {"cpu": "32", "memory": "256Gi", "pods": "32", "nvidia.com/gpu": "0", **SLICES}
     return {
         "apiVersion": "v1",
@@ -52,7 +52,7 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         yield made
 
 
-def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+def test_live_partition_configs_match_the_plan(env: Environment) -> None:
     plan = env.plan()
     assert plan.changed == ()
     found = {target.key: target for target in plan.targets if target.patches == ("gpu-partitions@v1",)}
@@ -66,7 +66,7 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     assert [one.code for one in plan.findings if one.code == "PAR015"] == ["PAR015", "PAR015"]
 
 
-def test_a_pod_gets_a_slice_of_a_node_that_has_some(env: Environment) -> None:
+def test_a_pod_gets_a_slice_of_a_partitioned_node(env: Environment) -> None:
     answer = env.lab.request("POST", "/api/v1/nodes", sliced_node())
     assert answer.status == 201, answer
     image = {"image": "images.example.com/ml-platform/jobs:23.10.4"}
@@ -74,7 +74,7 @@ def test_a_pod_gets_a_slice_of_a_node_that_has_some(env: Environment) -> None:
     served = {"name": "talk", "type": "serving", "resource": "chat"}
     config(env, runtime=image, resources=[{**chat, "workers": 5, "memory": "2Gi"}], jobs=[served])
     env.lab.wait("the node", lambda: any(node.name == "sliced" for node in _nodes(env)))
-    # One more than there are slices: the plan says so before anything waits.
+    # One more pod than slices: the plan reports it.
     assert "RES101" in {one.code for one in env.plan().findings if one.blocks}
     config(env, resources=[{**chat, "memory": "2Gi"}])
     plan = env.plan()
@@ -88,8 +88,8 @@ def test_a_pod_gets_a_slice_of_a_node_that_has_some(env: Environment) -> None:
     assert env.plan().changed == ()
 
 
-def test_pods_get_whole_gpus_while_they_are_idle_and_give_them_back(env: Environment) -> None:
-    """With grow: the slices are replaced while a whole GPU is free for each pod, until a pod of somebody waits."""
+def test_pods_grow_to_idle_gpus_until_another_pod_waits(env: Environment) -> None:
+    """With ``grow``, pods use whole GPUs while one is free for each pod, until another pod waits."""
     whole = sliced_node()
     resources = {"cpu": "32", "memory": "256Gi", "pods": "32", "nvidia.com/gpu": "2"}
     whole["metadata"] |= {"name": "whole", "labels": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}}
@@ -102,11 +102,11 @@ def test_pods_get_whole_gpus_while_they_are_idle_and_give_them_back(env: Environ
     def notes() -> list[str]:
         return [one.summary for one in env.plan().findings if one.code == "PAR018"]
 
-    # Kubernetes removes the taint of a node that is not ready a moment after it is ready.
+    # Kubernetes removes the not-ready taint a moment after the node is ready.
     env.lab.wait("the GPUs to be free", lambda: notes() == [idle])
     env.modelyard("apply", "dev", "--yes")
     env.lab.wait("its pods on whole GPUs", lambda: _homes(env) == ["whole", "whole"])
-    # A schedule applies again and again: nothing changes.
+    # A scheduled apply changes nothing.
     assert env.plan().changed == ()
     waiting = {
         "apiVersion": "v1",
@@ -133,16 +133,16 @@ def test_pods_get_whole_gpus_while_they_are_idle_and_give_them_back(env: Environ
     env.lab.wait("the GPUs to be idle again", lambda: notes() == [idle])
 
 
-def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
+def test_destroy_deletes_everything_but_the_node_labels(env: Environment) -> None:
     env.modelyard("destroy", "dev", "--yes")
     assert [env.get(key) for key in (*CONFIGS, DEPLOYMENT)] == [None] * 3
-    # The labels are the administrator's: they are as they were.
+    # The labels belong to the administrator and stay.
     node = env.lab.request("GET", "/api/v1/nodes/sliced").body
     assert LABELS.items() <= node["metadata"]["labels"].items()
 
 
 def _homes(env: Environment) -> list[str]:
-    """The nodes of the resource's pods; none until all of its pods are ready."""
+    """The nodes of the resource's pods; empty until all its pods are ready."""
     pods = env.lab.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=modelyard.dev/resource=chat")
     ready = env.deployment("resource-chat")["status"].get("readyReplicas") == len(pods.body["items"])
     return [pod["spec"].get("nodeName", "") for pod in pods.body["items"]] if ready else []

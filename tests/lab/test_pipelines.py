@@ -1,6 +1,6 @@
-"""Pipelines on a real API server with a real Kueue: what waits holds nothing, and what has failed stops what needs it.
+"""Pipelines on a real API server with the real Kueue: waiting stages hold no quota, failed ones stop those after them.
 
-Nothing runs in the lab's pods, so the program that starts the stages runs here, with the rights of its ServiceAccount.
+The lab's pods run nothing, so the program that starts the stages runs here, with the rights of its ServiceAccount.
 """
 
 import json
@@ -87,7 +87,7 @@ PIPELINES: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """Nodes, Kueue, and what the stack owns of queues and resources, as an apply would send it; no platform."""
+    """Nodes, Kueue, and the stack's queues and resources, as an apply would create them; no platform."""
     folder = tmp_path_factory.mktemp("pipelines")
     with Lab.start(folder / "lab", context="dev") as lab:
         install.nodes(lab, Path(install.__file__).parent / "platform" / "dev" / "nodes.yaml")
@@ -109,7 +109,7 @@ def submitted(env: Environment, pipeline: str, *words: str) -> str:
 
 
 def found(env: Environment, kind: str, run: str) -> dict[str, dict[str, Any]]:
-    """The objects of a run, by the stage that they are of."""
+    """The objects of a run, by stage."""
     selector = f"modelyard.dev/pipeline-run={run}"
     out = env.lab.kubectl("get", kind, "--namespace", SPACE, "--selector", selector, "--output", "json")
     items = json.loads(out.stdout)["items"]
@@ -117,14 +117,14 @@ def found(env: Environment, kind: str, run: str) -> dict[str, dict[str, Any]]:
 
 
 def pods(env: Environment, run: str) -> list[str]:
-    """The pods of a run's stages; the one that starts them is of no job's run."""
+    """The pods of a run's stages, without the pod that starts them."""
     items = env.lab.request("GET", f"/api/v1/namespaces/{SPACE}/pods").body["items"]
     of = {one["metadata"]["name"]: one["metadata"].get("labels", {}).get("modelyard.dev/run", "") for one in items}
     return [name for name, job in of.items() if job.startswith(f"{run}-")]
 
 
 def stages(env: Environment, run: str) -> subprocess.CompletedProcess[str]:
-    """Runs what the pod of a run does, as its ServiceAccount."""
+    """Runs the program of a run's pod, as its ServiceAccount."""
     leader = json.loads(env.lab.kubectl("get", "job", run, "--namespace", SPACE, "--output", "json").stdout)
     spec = leader["spec"]["template"]["spec"]
     (container,) = spec["containers"]
@@ -152,7 +152,7 @@ def stages(env: Environment, run: str) -> subprocess.CompletedProcess[str]:
 
 
 def workloads(env: Environment, run: str) -> dict[str, bool]:
-    """Kueue's workloads of a run's stages: whether each holds a part of the team's quota."""
+    """Whether each Kueue workload of a run's stages holds quota of the team."""
     items = env.lab.request("GET", f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{SPACE}/workloads").body["items"]
     found = {
         one["metadata"]["ownerReferences"][0]["name"]: one.get("status", {}).get("conditions", ()) for one in items
@@ -170,7 +170,7 @@ def variables(env: Environment, run: str, stage: str) -> dict[str, str | None]:
     return {one["name"]: one.get("value") for one in container["env"]}
 
 
-def test_a_dry_run_makes_nothing(env: Environment) -> None:
+def test_a_dry_run_creates_nothing(env: Environment) -> None:
     assert found(env, "jobs", submitted(env, "nightly", "--dry-run")) == {}
 
 
@@ -185,11 +185,11 @@ def test_a_run_continued_twice_reads_the_artifacts_of_the_first(env: Environment
 
 
 @pytest.mark.quick
-def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Environment) -> None:
+def test_stages_run_in_order_and_hold_no_quota_while_they_wait(env: Environment) -> None:
     run = submitted(env, "nightly")
     jobs = found(env, "jobs", run)
     assert set(jobs) == {"", "prepare", "train"}
-    # Kueue has seen them, and admits none: a train that waits holds no GPU of the quota.
+    # Kueue has seen the workloads and admits none: a waiting stage holds no GPU of the quota.
     env.lab.wait("Kueue to look at the stages", lambda: len(workloads(env, run)) == 2)
     assert not any(workloads(env, run).values())
     assert pods(env, run) == []
@@ -212,9 +212,9 @@ def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Envi
     )
     template = served["spec"]["template"]["metadata"]
     assert template["annotations"]["modelyard.dev/model"] == f"s3://acme-lake/pipelines/{run}/model"
-    # What a run writes beside the plan is nobody's drift, and nothing that an apply would take back.
+    # What a run writes is not drift, and an apply does not reset it.
     assert "resource-chat" not in {target.name for target in env.plan().changed}
-    # Another pod that takes over finds the run at its end, and changes nothing.
+    # Another pod that takes over finds the run complete and changes nothing.
     again = stages(env, run)
     assert again.returncode == 0, again.stdout + again.stderr
     after = env.lab.request("GET", f"/apis/apps/v1/namespaces/{SPACE}/deployments/resource-chat").body
@@ -222,21 +222,21 @@ def test_stages_run_one_after_another_and_hold_nothing_while_they_wait(env: Envi
 
 
 def lasts(env: Environment, job: str, time: str, **spec: int) -> None:
-    """Has the pods of a Job that waits last so long."""
+    """Sets how long the pods of a waiting Job run."""
     pause = {"spec": {**spec, "template": {"metadata": {"annotations": {"lab.modelyard/complete-after": time}}}}}
     env.lab.kubectl("patch", "job", job, "--namespace", SPACE, "--type=merge", f"--patch={json.dumps(pause)}")
 
 
-def test_a_failed_stage_stops_what_needs_it_and_nothing_else(env: Environment) -> None:
+def test_a_failed_stage_skips_only_stages_that_need_it(env: Environment) -> None:
     run = submitted(env, "broken")
     lasts(env, f"{run}-slow", "60s")
-    # One trial of the search fails, and the other goes on.
+    # One trial of the search fails, and the other continues.
     lasts(env, f"{run}-search-0", "60s", activeDeadlineSeconds=1)
     lasts(env, f"{run}-search-1", "6s")
     done = stages(env, run)
     assert done.returncode == 42, done.stdout + done.stderr
     assert {"slow: failed", "train: skipped", "beside: succeeded", "search: failed"} <= set(done.stdout.splitlines())
-    # What starts the stages has not ended before any of them.
+    # The program does not end before any of its stages.
     trial = env.lab.request("GET", f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}-search-1").body
     assert trial["status"].get("succeeded") == 1
     train = found(env, "jobs", run)["train"]
@@ -244,36 +244,36 @@ def test_a_failed_stage_stops_what_needs_it_and_nothing_else(env: Environment) -
     assert not [name for name in pods(env, run) if name.startswith(f"{run}-train")]
 
 
-def told(env: Environment, run: str) -> dict[str, Any]:
-    """A run as ``job list`` has it."""
+def listed_run(env: Environment, run: str) -> dict[str, Any]:
+    """A run in ``job list``."""
     runs = json.loads(env.modelyard("job", "list", "dev", "--all", "--json").stdout)["runs"]
     (found,) = [one for one in runs if one["name"] == run]
     return dict(found)
 
 
-def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
-    """The Job that starts the stages has ended here before them: its simulated pod lasts a second."""
+def test_the_state_of_a_run_follows_its_stages(env: Environment) -> None:
+    """The Job that starts the stages ends before them here, because its simulated pod runs for a second."""
     holder = json.loads(env.modelyard("job", "submit", "dev", "long", "--json").stdout)["run"]
     run = submitted(env, "waiting")
     leader = f"/apis/batch/v1/namespaces/{SPACE}/jobs/{run}"
     env.lab.wait("the end", lambda: env.lab.request("GET", leader).body["status"].get("succeeded") == 1)
-    assert [told(env, run)[key] for key in ("state", "team")] == ["held", "vision"]
+    assert [listed_run(env, run)[key] for key in ("state", "team")] == ["held", "vision"]
     assert "succeeded, so they cannot start" in env.modelyard("job", "why", "dev", run).stdout
 
-    # Its turn comes some seconds after the submission.
-    env.lab.wait("the holder", lambda: told(env, holder)["state"] == "running")
+    # The stage is queued some seconds after the submission.
+    env.lab.wait("the holder", lambda: listed_run(env, holder)["state"] == "running")
     time.sleep(3)
     with ThreadPoolExecutor(1) as pool:
         starter = pool.submit(stages, env, run)
         env.lab.wait("Kueue's words", lambda: "insufficient" in env.modelyard("job", "why", "dev", run).stdout)
-        waits = told(env, run)
+        waits = listed_run(env, run)
         assert waits["state"] == "queued"
         (waiter,) = json.loads(env.modelyard("gpus", "--live", "dev", "--json").stdout)["waiting"]
         assert (waiter["owner"]["name"], waiter["owner"]["stage"]) == (run, "train")
         since = datetime.fromisoformat(waiter["since"])
         assert (since - datetime.fromisoformat(waits["created"])).total_seconds() >= 3
         age = int((datetime.now(UTC) - since).total_seconds())
-        # The stage's own name finds its run.
+        # The name of the stage's Job finds the run.
         (head, *_) = env.modelyard("job", "why", "dev", f"{run}-train").stdout.splitlines()
         said = re.fullmatch(rf"{run} has been waiting for its GPUs for (\d+)s \(1 stage\)", head)
         assert said is not None, head
@@ -282,7 +282,7 @@ def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
         assert "which is queued and holds no GPU yet." in asked.stderr
 
         assert "its 1 GPU becomes free" in ended(env, holder)
-        env.lab.wait("the stage", lambda: told(env, run)["state"] == "running")
+        env.lab.wait("the stage", lambda: listed_run(env, run)["state"] == "running")
         assert f"{run} (stage train)" in env.modelyard("gpus", "--live", "dev").stdout
         assert "its 1 GPU becomes free when its pods have stopped" in ended(env, run)
         assert starter.result().returncode != 0
@@ -290,11 +290,11 @@ def test_a_run_is_told_as_its_stages_are(env: Environment) -> None:
 
 
 def ended(env: Environment, run: str) -> str:
-    """What is told where a run is cancelled."""
+    """The output of cancelling a run."""
     return env.modelyard("job", "cancel", "dev", run, "--yes").stdout
 
 
-def test_who_starts_the_stages_may_touch_nothing_else(env: Environment) -> None:
+def test_the_account_that_starts_stages_may_do_nothing_else(env: Environment) -> None:
     run = submitted(env, "broken")
 
     def may(*what: str) -> bool:

@@ -1,4 +1,4 @@
-"""The pool that teams share: flavors, queues and priorities as objects that the stack owns, in mode existing."""
+"""The GPU pool: flavors, queues and priorities as objects that the stack owns, in mode existing."""
 
 import json
 import re
@@ -58,7 +58,7 @@ OBJECTS = {
 
 
 def _as_server(env: Environment, folder: Path, space: str, user: str) -> dict[str, str]:
-    """The variables of a server's command: the server's own kubeconfig, but for the places that only pods have."""
+    """The variables of a command in a notebook server: its kubeconfig, with paths of this machine."""
     made = env.get(ObjectKey("v1", "ConfigMap", space, f"notebook-config-{space}"))
     assert made is not None
     account = yaml.safe_load(made["data"]["kubeconfig"])
@@ -72,7 +72,7 @@ def _as_server(env: Environment, folder: Path, space: str, user: str) -> dict[st
 
 
 def know_node_pools(env: Environment) -> None:
-    """Gives the API server Karpenter's kind of node pools; no Karpenter runs."""
+    """Installs Karpenter's CRD of node pools; Karpenter does not run."""
     env.lab.kubectl("apply", "--server-side", "--filename", str(KARPENTER))
     env.lab.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/nodepools.karpenter.sh")
 
@@ -88,19 +88,19 @@ def env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 
 def applied(env: Environment) -> None:
-    """Applies the stack, if there is anything to do."""
+    """Applies the stack if its plan has changes."""
     if env.plan().changed:
         env.modelyard("apply", "dev", "--yes")
 
 
 @pytest.fixture
 def shared(env: Environment) -> None:
-    """The pool as ``POOL`` has it, whatever another test left of it."""
+    """The pool as in ``POOL``, whatever earlier tests did."""
     config(env, **POOL)
     applied(env)
 
 
-def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+def test_live_pool_objects_match_the_plan(env: Environment) -> None:
     config(env, **POOL)
     plan = env.plan()
     assert not plan.blocked
@@ -119,7 +119,7 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-def test_the_offline_plan_says_the_same(env: Environment) -> None:
+def test_the_offline_plan_equals_the_live_plan(env: Environment) -> None:
     env.modelyard("record", "dev")
     assert (env.folder / "stacks/recorded/dev/clusterqueue.team-vision.json").is_file()
     config(env, teams=[{**POOL["teams"][0], "within": "never"}, POOL["teams"][1]])
@@ -135,7 +135,7 @@ def test_the_offline_plan_says_the_same(env: Environment) -> None:
 
 
 @pytest.mark.usefixtures("shared")
-def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: Environment) -> None:
+def test_a_changed_quota_is_applied_and_drift_is_reset(env: Environment) -> None:
     quotas = [{**POOL["teams"][0]["quotas"][0], "gpus": 2}]
     config(env, teams=[{**POOL["teams"][0], "quotas": quotas}, POOL["teams"][1]])
     (target,) = env.plan().changed
@@ -166,15 +166,13 @@ def test_a_quota_changes_and_somebody_elses_change_is_told_and_taken_back(env: E
 
 
 def _lacking(plan: Plan) -> set[tuple[str, str]]:
-    """What new pods need and a namespace does not have."""
+    """The objects that new pods need and their namespaces lack."""
     told = [re.search(r"need (.*), which namespace (\S+) does not have", one.summary) for one in plan.findings]
     return {(found[1], found[2]) for found in told if found}
 
 
 @pytest.mark.usefixtures("shared")
-def test_notebook_servers_are_as_planned_and_may_do_what_jobs_need_and_nothing_else(
-    env: Environment, tmp_path: Path
-) -> None:
+def test_notebook_servers_match_the_plan_and_may_only_submit_jobs(env: Environment, tmp_path: Path) -> None:
     users = [{"name": "ada", "team": "vision"}, {"name": "bob", "team": "speech"}, {"name": "eve", "team": "vision"}]
     servers = {"image": "images.example.com/jupyter:4.4.3", "login": "jupyter-login", "users": users}
     work = tmp_path / "work"
@@ -197,7 +195,7 @@ def test_notebook_servers_are_as_planned_and_may_do_what_jobs_need_and_nothing_e
         live = env.get(target.key)
         assert live is not None
         if target.key.kind == "Service":
-            # The address is drawn when it is made.
+            # The API server assigns the address.
             for drawn in ("clusterIP", "clusterIPs"):
                 assert drawn not in target.after.reveal()["spec"]
                 del live["spec"][drawn]
@@ -234,7 +232,7 @@ def test_notebook_servers_are_as_planned_and_may_do_what_jobs_need_and_nothing_e
 
 
 @pytest.mark.usefixtures("shared")
-def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
+def test_dropping_a_team_deletes_its_queues(env: Environment) -> None:
     config(env, teams=POOL["teams"][1:])
     gone = {key: target for key, target in pool(env.plan()).items() if target.action == "delete"}
     assert set(gone) == {("ClusterQueue", "", "team-vision"), ("LocalQueue", "vision", "vision")}
@@ -243,7 +241,7 @@ def test_a_team_that_is_dropped_goes_with_its_queues(env: Environment) -> None:
     assert env.plan().changed == ()
 
 
-def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None:
+def test_node_pools_pass_the_validation_of_karpenter(env: Environment) -> None:
     config(env, nodePools=[{"name": "l40s", "gpu": "L40S", "gpus": 8, "nodeClass": "gpu"}])
     (missing,) = [finding for finding in env.plan().findings if finding.blocks]
     assert (missing.code, missing.target) == ("OWN009", "l40s")
@@ -271,7 +269,7 @@ def test_node_pools_are_what_karpenters_own_rules_take(env: Environment) -> None
     assert "as it was applied" in env.modelyard("drift", "dev").stdout
 
 
-def test_destroy_leaves_nothing_of_it(env: Environment) -> None:
+def test_destroy_deletes_the_pool(env: Environment) -> None:
     know_node_pools(env)
     config(env, **POOL, nodePools=[{"name": "l40s", "gpu": "L40S", "gpus": 8, "nodeClass": "gpu"}])
     applied(env)

@@ -1,4 +1,4 @@
-"""``preview --live`` on a real API server, by an account that may only read."""
+"""``preview --live`` on a real API server, with an account that may only read."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ def git(env: Environment, *words: str) -> None:
 
 @pytest.fixture(scope="module")
 def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """A platform that was recorded and never applied, and a branch that changes one size."""
+    """A recorded platform that was never applied to, and a branch that changes one size."""
     with environment("dev", tmp_path_factory.mktemp("preview-live")) as env:
         env.env["PULUMI_BACKEND_URL"] = f"file://{env.folder / 'none'}"
         env.modelyard("record", "dev")
@@ -39,7 +39,7 @@ def previewed(env: Environment, *words: str, **more: str) -> dict[str, Any]:
     return found
 
 
-def test_an_account_that_may_read_sees_only_what_the_branch_changes(dev: Environment) -> None:
+def test_an_account_with_read_rights_sees_the_changes_of_the_branch(dev: Environment) -> None:
     expected = previewed(dev)
     account = Account(dev.lab, "read", dev.folder.parent)
     before = [item["metadata"]["resourceVersion"] for item in dev.found("apis/apps/v1/…/deployments")]
@@ -51,7 +51,7 @@ def test_an_account_that_may_read_sees_only_what_the_branch_changes(dev: Environ
     assert [item["metadata"]["resourceVersion"] for item in dev.found("apis/apps/v1/…/deployments")] == before
 
 
-def test_what_somebody_applied_meanwhile_is_no_longer_pending(dev: Environment) -> None:
+def test_changes_applied_meanwhile_are_no_longer_pending(dev: Environment) -> None:
     (before,) = previewed(dev, "--live")["stacks"]
     git(dev, "stash", "--quiet")
     target = max(dev.plan().targets, key=lambda one: len(one.changes))
@@ -66,7 +66,7 @@ def test_what_somebody_applied_meanwhile_is_no_longer_pending(dev: Environment) 
     assert found["changes"] == previewed(dev)["changes"]
 
 
-def test_an_account_without_rights_gets_the_comparison_with_the_recording(dev: Environment, tmp_path: Path) -> None:
+def test_an_account_without_rights_gets_the_offline_preview(dev: Environment, tmp_path: Path) -> None:
     account = Account(dev.lab, "jobs", tmp_path)
     found = previewed(dev, "--live", KUBECONFIG=str(account.kubeconfig))
     ((stack, why),) = ((one["stack"], one["why"]) for one in found["offline"])

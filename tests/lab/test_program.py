@@ -1,4 +1,4 @@
-"""The example of a program with components and no stack file, on the real engine: applied, changed, and put back."""
+"""The example program with components and without a stack file, on the real engine: applied, changed, restored."""
 
 import shutil
 import sys
@@ -18,7 +18,7 @@ MODELS = 'ModelService("models",'
 
 
 class Site:
-    """The platform ``dev``, and the example as its project."""
+    """The platform ``dev``, with the example as the project."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -32,7 +32,7 @@ class Site:
         return {name: comparable(self.env.deployment(name)) for name in (SERVICE, HEAD, WORKER, *OTHERS)}
 
     def edit(self, before: str, after: str) -> None:
-        """Replaces text of the program, which must be there once."""
+        """Replaces text that occurs once in the program."""
         program = self.env.folder / "__main__.py"
         text = program.read_text()
         assert text.count(before) == 1, (before, text)
@@ -43,7 +43,7 @@ class Site:
         return found
 
     def up_fails(self) -> str:
-        """What an update says that must fail, on one line."""
+        """The output of an update that must fail, on one line."""
         done = self.env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
         assert done.returncode != 0
         return " ".join((done.stdout + done.stderr).split())
@@ -56,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.mark.quick
-def test_it_applies_what_the_arguments_say_and_nothing_else(site: Site) -> None:
+def test_pulumi_up_changes_only_what_the_arguments_set(site: Site) -> None:
     assert site.env.up().changed == [f"models/{SERVICE}", f"ray/{HEAD}", f"ray/{WORKER}"]
     site.env.settle()
     assert site.env.deployment(SERVICE)["spec"]["replicas"] == 2
@@ -93,8 +93,8 @@ def test_errors_stop_the_run_before_any_change(site: Site) -> None:
     site.edit('"memory": "1Gi"', '"memory": "32Gi"')
 
 
-def test_another_name_needs_the_earlier_one(site: Site) -> None:
-    """Under the new name alone it would be applied first, and then the old name's objects would be put back."""
+def test_a_renamed_component_needs_an_alias(site: Site) -> None:
+    """Without an alias, Pulumi would apply the new name first and then restore the objects of the old one."""
     before = site.objects()
     site.edit(MODELS, 'ModelService("service",')
     said = site.up_fails()
@@ -105,7 +105,7 @@ def test_another_name_needs_the_earlier_one(site: Site) -> None:
     assert site.env.up().changed == []
 
 
-def test_a_component_that_leaves_the_program_puts_its_objects_back(site: Site) -> None:
+def test_removing_a_component_restores_its_objects(site: Site) -> None:
     program = site.env.folder / "__main__.py"
     text = program.read_text()
     program.write_text(text[: text.index("RayCluster(\n")])
@@ -118,7 +118,7 @@ def test_a_component_that_leaves_the_program_puts_its_objects_back(site: Site) -
     assert sorted(site.env.up().changed) == [f"ray/{HEAD}", f"ray/{WORKER}"]
 
 
-def test_keda_s_objects_come_and_go_with_an_argument(site: Site) -> None:
+def test_an_argument_adds_and_removes_keda_objects(site: Site) -> None:
     site.env.lab.install_crds()
     key = ObjectKey("keda.sh/v1alpha1", "ScaledObject", NAMESPACE, "ray-training")
     annotated = '{"mode": "annotations", "max_replicas": 2}'
@@ -134,16 +134,16 @@ def test_keda_s_objects_come_and_go_with_an_argument(site: Site) -> None:
     assert site.env.deployment(WORKER)["metadata"]["annotations"]["autoscaling/max_replicas"] == "2"
 
 
-def test_a_destroy_puts_everything_back(site: Site) -> None:
+def test_destroy_restores_every_object(site: Site) -> None:
     site.env.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     site.env.settle()
     assert site.objects() == site.installed
 
 
-def test_a_platform_and_a_remote_cluster_stand_beside_each_other(
+def test_a_platform_and_a_remote_cluster_are_planned_separately(
     site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Each plans alone: neither deletes what the engine's state has of the other."""
+    """Neither deletes the objects of the other from the engine's state."""
     with Lab.start(tmp_path_factory.mktemp("farm"), context="farm") as farm:
         farm.install_crds()
         site.env.env["KUBECONFIG"] += f":{farm.kubeconfig}"

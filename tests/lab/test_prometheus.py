@@ -1,4 +1,4 @@
-"""What is said of queries without a server, against what a real Prometheus answers."""
+"""Predictions about queries, compared with the answers of a real Prometheus."""
 
 import json
 import math
@@ -34,7 +34,7 @@ NEWER = frozenset(
     | {"end", "max_of", "min_of", "range", "start", "step"}
     | {f"ts_of_{name}_over_time" for name in ("first", "last", "max", "min")}
 )
-"""Functions of Prometheus 3, which an older server does not know."""
+"""Functions of Prometheus 3 that older servers do not know."""
 EXAMPLES = [
     ("rabbitmq_queue_messages_ready", 4),
     (f'rabbitmq_queue_messages_ready{{queue="{QUEUE}"}}', 2),
@@ -66,7 +66,7 @@ EXAMPLES = [
     ("sum(ray_tasks) unless vector(1)", 0),
     ("time()", 1),
 ]
-"""Queries with the number of series that the server gives: two exporters show each metric."""
+"""Queries and the number of series that the server returns: two exporters have each metric."""
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def asked(running: Running) -> Server:
 
 
 def agrees(query: str, said: Answer, shape: Shape) -> None:
-    """Whether an answer lies within what is known of it."""
+    """Checks that an answer is within the prediction."""
     assert said.kind == shape.kind, query
     assert said.series is not None
     assert shape.least <= said.series <= shape.most, (query, said.series, shape)
@@ -95,7 +95,7 @@ def agrees(query: str, said: Answer, shape: Shape) -> None:
 
 
 @pytest.mark.parametrize(("query", "series"), EXAMPLES)
-def test_the_number_of_series_is_what_was_said(asked: Server, query: str, series: int) -> None:
+def test_the_predicted_number_of_series_is_correct(asked: Server, query: str, series: int) -> None:
     said = ask(asked, query)
     assert isinstance(said, Answer), said
     assert said.series == series
@@ -105,7 +105,7 @@ def test_the_number_of_series_is_what_was_said(asked: Server, query: str, series
 
 @settings(max_examples=500)
 @given(query=queries())
-def test_any_answer_lies_within_what_was_said(asked: Server, query: str) -> None:
+def test_every_answer_is_within_the_prediction(asked: Server, query: str) -> None:
     said = ask(asked, query)
     try:
         found = [infer(parse(query), scraped=scraped) for scraped in (False, True)]
@@ -143,14 +143,14 @@ def test_any_answer_lies_within_what_was_said(asked: Server, query: str) -> None
         "x and bool y",
     ],
 )
-def test_what_the_parser_refuses_the_server_refuses(asked: Server, query: str) -> None:
+def test_the_server_rejects_what_the_parser_rejects(asked: Server, query: str) -> None:
     with pytest.raises(NotValid):
         parse(query)
     assert isinstance(ask(asked, query), Refused)
 
 
 @pytest.mark.parametrize("query", ["ray_tasks * on(job) group_left() idle", "ray_tasks / ignoring(State, Name) idle"])
-def test_an_ambiguous_match_is_refused(asked: Server, query: str) -> None:
+def test_an_ambiguous_match_is_rejected(asked: Server, query: str) -> None:
     assert Kind.AMBIGUOUS in {problem.kind for problem in check_query(query, scrape_interval=1)}
     said = ask(asked, query)
     assert isinstance(said, Refused)
@@ -172,7 +172,7 @@ def calls(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - NEWER))
-def test_every_function_does_what_the_table_says(asked: Server, name: str) -> None:
+def test_every_function_behaves_as_in_the_table(asked: Server, name: str) -> None:
     assert calls(name)
     for query in calls(name):
         said = ask(asked, query)
@@ -185,21 +185,21 @@ def found(asked: Server, text: str, scrape_interval: float = 1) -> list[Finding]
     return list(check_on_server(asked, [query], scrape_interval=scrape_interval))
 
 
-def test_our_own_queries_give_a_number(asked: Server) -> None:
+def test_modelyards_queries_return_a_number(asked: Server) -> None:
     ray = found(asked, BACKENDS["ray"].queries.valid)
     celery = found(asked, BACKENDS["celery"].queries.valid % {"queue": QUEUE})
     assert [finding.code for finding in (*ray, *celery)] == ["AUT023", "AUT023"]
-    assert "8 now (awake)" in celery[0].summary  # (3 + 1) messages, shown by two exporters
+    assert "8 now (awake)" in celery[0].summary  # (3 + 1) messages, on two exporters
 
 
-def test_of_the_vendors_queries_the_server_takes_the_halves(asked: Server) -> None:
+def test_the_vendors_celery_query_returns_several_series(asked: Server) -> None:
     assert found(asked, BACKENDS["ray"].queries.vendor) == []
     halves = found(asked, BACKENDS["celery"].queries.vendor % {"queue": QUEUE})
     assert [finding.code for finding in halves] == ["AUT021", "AUT021"]
     assert '"instance": "127.0.0.1:' in halves[0].detail
 
 
-def test_what_the_server_says_becomes_findings(asked: Server) -> None:
+def test_answers_of_the_server_become_findings(asked: Server) -> None:
     assert [one.code for one in found(asked, "sum(idle) or vector(0)")] == ["AUT023"]
     assert [one.code for one in found(asked, "sum(nothing)")] == ["AUT022", "AUT024"]
     assert [one.code for one in found(asked, "sum(nothing) or vector(0)")] == ["AUT023", "AUT024"]
@@ -211,7 +211,7 @@ def test_what_the_server_says_becomes_findings(asked: Server) -> None:
     assert "although Prometheus 3 would reject" in taken.summary
 
 
-def test_the_scrape_interval_is_that_of_the_job_not_the_global_one(asked: Server) -> None:
+def test_the_scrape_interval_is_the_jobs_and_not_the_global_one(asked: Server) -> None:
     assert intervals(asked, parse("sum(idle) or vector(0)")) == {1.0}
     (_, interval) = found(asked, "sum(idle) or vector(0)", scrape_interval=30)
     assert (interval.code, interval.severity, interval.remedy) == (
@@ -221,7 +221,7 @@ def test_the_scrape_interval_is_that_of_the_job_not_the_global_one(asked: Server
     )
 
 
-def test_answers_to_a_plans_queries_have_lines_and_waivers(asked: Server, tmp_path: Path) -> None:
+def test_query_findings_of_a_plan_have_lines_and_waivers(asked: Server, tmp_path: Path) -> None:
     for name in ("stacks", "patches", "policies"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
@@ -246,7 +246,7 @@ def test_answers_to_a_plans_queries_have_lines_and_waivers(asked: Server, tmp_pa
     assert told(waiver) == [("AUT022", ray, False), ("AUT024", ray, True)]
 
 
-def test_the_command_asks_the_server(
+def test_check_with_prometheus_queries_the_server(
     running: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("stacks", "patches", "policies"):
@@ -270,7 +270,7 @@ def test_the_command_asks_the_server(
     assert {finding["line"] for finding in asked if finding["target"] == ray} == {line}
 
 
-def test_a_window_that_is_too_short_gives_nothing(asked: Server) -> None:
+def test_a_window_that_is_too_short_returns_no_series(asked: Server) -> None:
     def short(query: str) -> list[Problem]:
         return [problem for problem in check_query(query, scrape_interval=1) if problem.kind is Kind.SHORT]
 
@@ -279,13 +279,13 @@ def test_a_window_that_is_too_short_gives_nothing(asked: Server) -> None:
     assert not short("rate(jobs_total[3s])")
 
 
-def test_the_server_is_gone_with_its_folder(tmp_path: Path) -> None:
+def test_the_server_stops_when_its_context_ends(tmp_path: Path) -> None:
     with prometheus(tmp_path) as started:
         process = started.process
     assert process.poll() is not None
 
 
 def test_idle_gpus_are_counted_by_pod(running: Running) -> None:
-    """Both exporters tell of the same GPUs, each of which counts once."""
+    """Both exporters have the same GPUs; each GPU counts once."""
     found = busy_gpus(server(running.url, {}), 1)
     assert found == Usage({("vision", "train-0"): Known(2, 1, 97.0), ("speech", "x"): Known(1, 1)}, 1)

@@ -1,4 +1,4 @@
-"""``modelyard apply`` and ``destroy`` on the real engine: an approved plan is what is applied, or nothing is."""
+"""``modelyard apply`` and ``destroy`` on the real engine: an approved plan is applied unchanged or not at all."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 
 def touch(env: Environment, name: str, seconds: int) -> None:
-    """Changes something of a Deployment that no patch is about."""
+    """Changes a field of a Deployment that no patch sets."""
     patch = json.dumps({"spec": {"progressDeadlineSeconds": seconds}})
     env.lab.kubectl("patch", "deployment", name, "--namespace", NAMESPACE, "--patch", patch)
 
@@ -36,10 +36,10 @@ def versions(env: Environment) -> dict[str, str]:
 
 
 @pytest.mark.quick
-def test_an_approved_plan_is_applied_as_it_is(dev: Environment) -> None:
+def test_an_approved_plan_is_applied_unchanged(dev: Environment) -> None:
     plan = dev.plan()
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
-    # Making the stack writes the engine's salt into the stack file; no plan gets stale by that.
+    # Creating the stack writes the engine's salt into the stack file; this does not make a plan stale.
     dev.init()
     done = dev.modelyard("apply", "--plan", "plan.json", "--json")
     document = json.loads(done.stdout)
@@ -66,7 +66,7 @@ def test_the_state_is_in_the_project(dev: Environment) -> None:
     assert (dev.folder / ".pulumi" / "stacks" / "modelyard" / "dev.json").stat().st_size
 
 
-def test_the_bare_engine_and_apply_share_one_state(dev: Environment) -> None:
+def test_pulumi_up_and_apply_share_one_state(dev: Environment) -> None:
     assert dev.up().changed == []
     done = dev.modelyard("apply", "dev", "--yes")
     assert "dev: no changes" in done.stdout
@@ -74,7 +74,7 @@ def test_the_bare_engine_and_apply_share_one_state(dev: Environment) -> None:
 
 
 @pytest.mark.quick
-def test_a_plan_is_stale_when_the_cluster_moved(dev: Environment) -> None:
+def test_a_plan_is_stale_when_an_object_changed(dev: Environment) -> None:
     dev.edit("replicas: 2", "replicas: 3")
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     touch(dev, HEAD, 700)
@@ -88,7 +88,7 @@ def test_a_plan_is_stale_when_the_cluster_moved(dev: Environment) -> None:
     assert versions(dev) == before
 
 
-def test_a_plan_is_stale_when_a_patch_moved(dev: Environment) -> None:
+def test_a_plan_is_stale_when_a_patch_changed(dev: Environment) -> None:
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     template = dev.folder / "patches" / "model-service" / "v1" / "patch.yaml.j2"
     text = template.read_text()
@@ -103,7 +103,7 @@ def test_a_plan_is_stale_when_a_patch_moved(dev: Environment) -> None:
     lock.write_text(locked)
 
 
-def test_a_plan_is_stale_for_another_version_of_the_tool(dev: Environment) -> None:
+def test_a_plan_is_stale_for_another_version_of_modelyard(dev: Environment) -> None:
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     path = dev.folder / "plan.json"
     document = json.loads(path.read_text())
@@ -114,7 +114,7 @@ def test_a_plan_is_stale_for_another_version_of_the_tool(dev: Environment) -> No
     assert "input modelyard changed" in " ".join(done.stderr.split())
 
 
-def test_what_a_plan_does_not_read_may_move(dev: Environment) -> None:
+def test_a_plan_is_not_stale_when_unrelated_fields_changed(dev: Environment) -> None:
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     for verb, note in (("annotate", "note=moved"), ("label", "team=search")):
         dev.lab.kubectl(verb, "deployment", HEAD, "--namespace", NAMESPACE, "--overwrite", note)
@@ -123,7 +123,7 @@ def test_what_a_plan_does_not_read_may_move(dev: Environment) -> None:
     assert dev.deployment(SERVICE)["spec"]["replicas"] == 3
 
 
-def test_a_plan_file_holds_no_secrets(dev: Environment) -> None:
+def test_a_plan_file_contains_no_secrets(dev: Environment) -> None:
     variables = [{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "BROKER", "value": "amqp://ml:hunter2@rabbit"}]
     body = {"spec": {"template": {"spec": {"containers": [{"name": "ray-head", "env": variables}]}}}}
     words = ("--namespace", NAMESPACE, "--patch", json.dumps(body))
@@ -137,7 +137,7 @@ def test_a_plan_file_holds_no_secrets(dev: Environment) -> None:
     dev.settle()
 
 
-def test_a_plan_is_stale_when_the_stack_file_moved(dev: Environment) -> None:
+def test_a_plan_is_stale_when_the_stack_file_changed(dev: Environment) -> None:
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     dev.edit("replicas: 3", "replicas: 2")
     done = dev.modelyard("apply", "--plan", "plan.json", check=False)
@@ -145,7 +145,7 @@ def test_a_plan_is_stale_when_the_stack_file_moved(dev: Environment) -> None:
     assert "stacks/Pulumi.dev.yaml changed" in " ".join(done.stderr.split())
 
 
-def test_what_moves_between_the_answer_and_the_run_stops_the_run(dev: Environment) -> None:
+def test_a_change_after_the_confirmation_stops_the_apply(dev: Environment) -> None:
     dev.edit("replicas: 2", "replicas: 3")
     plan = dev.plan()
     touch(dev, HEAD, 800)
@@ -156,7 +156,7 @@ def test_what_moves_between_the_answer_and_the_run_stops_the_run(dev: Environmen
     dev.edit("replicas: 3", "replicas: 2")
 
 
-def test_another_cluster_is_refused(dev: Environment, platform_lab: PlatformLab) -> None:
+def test_another_cluster_is_rejected(dev: Environment, platform_lab: PlatformLab) -> None:
     other = {"KUBECONFIG": str(platform_lab("dev").kubeconfig)}
     dev.modelyard("plan", "dev", "--live", "--out", "plan.json")
     done = dev.modelyard("apply", "--plan", "plan.json", check=False, env=other)
@@ -167,10 +167,10 @@ def test_another_cluster_is_refused(dev: Environment, platform_lab: PlatformLab)
     assert "was applied to cluster" in " ".join(done.stderr.split())
 
 
-def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
+def test_a_second_concurrent_apply_is_rejected(dev: Environment) -> None:
     slow = {"spec": {"template": {"metadata": {"annotations": {"lab.modelyard/ready-after": "12s"}}}}}
     dev.lab.kubectl("patch", "deployment", HEAD, "--namespace", NAMESPACE, "--patch", json.dumps(slow))
-    # A first run that finds the head unready says that it waits before it changes anything.
+    # If the first run found the head unready, it would wait before it changes anything.
     dev.settle()
     dev.edit("cpu: 2\n", "cpu: 3\n")
     with cli_process(dev, "apply", "dev", "--yes") as first:
@@ -186,7 +186,7 @@ def test_the_second_of_two_runs_is_refused(dev: Environment) -> None:
 
 
 @pytest.mark.quick
-def test_destroy_gives_every_field_up(dev: Environment) -> None:
+def test_destroy_releases_every_field(dev: Environment) -> None:
     targets = dev.plan().targets
     done = dev.modelyard("destroy", "dev", "--yes", "--json")
     document = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""A switch with one GPU, both ways, with jobs that run and jobs that wait: each ends exactly once."""
+"""Switches with one GPU, in both directions, with running and waiting jobs: each job runs exactly once."""
 
 import json
 import signal
@@ -19,12 +19,12 @@ from tests.lab.support.training_backends import (
     RAY,
     ROUTE,
     Dashboard,
-    comes_to_its_end,
+    complete_switch,
     dashboard,
     one_gpu,
     replicas,
     routed_to,
-    to,
+    switch_to,
 )
 from tests.lab.support.training_processes import Celery, Containers, Results, ray_cluster, until
 
@@ -32,13 +32,13 @@ OTHER_MEMORY = "    cpu: 8\n    memory: 28Gi\n    image: images.example.com/ml-p
 
 
 def memory(env: Environment, name: str) -> str:
-    """What each pod of a Deployment may use."""
+    """The memory limit of a Deployment's pods."""
     (container, *_) = env.deployment(name)["spec"]["template"]["spec"]["containers"]
     return str(container["resources"]["limits"]["memory"])
 
 
 class Aside(threading.Thread):
-    """A run beside the test; ``end`` gives what it returned, or raises what it raised."""
+    """Runs a function in a thread; ``end`` returns its result or raises its exception."""
 
     def __init__(self, run: Callable[[], Any]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Aside(threading.Thread):
         return self._result
 
 
-def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path: Path) -> None:
+def test_two_switches_with_one_gpu_run_every_job_once(tmp_path: Path) -> None:
     results = Results(tmp_path / "jobs")
     (tmp_path / "broker").mkdir()
     with (
@@ -74,13 +74,13 @@ def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path:
             until("a running job", lambda: results.of("ray-1") == "begin", 120)
             ray.submit("ray-2")
 
-            to(env, "celery")
+            switch_to(env, "celery")
             plan = env.plan()
             steps = [(step.target, step.phase) for step in plan.steps]
             assert steps == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
             up = Aside(env.up)
             until("the route", lambda: routed_to(env) == "celery", 120)
-            # New requests wait in the other queue: no worker is there yet.
+            # New requests wait in Celery's queue, which has no worker yet.
             for name in ("celery-1", "celery-2"):
                 celery.submit(name)
             log = env.folder / "events.json"
@@ -95,7 +95,7 @@ def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path:
             # Ray would give a new job to the dead node, and fail it.
             until("the end of Ray's node", lambda: ray.nodes() == 1)
 
-            to(env, "ray")
+            switch_to(env, "ray")
             with cli_process(env, "apply", "dev", "--yes") as back:
                 back.until("draining Celery: 1 running and 1 waiting jobs")
                 assert routed_to(env) == "ray"
@@ -112,7 +112,7 @@ def test_with_one_gpu_the_flag_flips_both_ways_and_every_job_ends_once(tmp_path:
         assert broker.counted() == (0, 0)
 
 
-def test_a_worker_with_other_memory_comes_when_its_job_has_ended(tmp_path: Path) -> None:
+def test_a_worker_is_replaced_only_after_its_job_has_ended(tmp_path: Path) -> None:
     results = Results(tmp_path / "jobs")
     with (
         ray_cluster(tmp_path / "ray", results) as ray,
@@ -147,21 +147,21 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environme
 
 @pytest.fixture
 def busy(shared: tuple[Environment, Dashboard]) -> Iterator[tuple[Environment, Dashboard]]:
-    """Ray trains, the flag says Celery, and nothing of it is applied."""
+    """Ray is the training backend and busy; a switch to Celery is in the stack file and not applied."""
     env, said = shared
     before = env.stack_file.read_text()
     said.jobs, said.status = [], 200
     env.modelyard("apply", "dev", "--yes", "--no-drain")
     env.settle()
     assert replicas(env) == {RAY: 1, CELERY: 0}
-    to(env, "celery")
+    switch_to(env, "celery")
     said.busy()
     yield env, said
     env.stack_file.write_text(before)
 
 
 @pytest.mark.quick
-def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment, Dashboard]) -> None:
+def test_a_drain_that_times_out_changes_no_later_target(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     env.edit("timeout: 3m", "timeout: 4s")
     done = env.modelyard("apply", "dev", "--yes", check=False)
@@ -176,21 +176,21 @@ def test_at_the_limit_nothing_behind_the_wait_is_changed(busy: tuple[Environment
     assert locks(env) == []
     drifted = env.modelyard("drift", "dev", check=False)
     assert (drifted.returncode, "the last apply failed" in words(drifted.stdout)) == (1, True)
-    comes_to_its_end(env, said)
+    complete_switch(env, said)
     assert "as it was applied" in env.modelyard("drift", "dev").stdout
 
 
-def test_a_bare_engine_waits_and_says_why_it_gave_up(busy: tuple[Environment, Dashboard]) -> None:
+def test_pulumi_up_drains_and_reports_why_it_gave_up(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     env.edit("timeout: 3m", "timeout: 4s")
     done = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", check=False)
     assert done.returncode != 0
     assert "Ray was not seen idle by" in words(done.stdout + done.stderr)
     assert replicas(env) == {RAY: 1, CELERY: 0}
-    comes_to_its_end(env, said)
+    complete_switch(env, said)
 
 
-def test_a_side_is_idle_when_it_was_for_as_long_as_pods_that_send_requests_may_take_to_end(
+def test_the_quiet_time_defaults_to_the_grace_period_of_the_route(
     busy: tuple[Environment, Dashboard],
 ) -> None:
     env, said = busy
@@ -207,7 +207,7 @@ def test_a_side_is_idle_when_it_was_for_as_long_as_pods_that_send_requests_may_t
     assert replicas(env) == {RAY: 0, CELERY: 1}
 
 
-def test_without_a_drain_nothing_waits(busy: tuple[Environment, Dashboard]) -> None:
+def test_no_drain_does_not_wait_for_jobs(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     asked = said.asked
     done = env.modelyard("apply", "dev", "--yes", "--no-drain")
@@ -217,7 +217,7 @@ def test_without_a_drain_nothing_waits(busy: tuple[Environment, Dashboard]) -> N
     assert said.asked == asked
 
 
-def test_the_variable_does_the_same_for_a_bare_engine(busy: tuple[Environment, Dashboard]) -> None:
+def test_a_variable_turns_off_the_drain_of_pulumi_up(busy: tuple[Environment, Dashboard]) -> None:
     env, _ = busy
     variables = {"MODELYARD_NO_DRAIN": "true"}
     done = env.pulumi("up", "--yes", "--skip-preview", "--stack", "dev", env=variables)
@@ -225,14 +225,14 @@ def test_the_variable_does_the_same_for_a_bare_engine(busy: tuple[Environment, D
     assert replicas(env) == {RAY: 0, CELERY: 1}
 
 
-def test_a_preview_waits_for_nothing(busy: tuple[Environment, Dashboard]) -> None:
+def test_a_preview_does_not_wait_for_jobs(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     asked = said.asked
     env.preview()
     assert said.asked == asked
 
 
-def test_a_live_plan_tells_how_many_jobs_there_are(busy: tuple[Environment, Dashboard]) -> None:
+def test_a_live_plan_shows_the_number_of_running_jobs(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     assert "RES107 Ray has 1 running job now" in words(env.modelyard("plan", "dev", "--live", "--notes").stdout)
     said.status = 500
@@ -242,7 +242,7 @@ def test_a_live_plan_tells_how_many_jobs_there_are(busy: tuple[Environment, Dash
     assert "(HTTP 500)" in words(done.stdout)
 
 
-def test_nobody_to_ask_stops_the_apply_before_the_pods(busy: tuple[Environment, Dashboard]) -> None:
+def test_rejected_credentials_stop_the_apply_before_any_change(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     said.status = 401
     done = env.modelyard("apply", "dev", "--yes", check=False)
@@ -251,11 +251,11 @@ def test_nobody_to_ask_stops_the_apply_before_the_pods(busy: tuple[Environment, 
     assert "set MODELYARD_RAY_TOKEN" in words(done.stdout)
     assert "nothing was changed" in words(done.stderr)
     assert replicas(env) == {RAY: 1, CELERY: 0}
-    comes_to_its_end(env, said)
+    complete_switch(env, said)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_stopped_while_it_waits_can_be_run_again(
+def test_an_apply_stopped_during_a_drain_can_be_repeated(
     busy: tuple[Environment, Dashboard], number: signal.Signals
 ) -> None:
     env, said = busy
@@ -263,11 +263,11 @@ def test_a_run_that_is_stopped_while_it_waits_can_be_run_again(
         run.until("draining Ray: 1 running job: long (train)")
         run.process.send_signal(number)
         ended, _, told = run.end()
-        # An engine whose owner was killed has a minute to end by itself.
+        # After modelyard is killed, the engine has a minute to end by itself.
         env.lab.wait("the end of the engine", lambda: run.running() == {}, 120)
     assert ended == (-number if number == signal.SIGKILL else 128 + number), told
     assert "Traceback" not in told
     assert SOON not in told
     assert replicas(env) == {RAY: 1, CELERY: 0}
     assert locks(env) == []
-    comes_to_its_end(env, said)
+    complete_switch(env, said)

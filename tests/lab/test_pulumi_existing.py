@@ -1,4 +1,4 @@
-"""Mode existing: the bare engine on the vendor's platform does what the plan said, and nothing else."""
+"""Mode existing: ``pulumi up`` on the vendor's platform makes exactly the planned changes."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TRAINS = {
 
 
 class Applied(NamedTuple):
-    """A first ``preview`` and ``up`` of an environment, with what was there before."""
+    """A first ``preview`` and ``up`` of an environment, with the objects before them."""
 
     environment: Environment
     plan: Plan
@@ -51,7 +51,7 @@ def test_the_preview_names_every_target_once_and_changes_nothing(applied: Applie
     assert {name: body["metadata"]["resourceVersion"] for name, body in applied.previewed.items()} == versions
 
 
-def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
+def test_live_objects_match_the_plan(applied: Applied) -> None:
     assert len(applied.plan.targets) == 5
     for target in applied.plan.targets:
         live = applied.environment.get(target.key)
@@ -59,7 +59,7 @@ def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
         assert comparable(live) == comparable(target.after.reveal())
 
 
-def test_every_target_is_one_patch_under_our_name(applied: Applied) -> None:
+def test_every_target_is_patched_once_by_modelyard(applied: Applied) -> None:
     assert sorted(applied.up.changed) == sorted(target.name for target in applied.plan.targets)
     for target in applied.plan.targets:
         metadata = applied.environment.deployment(target.name)["metadata"]
@@ -77,14 +77,14 @@ def test_a_target_is_written_once_and_rolls_out_at_most_once(applied: Applied) -
         assert live["metadata"]["generation"] == applied.before[target.name]["metadata"]["generation"] + 1
 
 
-def test_the_training_targets_change_one_after_the_other_in_the_plans_order(applied: Applied) -> None:
+def test_training_targets_change_one_by_one_in_the_order_of_the_plan(applied: Applied) -> None:
     chain = [target.name for target in applied.plan.targets if target.phase != "normal"]
     assert [step for step in applied.up.steps if step[2] in chain] == [
         (event, "create", name) for name in chain for event in ("begin", "end")
     ]
 
 
-def test_pods_run_where_they_belong(applied: Applied) -> None:
+def test_pods_run_on_the_planned_nodes(applied: Applied) -> None:
     env = applied.environment
     side = TRAINS[env.name]
     replicas = env.deployment(f"deployment-{side}")["spec"]["replicas"]
@@ -97,13 +97,13 @@ def test_pods_run_where_they_belong(applied: Applied) -> None:
         assert not [node for node in nodes if "nvidia.com/gpu.product" in node["metadata"]["labels"]]
 
 
-def test_the_engine_adds_its_salt_to_the_stack_file_and_leaves_the_rest_alone(applied: Applied) -> None:
+def test_the_engine_only_adds_its_salt_to_the_stack_file(applied: Applied) -> None:
     before, after = applied.stack_file
     assert after.startswith(before)
     assert [line.partition(":")[0] for line in after.removeprefix(before).splitlines()] == ["encryptionsalt"]
 
 
-def test_the_outputs_name_what_a_person_wants_to_know(applied: Applied) -> None:
+def test_outputs_include_headline_cluster_patches_and_replicas(applied: Applied) -> None:
     found = json.loads(
         applied.environment.pulumi("stack", "output", "--json", "--stack", applied.environment.name).stdout
     )
@@ -127,7 +127,7 @@ def test_a_second_run_changes_nothing(applied: Applied) -> None:
     assert {name: env.deployment(name)["metadata"]["resourceVersion"] for name in versions} == versions
 
 
-def test_what_somebody_changed_by_hand_is_set_again(applied: Applied) -> None:
+def test_the_next_apply_resets_a_manual_change(applied: Applied) -> None:
     env = applied.environment
     name = "deployment-model-service"
     body = {

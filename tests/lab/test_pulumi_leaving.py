@@ -1,4 +1,4 @@
-"""Objects that the stack no longer asks for: a plan has them, an apply asks, waits, and does what the plan said."""
+"""Objects that a stack no longer has: they are in the plan, and an apply asks, drains, and restores or deletes them."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ DROPPED = "  modelyard:patches: [{name: ray-head, enabled: false}]\n"
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environment, Object]]:
-    """An applied ``dev``, and the Ray head as it was before."""
+    """An applied ``dev``, and the Ray head before the apply."""
     with environment("dev", tmp_path_factory.mktemp("leaving")) as env:
         env.init()
         before = env.deployment(HEAD)
@@ -33,7 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Environme
 
 @pytest.fixture
 def dropped(shared: tuple[Environment, Object]) -> Iterator[tuple[Environment, Object]]:
-    """The head's patch is applied, and no longer asked for."""
+    """The patch of the Ray head is applied and then turned off in the stack file."""
     env, before = shared
     text = env.stack_file.read_text()
     env.modelyard("apply", "dev", "--yes")
@@ -43,7 +43,7 @@ def dropped(shared: tuple[Environment, Object]) -> Iterator[tuple[Environment, O
     env.stack_file.write_text(text)
 
 
-def test_a_restore_is_a_target_and_comes_out_as_the_plan_said(dropped: tuple[Environment, Object]) -> None:
+def test_a_restore_is_a_target_and_matches_the_plan(dropped: tuple[Environment, Object]) -> None:
     env, before = dropped
     plan = env.plan()
     (target,) = plan.changed
@@ -57,13 +57,13 @@ def test_a_restore_is_a_target_and_comes_out_as_the_plan_said(dropped: tuple[Env
     assert f"done restoring Deployment {HEAD}" in done.stderr
     assert done.stderr.count("restoring") == 2
     assert env.plan().changed == ()
-    # What is left of it in the state goes with the next run, which has nothing to do.
+    # The next run removes the rest of the target from the state, without a change in the cluster.
     version = env.deployment(HEAD)["metadata"]["resourceVersion"]
     assert env.up().changed == []
     assert env.deployment(HEAD)["metadata"]["resourceVersion"] == version
 
 
-def test_nobody_restores_without_being_asked(dropped: tuple[Environment, Object]) -> None:
+def test_a_restore_needs_a_confirmation(dropped: tuple[Environment, Object]) -> None:
     env, _ = dropped
     version = env.deployment(HEAD)["metadata"]["resourceVersion"]
     done = env.modelyard("apply", "dev", check=False)
@@ -72,7 +72,7 @@ def test_nobody_restores_without_being_asked(dropped: tuple[Environment, Object]
     assert env.deployment(HEAD)["metadata"]["resourceVersion"] == version
 
 
-def test_an_approved_restore_is_refused_when_the_object_moved(dropped: tuple[Environment, Object]) -> None:
+def test_an_approved_restore_is_stale_when_the_object_changed(dropped: tuple[Environment, Object]) -> None:
     env, before = dropped
     file = str(env.folder / "approved.json")
     env.modelyard("plan", "dev", "--live", "--out", file)
@@ -101,13 +101,13 @@ def without(*patches: str) -> str:
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[tuple[Environment, Dashboard]]:
-    """Ray trains with one GPU, and a job of it runs."""
+    """Ray trains with one GPU and has a running job."""
     with dashboard() as (said, url), one_gpu(tmp_path, url, "http://127.0.0.1:9") as env:
         said.busy()
         yield env, said
 
 
-def test_what_a_job_needs_is_put_back_only_once_it_has_ended(busy: tuple[Environment, Dashboard]) -> None:
+def test_a_restore_waits_for_a_running_job(busy: tuple[Environment, Dashboard]) -> None:
     env, said = busy
     env.edit("timeout: 3m", "timeout: 4s")
     pods = {pod["metadata"]["uid"] for app in ("ray-head", "ray-model-training-worker") for pod in env.pods(app)}
@@ -133,7 +133,7 @@ def test_what_a_job_needs_is_put_back_only_once_it_has_ended(busy: tuple[Environ
     said.jobs = []
     plan = env.plan()
     wanted = {target.name: target for target in plan.changed}
-    # The installer's rollout adds a pod first, and there is one GPU.
+    # The installer's rollout adds a pod first, which needs a second GPU.
     assert "RES104" in {finding.code for finding in plan.findings if finding.target == WORKER}
     env.modelyard("apply", "dev", "--yes")
     for name in (HEAD, WORKER):
@@ -142,7 +142,7 @@ def test_what_a_job_needs_is_put_back_only_once_it_has_ended(busy: tuple[Environ
     assert env.plan().changed == ()
 
 
-def test_a_renamed_target_is_put_back_under_its_old_name(tmp_path: Path) -> None:
+def test_renaming_a_target_restores_the_old_one(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         other = json.loads(env.lab.kubectl("get", "deployment", SERVICE, "--namespace", NAMESPACE, "-o", "json").stdout)
         other["metadata"] = {"name": f"{SERVICE}-2", "namespace": NAMESPACE}
@@ -166,7 +166,7 @@ def test_a_renamed_target_is_put_back_under_its_old_name(tmp_path: Path) -> None
 
 
 def refused_delete(env: Environment) -> None:
-    """A policy against a delete is an error of the plan, and nothing is sent."""
+    """Checks that an admission policy against a delete is an error of the plan, and that nothing is sent."""
     objects = policy(f"oldObject.metadata.name != '{HEAD}'", "the head stays", "DELETE")
     apply(env, *objects)
     try:
@@ -181,7 +181,7 @@ def refused_delete(env: Environment) -> None:
     env.lab.wait("the policy to go", lambda: not env.plan().blocked)
 
 
-def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
+def test_objects_of_a_managed_stack_are_deleted_after_a_drain(tmp_path: Path) -> None:
     with dashboard() as (said, url), environment("dev", tmp_path) as env:
         manage(env)
         config = yaml.safe_load(env.stack_file.read_text())
@@ -213,12 +213,12 @@ def test_what_the_stack_made_is_deleted_in_its_turn(tmp_path: Path) -> None:
         assert env.up().changed == []
 
 
-def test_another_namespace_puts_the_old_one_back(tmp_path: Path) -> None:
+def test_changing_the_namespace_restores_the_old_one(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         text = (PLATFORMS / "dev" / "platform.yaml").read_text()
         for before in ("namespace: ml-platform", "name: ml-platform"):
             text = text.replace(before, before.replace("ml-platform", "ml-two"))
-        # Services have addresses of their own.
+        # Each Service has its own address.
         objects = [body for body in yaml.safe_load_all(text) if body and body["kind"] != "Service"]
         env.lab.kubectl("apply", "--filename", "-", stdin=yaml.safe_dump_all(objects))
         env.init()

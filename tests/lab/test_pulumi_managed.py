@@ -1,4 +1,4 @@
-"""Mode managed: the stack owns its workloads whole, made from the bases; the platform's own api-server is patched."""
+"""Mode managed: the stack owns its workloads, made from the bases; the platform's API server is patched."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.lab.support.managed_mode import WORKLOADS, manage
 ASSIGNED = {
     "Service": ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"),
 }
-"""Fields of ``spec`` that no plan can know: the API server takes them out of its own ranges and settings."""
+"""Fields of ``spec`` that a plan cannot know: the API server assigns them."""
 
 
 class Applied(NamedTuple):
@@ -41,7 +41,7 @@ def without_assigned(body: Object, kind: str) -> Object:
     return {**body, "spec": spec}
 
 
-def test_the_plan_makes_whole_objects(applied: Applied) -> None:
+def test_the_plan_creates_whole_objects(applied: Applied) -> None:
     assert not applied.plan.blocked
     kinds = [target.key.kind for target in applied.plan.targets if target.managed]
     assert {kind: kinds.count(kind) for kind in kinds} == {"Deployment": 4, "Service": 2, "PodDisruptionBudget": 4}
@@ -49,7 +49,7 @@ def test_the_plan_makes_whole_objects(applied: Applied) -> None:
     assert patched.name == "deployment-api-server"
 
 
-def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
+def test_live_objects_match_the_plan(applied: Applied) -> None:
     for target in applied.plan.targets:
         live = applied.environment.get(target.key)
         assert live is not None
@@ -57,7 +57,7 @@ def test_the_live_objects_are_what_the_plan_said(applied: Applied) -> None:
         assert comparable(without_assigned(live, kind)) == comparable(without_assigned(target.after.reveal(), kind))
 
 
-def test_every_object_is_made_once_and_belongs_to_us(applied: Applied) -> None:
+def test_every_object_is_created_once_and_owned_by_modelyard(applied: Applied) -> None:
     names = sorted(target.name for target in applied.plan.targets)
     assert sorted(applied.preview.changed) == names
     assert sorted(applied.up.changed) == names
@@ -76,7 +76,7 @@ def test_each_deployment_has_one_template(applied: Applied) -> None:
     }
 
 
-def test_replicas_left_to_an_autoscaler_are_held_at_none(applied: Applied) -> None:
+def test_replicas_left_to_an_autoscaler_start_at_zero(applied: Applied) -> None:
     env = applied.environment
     replicas = {app: env.deployment(f"deployment-{app}")["spec"]["replicas"] for app in WORKLOADS[2:]}
     if env.name == "staging":
@@ -86,12 +86,12 @@ def test_replicas_left_to_an_autoscaler_are_held_at_none(applied: Applied) -> No
         assert sorted(replicas.values()) == [0, {"dev": 1, "prod": 3}[env.name]]
 
 
-def test_pods_run_where_they_belong(applied: Applied) -> None:
+def test_pods_run_on_the_planned_nodes(applied: Applied) -> None:
     env = applied.environment
     side = "model-training-tasks-gpu" if applied.plan.training == "celery" else "ray-model-training-worker"
     asleep = env.name == "staging"
     trainers = env.nodes_of(side)
-    # Where an autoscaler will set the number, a new Deployment starts with none.
+    # With an autoscaler, a new Deployment starts with zero replicas.
     assert len(trainers) == (0 if asleep else env.deployment(f"deployment-{side}")["spec"]["replicas"])
     assert asleep or trainers
     assert {node["metadata"]["labels"]["nvidia.com/gpu.product"] for node in trainers} <= {GPUS[env.name]}
@@ -107,7 +107,7 @@ def test_a_second_run_changes_nothing(applied: Applied) -> None:
     assert applied.environment.up().changed == []
 
 
-def test_the_flag_moves_three_objects(applied: Applied) -> None:
+def test_a_switch_changes_three_objects(applied: Applied) -> None:
     env = applied.environment
     side = {"ray": "celery", "celery": "ray"}[applied.plan.training]
     env.edit(f"modelyard:training: {applied.plan.training}", f"modelyard:training: {side}")
@@ -123,7 +123,7 @@ def test_the_flag_moves_three_objects(applied: Applied) -> None:
     env.settle()
 
 
-def test_the_mode_cannot_be_switched_under_what_runs(applied: Applied) -> None:
+def test_a_managed_stack_cannot_change_to_mode_existing(applied: Applied) -> None:
     env = applied.environment
     env.edit("mode: managed", "mode: existing")
     plan = env.plan()
@@ -137,10 +137,9 @@ def test_the_mode_cannot_be_switched_under_what_runs(applied: Applied) -> None:
     assert env.plan().changed == ()
 
 
-def test_what_an_autoscaler_wakes_lands_on_the_gpu_and_is_left_alone(applied: Applied) -> None:
+@pytest.mark.parametrize("applied", ["staging"], indirect=True)  # the others have no autoscaler
+def test_workers_that_an_autoscaler_starts_run_on_gpus_and_stay(applied: Applied) -> None:
     env = applied.environment
-    if env.name != "staging":
-        return  # the others have no autoscaler
     for side in ("model-training-tasks-gpu", "ray-model-training-worker"):
         env.lab.kubectl("scale", f"deployment/deployment-{side}", "--replicas=1", "--namespace", NAMESPACE)
         env.settle()
@@ -151,7 +150,7 @@ def test_what_an_autoscaler_wakes_lands_on_the_gpu_and_is_left_alone(applied: Ap
         assert env.deployment(f"deployment-{side}")["spec"]["replicas"] == 1
 
 
-def test_destroy_takes_away_what_was_made_and_leaves_the_platform(applied: Applied) -> None:
+def test_destroy_deletes_created_objects_and_keeps_the_platform(applied: Applied) -> None:
     env = applied.environment
     env.modelyard("destroy", env.name, "--yes")
     for target in applied.plan.targets:
@@ -163,7 +162,7 @@ def test_destroy_takes_away_what_was_made_and_leaves_the_platform(applied: Appli
             assert FIELD_MANAGER not in {entry["manager"] for entry in live["metadata"]["managedFields"]}
 
 
-def test_managed_mode_takes_over_nothing_that_is_there(tmp_path: Path) -> None:
+def test_managed_mode_does_not_take_over_existing_objects(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.edit("mode: existing", "mode: managed")
         plan = env.plan()

@@ -1,4 +1,4 @@
-"""A state of an earlier version, in which resources were below other components, is taken over without a change."""
+"""A state of an earlier version, with resources below other components, is used without a change."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.lab.support.environment import NAMESPACE, Environment, comparable, en
 
 PLATFORM = "modelyard:index:Platform$modelyard:index:"
 SCALERS = {"ray-training": "RayCluster::ray-cluster", "celery-training": "CeleryTraining::celery-training"}
-"""KEDA's objects, and the components that they were below."""
+"""KEDA's objects, and their earlier parent components."""
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,13 @@ def exported(env: Environment) -> dict[str, Any]:
 
 
 def scaler_of(resource: dict[str, Any]) -> str:
-    """The object of KEDA that a resource of the state is or records; empty for another resource."""
+    """The KEDA object of a resource of the state, or of its record; empty for other resources."""
     name: str = resource["urn"].rpartition("::")[2].rpartition("/")[2]
     return name if name in SCALERS and resource["type"].endswith((":ScaledObject", ":Applied")) else ""
 
 
 def parents(env: Environment) -> dict[str, str]:
-    """The component of each of KEDA's objects and of its record."""
+    """The parent component of each KEDA object and of its record."""
     return {
         f"{each['type'].rpartition(':')[2]} {each['urn'].rpartition('::')[2]}": each["parent"].rpartition(":index:")[2]
         for each in exported(env)["deployment"]["resources"]
@@ -55,7 +55,7 @@ def scalers(env: Environment) -> dict[str, Any]:
     return {name: {**comparable(body), "uid": body["metadata"]["uid"]} for name, body in found.items() if body}
 
 
-def test_keda_s_objects_move_below_autoscaling(dev: Environment) -> None:
+def test_keda_objects_move_below_autoscaling_without_a_change(dev: Environment) -> None:
     now = {
         f"{kind} {prefix}{name}": "Autoscaling::autoscaling"
         for kind, prefix in (("ScaledObject", ""), ("Applied", "scaledobject/"))
@@ -76,7 +76,7 @@ def test_keda_s_objects_move_below_autoscaling(dev: Environment) -> None:
     for each in old["deployment"]["resources"]:
         if name := scaler_of(each):
             each["parent"] = f"{each['parent'].partition(PLATFORM)[0]}{PLATFORM}{SCALERS[name]}"
-    # A resource stands behind its parent.
+    # A state lists a resource after its parent.
     above = (":Stack", ":Platform", ":RayCluster", ":CeleryTraining")
     old["deployment"]["resources"].sort(key=lambda each: not each["type"].endswith(above))
     file = dev.folder / "old.json"

@@ -1,4 +1,4 @@
-"""What must stop an update before anything is sent, and what a user is told then."""
+"""Errors that stop an update before anything is sent, and their messages."""
 
 import json
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
 
 @pytest.fixture
 def dev(shared: Environment) -> Iterator[Environment]:
-    """The shared environment; no test of this file may change an object, and the stack file is put back."""
+    """The shared environment; tests must not change objects, and the stack file is restored."""
     text = shared.stack_file.read_text()
     yield shared
     shared.stack_file.write_text(text)
 
 
-def test_fields_of_an_installer_are_told(dev: Environment) -> None:
+def test_fields_taken_from_an_installer_are_reported(dev: Environment) -> None:
     document = json.loads(dev.modelyard("plan", "dev", "--live", "--json").stdout)
     told = {
         (finding["target"], finding["field"])
@@ -45,8 +45,8 @@ def test_fields_of_an_installer_are_told(dev: Environment) -> None:
     assert (SERVICE, "spec.replicas") in told
 
 
-def test_the_cluster_refuses_exactly_what_the_plan_takes_over(dev: Environment) -> None:
-    """Without force, the API server's conflicts are the plan's findings, field by field."""
+def test_conflicts_of_the_plan_match_those_of_the_api_server(dev: Environment) -> None:
+    """Without force, the API server's conflicts are the plan's conflicts, field by field."""
     for target in dev.plan().targets:
         path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{target.name}?fieldManager=modelyard&dryRun=All"
         answer = dev.lab.request("PATCH", path, target.applied.reveal(), "application/apply-patch+yaml")
@@ -84,7 +84,7 @@ def test_credentials_that_cannot_write(dev: Environment) -> None:
     refused(dev, 1, "OWN009", "may not change", "cannot patch resource", "ask for the right", variables=variables)
 
 
-def test_no_cluster(dev: Environment, tmp_path: Path) -> None:
+def test_an_unreachable_cluster(dev: Environment, tmp_path: Path) -> None:
     dead = tmp_path / "kubeconfig"
     dead.write_text(dev.lab.kubeconfig.read_text().replace(dev.lab.server, "https://127.0.0.1:1"))
     refused(dev, 3, "the API server cannot be reached", variables={"KUBECONFIG": str(dead)})
@@ -104,12 +104,12 @@ def test_a_wrong_passphrase(dev: Environment) -> None:
     refused(dev, 3, "another passphrase", variables={"PULUMI_CONFIG_PASSPHRASE": "wrong"})
 
 
-def test_a_provider_that_would_look_elsewhere(dev: Environment) -> None:
+def test_a_provider_with_another_kubeconfig(dev: Environment) -> None:
     dev.edit("config:\n", "config:\n  kubernetes:kubeconfig: other\n")
     refused(dev, 3, "kubernetes:kubeconfig")
 
 
-def test_nobody_to_ask(dev: Environment) -> None:
+def test_an_apply_without_a_confirmation(dev: Environment) -> None:
     done = dev.modelyard("apply", "dev", check=False)
     assert done.returncode == 2
     assert "give --yes in scripts" in words(done)
@@ -142,12 +142,12 @@ def of_keda() -> str:
     )
 
 
-def test_autoscalers_that_were_made_a_moment_ago_and_have_written_nothing(dev: Environment) -> None:
+def test_new_autoscalers_that_have_not_scaled_yet(dev: Environment) -> None:
     told = (
         f"HorizontalPodAutoscaler model-service sets spec.replicas of {SERVICE}",
         f"ScaledObject workers sets spec.replicas of {WORKER}",
     )
-    # There are as many pods as it wants at least, and nobody measures, so there is nothing to write.
+    # The replicas are at the minimum and there are no metrics, so the autoscaler writes nothing.
     dev.lab.kubectl("apply", "--filename", "-", stdin=autoscaler(dev.deployment(SERVICE)["spec"]["replicas"]))
     dev.lab.install_crds()
     dev.lab.kubectl("apply", "--filename", "-", stdin=of_keda())
@@ -159,14 +159,14 @@ def test_autoscalers_that_were_made_a_moment_ago_and_have_written_nothing(dev: E
         dev.modelyard("record", "dev")
     finally:
         dev.lab.kubectl("delete", "horizontalpodautoscalers,scaledobjects", "--all", "--namespace", NAMESPACE)
-    # A recording keeps who scales what, so plans without the cluster say it too.
+    # A recording contains the autoscalers, so offline plans report them too.
     recorded = words(dev.modelyard("plan", "dev", check=False))
     for text in told:
         assert text in recorded
     assert "OWN002" not in words(dev.modelyard("plan", "dev", "--live"))
 
 
-def test_credentials_that_may_not_see_autoscalers_plan_without_them(dev: Environment) -> None:
+def test_credentials_that_may_not_list_autoscalers_can_plan(dev: Environment) -> None:
     rules = [
         {"apiGroups": ["", "apps"], "resources": ["*"], "verbs": ["get", "list", "watch", "patch"]},
         {"apiGroups": ["policy"], "resources": ["*"], "verbs": ["get", "list"]},
@@ -189,7 +189,7 @@ def test_credentials_that_may_not_see_autoscalers_plan_without_them(dev: Environ
         dev.lab.kubectl("delete", "clusterrolebinding,clusterrole", "blind")
 
 
-def test_replicas_that_a_controller_keeps_writing(tmp_path: Path) -> None:
+def test_replicas_that_a_controller_sets(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         env.init()
         env.lab.kubectl("apply", "--filename", "-", stdin=autoscaler(3))

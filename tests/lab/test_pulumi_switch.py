@@ -1,4 +1,4 @@
-"""One flag moves training from one side to the other: three patches, in the order that the free GPUs allow."""
+"""A switch between training backends: three patches, in the order that the free GPUs allow."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,19 +17,19 @@ ROUTE, HEAD, RAY, CELERY = (
 )
 
 
-def by_hand(env: Environment, side: str) -> None:
-    """The flag, edited in the stack file."""
-    other = {"ray": "celery", "celery": "ray"}[side]
-    env.edit(f"modelyard:training: {other}", f"modelyard:training: {side}")
+def by_hand(env: Environment, backend: str) -> None:
+    """Edits ``training`` in the stack file."""
+    other = {"ray": "celery", "celery": "ray"}[backend]
+    env.edit(f"modelyard:training: {other}", f"modelyard:training: {backend}")
 
 
-def by_config_set(env: Environment, side: str) -> None:
-    """The flag, set with the engine's own command."""
-    env.pulumi("config", "set", "modelyard:training", side, "--stack", env.name)
+def by_config_set(env: Environment, backend: str) -> None:
+    """Sets ``training`` with ``pulumi config set``."""
+    env.pulumi("config", "set", "modelyard:training", backend, "--stack", env.name)
 
 
 class Flip:
-    """One environment that is applied; ``to`` flips its flag and applies again."""
+    """An applied environment; ``to`` switches its training backend and applies again."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -37,19 +37,19 @@ class Flip:
         env.up()
         env.settle()
 
-    def to(self, side: str, turn: Any) -> tuple[list[str], Run]:
-        """Flips, plans, applies; the plan's changed targets in order, and what the engine did."""
+    def to(self, backend: str, turn: Any) -> tuple[list[str], Run]:
+        """Switches, plans and applies; returns the changed targets of the plan in order, and the engine's run."""
         names = [target.name for target in self.env.plan().targets]
         before = {name: self.env.deployment(name)["metadata"]["generation"] for name in names}
         sets = self.env.replica_sets()
-        turn(self.env, side)
+        turn(self.env, backend)
         plan = self.env.plan()
         assert not plan.blocked
         run = self.env.up()
         self.env.settle()
         changed = [target.name for target in plan.changed]
         after = {name: self.env.deployment(name)["metadata"]["generation"] for name in names}
-        # Each changed target is written once. Only the route has another template; the sides keep theirs.
+        # Each changed target is written once. Only the route gets a new pod template.
         assert {name for name in names if after[name] == before[name] + 1} == set(changed)
         assert {name for name in names if after[name] == before[name]} == set(names) - set(changed)
         grown = {name: count - sets[name] for name, count in self.env.replica_sets().items()}
@@ -80,21 +80,21 @@ def one_after_the_other(*names: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.quick
-@pytest.mark.parametrize(("side", "turn"), [("celery", by_hand), ("ray", by_config_set)])
-def test_with_gpus_for_both_sides_the_new_one_comes_up_first(dev: Flip, side: str, turn: Any) -> None:
-    order = [ROUTE, CELERY, RAY] if side == "celery" else [ROUTE, RAY, CELERY]
-    changed, run = dev.to(side, turn)
+@pytest.mark.parametrize(("backend", "turn"), [("celery", by_hand), ("ray", by_config_set)])
+def test_with_spare_gpus_the_new_backend_starts_first(dev: Flip, backend: str, turn: Any) -> None:
+    order = [ROUTE, CELERY, RAY] if backend == "celery" else [ROUTE, RAY, CELERY]
+    changed, run = dev.to(backend, turn)
     assert changed == order
     assert [step for step in run.steps if step[1] != "same"] == one_after_the_other(*order)
     env = dev.env
     running = {name: env.deployment(name)["status"].get("readyReplicas", 0) for name in (RAY, CELERY)}
-    assert running == ({CELERY: 1, RAY: 0} if side == "celery" else {CELERY: 0, RAY: 1})
+    assert running == ({CELERY: 1, RAY: 0} if backend == "celery" else {CELERY: 0, RAY: 1})
     (variable,) = [
         each
         for each in env.deployment(ROUTE)["spec"]["template"]["spec"]["containers"][0]["env"]
         if each["name"] == "ENABLE_RAY_MODEL_TRAINING"
     ]
-    assert variable["value"] == ("False" if side == "celery" else "True")
+    assert variable["value"] == ("False" if backend == "celery" else "True")
 
 
 def test_config_set_keeps_the_rest_of_the_stack_file(dev: Flip) -> None:
@@ -104,7 +104,7 @@ def test_config_set_keeps_the_rest_of_the_stack_file(dev: Flip) -> None:
     assert "# Images count in mode managed" in dev.env.stack_file.read_text()
 
 
-def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led_to_it(dev: Flip) -> None:
+def test_a_switch_changes_the_ray_head_before_the_route(dev: Flip) -> None:
     dev.to("celery", by_hand)
     before = "memory: 16Gi\n    image: images.example.com/ml-platform/ray-head"
     dev.env.edit(before, before.replace("16Gi", "20Gi"))
@@ -119,7 +119,7 @@ def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led
     assert limit == "20Gi"
 
 
-def test_without_spare_gpus_the_old_side_goes_down_first(prod: Flip) -> None:
+def test_without_spare_gpus_the_old_backend_stops_first(prod: Flip) -> None:
     changed, run = prod.to("ray", by_hand)
     order = [ROUTE, CELERY, RAY]
     assert changed == order
@@ -128,7 +128,7 @@ def test_without_spare_gpus_the_old_side_goes_down_first(prod: Flip) -> None:
     assert prod.env.nodes_of("model-training-tasks-gpu") == []
 
 
-def test_asleep_only_the_limits_of_the_two_sides_change(tmp_path: Path) -> None:
+def test_a_switch_of_autoscaled_backends_changes_only_their_limits(tmp_path: Path) -> None:
     with environment("staging", tmp_path) as env:
         changed, run = Flip(env).to("celery", by_hand)
         assert sorted(changed) == sorted([ROUTE, RAY, CELERY])

@@ -1,4 +1,4 @@
-"""Going back by the real engine: what an update no longer asks for, and a bare ``pulumi destroy``."""
+"""Restores by the real engine: in an update that drops a patch, and in ``pulumi destroy``."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from modelyard.kube.merge import owners
 from modelyard.plan.project import library_of
 from modelyard.plan.undo.ledger import ledger_of, ours
 from tests.lab.support.environment import NAMESPACE, Environment, PlatformLab, comparable, environment
-from tests.lab.support.platform_snapshot import HEAD, as_it_was, snapshot, write_patch
+from tests.lab.support.platform_snapshot import HEAD, check_restored, snapshot, write_patch
 
 SERVICE = "deployment-model-service"
 REPLICAS = Field(("spec", "replicas"))
@@ -20,7 +20,7 @@ REPLICAS = Field(("spec", "replicas"))
 
 @pytest.fixture(params=["dev", "staging", "prod"])
 def env(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Environment]:
-    """Platforms of three earlier owners: client-side apply, server-side apply, and plain writes."""
+    """Platforms with three kinds of earlier owners: client-side apply, server-side apply and updates."""
     with environment(request.param, tmp_path) as found:
         found.init()
         yield found
@@ -33,7 +33,7 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
         yield found
 
 
-def test_a_bare_destroy_puts_every_target_back(env: Environment) -> None:
+def test_pulumi_destroy_restores_every_target(env: Environment) -> None:
     before, sets = snapshot(env), env.replica_sets()
     env.up()
     env.settle()
@@ -41,8 +41,8 @@ def test_a_bare_destroy_puts_every_target_back(env: Environment) -> None:
     assert made != sets
     env.pulumi("destroy", "--yes", "--skip-preview", "--stack", env.name)
     env.settle()
-    as_it_was(env, before)
-    # The earlier template finds its earlier ReplicaSet: pods roll once, and not by way of a default.
+    check_restored(env, before)
+    # The restored template finds its earlier ReplicaSet: pods are replaced once, without a default in between.
     assert env.replica_sets() == made
     assert (
         json.loads(env.pulumi("stack", "export", "--stack", env.name).stdout)["deployment"].get("resources", []) == []
@@ -50,7 +50,7 @@ def test_a_bare_destroy_puts_every_target_back(env: Environment) -> None:
 
 
 @pytest.mark.quick
-def test_a_dropped_patch_goes_back_during_an_update(dev: Environment) -> None:
+def test_an_update_restores_the_fields_of_a_dropped_patch(dev: Environment) -> None:
     before = snapshot(dev)
     dev.up()
     dev.settle()
@@ -59,16 +59,16 @@ def test_a_dropped_patch_goes_back_during_an_update(dev: Environment) -> None:
     assert "back to kubectl-client-side-apply" in told.detail
     dev.up()
     dev.settle()
-    as_it_was(dev, {HEAD: before[HEAD]})
+    check_restored(dev, {HEAD: before[HEAD]})
     assert dev.up().changed == []
     dev.edit("  modelyard:patches: [{name: ray-head, enabled: false}]\n", "")
     dev.up()
     dev.settle()
     dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
-    as_it_was(dev, before)
+    check_restored(dev, before)
 
 
-def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment) -> None:
+def test_an_update_restores_fields_that_a_patch_version_drops(dev: Environment) -> None:
     before = snapshot(dev)
     write_patch(dev, "v1", "{minReadySeconds: 1, template: {spec: {terminationGracePeriodSeconds: 45}}}")
     dev.up()
@@ -88,7 +88,7 @@ def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment
     assert live["metadata"]["generation"] == generation + 1
     assert [owner.manager for owner in owners(live, back.path)] == ["kubectl-client-side-apply"]
     assert ledger_of(live).to_hand_over
-    # What went back is noted still, and all the same the next update has nothing to do.
+    # The restored fields are still in the ledger, but the next update has nothing to do.
     assert dev.plan().changed == ()
     version = live["metadata"]["resourceVersion"]
     assert dev.up().changed == []
@@ -96,10 +96,10 @@ def test_single_fields_go_back_with_the_version_that_drops_them(dev: Environment
     dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev")
     shutil.rmtree(dev.folder / "patches" / "zz-mine")
     library_of.cache_clear()
-    as_it_was(dev, before)
+    check_restored(dev, before)
 
 
-def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform_lab: PlatformLab) -> None:
+def test_destroy_keeps_and_reports_fields_that_others_changed(dev: Environment, platform_lab: PlatformLab) -> None:
     before = snapshot(dev)
     dev.up()
     dev.settle()
@@ -110,7 +110,7 @@ def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform
     (service,) = [target for target in stack["targets"] if target["name"] == SERVICE]
     (replicas,) = [field for field in service["fields"] if field["field"] == "spec.replicas"]
     assert (replicas["state"], replicas["before"], replicas["now"]) == ("changed", 1, 3)
-    # Another cluster is not touched, and the state stays.
+    # Another cluster is not changed, and the state stays.
     other = {"KUBECONFIG": str(platform_lab("dev").kubeconfig)}
     refused = dev.pulumi("destroy", "--yes", "--skip-preview", "--stack", "dev", check=False, env=other)
     assert refused.returncode != 0
@@ -124,11 +124,11 @@ def test_what_somebody_changed_since_is_left_and_told(dev: Environment, platform
     assert live["spec"]["replicas"] == 3
     assert [owner.subresource for owner in owners(live, REPLICAS)] == ["scale"]
     assert ours(live) == {}
-    as_it_was(dev, {name: body for name, body in before.items() if name != SERVICE})
+    check_restored(dev, {name: body for name, body in before.items() if name != SERVICE})
 
 
-def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -> None:
-    """The write takes the note away and leaves our values ours alone; the engine's state has a copy."""
+def test_destroy_restores_the_first_values_after_a_kubectl_replace(dev: Environment) -> None:
+    """The replace removes the ledger and keeps our values as ours; the engine's state has a copy of the ledger."""
     before = snapshot(dev)
     dev.up()
     dev.settle()
@@ -140,7 +140,7 @@ def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -
     earlier = before[SERVICE]["spec"]["replicas"]
     assert f"replicas 2 → {earlier}" in " ".join(dev.modelyard("ledger", "dev", "--live").stdout.split())
     assert "OWN012" not in dev.modelyard("plan", "dev", "--live", "--notes").stdout
-    # The program reads the state that it is run with.
+    # The program reads the state of its own run.
     dev.up()
     dev.settle()
     again = ledger_of(dev.deployment(SERVICE))
@@ -149,4 +149,4 @@ def test_what_a_whole_write_adopted_goes_back_to_what_it_was(dev: Environment) -
     dev.settle()
     live = dev.deployment(SERVICE)
     assert (live["spec"], ours(live)) == (before[SERVICE]["spec"], {})
-    as_it_was(dev, {name: body for name, body in before.items() if name != SERVICE})
+    check_restored(dev, {name: body for name, body in before.items() if name != SERVICE})

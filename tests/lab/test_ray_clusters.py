@@ -29,12 +29,12 @@ CONTAINER = "template/spec/containers/0"
 
 
 def _patch(env: Environment, path: str, value: object) -> None:
-    """Another manager changes one value of the RayCluster."""
+    """Changes one value of the RayCluster as another field manager."""
     change = json.dumps([{"op": "replace", "path": path, "value": value}])
     env.lab.kubectl("patch", "raycluster", KEY.name, "--namespace", NAMESPACE, "--type", "json", "--patch", change)
 
 
-def test_a_cluster_is_what_the_live_plan_said_and_a_switch_stops_its_workers(env: Environment) -> None:
+def test_a_ray_cluster_matches_its_plan_and_a_switch_stops_its_workers(env: Environment) -> None:
     running = sorted(one["metadata"]["uid"] for one in ray_pods(env))
     plan = env.plan()
     assert not plan.blocked
@@ -58,7 +58,7 @@ def test_a_cluster_is_what_the_live_plan_said_and_a_switch_stops_its_workers(env
     assert verified.returncode == 1
     assert "the old template" in verified.stdout
 
-    # Another manager changes the group and so owns the list: its changes stay, and modelyard's are still undone.
+    # Another manager changes the group and thus owns the list: its changes stay, and modelyard's are restored.
     _patch(env, "/spec/workerGroupSpecs/1/maxReplicas", 3)
     assert _groups(env.get(KEY) or {})["a10"]["maxReplicas"] == 3
     assert "as it was applied" in env.modelyard("drift", env.name).stdout

@@ -33,7 +33,7 @@ def _uids(env: Environment) -> set[str]:
     return {one["metadata"]["uid"] for one in ray_pods(env)}
 
 
-def test_a_service_is_upgraded_as_the_live_plan_said_and_a_switch_stops_its_workers(env: Environment) -> None:
+def test_a_ray_service_matches_its_plan_and_a_switch_stops_its_workers(env: Environment) -> None:
     running = _uids(env)
     plan = env.plan()
     assert not plan.blocked
@@ -49,7 +49,7 @@ def test_a_service_is_upgraded_as_the_live_plan_said_and_a_switch_stops_its_work
     live = _live(env)
     assert comparable(live) == comparable(target.after.reveal())
     assert _groups(live)["cpu"] == _groups(before)["cpu"]
-    # The apply waited until the second RayCluster serves; KubeRay deletes the first one.
+    # The apply waits until the new RayCluster serves; KubeRay deletes the old one.
     assert serves(env, KEY.name)
     env.lab.wait("the pods of the new RayCluster only", lambda: len(_uids(env)) == 3 and not _uids(env) & running)
     assert env.plan().changed == ()
@@ -69,8 +69,8 @@ def test_a_service_is_upgraded_as_the_live_plan_said_and_a_switch_stops_its_work
     env.lab.wait("the workers of the service", lambda: len(ray_pods(env, "a10")) == 1)
 
 
-def test_kuberay_takes_replicas_only_into_a_new_cluster(env: Environment) -> None:
-    """The reason for RES111, and for the annotation that training-replicas sets."""
+def test_kuberay_applies_replicas_only_to_a_new_ray_cluster(env: Environment) -> None:
+    """This is the reason for RES111, and for the annotation that training-replicas sets."""
     running, live = _uids(env), _live(env)
     _groups(live)["a10"]["replicas"] = 2
     path = f"/apis/ray.io/v1/namespaces/{NAMESPACE}/rayservices/{KEY.name}"

@@ -1,4 +1,4 @@
-"""The committed recordings are what ``modelyard record`` writes, and a GitOps tool builds them to the plan's after."""
+"""The committed recordings equal the output of ``modelyard record``, and a GitOps tool builds the planned objects."""
 
 import json
 import os
@@ -27,7 +27,7 @@ STACKS = ["dev", "staging", "prod"]
 VOLATILE = {"uid", "resourceVersion", "creationTimestamp", "generation", "time", "observedGeneration"}
 TIMES = {"lastHeartbeatTime", "lastTransitionTime", "lastUpdateTime"}
 HASHED = re.compile(r'-[0-9a-f]{8,10}(-[a-z0-9]{5})?(?=[" ]|$)')
-"""What a controller adds to the names of its ReplicaSets and pods."""
+"""The suffix that a controller adds to the names of ReplicaSets and pods."""
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def steady(value: Any) -> Any:
-    """A recording without what differs from cluster to cluster: identities, versions, times, ports and IPs."""
+    """A recording without values that differ between clusters: identities, versions, times, ports and IPs."""
     match value:
         case dict():
             if set(value) >= {"manager", "operation"}:
@@ -64,14 +64,14 @@ def recording(folder: Path) -> dict[str, Any]:
         node["metadata"]["name"]: node["metadata"]["labels"]["node.kubernetes.io/instance-type"]
         for node in cluster["nodes"]
     }
-    # Which of two equal nodes a pod landed on is the scheduler's toss.
+    # The scheduler picks one of two equal nodes at random.
     for pod in cluster["pods"]:
         pod["node"] = kinds[pod["node"]]
     return {name: steady(body) for name, body in found.items()}
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_recording_again_gives_the_same(
+def test_a_new_recording_equals_the_committed_one(
     stack: str, project: Path, platform_lab: PlatformLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab: Lab = platform_lab(stack)
@@ -82,14 +82,14 @@ def test_recording_again_gives_the_same(
     assert recording(project / "stacks" / "recorded" / stack) == committed
 
 
-def test_a_recording_holds_the_nodes_and_owners_as_the_server_gave_them() -> None:
+def test_a_recording_contains_nodes_and_owners() -> None:
     cluster = json.loads((ROOT / "stacks" / "recorded" / "dev" / "cluster.json").read_text())
     assert cluster["schemaSha256"] == merge.MergeSchema.kubernetes("1.35").sha256
     assert all("managedFields" in node["metadata"] and "allocatable" in node["status"] for node in cluster["nodes"])
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_kustomize_builds_the_plans_after(stack: str, project: Path, platform_lab: PlatformLab) -> None:
+def test_kustomize_builds_the_objects_of_the_plan(stack: str, project: Path, platform_lab: PlatformLab) -> None:
     lab = platform_lab("dev")
     out = project / "overlays"
     assert main(["-C", str(project), "render", stack, "--format", "kustomize", "--out", str(out)]) == 0
@@ -100,13 +100,13 @@ def test_kustomize_builds_the_plans_after(stack: str, project: Path, platform_la
     schema = merge.MergeSchema.kubernetes("1.35")
     for body in built:
         (target,) = (one for one in plan.targets if one.name == body["metadata"]["name"])
-        # The ledger is what an apply notes for its undo; nobody undoes what others apply.
+        # The ledger is for modelyard's own undo, so a GitOps tool does not get it.
         wanted = without_ledger(essence(target.after.reveal()))
         assert wanted != essence(target.after.reveal())
         assert merge.diff(wanted, body, schema.of(body["apiVersion"], body["kind"])) == ()
 
 
-def test_the_recordings_name_no_secret_and_no_machine() -> None:
+def test_recordings_contain_no_secret_and_no_machine_name() -> None:
     for path in (ROOT / "stacks" / "recorded").rglob("*.json"):
         text = path.read_text()
         assert str(Path.home()) not in text or str(Path.home()) == "/"
@@ -114,7 +114,7 @@ def test_the_recordings_name_no_secret_and_no_machine() -> None:
         assert '"kind": "Secret"' not in text
 
 
-def test_record_tells_when_there_is_no_cluster(project: Path, lab: Lab, tmp_path: Path) -> None:
+def test_record_reports_missing_access(project: Path, lab: Lab, tmp_path: Path) -> None:
     command = [str(Path(sys.prefix) / "bin" / "modelyard"), "-C", str(project), "record", "dev"]
     for user, words in (("expired", "credentials"), ("stranger", "may not read")):
         env = {**os.environ, "KUBECONFIG": str(lab.kubeconfig_of(user))}

@@ -1,4 +1,4 @@
-"""A second cluster of a stack: planned, applied, looked at and destroyed beside the platform's, on two API servers."""
+"""A remote cluster of a stack: planned, applied, checked and destroyed with the platform's, on two API servers."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from modelyard.cluster.live import path_of
 from modelyard.kube.state import ObjectKey
 from modelyard.plan.project import plan_live
 from tests.lab.support.environment import Environment, comparable, environment, words
-from tests.lab.support.policy_pack import preview, told, with_policies
+from tests.lab.support.policy_pack import preview, violations_of, with_policies
 from tests.lab.support.pool_stack import config
 
 SPACE = "far-jobs"
@@ -26,17 +26,17 @@ ONLY = {
     ("LocalQueue", SPACE, "far"),
 }
 RENDERED = {"vendor": "-f", "kustomize": "-k"}
-"""The forms of ``render`` with kubectl's option that takes them."""
+"""The formats of ``render`` and kubectl's option for each."""
 QUOTA = {"cpu": 64, "memory": "256Gi", "gpus": 8}
 
 
 class Two(NamedTuple):
-    """The platform's environment, and the cluster beside it."""
+    """The platform's environment and the remote cluster."""
 
     env: Environment
     farm: Lab
 
-    def there(self, key: ObjectKey) -> dict[str, Any] | None:
+    def get_remote(self, key: ObjectKey) -> dict[str, Any] | None:
         """An object of the remote cluster."""
         answer = self.farm.request("GET", path_of(key))
         assert answer.status in (200, 404), answer
@@ -85,14 +85,14 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
 
 def rendered(env: Environment, form: str) -> Any:
-    """What a rendering in a form says; its files are in the folder of that name."""
+    """The JSON output of ``render`` in a format; its files are in the folder of that name."""
     done = env.modelyard("render", "dev", "--live", "--format", form, "--out", f"out/{form}", "--json")
     return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
 def applied(two: Two) -> Two:
-    """The stack is in both clusters, and its files are as they were rendered before."""
+    """The stack, applied to both clusters, with the files that were rendered before."""
     two.resource()
     plan = two.env.plan()
     if any(one.changed for one in (plan, *plan.remotes)):
@@ -103,7 +103,7 @@ def applied(two: Two) -> Two:
     return two
 
 
-def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(two: Two) -> None:
+def test_a_remote_cluster_gets_only_what_jobs_need(two: Two) -> None:
     env = two.env
     planned = env.modelyard("plan", "dev", "--live").stdout
     assert f"remote cluster far · {two.farm.server}" in planned
@@ -121,20 +121,20 @@ def test_it_is_planned_and_applied_with_the_stack_and_has_only_what_jobs_need(tw
     (far,) = plan.remotes
     assert {target.key[1:] for target in far.targets} == ONLY
     for target in far.targets:
-        live = two.there(target.key)
+        live = two.get_remote(target.key)
         assert live is not None
         assert comparable(live) == comparable(target.after.reveal())
         if target.key.kind == "ServiceAccount":
             assert live["automountServiceAccountToken"] is False
-        # Nothing of it is in the platform's cluster.
+        # The platform's cluster has none of the objects.
         assert env.lab.request("GET", path_of(target.key)).status == 404
     assert env.up().changed == []
 
 
 @pytest.mark.usefixtures("applied")
 @pytest.mark.parametrize("form", RENDERED)
-def test_what_was_rendered_for_it_is_what_the_apply_put_there(two: Two, form: str) -> None:
-    """To the API server, sending the files that were rendered before the apply changes nothing."""
+def test_rendered_files_match_the_applied_objects(two: Two, form: str) -> None:
+    """Applying the files, which were rendered before the apply, changes nothing."""
     option, there = RENDERED[form], str(two.env.folder / f"out/{form}/dev/remotes/far")
     built = two.farm.kubectl("create", "--dry-run=client", "--output=name", option, there).stdout.split()
     assert len(built) == len(ONLY)
@@ -142,13 +142,13 @@ def test_what_was_rendered_for_it_is_what_the_apply_put_there(two: Two, form: st
 
 
 @pytest.mark.usefixtures("applied")
-def test_a_rule_that_it_breaks_stops_every_way_there_under_its_name(two: Two) -> None:
+def test_a_violation_of_a_remote_cluster_stops_every_command(two: Two) -> None:
     env, before = two.env, two.env.stack_file.read_text()
     with_policies(env)
     config(env, policy={"rules": {"POL112": {"params": {"allow": ["ml-*"]}}}})
     said = "on far: remote-job is in namespace far-jobs, which is not allowed"
     by_engine = preview(env)
-    assert ("mandatory", "POL112") in told(by_engine)
+    assert ("mandatory", "POL112") in violations_of(by_engine)
     assert said in words(by_engine)
     for verb in (("plan", "dev", "--live"), ("apply", "dev", "--yes"), ("render", "dev", "--live")):
         done = env.modelyard(*verb, check=False)
@@ -158,18 +158,18 @@ def test_a_rule_that_it_breaks_stops_every_way_there_under_its_name(two: Two) ->
         for name in ("far", "remote-job")
     ]
     config(env, waivers=waivers)
-    assert told(preview(env)) == []
+    assert violations_of(preview(env)) == []
     env.modelyard("apply", "dev", "--yes")
     env.stack_file.write_text(before)
     shutil.rmtree(env.folder / "policies")
 
 
 @pytest.mark.usefixtures("applied")
-def test_a_job_of_it_is_submitted_there(two: Two) -> None:
+def test_a_remote_job_is_submitted_to_the_remote_cluster(two: Two) -> None:
     done = json.loads(two.env.modelyard("job", "submit", "dev", "churn", "--json").stdout)
     (made,) = done["objects"]
     assert (made["kind"], made["namespace"], made["queue"]) == ("Job", SPACE, "far")
-    live = two.there(ObjectKey("batch/v1", "Job", SPACE, made["name"]))
+    live = two.get_remote(ObjectKey("batch/v1", "Job", SPACE, made["name"]))
     assert live is not None
     pod = live["spec"]["template"]["spec"]
     assert (pod["serviceAccountName"], pod["automountServiceAccountToken"]) == ("remote-job", False)
@@ -184,7 +184,7 @@ def test_a_job_of_it_is_submitted_there(two: Two) -> None:
 
 
 @pytest.mark.usefixtures("applied")
-def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
+def test_an_apply_resets_drift_of_the_remote_cluster(two: Two) -> None:
     assert "dev on far: as it was applied (5 objects)" in two.env.modelyard("drift", "dev").stdout
     change = '--patch={"spec": {"queueingStrategy": "StrictFIFO"}}'
     two.farm.kubectl("patch", "clusterqueue", "remote-far", "--type=merge", change)
@@ -199,7 +199,7 @@ def test_drift_there_is_told_and_an_apply_takes_it_back(two: Two) -> None:
 
 
 @pytest.mark.usefixtures("applied")
-def test_a_plan_is_stale_when_that_cluster_moved(two: Two) -> None:
+def test_a_plan_is_stale_when_the_remote_cluster_changed(two: Two) -> None:
     two.resource(quota={**QUOTA, "gpus": 4})
     saved = two.env.folder / "plan.json"
     two.env.modelyard("plan", "dev", "--live", "--out", str(saved))
@@ -214,11 +214,11 @@ def test_a_plan_is_stale_when_that_cluster_moved(two: Two) -> None:
 
 
 @pytest.mark.usefixtures("applied")
-def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
+def test_a_context_of_another_cluster_blocks_the_plan(two: Two) -> None:
     two.resource(context="dev")
     wrong = two.env.modelyard("plan", "dev", "--live", check=False)
     assert (wrong.returncode, "REM013" in wrong.stdout) == (1, True)
-    # It is in the stack file, if in another place: nothing of it goes.
+    # The cluster is still in the stack file, so none of its objects are deleted.
     assert "REM014" not in wrong.stdout
     two.resource(context="faarm")
     missing = two.env.modelyard("plan", "dev", "--live", check=False)
@@ -236,7 +236,7 @@ def test_a_context_that_leads_elsewhere_stops_everything(two: Two) -> None:
 
 
 @pytest.mark.usefixtures("applied")
-def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Two) -> None:
+def test_credentials_may_come_from_a_secret_or_the_stack_file(two: Two) -> None:
     env, alone = two.env, {"KUBECONFIG": two.env.env["KUBECONFIG"].partition(":")[0]}
     env.lab.kubectl(
         "create",
@@ -250,7 +250,7 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
     both = env.modelyard("apply", "dev", "--yes", check=False)
     assert (both.returncode, "cluster of far has context and credentialsSecret" in words(both)) == (1, True)
     two.resource(context=None, credentialsSecret="farm")
-    # The last apply went by a context that this kubeconfig does not have.
+    # The last apply used a context that this kubeconfig does not have.
     env.modelyard("apply", "dev", "--yes", env=alone)
     document = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
     (far,) = document["remotes"]
@@ -268,7 +268,7 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
     encrypted = json.loads(env.modelyard("plan", "dev", "--live", "--json", env=alone).stdout)
     assert encrypted["remotes"][0]["cluster"] == far["cluster"]
     env.stack_file.write_text(before)
-    # And back: nothing is left of the credentials but their name in the state.
+    # Back to the context: the state only keeps the name of the credentials.
     env.lab.kubectl("delete", "secret", "farm", "--namespace=ml-platform")
     two.resource()
     env.modelyard("apply", "dev", "--yes")
@@ -276,7 +276,7 @@ def test_credentials_may_come_from_a_secret_of_the_platform_or_encrypted(two: Tw
 
 
 @pytest.mark.usefixtures("applied")
-def test_an_apply_to_a_cluster_that_is_away_forgets_nothing_and_advises_nobody_to(two: Two) -> None:
+def test_objects_of_an_unreachable_cluster_stay_in_the_state(two: Two) -> None:
     env, before = two.env, two.env.stack_file.read_text()
     farm = json.loads(two.farm.kubeconfig.read_text())
     farm["clusters"][0]["cluster"]["server"] = nowhere = "https://127.0.0.1:9"
@@ -287,7 +287,7 @@ def test_an_apply_to_a_cluster_that_is_away_forgets_nothing_and_advises_nobody_t
     urns = {one["urn"] for one in json.loads(state)["deployment"]["resources"]}
     two.resource(controller=nowhere)
     away = env.modelyard("apply", "dev", "--yes", check=False, env={"KUBECONFIG": f"{own}:{dead}"})
-    # Of a cluster that has left the stack file, nobody but the engine asks.
+    # Only the engine reads a cluster that is no longer in the stack file.
     config(env, resources=[], jobs=[], buckets=[])
     left = env.modelyard("apply", "dev", "--yes", check=False, env={"KUBECONFIG": f"{own}:{dead}"})
     lost = env.modelyard("apply", "dev", "--yes", check=False, env={"KUBECONFIG": own})
@@ -306,7 +306,7 @@ def test_an_apply_to_a_cluster_that_is_away_forgets_nothing_and_advises_nobody_t
 
 
 @pytest.mark.usefixtures("applied")
-def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
+def test_an_offline_plan_uses_the_recording_of_the_remote_cluster(two: Two) -> None:
     two.env.modelyard("record", "dev")
     assert (two.env.folder / "stacks/recorded/dev@far/clusterqueue.remote-far.json").is_file()
     document = json.loads(two.env.modelyard("plan", "dev", "--json").stdout)
@@ -316,7 +316,7 @@ def test_offline_it_starts_from_its_own_recording(two: Two) -> None:
 
 
 @pytest.mark.usefixtures("applied")
-def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in_either(two: Two) -> None:
+def test_destroy_deletes_the_objects_of_a_dropped_remote_cluster(two: Two) -> None:
     (far,) = two.env.plan().remotes
     two.env.modelyard("record", "dev")
     document = two.env.stack_file.read_text()
@@ -325,14 +325,14 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     assert ("REM014" in told.stdout, told.returncode) == (True, 5)
     assert "dev: 1 remote cluster no longer used" in told.stdout
     assert "Next: modelyard apply dev\n" in told.stdout
-    # Nobody has agreed to it.
+    # The apply has no confirmation.
     assert two.env.modelyard("apply", "dev", check=False).returncode == 2
     recording = two.env.folder / "stacks/recorded/dev@far"
     two.env.modelyard("record", "dev")
     assert recording.is_dir()
     assert "remote cluster far is no longer in the stack" in words(two.env.modelyard("plan", "dev"))
     two.env.stack_file.write_text(document)
-    # The stack file names another context by now, and the last apply's is in no kubeconfig any more.
+    # The stack file has another context now, and no kubeconfig has that of the last apply.
     renamed = two.env.folder / "renamed"
     farm = json.loads(two.farm.kubeconfig.read_text())
     (context,) = farm["contexts"]
@@ -341,7 +341,7 @@ def test_a_cluster_that_the_stack_leaves_is_told_and_a_destroy_leaves_nothing_in
     own = two.env.env["KUBECONFIG"].partition(":")[0]
     two.env.modelyard("destroy", "dev", "--yes", env={"KUBECONFIG": f"{own}:{renamed}"})
     two.env.settle()
-    gone = [two.there(target.key) for target in far.targets]
+    gone = [two.get_remote(target.key) for target in far.targets]
     assert all(body is None or "deletionTimestamp" in body["metadata"] for body in gone)
     assert two.env.lab.request("GET", "/apis/apps/v1/namespaces/ml-platform/deployments").body["items"]
     config(two.env, resources=[], jobs=[], buckets=[])

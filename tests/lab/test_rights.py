@@ -1,4 +1,4 @@
-"""The roles in ``examples/rbac`` are enough for their use, and none of their rights is superfluous."""
+"""The roles in ``examples/rbac`` have the rights that their use needs and no others."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from lab import Lab, LabError
 from modelyard.engine.keeper import GRACE, KILL_GRACE
 from modelyard.plan import FIELD_MANAGER
 from tests.lab.support.account_rights import Account, Right, rights
-from tests.lab.support.cli_process import cli_process, locks, tell
+from tests.lab.support.cli_process import cli_process, locks, send_signal
 from tests.lab.support.environment import NAMESPACE, Done, Environment, environment
 from tests.lab.support.managed_mode import manage
 from tests.lab.support.pool_stack import config
@@ -46,7 +46,7 @@ EARLIER: dict[str, Any] = {
         "rayWorker": {"deployment": "deployment-old-worker"},
     },
 }
-"""What an earlier version of the stack made, and the present one deletes."""
+"""Objects that an earlier version of the stack created and the present one deletes."""
 JOBS: dict[str, Any] = {
     **POOL,
     "autoscaling": {"mode": "none"},
@@ -72,7 +72,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def platform(cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """A stack that creates, patches and deletes objects of every kind that the roles are about."""
+    """A stack that creates, patches and deletes objects of every kind in the roles."""
     env = Environment("dev", cluster, tmp_path_factory.mktemp("platform") / "project")
     manage(env)
     text = env.stack_file.read_text()
@@ -87,7 +87,7 @@ def platform(cluster: Lab, tmp_path_factory: pytest.TempPathFactory) -> Environm
     )
     env.stack_file.write_text(text)
     config(env, **POOL)
-    # No engine applied these objects, so the plan has to go by what they say of themselves.
+    # The engine did not apply these objects, so the plan recognises them only from the objects.
     env.env["PULUMI_BACKEND_URL"] = f"file://{env.folder / 'none'}"
     return env
 
@@ -107,19 +107,19 @@ def outcome(env: Environment, account: Account, *command: str) -> Done:
 
 
 def refusal(done: Done) -> str:
-    """What a command says of missing rights; empty where it says nothing."""
+    """The missing rights that a command reports; empty if it reports none."""
     said = " ".join((done.stdout + done.stderr).split())
-    # The second are the API server's own words.
+    # The second text is the API server's.
     if "may not" not in said and "forbidden: User" not in said:
         return ""
-    # A list that is not essential is a warning. Everything else ends the command, and never as a fault of its own.
+    # A list that is not essential causes a warning. Any other missing right ends the command with an error.
     assert done.returncode in (0, 1, 3), said
     return said
 
 
 def named(right: Right, done: Done) -> bool:
-    """Whether a command says that this very right is missing: in the API server's words, which have the verb, or in
-    its own, which have one word for get and list.
+    """Whether a command reports this missing right: with the API server's text, which has the verb, or with
+    its own, which has one word for get and list.
     """
     said = refusal(done)
     refused = set(re.findall(r'cannot (\w+) resource "([^"]+)"', said))
@@ -131,13 +131,15 @@ def named(right: Right, done: Done) -> bool:
 
 @pytest.mark.parametrize("use", ["read", "plan", "apply", "jobs"])
 def test_no_right_is_given_twice(use: str) -> None:
-    """Neither by two rules nor for a namespace where it is given for all."""
+    """No right is in two rules, nor in a Role if a ClusterRole has it."""
     every = [(right.group, right.resource, right.verb) for right in rights(use)]
     assert len(every) == len(set(every))
 
 
 @pytest.mark.parametrize(("use", "command"), [("read", ("record", "dev")), ("plan", ("plan", "dev", "--live"))])
-def test_reading(use: str, command: tuple[str, ...], platform: Environment, tmp_path: Path) -> None:
+def test_rights_to_read_and_plan_are_needed_and_enough(
+    use: str, command: tuple[str, ...], platform: Environment, tmp_path: Path
+) -> None:
     account = Account(platform.lab, use, tmp_path)
     done = outcome(platform, account, *command)
     assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
@@ -151,7 +153,7 @@ def test_reading(use: str, command: tuple[str, ...], platform: Environment, tmp_
 
 @pytest.fixture(scope="module")
 def branch(platform: Environment) -> Iterator[Environment]:
-    """The platform, with a size of its stack changed since the last commit."""
+    """The platform, with a size in its stack file changed since the last commit."""
     git = ("git", "-c", "user.name=dev", "-c", "user.email=dev@example.com", "-C", str(platform.folder))
     platform.modelyard("record", "dev")
     text = platform.stack_file.read_text()
@@ -168,7 +170,7 @@ def branch(platform: Environment) -> Iterator[Environment]:
     shutil.rmtree(platform.folder / ".git")
 
 
-def test_the_account_for_reading_is_enough_for_a_live_preview(branch: Environment, tmp_path: Path) -> None:
+def test_the_read_account_is_enough_for_a_live_preview(branch: Environment, tmp_path: Path) -> None:
     account = Account(branch.lab, "read", tmp_path)
 
     def previewed() -> Any:
@@ -188,7 +190,7 @@ def test_the_account_for_reading_is_enough_for_a_live_preview(branch: Environmen
     assert (found["offline"], found["unlisted"]) == ([], [{"stack": "dev", "cluster": "", "lists": expected}])
 
 
-def test_the_doctor_names_the_rights_that_are_missing(platform: Environment, tmp_path: Path) -> None:
+def test_doctor_names_missing_rights(platform: Environment, tmp_path: Path) -> None:
     def said(account: Account) -> dict[str, str]:
         checks = json.loads(outcome(platform, account, "doctor", "dev", "--json").stdout)["checks"]
         return {check["name"]: check["remedy"] for check in checks if check["name"].startswith("rights to")}
@@ -213,22 +215,20 @@ def test_the_doctor_names_the_rights_that_are_missing(platform: Environment, tmp
 
 
 LIVE = ("check", "diff", "render", "blame", "ledger")
-"""What else plans against the cluster."""
+"""The other commands that plan against the cluster."""
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("verb", LIVE)
-def test_the_account_for_live_plans_is_enough_for_every_verb_that_makes_one(
-    verb: str, platform: Environment, tmp_path: Path
-) -> None:
+def test_the_plan_account_is_enough_for_every_live_command(verb: str, platform: Environment, tmp_path: Path) -> None:
     account = Account(platform.lab, "plan", tmp_path)
     field = ("deployment-model-service", "spec.replicas") if verb == "blame" else ()
     done = outcome(platform, account, verb, "dev", *field, "--live")
     assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
 
 
-def test_the_account_for_live_plans_changes_nothing(platform: Environment, tmp_path: Path) -> None:
-    """Not even by a request of its own, for each right to write: only the dry run of it is let through."""
+def test_the_plan_account_cannot_change_anything(platform: Environment, tmp_path: Path) -> None:
+    """For each right to write, the API server accepts only a dry run of a request."""
     lab, account = platform.lab, Account(platform.lab, "plan", tmp_path)
     as_planner, namespace = f"--kubeconfig={account.kubeconfig}", f"--namespace={NAMESPACE}"
     writing = [right for right in rights("plan") if right.verb in ("create", "patch", "delete")]
@@ -255,7 +255,7 @@ def test_the_account_for_live_plans_changes_nothing(platform: Environment, tmp_p
                 words, stdin = ("delete", kind, name, "--wait=false"), ""
         return lab.kubectl(as_planner, namespace, *words, *dry, stdin=stdin, check=False)
 
-    def there(right: Right) -> dict[str, str]:
+    def uids(right: Right) -> dict[str, str]:
         return {one["metadata"]["name"]: one["metadata"]["uid"] for one in items(right)}
 
     scaled = {
@@ -265,14 +265,14 @@ def test_the_account_for_live_plans_changes_nothing(platform: Environment, tmp_p
         "spec": {"scaleTargetRef": {"name": "none"}, "triggers": [{"type": "cpu", "metadata": {"value": "1"}}]},
     }
     lab.kubectl("create", namespace, "--filename=-", stdin=json.dumps(scaled))
-    before = [there(right) for right in writing]
-    # The API server needs a moment to know a new policy.
+    before = [uids(right) for right in writing]
+    # The API server enforces a new policy after a moment.
     lab.wait("the policy", lambda: "only plans" in attempt(next(one for one in writing if one.verb == "patch")).stderr)
     for right in writing:
         assert "only plans" in attempt(right).stderr, right
         done = attempt(right, "--dry-run=server")
         assert done.returncode == 0, (right, done.stderr)
-    assert [there(right) for right in writing] == before
+    assert [uids(right) for right in writing] == before
     lab.kubectl("delete", "scaledobject", "somebodys", namespace)
 
 
@@ -292,10 +292,10 @@ def asking(right: Right, runs: dict[str, str]) -> tuple[str, ...]:
             return ("gpus", "--live", "dev")
 
 
-def test_jobs(queue: Environment, tmp_path: Path) -> None:
+def test_rights_for_jobs_are_needed_and_enough(queue: Environment, tmp_path: Path) -> None:
     account = Account(queue.lab, "jobs", tmp_path)
     runs = {}
-    # The last two wait until they are cancelled.
+    # The last two jobs wait until they are cancelled.
     for name, job in (("started", "train"), ("train", "train"), ("search", "search")):
         done = outcome(queue, account, "job", "submit", "dev", job, "--json")
         assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
@@ -305,12 +305,12 @@ def test_jobs(queue: Environment, tmp_path: Path) -> None:
         assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
     selector = f"--selector=modelyard.dev/run={runs['started']}"
     pods = ("get", "pods", f"--namespace={NAMESPACE}", selector, "--output=jsonpath={.items[*].spec.nodeName}")
-    # Kueue would let it start; here only its CRDs are installed.
+    # Only the CRDs of Kueue are installed, so the test starts the Job.
     queue.lab.kubectl(
         "patch", "job", runs["started"], f"--namespace={NAMESPACE}", '--patch={"spec": {"suspend": false}}'
     )
     queue.lab.wait("a pod of the run", lambda: queue.lab.kubectl(*pods).stdout != "")
-    # Nothing runs on a simulated node, so there is no log; but the account may ask for it.
+    # A simulated node has no log, but the account may request it.
     assert refusal(outcome(queue, account, "job", "logs", "dev", runs["started"])) == ""
     superfluous = []
     for right in rights("jobs"):
@@ -323,19 +323,19 @@ def test_jobs(queue: Environment, tmp_path: Path) -> None:
 
 
 def given(use: str) -> set[tuple[str, str, str]]:
-    """Group, resource and verb of each right."""
+    """Group, resource and verb of each right of a manifest."""
     return {(right.group, right.resource, right.verb) for right in rights(use)}
 
 
-def test_applying_needs_what_a_live_plan_needs() -> None:
+def test_rights_to_apply_include_the_rights_to_plan() -> None:
     assert given("plan") <= given("apply")
 
 
 WARNED = ("resourcequotas", "horizontalpodautoscalers")
-"""Kinds whose list a plan can do without: it warns, and an apply goes on."""
+"""Kinds whose list is optional for a plan: without it, the plan warns and an apply continues."""
 
 
-def test_an_apply_is_refused_where_its_plan_lacks_a_right(platform: Environment, tmp_path: Path) -> None:
+def test_an_apply_stops_if_its_plan_lacks_a_right(platform: Environment, tmp_path: Path) -> None:
     account = Account(platform.lab, "apply", tmp_path)
     superfluous = []
     for right in rights("apply"):
@@ -350,20 +350,20 @@ def test_an_apply_is_refused_where_its_plan_lacks_a_right(platform: Environment,
 
 
 class Applying(NamedTuple):
-    """A stack that only ever an account with the rights for applying has applied."""
+    """A stack that is only applied by an account with the rights for applying."""
 
     env: Environment
     account: Account
 
     def passes(self, *command: str) -> float:
-        """Runs a command, which has all the rights that it needs; how many seconds it took."""
+        """Runs a command that has all its rights; returns the seconds that it took."""
         began = time.monotonic()
         done = outcome(self.env, self.account, *command)
         assert (done.returncode, refusal(done)) == (0, ""), done.stdout + done.stderr
         return time.monotonic() - began
 
     def change(self, value: str, *kinds: str) -> None:
-        """Asks for another annotation of the pods, or of the Service."""
+        """Changes an annotation of the pods or of the Service."""
         bodies = {
             "deployment": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"metadata": {}}}},
             "service": {"apiVersion": "v1", "kind": "Service", "metadata": {}},
@@ -382,7 +382,7 @@ class Applying(NamedTuple):
 
 @pytest.fixture(scope="module")
 def applied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applying]:
-    """After the first apply, with nothing but the role's rights."""
+    """The stack after its first apply, with only the role's rights."""
     folder = tmp_path_factory.mktemp("applying")
     with environment("dev", folder) as env:
         env.lab.install_crds()
@@ -400,11 +400,11 @@ def applied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applying]:
 
 @pytest.fixture
 def applying(applied: Applying) -> Iterator[Applying]:
-    """The stack, whose state no test leaves locked: the next one would fail too."""
+    """The stack; after each test, its state is unlocked for the next one."""
     yield applied
     env = applied.env
     try:
-        # The keeper of a killed run first lets its engine end.
+        # After a run is killed, its keeper process waits for the engine to end.
         env.lab.wait("the end of the run", lambda: locks(env) == [], within=GRACE + KILL_GRACE)
     except LabError:
         env.pulumi("cancel", "--yes", "--stack", env.name)
@@ -413,7 +413,7 @@ def applying(applied: Applying) -> Iterator[Applying]:
 
 @contextmanager
 def ready_scalers(lab: Lab) -> Iterator[None]:
-    """Says of each ScaledObject that it is ready, as KEDA does."""
+    """Marks each ScaledObject as ready, as KEDA does."""
     over = Event()
     status = json.dumps({"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
     of = ("scaledobjects", f"--namespace={NAMESPACE}")
@@ -434,7 +434,7 @@ def ready_scalers(lab: Lab) -> Iterator[None]:
         thread.join()
 
 
-def test_what_goes_is_not_deleted_without_the_right(applying: Applying) -> None:
+def test_nothing_is_deleted_without_the_right_to_delete(applying: Applying) -> None:
     (right,) = (one for one in rights("apply") if (one.resource, one.verb) == ("scaledobjects", "delete"))
     less = {**POOL, "autoscaling": {"mode": "none"}, "flavors": [], "teams": [], "priorities": []}
     config(applying.env, **less)
@@ -447,11 +447,11 @@ def test_what_goes_is_not_deleted_without_the_right(applying: Applying) -> None:
 
 
 LISTED = {"replicasets": "deployment", "persistentvolumeclaims": "deployment", "endpoints": "service"}
-"""What Pulumi lists while a step goes on, and the kind of the step."""
+"""The resource that Pulumi lists during a step, and the kind of the step."""
 
 
 @pytest.mark.parametrize("resource", LISTED)
-def test_a_step_does_not_end_without_the_right_to_list(applying: Applying, resource: str) -> None:
+def test_a_step_does_not_complete_without_the_right_to_list(applying: Applying, resource: str) -> None:
     (right,) = (one for one in rights("apply") if (one.resource, one.verb) == (resource, "list"))
     env, account = applying.env, applying.account
     applying.change(f"with {resource}", LISTED[resource])
@@ -460,14 +460,14 @@ def test_a_step_does_not_end_without_the_right_to_list(applying: Applying, resou
     began = account.now()
     with account.without(right), cli_process(env, "apply", "dev", "--yes") as run:
         env.lab.wait(f"without {right}", lambda: account.asked(began)["forbid", right[3:]] > 0, within=300)
-        assert not run.over(usual)
-        tell([run.process.pid], signal.SIGINT)
+        assert not run.ends_within(usual)
+        send_signal([run.process.pid], signal.SIGINT)
         code, *_ = run.end()
     assert code != 0
     applying.passes("apply", "dev", "--yes")
 
 
-def test_without_the_rights_to_watch_a_step_lists_again_and_again(applying: Applying) -> None:
+def test_a_step_polls_without_the_rights_to_watch(applying: Applying) -> None:
     watching = [right for right in rights("apply") if right.verb == "watch"]
     lists = [(right.group, right.resource, "list") for right in watching]
     env, account = applying.env, applying.account
@@ -485,14 +485,14 @@ def test_without_the_rights_to_watch_a_step_lists_again_and_again(applying: Appl
     assert [what for what in lists if asked["allow", what] <= usual["allow", what]] == []
 
 
-def test_pulumi_up_has_the_same_rights(applying: Applying) -> None:
+def test_the_apply_account_is_enough_for_pulumi_up(applying: Applying) -> None:
     applying.change("pulumi up", "deployment", "service")
     run = applying.env.up()
     assert sorted(run.changed) == ["deployment-model-service", "service-model-service"]
     assert "forbidden" not in run.output
 
 
-def test_every_right_for_applying_is_used_until_nothing_is_left(applying: Applying, tmp_path: Path) -> None:
+def test_every_right_to_apply_is_used(applying: Applying, tmp_path: Path) -> None:
     config(applying.env, **POOL)
     applying.change("last", "deployment", "service")
     with ready_scalers(applying.env.lab):

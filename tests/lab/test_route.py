@@ -1,4 +1,4 @@
-"""An API server behind a proxy, under a name that its certificate has not: what kubectl reaches is reached."""
+"""An API server behind a proxy, under a name that its certificate lacks: modelyard connects as kubectl does."""
 
 import os
 import select
@@ -21,7 +21,7 @@ NOWHERE = "api.example.invalid:6443"
 
 @pytest.fixture
 def tunnel(lab: Lab) -> Iterator[tuple[str, list[str]]]:
-    """A proxy whose tunnels all lead to the lab's API server: its address, and where tunnels were to lead."""
+    """A proxy whose tunnels all end at the lab's API server: its address, and the requested targets."""
     asked: list[str] = []
     place = urlsplit(lab.server)
 
@@ -29,7 +29,7 @@ def tunnel(lab: Lab) -> Iterator[tuple[str, list[str]]]:
         def do_CONNECT(self) -> None:
             asked.append(self.path)
             there = socket.create_connection((place.hostname or "", place.port or 0))
-            # Who breaks off a handshake may reset the connection.
+            # A client that aborts the handshake may reset the connection.
             with there, suppress(ConnectionError):
                 self.send_response(200)
                 self.end_headers()
@@ -56,7 +56,7 @@ def kubeconfig(lab: Lab, folder: Path, **cluster: str) -> Path:
 
 
 @pytest.mark.parametrize("by", ["the kubeconfig", "the environment"])
-def test_what_kubectl_reaches_is_reached(
+def test_a_proxy_and_tls_server_name_work_as_in_kubectl(
     lab: Lab, tunnel: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     address, asked = tunnel
@@ -82,7 +82,7 @@ def test_what_kubectl_reaches_is_reached(
     assert asked == [NOWHERE, NOWHERE]
 
 
-def test_a_certificate_of_another_name_is_refused(
+def test_a_certificate_for_another_name_is_rejected(
     lab: Lab, tunnel: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for names in ({}, {"tls-server-name": "other.example.com"}):

@@ -1,7 +1,7 @@
-"""Teams share GPUs on the real Kueue: quotas, borrowing, gangs, places, searches, Ray clusters; all from a stack file.
+"""Teams share GPUs with the real Kueue: quotas, borrowing, gangs, topology, searches and Ray clusters.
 
-Four nodes with one GPU each, in two racks; one GPU is of one team and three are of another; a third team counts CPU and
-memory apart.
+Four nodes with one A30 each, in two racks. Vision has a quota of one of these GPUs and speech of three; robots has
+its own quota of an A10, CPU and memory.
 """
 
 import json
@@ -24,7 +24,7 @@ ROOM = {"flavor": "any", "cpu": 16, "memory": "64Gi"}
 
 
 def sharing(name: str, gpus: int, flavor: str = "a30") -> dict[str, Any]:
-    """A team with GPUs of its own, which others of its cohort may use while they are free."""
+    """A team with a quota of GPUs, which other teams of its cohort may borrow."""
     own = {"flavor": flavor, "cpu": 8, "memory": "64Gi", "gpus": gpus}
     return {"name": name, "cohort": "research", "quotas": [own, ROOM]}
 
@@ -70,7 +70,7 @@ STACK: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[Names]:
-    """What the names of Services lead to."""
+    """A proxy for requests to Services."""
     with names() as made:
         yield made
 
@@ -90,7 +90,7 @@ def env(tmp_path_factory: pytest.TempPathFactory, services: Names) -> Iterator[E
 
 
 def without(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """An object without a part of its metadata."""
+    """An object without a field of its metadata."""
     return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != name}}
 
 
@@ -101,7 +101,7 @@ def items(lab: Lab, path: str) -> list[dict[str, Any]]:
 
 
 def pods(lab: Lab, *runs: str) -> list[dict[str, Any]]:
-    """Pods of runs that are on a node and not on their way out."""
+    """Pods of runs that are on a node and not being deleted."""
     return [
         pod
         for pod in items(lab, "/api/v1/pods")
@@ -113,18 +113,18 @@ def pods(lab: Lab, *runs: str) -> list[dict[str, Any]]:
 
 
 def nodes_of(lab: Lab, *runs: str) -> list[str]:
-    """Where the pods of runs are, sorted."""
+    """The nodes of the pods of runs, sorted."""
     return sorted(pod["spec"]["nodeName"] for pod in pods(lab, *runs))
 
 
 def active(lab: Lab) -> bool:
-    """Whether every queue is open."""
+    """Whether every queue is active."""
     conditions = [one.get("status", {}).get("conditions", []) for one in items(lab, f"{KUEUE}/clusterqueues")]
     return all(any(each["type"] == "Active" and each["status"] == "True" for each in one) for one in conditions)
 
 
 def waits(lab: Lab, run: str) -> list[str]:
-    """Of each workload of a run, why Kueue does not admit it; empty when it does, or has not looked at one like it."""
+    """Why Kueue does not admit each workload of a run; empty if it does, or has not considered it yet."""
     found = []
     for one in items(lab, f"{KUEUE}/workloads"):
         conditions = one.get("status", {}).get("conditions", [])
@@ -135,7 +135,7 @@ def waits(lab: Lab, run: str) -> list[str]:
 
 
 def waiting(lab: Lab, run: str) -> str:
-    """Why Kueue does not admit a run; empty when it does."""
+    """Why Kueue does not admit a run; empty if it does."""
     return "".join(waits(lab, run))
 
 
@@ -146,7 +146,7 @@ class Runs:
         self.env, self.lab, self.names = env, env.lab, list[str]()
 
     def submit(self, job: str) -> str:
-        """Starts a run, and says its name."""
+        """Starts a run; returns its name."""
         run = str(json.loads(self.env.modelyard("job", "submit", "dev", job, "--json").stdout)["run"])
         self.names.append(run)
         return run
@@ -159,18 +159,18 @@ class Runs:
                 self.lab.kubectl("delete", kind, selector, f"--namespace={team['name']}", "--wait=false")
 
     def holds(self, run: str, gpus: int) -> None:
-        """Waits until a run has so many pods on nodes with A30s."""
+        """Waits until a run has this number of pods on nodes with A30s."""
         self.lab.wait(f"{run} on {gpus} GPUs", lambda: nodes_on(self.lab, run) == gpus)
 
 
 def nodes_on(lab: Lab, run: str) -> int:
-    """How many pods of a run are on nodes with A30s."""
+    """The number of a run's pods on nodes with A30s."""
     return sum(name.startswith("a30-") for name in nodes_of(lab, run))
 
 
 @pytest.fixture(scope="module")
 def shared(env: Environment) -> Environment:
-    """The stack's queues are there and active."""
+    """The applied stack, with all queues active."""
     config(env, **STACK)
     if env.plan().changed:
         env.modelyard("apply", "dev", "--yes")
@@ -191,7 +191,7 @@ def runs(shared: Environment) -> Iterator[Runs]:
     )
 
 
-def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
+def test_live_queues_match_the_plan(env: Environment) -> None:
     config(env, **STACK)
     plan = env.plan()
     assert not plan.blocked
@@ -201,7 +201,7 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     for target in found.values():
         live = env.get(target.key)
         assert live is not None
-        # Kueue itself marks what is in use.
+        # Kueue sets finalizers on objects in use.
         assert (
             comparable(without(live, "finalizers"))["object"]
             == comparable(without(target.after.reveal(), "finalizers"))["object"]
@@ -211,10 +211,10 @@ def test_what_is_planned_is_what_the_api_server_has(env: Environment) -> None:
     env.lab.wait("the queues to be active", lambda: active(env.lab))
 
 
-def test_a_search_starts_with_one_gpu_and_grows_as_others_free_up(runs: Runs) -> None:
+def test_a_search_starts_with_one_gpu_and_grows_as_gpus_free_up(runs: Runs) -> None:
     lab = runs.lab
     single, pair = runs.submit("single"), runs.submit("pair")
-    # The other team has all of its three GPUs in use: one of the four is left.
+    # The other team uses its three GPUs: one of the four is free.
     runs.holds(single, 1)
     runs.holds(pair, 2)
     search = runs.submit("search")
@@ -228,31 +228,31 @@ def test_a_search_starts_with_one_gpu_and_grows_as_others_free_up(runs: Runs) ->
     runs.end(single)
     second = begun(runs, search, 2)
     runs.end(pair)
-    # What grows stops nothing that runs.
+    # Growing stops no running trial.
     assert first < second < begun(runs, search, 4)
 
 
 def begun(runs: Runs, search: str, gpus: int) -> set[str]:
-    """Waits until a search has so many GPUs, and says which pods have them."""
+    """Waits until a search has this number of GPUs; returns its pods."""
     runs.holds(search, gpus)
     return {pod["metadata"]["uid"] for pod in pods(runs.lab, search)}
 
 
-def test_a_search_grows_borrows_and_gives_back(env: Environment, runs: Runs) -> None:
+def test_a_search_borrows_gpus_and_returns_them(env: Environment, runs: Runs) -> None:
     lab = env.lab
     mine = runs.submit("single")
     runs.holds(mine, 1)
     search = runs.submit("search")
-    # One of its own, and the two that the other team leaves free.
+    # One GPU of its own quota, and two that the other team does not use.
     runs.holds(search, 3)
-    # Each trial goes for itself: none takes the others along when it has ended and its time to be kept is over.
+    # Each trial is deleted separately when its time to live is over.
     trials = [one for one in items(lab, "/apis/batch/v1/namespaces/vision/jobs") if search in one["metadata"]["name"]]
     assert len(trials) == 6
     assert not any("ownerReferences" in one["metadata"] for one in trials)
     runs.end(mine)
     runs.holds(search, 4)
     pair = runs.submit("pair")
-    # Its team wants two of its own back, and gets them.
+    # The other team reclaims two GPUs of its quota.
     runs.holds(pair, 2)
     runs.holds(search, 2)
     evicted = [
@@ -277,7 +277,7 @@ def test_a_gang_starts_whole_or_not_at_all(env: Environment, runs: Runs) -> None
     runs.holds(gang, 4)
 
 
-def test_it_may_start_smaller(env: Environment, runs: Runs) -> None:
+def test_a_gang_may_start_with_fewer_workers(env: Environment, runs: Runs) -> None:
     pair = runs.submit("pair")
     runs.holds(pair, 2)
     smaller = runs.submit("smaller")
@@ -286,11 +286,11 @@ def test_it_may_start_smaller(env: Environment, runs: Runs) -> None:
     assert (job["spec"]["parallelism"], job["spec"]["suspend"]) == (2, False)
 
 
-def test_workers_together_are_in_one_rack_or_wait(env: Environment, runs: Runs) -> None:
+def test_workers_that_stay_together_share_a_rack_or_wait(env: Environment, runs: Runs) -> None:
     lab = env.lab
     scattered = runs.submit("scattered")
     lab.wait("a reason to wait", lambda: "2 out of 4" in waiting(lab, scattered))
-    # Four GPUs are free, two in each rack.
+    # Four GPUs are free, two in each rack, so the run does not start.
     assert pods(lab, scattered) == []
     said = " ".join(env.modelyard("job", "why", "dev", scattered).stdout.split())
     assert f"nodes with the same {RACK} have room for 2 of 4 workers now" in said
@@ -300,8 +300,8 @@ def test_workers_together_are_in_one_rack_or_wait(env: Environment, runs: Runs) 
     assert nodes_of(lab, near) in (["a30-1", "a30-2"], ["a30-3", "a30-4"])
 
 
-def test_a_flavor_with_a_topology_takes_only_who_asks_for_a_place(env: Environment, runs: Runs) -> None:
-    """So the runs of modelyard that say no ``together`` ask for any place."""
+def test_a_flavor_with_a_topology_admits_only_topology_requests(env: Environment, runs: Runs) -> None:
+    """So modelyard's runs without ``together`` request any topology."""
     asked = {"cpu": "1", "memory": "2Gi", "nvidia.com/gpu": "1"}
     container = {"name": "job", "image": "images.example.com/job:1", "resources": {"limits": asked, "requests": asked}}
     pod = {"restartPolicy": "Never", "tolerations": [TAINT], "containers": [container]}
@@ -317,7 +317,7 @@ def test_a_flavor_with_a_topology_takes_only_who_asks_for_a_place(env: Environme
 
 
 @pytest.mark.quick
-def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, runs: Runs) -> None:
+def test_a_ray_cluster_uses_the_right_nodes_and_frees_them(env: Environment, runs: Runs) -> None:
     lab = env.lab
     run = runs.submit("ray")
     runs.holds(run, 2)
@@ -335,14 +335,12 @@ def test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them(env: Environment, r
         if queue["metadata"]["name"] == "team-vision"
     ]
     assert used == 2
-    # Its time is over after 20 seconds, and with it the cluster is.
+    # Its time limit is 20 seconds; then the RayCluster is deleted.
     lab.wait("the end of its pods", lambda: not pods(lab, run))
     lab.wait("its quota", lambda: not items(lab, "/apis/ray.io/v1/rayclusters"))
 
 
-def test_a_job_on_ray_that_succeeds_gives_its_gpus_back(
-    env: Environment, runs: Runs, services: Names, tmp_path: Path
-) -> None:
+def test_a_successful_ray_job_frees_its_gpus(env: Environment, runs: Runs, services: Names, tmp_path: Path) -> None:
     lab, released = env.lab, tmp_path / "released"
     ends = ["sh", "-c", f"until [ -e {released} ]; do sleep 0.1; done"]
     work = {"name": "ends", "type": "training", "resource": "two", "team": "vision", "engine": "ray", "command": ends}
@@ -355,10 +353,10 @@ def test_a_job_on_ray_that_succeeds_gives_its_gpus_back(
             (found,) = items(lab, "/apis/ray.io/v1/rayjobs")
             return dict(found)
 
-        # Until Kueue admits it, KubeRay may give it an id, take it away with the suspension, and give it another.
+        # Until Kueue admits the RayJob, KubeRay may replace its job id.
         runs.holds(run, 2)
         lab.wait("its id", lambda: bool(job().get("status", {}).get("jobId")))
-        # What its submitter's container does, as nodes are simulated: it submits, and ends when the job has.
+        # Nodes are simulated, so this submits the job and waits for its end, as the submitter's container does.
         ray.run(known := job()["status"]["jobId"], job()["spec"]["entrypoint"])
         until("Ray to run it", lambda: ray.states()[known] == "RUNNING", START)
         lab.wait("it to run", lambda: job()["status"].get("jobStatus") == "RUNNING")
@@ -374,7 +372,7 @@ def test_a_job_on_ray_that_succeeds_gives_its_gpus_back(
     assert [one["state"] for one in listed if one["name"] == run] == ["succeeded"]
 
 
-def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> None:
+def test_jobs_without_gpus_run_on_cpu_nodes(env: Environment, runs: Runs) -> None:
     lab = env.lab
     made = [runs.submit("clean"), runs.submit("sort"), runs.submit("apart")]
     lab.wait("all of them", lambda: len(pods(lab, *made)) == 3)
@@ -382,7 +380,7 @@ def test_who_needs_no_gpu_is_not_in_the_way(env: Environment, runs: Runs) -> Non
     assert places == ["dev-cpu", "dev-cpu", "dev-gpu"]
 
 
-def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, runs: Runs) -> None:
+def test_dropping_a_team_reports_its_run_and_waits_for_it(env: Environment, runs: Runs) -> None:
     run = runs.submit("clean")
     queue = f"{KUEUE}/clusterqueues/team-robots"
 
@@ -396,7 +394,7 @@ def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, ru
     assert told.summary == "team-robots is deleted, and 1 job holds its quota"
     with cli_process(env, "apply", "dev", "--yes") as apply:
         env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in found()["metadata"])
-        assert not apply.over(3)
+        assert not apply.ends_within(3)
         env.modelyard("job", "cancel", "dev", run, "--yes")
         code, _, said = apply.end()
     assert code == 0, said
@@ -408,13 +406,13 @@ def test_a_dropped_team_is_told_of_its_run_and_waits_for_it(env: Environment, ru
     config(env, **STACK)
 
 
-def test_what_kueue_never_changes_is_replaced(shared: Environment) -> None:
+def test_immutable_kueue_objects_are_replaced(shared: Environment) -> None:
     env = shared
     flavors = [{**STACK["flavors"][0], "labels": {"example.com/room": "a"}}, *STACK["flavors"][1:]]
     config(env, flavors=flavors)
     plan = env.plan()
     assert "QUE009" in {one.code for one in plan.findings}
-    # The API server says so too.
+    # The API server reports the immutable field too.
     assert any("nodeLabels are immutable" in f"{one.summary} {one.detail}" for one in plan.findings)
     flavors[0]["name"] = "a30-2"
     teams = [sharing("vision", 1, "a30-2"), sharing("speech", 3, "a30-2"), STACK["teams"][2]]
@@ -426,7 +424,7 @@ def test_what_kueue_never_changes_is_replaced(shared: Environment) -> None:
     assert [one["metadata"]["name"] for one in items(env.lab, f"{KUEUE}/topologies")] == ["topology-a30-2"]
 
 
-def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: Environment, runs: Runs) -> None:
+def test_destroy_waits_for_a_run_that_holds_quota(env: Environment, runs: Runs) -> None:
     run = runs.submit("sort")
     env.lab.wait("its pod", lambda: len(pods(env.lab, run)) == 1)
 
@@ -436,9 +434,9 @@ def test_a_destroy_waits_for_the_run_that_holds_quota_and_leaves_nothing(env: En
 
     with cli_process(env, "destroy", "dev", "--yes") as destroy:
         env.lab.wait("the delete of the queue", lambda: "deletionTimestamp" in queue())
-        # Kueue keeps it for the run, which nothing stops, and the engine waits for both.
+        # Kueue keeps the queue while the run holds quota, and the engine waits.
         assert "kueue.x-k8s.io/resource-in-use" in queue()["finalizers"]
-        assert not destroy.over(3)
+        assert not destroy.ends_within(3)
         assert len(pods(env.lab, run)) == 1
         env.modelyard("job", "cancel", "dev", run, "--yes")
         code, _, said = destroy.end()

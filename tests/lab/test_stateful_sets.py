@@ -39,7 +39,7 @@ def _is_of_set(pod: Object) -> bool:
     return bool(pod["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet")
 
 
-def test_a_stateful_set_is_what_the_live_plan_said_and_its_pods_are_new(env: Environment) -> None:
+def test_a_stateful_set_matches_its_plan_and_replaces_its_pods(env: Environment) -> None:
     plan = env.plan()
     assert not plan.blocked
     target = next(one for one in plan.targets if one.key == SET)
@@ -48,7 +48,7 @@ def test_a_stateful_set_is_what_the_live_plan_said_and_its_pods_are_new(env: Env
     live = env.get(SET)
     assert live is not None
     assert comparable(live) == comparable(target.after.reveal())
-    # An apply waits for the rollout.
+    # The apply has waited for the rollout.
     assert live["status"]["updatedReplicas"] == live["status"]["availableReplicas"] == 1
     (pod,) = env.pods(APP)
     assert pod["spec"]["containers"][0]["resources"]["limits"]["memory"] == "32Gi"

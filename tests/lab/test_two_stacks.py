@@ -1,10 +1,10 @@
-"""Two stacks for the same objects: the second is refused until the first has gone, or hands them over."""
+"""Two stacks with the same objects: the second is rejected until the first is destroyed or a waiver allows it."""
 
 from datetime import date, timedelta
 from pathlib import Path
 
 from tests.lab.support.environment import Environment, environment
-from tests.lab.support.platform_snapshot import as_it_was, snapshot
+from tests.lab.support.platform_snapshot import check_restored, snapshot
 
 WAIVER = (
     "config:\n  modelyard:waivers: [{code: OWN015, reason: the stack was renamed, by: somebody, expires: "
@@ -17,17 +17,17 @@ def versions(env: Environment) -> dict[str, str]:
     return {name: body["metadata"]["resourceVersion"] for name, body in snapshot(env).items()}
 
 
-def holders(env: Environment) -> set[str]:
+def stack_owners(env: Environment) -> set[str]:
     return {body["metadata"]["annotations"]["modelyard.dev/stack"] for body in snapshot(env).values()}
 
 
-def test_the_second_stack_of_the_same_objects_waits_for_the_first_or_takes_them_over(tmp_path: Path) -> None:
+def test_a_second_stack_takes_objects_only_after_destroy_or_waiver(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         before = snapshot(env)
         (env.folder / "stacks" / "Pulumi.twin.yaml").write_text(env.stack_file.read_text())
         env.modelyard("apply", "dev", "--yes")
         env.settle()
-        assert holders(env) == {"modelyard/dev"}
+        assert stack_owners(env) == {"modelyard/dev"}
 
         then = versions(env)
         planned = env.modelyard("plan", "twin", "--live", check=False)
@@ -41,18 +41,18 @@ def test_the_second_stack_of_the_same_objects_waits_for_the_first_or_takes_them_
 
         env.modelyard("destroy", "dev", "--yes")
         env.settle()
-        as_it_was(env, before)
+        check_restored(env, before)
         env.modelyard("apply", "twin", "--yes")
         env.settle()
-        assert holders(env) == {"modelyard/twin"}
+        assert stack_owners(env) == {"modelyard/twin"}
 
         env.edit("config:\n", WAIVER)
         env.modelyard("apply", "dev", "--yes")
         env.settle()
         env.edit(WAIVER, "config:\n")
-        assert holders(env) == {"modelyard/dev"}
+        assert stack_owners(env) == {"modelyard/dev"}
         env.pulumi("stack", "rm", "twin", "--yes", "--force", "--preserve-config")
         assert "no changes" in env.modelyard("apply", "dev", "--yes").stdout
         env.modelyard("destroy", "dev", "--yes")
         env.settle()
-        as_it_was(env, before)
+        check_restored(env, before)

@@ -1,4 +1,4 @@
-"""Runs that lead elsewhere than the last one: another folder of the project, another cluster."""
+"""Runs with another state or another cluster than the last one."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def pulumi_in(env: Environment, folder: str, *arguments: str) -> Done:
     )
 
 
-def test_a_second_state_is_found_before_anything_is_changed(tmp_path: Path) -> None:
+def test_a_second_state_stops_an_apply_before_any_change(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env:
         assert pulumi_in(env, "stacks", "stack", "init", "dev").returncode == 0
         before = {
@@ -42,7 +42,7 @@ def test_a_second_state_is_found_before_anything_is_changed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("mode", ["existing", "managed"])
-def test_a_run_that_leads_to_another_cluster_stops_before_anything_is_changed(mode: str, tmp_path: Path) -> None:
+def test_an_apply_to_another_cluster_stops_before_any_change(mode: str, tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env, Lab.start(tmp_path / "other", context="dev") as other:
         other.install_platform("dev")
         if mode == "managed":
@@ -67,8 +67,8 @@ def test_a_run_that_leads_to_another_cluster_stops_before_anything_is_changed(mo
         planned = env.modelyard("plan", "dev", "--live", check=False, env=elsewhere)
         assert (planned.returncode, "OWN005" in planned.stdout) == (1, True)
 
-        # Where the stack belongs, it goes on as if nothing had been. What the engine did not find elsewhere it has
-        # taken out of its state, or not: it looks for all of a stack at once.
+        # In the stack's own cluster, the next apply has no changes. The engine may have removed objects from its state
+        # that it did not find in the other cluster.
         assert "no changes against the live cluster" in env.modelyard("apply", "dev", "--yes").stdout
         assert deployments(env.lab) == here
         env.modelyard("drift", "dev")
@@ -77,7 +77,7 @@ def test_a_run_that_leads_to_another_cluster_stops_before_anything_is_changed(mo
         assert set(deployments(env.lab)) & set(here) == left
 
 
-def test_what_the_engine_lost_sight_of_elsewhere_is_taken_up_again(tmp_path: Path) -> None:
+def test_objects_missing_from_the_state_are_recovered(tmp_path: Path) -> None:
     with environment("dev", tmp_path) as env, Lab.start(tmp_path / "other", context="dev") as other:
         other.install_platform("dev")
         manage(env)

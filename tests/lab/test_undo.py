@@ -1,4 +1,4 @@
-"""Whatever was applied in whatever order: when it is undone, every target is what it was, field and owner."""
+"""After any sequence of applies, an undo restores every field and owner of every target."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -65,7 +65,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def asking(stack: Config, wanted: dict[str, Any]) -> Config:
-    """The stack's config with what is wanted otherwise."""
+    """The stack's config with the values ``wanted``."""
     patches = [PatchChoice("zz-mine", enabled=False)]
     if wanted.get("mine"):
         patches = [PatchChoice("zz-mine", version=wanted["mine"])]
@@ -79,10 +79,10 @@ def asking(stack: Config, wanted: dict[str, Any]) -> Config:
     )
 
 
-# Every example is some seconds of a real API server; making a failing one smaller would take minutes.
+# Every example takes seconds on a real API server; shrinking a failing one would take minutes.
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.reuse, Phase.generate))
 @given(ways=WAYS, moves=MOVES, killed=st.booleans())
-def test_undone_every_target_is_what_it_was(bench: Bench, ways: dict[str, str], moves: list[Any], killed: bool) -> None:
+def test_an_undo_restores_every_target(bench: Bench, ways: dict[str, str], moves: list[Any], killed: bool) -> None:
     bench.install(ways)
     twins = {name: Twin(bench.get(name), bench.schema) for name in NAMES}
     wanted: dict[str, Any] = {}
@@ -112,13 +112,13 @@ def test_undone_every_target_is_what_it_was(bench: Bench, ways: dict[str, str], 
                 bench.install_again(name, way)
                 twins[name].written(before, bench.get(name), "kubectl-client-side-apply")
             elif way == "server-side" and twins[name].untouched and not twins[name].touched:
-                # What others have set to the same value it would only hold as well.
+                # A field that others have set to the same value would only get a second owner.
                 bench.install_again(name, way)
                 twins[name].installed_again()
         else:
             _, name, path, value, manager = move
             if merge.value_at(bench.schema, bench.get(name), path) == value:
-                # Setting what is there already makes nobody its owner.
+                # Setting the same value does not change the owner.
                 continue
             bench.update(name, path, value, manager)
             twins[name].update(path, value, manager)
@@ -135,8 +135,8 @@ def memory(body: dict[str, Any]) -> Any:
 
 
 @pytest.mark.quick
-def test_there_is_no_moment_at_a_default(bench: Bench) -> None:
-    """Replicas would be 1 and the memory without a limit, if a field were dropped before it is given back."""
+def test_an_undo_never_passes_through_a_default(bench: Bench) -> None:
+    """If a field were removed before it is restored, replicas would be 1 and memory unlimited for a moment."""
     bench.install(dict.fromkeys(NAMES, "scaled"))
     before = bench.get(SERVICE)
     assert before["spec"]["replicas"] == 3
@@ -152,7 +152,7 @@ def test_there_is_no_moment_at_a_default(bench: Bench) -> None:
     assert {(body["spec"]["replicas"], memory(body)) for body in seen} == {(3, memory(before)), (2, memory(ours))}
 
 
-def test_an_undo_of_what_is_gone_or_was_never_ours_does_nothing(bench: Bench) -> None:
+def test_an_undo_of_a_missing_or_unmodified_object_does_nothing(bench: Bench) -> None:
     bench.install(dict.fromkeys(NAMES, "server-side"))
     twin = Twin(bench.get(SERVICE), bench.schema)
     key = ObjectKey("apps/v1", "Deployment", NAMESPACE, SERVICE)
@@ -161,7 +161,7 @@ def test_an_undo_of_what_is_gone_or_was_never_ours_does_nothing(bench: Bench) ->
     assert restore(bench.client, key._replace(name="nobody"), "") == Undone(False)
 
 
-def test_without_its_note_an_object_goes_back_by_the_engines_copy(bench: Bench) -> None:
+def test_an_undo_without_a_ledger_uses_the_copy_in_the_state(bench: Bench) -> None:
     bench.install(dict.fromkeys(NAMES, "client-side"))
     twin = Twin(bench.get(SERVICE), bench.schema)
     bench.up(bench.plan(bench.stack.config))
@@ -171,9 +171,7 @@ def test_without_its_note_an_object_goes_back_by_the_engines_copy(bench: Bench) 
 
 
 @pytest.mark.parametrize("readable", [True, False], ids=["the plan reads the state", "the plan cannot read the state"])
-def test_after_a_whole_write_of_our_values_and_an_apply_the_first_values_come_back(
-    bench: Bench, readable: bool
-) -> None:
+def test_an_undo_restores_the_first_values_after_a_full_update(bench: Bench, readable: bool) -> None:
     bench.install(dict.fromkeys(NAMES, "client-side"))
     before = {name: bench.get(name) for name in NAMES}
     bench.up(bench.plan(bench.stack.config))

@@ -1,4 +1,4 @@
-"""The objects of ``modelyard waves`` for the Pulumi Kubernetes Operator, judged by its CRD; no operator runs."""
+"""The objects of ``modelyard waves`` for the Pulumi Kubernetes Operator, validated by its CRD without the operator."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ CRD = Path(__file__).parent / "crds" / "pulumi.com_stacks.yaml"
 URL = "https://git.example.com/platform.git"
 
 
-def test_the_api_server_accepts_the_stack_objects_and_knows_each_field(
+def test_the_api_server_accepts_every_field_of_the_stack_objects(
     lab: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab.kubectl("apply", "--server-side", "--filename", str(CRD))

@@ -1,4 +1,4 @@
-"""The workflow of ``modelyard waves`` rolls changes out to three clusters, with the real engine in each of its jobs."""
+"""The workflow of ``modelyard waves`` rolls changes out to three clusters, with the real engine in each job."""
 
 import subprocess
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from tests.ci.support.machine import Repository
 from tests.lab.support.environment import NAMESPACE, Environment, ci_machine
 
 WAVES = ("dev", "staging", "prod")
-"""One stack in each wave, and in each its own cluster."""
+"""The waves: one stack each, with its own cluster."""
 HEAD = "deployment-ray-head"
 
 
 class Rollouts:
-    """A repository with the workflow, and the clusters of its stacks."""
+    """A repository with the workflow, and its stacks' clusters."""
 
     def __init__(self, home: Path, labs: dict[str, Lab]) -> None:
         self.home, self.labs = home, labs
@@ -51,7 +51,7 @@ class Rollouts:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def release(self, *, deployment: str, pods: str) -> None:
-        """Commits a new version of the Ray head's patch, with an annotation of the object and one of its pods."""
+        """Commits a new version of the Ray head's patch, with an annotation of the Deployment and one of its pods."""
         patch = self.repository.folder / "patches" / "ray-head"
         version = f"v{1 + max(int(folder.name[1:]) for folder in patch.iterdir() if folder.is_dir())}"
         copytree(patch / "v1", patch / version)
@@ -81,12 +81,12 @@ class Rollouts:
         return runner.run("waves.yml")
 
     def versions(self, stack: str) -> dict[str, str]:
-        """The version of each Deployment in the cluster of a stack."""
+        """The resource version of each Deployment in a stack's cluster."""
         items = self.labs[stack].request("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments").body["items"]
         return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in items}
 
     def annotation(self, stack: str, name: str) -> str | None:
-        """An annotation of the pods of the Ray head."""
+        """An annotation of the Ray head's pods."""
         found = self.labs[stack].request("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{HEAD}").body
         value: str | None = found["spec"]["template"]["metadata"].get("annotations", {}).get(name)
         return value
@@ -106,14 +106,14 @@ def rollouts(tmp_path: Path) -> Iterator[Rollouts]:
 
 
 def results(done: dict[str, Job]) -> dict[str, str]:
-    """How the jobs of the workflow itself ended, without those of the called workflows."""
+    """The results of the workflow's own jobs, without those of called workflows."""
     return {name: job.result for name, job in done.items() if "/" not in name}
 
 
-def test_a_failed_canary_leaves_the_other_clusters_alone_and_its_correction_reaches_all(rollouts: Rollouts) -> None:
+def test_a_failed_canary_stops_the_rollout_until_it_is_corrected(rollouts: Rollouts) -> None:
     later = WAVES[1:]
     before = {stack: rollouts.versions(stack) for stack in later}
-    # Nothing waits for this rollout, so the apply succeeds, and only the gate finds out.
+    # The apply does not wait for this rollout and succeeds; only the verify job fails.
     rollouts.release(
         deployment='pulumi.com/skipAwait: "true"', pods='lab.modelyard/never-ready: "true", example.com/owner: ml'
     )

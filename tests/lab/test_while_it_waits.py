@@ -1,4 +1,4 @@
-"""What others do to the platform while an apply waits for running jobs."""
+"""Changes by others while an apply drains a training backend."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.lab.support.cli_process import cli_process, words
 from tests.lab.support.environment import Environment, environment, scale
-from tests.lab.support.training_backends import APPS, RAY, ask, comes_to_its_end, dashboard, replicas, to
+from tests.lab.support.training_backends import APPS, RAY, ask, complete_switch, dashboard, replicas, switch_to
 from tests.lab.support.training_processes import until
 
 HEAD = "deployment-ray-head"
@@ -19,19 +19,19 @@ def worker(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def install_with(env: Environment, memory: str) -> None:
-    """What the installer does when it runs again with other values."""
+    """Runs the installer again with another memory limit."""
     notes = env.deployment(RAY)["metadata"]["annotations"]
     body = json.loads(notes["kubectl.kubernetes.io/last-applied-configuration"])
     worker(body)["resources"]["limits"]["memory"] = memory
     env.lab.kubectl("apply", "--filename", "-", stdin=json.dumps(body))
 
 
-def test_a_value_that_the_installer_changes_meanwhile_stops_the_step_and_is_what_goes_back(tmp_path: Path) -> None:
+def test_a_change_by_the_installer_during_a_drain_stops_the_step(tmp_path: Path) -> None:
     with dashboard() as (said, url), environment("dev", tmp_path) as env:
         ask(env, url, NOWHERE)
         before = worker(env.deployment(RAY))["resources"]["limits"]["memory"]
         assert before != "13Gi"
-        to(env, "celery")
+        switch_to(env, "celery")
         said.busy()
         with cli_process(env, "apply", "dev", "--yes") as run:
             run.until("draining Ray: 1 running job")
@@ -45,7 +45,7 @@ def test_a_value_that_the_installer_changes_meanwhile_stops_the_step_and_is_what
         assert worker(left)["resources"]["limits"]["memory"] == "13Gi"
         assert "modelyard" not in {entry["manager"] for entry in left["metadata"]["managedFields"]}
 
-        comes_to_its_end(env, said)
+        complete_switch(env, said)
         env.modelyard("destroy", "dev", "--yes")
         back = env.deployment(RAY)
         assert worker(back)["resources"]["limits"]["memory"] == "13Gi"
@@ -56,12 +56,12 @@ def test_a_value_that_the_installer_changes_meanwhile_stops_the_step_and_is_what
 
 
 def asks_for(env: Environment, name: str) -> str:
-    """The processors that the pods of a Deployment ask for."""
+    """The CPU request of a Deployment's pods."""
     (container, *_) = env.deployment(name)["spec"]["template"]["spec"]["containers"]
     return str(container["resources"]["requests"]["cpu"])
 
 
-def test_a_side_that_slept_when_the_plan_was_made_and_is_woken_before_its_step_keeps_its_job(tmp_path: Path) -> None:
+def test_a_drain_waits_for_workers_started_after_the_plan(tmp_path: Path) -> None:
     with dashboard() as (said, url), environment("staging", tmp_path) as env:
         ask(env, url, NOWHERE)
         env.modelyard("apply", "staging", "--yes")
@@ -69,7 +69,7 @@ def test_a_side_that_slept_when_the_plan_was_made_and_is_woken_before_its_step_k
         env.settle()
         env.edit("    cpu: 32\n", "    cpu: 31\n")
         env.edit("    cpu: 4\n", "    cpu: 3\n")
-        # The job waits at the head until the autoscaler has started a worker for it.
+        # The job waits at the Ray head until the autoscaler has started a worker.
         said.busy()
         with cli_process(env, "apply", "staging", "--yes") as run:
             run.until("draining Ray: 1 running job")

@@ -1,4 +1,4 @@
-"""Changes on their whole way, from the branch to the cluster: git, the workflows, the engine, and the API server."""
+"""Changes from the branch to the cluster: git, the workflows, the engine and the API server."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ WORKER = "deployment-ray-model-training-worker"
 
 
 def identities(dev: Environment) -> dict[str, str]:
-    """The UID of every object of the platform; one that was destroyed and made anew has another."""
+    """The UID of every object of the platform; a recreated object has another."""
     kinds = (
         "apis/apps/v1/…/deployments",
         "api/v1/…/services",
@@ -20,7 +20,7 @@ def identities(dev: Environment) -> dict[str, str]:
     return {f"{kind}/{body['metadata']['name']}": body["metadata"]["uid"] for kind in kinds for body in dev.found(kind)}
 
 
-def test_changes_go_from_branch_to_cluster_and_the_next_starts_from_there(tmp_path: Path) -> None:
+def test_changes_pass_from_branch_to_cluster_and_build_on_each_other(tmp_path: Path) -> None:
     with environment("dev", tmp_path / "lab") as dev:
         repository = Repository(tmp_path / "repository")
         begin(repository)
@@ -57,7 +57,7 @@ def test_changes_go_from_branch_to_cluster_and_the_next_starts_from_there(tmp_pa
         assert dev.deployment("deployment-model-service")["spec"]["replicas"] == 3
         assert identities(dev) == before
 
-        # What goes around the review is stopped by the policies of the project.
+        # The project's policies stop a change that bypasses the review.
         rules = "  modelyard:policy:\n    rules:\n      POL112:\n        params:\n          allow: [other-*]\n"
         stack = repository.folder / "stacks" / "Pulumi.dev.yaml"
         stack.write_text(stack.read_text().replace("replicas: 3", "replicas: 1") + rules)

@@ -1,39 +1,39 @@
-"""``make test-lab-quick``: for each thing that the lab is for, one test that shows whether it still works."""
+"""``make test-lab-quick``: one test for each subject of the lab tests."""
 
 import ast
 from pathlib import Path
 
 LAB = Path(__file__).resolve().parents[1] / "lab"
 QUICK = {
-    "apply": "test_pulumi_apply.py::test_an_approved_plan_is_applied_as_it_is",
-    "apply of a stale plan": "test_pulumi_apply.py::test_a_plan_is_stale_when_the_cluster_moved",
-    "destroy": "test_pulumi_apply.py::test_destroy_gives_every_field_up",
-    "plan --live, record": "test_live_plans.py::test_the_server_says_what_the_offline_rules_say",
-    "admission": "test_live_plans.py::test_a_policy_that_refuses_stops_the_plan_before_anything_is_sent",
-    "drift": "test_drift.py::test_an_edit_is_told_with_who_and_when",
-    "undo": "test_pulumi_undo.py::test_a_dropped_patch_goes_back_during_an_update",
-    "undo without the engine": "test_undo.py::test_there_is_no_moment_at_a_default",
-    "switch between Ray and Celery": "test_pulumi_switch.py::test_with_gpus_for_both_sides_the_new_one_comes_up_first",
-    "drain": "test_pulumi_drain.py::test_at_the_limit_nothing_behind_the_wait_is_changed",
-    "job submit": "test_jobs.py::test_a_run_runs_to_its_end_and_takes_its_names_with_it",
+    "apply": "test_pulumi_apply.py::test_an_approved_plan_is_applied_unchanged",
+    "apply of a stale plan": "test_pulumi_apply.py::test_a_plan_is_stale_when_an_object_changed",
+    "destroy": "test_pulumi_apply.py::test_destroy_releases_every_field",
+    "plan --live, record": "test_live_plans.py::test_live_and_offline_plans_are_equal",
+    "admission": "test_live_plans.py::test_an_admission_policy_blocks_the_plan",
+    "drift": "test_drift.py::test_drift_shows_the_manager_and_time_of_an_edit",
+    "undo": "test_pulumi_undo.py::test_an_update_restores_the_fields_of_a_dropped_patch",
+    "undo without the engine": "test_undo.py::test_an_undo_never_passes_through_a_default",
+    "switch between Ray and Celery": "test_pulumi_switch.py::test_with_spare_gpus_the_new_backend_starts_first",
+    "drain": "test_pulumi_drain.py::test_a_drain_that_times_out_changes_no_later_target",
+    "job submit": "test_jobs.py::test_a_run_succeeds_and_its_service_is_deleted_with_its_job",
     "job list, why, logs and cancel; gpus --live; Kueue": (
-        "test_live_pool.py::test_one_run_holds_the_quota_and_the_next_gets_it_when_that_is_cancelled"
+        "test_live_pool.py::test_cancelling_a_run_gives_its_quota_to_the_next"
     ),
-    "pipeline submit": "test_pipelines.py::test_stages_run_one_after_another_and_hold_nothing_while_they_wait",
-    "KubeRay": "test_sharing.py::test_a_ray_cluster_is_on_the_right_nodes_and_leaves_them",
-    "KEDA": "test_keda.py::test_keda_takes_over_what_was_planned_and_the_idle_side_sleeps",
+    "pipeline submit": "test_pipelines.py::test_stages_run_in_order_and_hold_no_quota_while_they_wait",
+    "KubeRay": "test_sharing.py::test_a_ray_cluster_uses_the_right_nodes_and_frees_them",
+    "KEDA": "test_keda.py::test_keda_scales_as_planned_and_stops_the_unused_backend",
     "rights; check, diff, render, blame and ledger with --live": (
-        "test_rights.py::test_the_account_for_live_plans_is_enough_for_every_verb_that_makes_one"
+        "test_rights.py::test_the_plan_account_is_enough_for_every_live_command"
     ),
-    "components in a program": "test_program.py::test_it_applies_what_the_arguments_say_and_nothing_else",
+    "components in a program": "test_program.py::test_pulumi_up_changes_only_what_the_arguments_set",
     "the policy pack": "test_policy_pack.py::test_a_rule_stops_an_update_before_anything_is_sent",
     "the merge's fuzzer, with fewer rounds": "test_merge_properties.py::test_random_writes",
 }
-"""Where a test needs what an earlier one of its file has done, that one is quick as well."""
+"""If a test needs the result of an earlier test of its file, that one has the marker as well."""
 
 
 def quick(path: Path) -> list[str]:
-    """The tests of a file that have the marker."""
+    """Returns the tests of a file that have the marker."""
     return [
         f"{path.name}::{node.name}"
         for node in ast.parse(path.read_text(encoding="utf-8")).body
@@ -42,6 +42,6 @@ def quick(path: Path) -> list[str]:
     ]
 
 
-def test_what_has_the_marker_is_one_test_for_each_subject() -> None:
+def test_the_quick_marker_is_on_the_listed_tests() -> None:
     marked = [name for path in LAB.glob("test_*.py") for name in quick(path)]
     assert sorted(marked) == sorted(QUICK.values())

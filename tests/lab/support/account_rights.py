@@ -1,4 +1,4 @@
-"""Accounts with the rights of ``examples/rbac``, whole or with one right less."""
+"""Accounts with the rights of ``examples/rbac``, all or some of them."""
 
 import json
 from collections import Counter
@@ -50,13 +50,13 @@ def rights(use: str) -> list[Right]:
 
 
 def role_of(right: Right) -> dict[str, Any]:
-    """The role that gives a right, whole."""
+    """The complete role that contains a right."""
     roles = [one for one in documents(right.use) if one["kind"] == "ClusterRole"]
     return next(one for one in roles if one["metadata"]["name"] == right.role)
 
 
 def without(*taken: Right) -> dict[str, Any]:
-    """The role of some rights, which it no longer gives."""
+    """The role that contains these rights, without them."""
     role = role_of(taken[0])
     assert {right.role for right in taken} == {role["metadata"]["name"]}
     return {**role, "rules": [part for number, rule in enumerate(role["rules"]) for part in _rest(taken, number, rule)]}
@@ -94,13 +94,13 @@ class Account:
             self._await(right, allowed=True)
 
     def used(self) -> set[tuple[str, str, str]]:
-        """What the account was allowed to do so far: group, resource and verb of each request."""
+        """Group, resource and verb of each request that was allowed so far."""
         return {what for answer, what in self.asked() if answer == "allow"}
 
     def asked(self, since: int = 0) -> Counter[tuple[str, tuple[str, str, str]]]:
-        """How often the account was allowed (``allow``) or refused (``forbid``) what: group, resource and verb.
+        """Counts the account's requests by decision (``allow`` or ``forbid``) and by group, resource and verb.
 
-        ``since`` is what ``now`` said before.
+        ``since`` is an earlier result of ``now``; earlier requests are not counted.
         """
         found: Counter[tuple[str, tuple[str, str, str]]] = Counter()
         with self._log.open(encoding="utf-8") as log:
@@ -114,12 +114,12 @@ class Account:
         return found
 
     def now(self) -> int:
-        """Where the log of requests ends."""
+        """The current end of the request log."""
         return self._log.stat().st_size
 
     @contextmanager
     def without(self, *taken: Right) -> Iterator[None]:
-        """Takes rights of one role away, as far as the API server goes by it, and gives them back."""
+        """Removes rights of one role until the context ends; waits until the API server applies each change."""
         self._put(without(*taken))
         for right in taken:
             self._await(right, allowed=False)

@@ -1,4 +1,4 @@
-"""Admission to a lab: policies that refuse Deployments, and a webhook that changes or refuses what it is shown."""
+"""Admission in a lab: policies that reject Deployments, and a webhook that changes or rejects objects."""
 
 import base64
 import json
@@ -14,7 +14,7 @@ from tests.lab.support.environment import Environment, Object
 
 DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
 Mutate = Callable[[Object], list[Object]]
-"""Gets the object on its way in and returns JSON Patch operations."""
+"""Takes the object of a request and returns JSON Patch operations."""
 
 
 @contextmanager
@@ -40,10 +40,10 @@ def mutating(lab: Lab, mutate: Mutate, resources: tuple[str, ...] = ("deployment
             self.wfile.write(body.encode())
 
         def log_message(self, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     pki = lab.folder / "pki"
-    # The API server's own certificate is for this machine, and its authority is known.
+    # The webhook uses the API server's certificate, which is valid for this machine and whose authority is known.
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -90,7 +90,7 @@ def mutating(lab: Lab, mutate: Mutate, resources: tuple[str, ...] = ("deployment
 
 
 def apply(env: Environment, *objects: Object) -> None:
-    """Sends objects to the lab by kubectl."""
+    """Applies objects to the lab with kubectl."""
     env.lab.kubectl("apply", "--filename", "-", stdin="\n---\n".join(map(json.dumps, objects)))
 
 

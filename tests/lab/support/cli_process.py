@@ -42,8 +42,8 @@ class CliProcess:
                 return
         raise AssertionError(f"{text!r} was never said:\n{''.join(self.seen)}")
 
-    def over(self, within: float) -> bool:
-        """Whether it ends within so many seconds."""
+    def ends_within(self, within: float) -> bool:
+        """Whether the run ends within this number of seconds."""
         try:
             self.process.wait(within)
         except subprocess.TimeoutExpired:
@@ -51,12 +51,12 @@ class CliProcess:
         return True
 
     def end(self) -> tuple[int, str, str]:
-        """Exit code, output, and all that was said."""
+        """Exit code, standard output, and standard error from the start."""
         out, err = self.process.communicate(timeout=LONGEST)
         return self.process.returncode, out, "".join(self.seen) + err
 
     def running(self) -> dict[int, str]:
-        """Every process of this run that is left, and its command."""
+        """The remaining processes of this run and their commands."""
         found = {}
         for folder in Path("/proc").iterdir():
             if folder.name.isdigit() and int(folder.name) != os.getpid():
@@ -68,8 +68,8 @@ class CliProcess:
         return found
 
 
-def tell(pids: Iterable[int], number: int) -> None:
-    """Sends a signal to processes; some may have ended by themselves meanwhile."""
+def send_signal(pids: Iterable[int], number: int) -> None:
+    """Sends a signal to processes; ignores those that have ended."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -77,12 +77,12 @@ def tell(pids: Iterable[int], number: int) -> None:
 
 @contextmanager
 def cli_process(env: Environment, *arguments: str) -> Iterator[CliProcess]:
-    """A run; what is left of it when the context ends is killed."""
+    """Starts a run; kills its remaining processes when the context ends."""
     run = CliProcess(env, *arguments)
     try:
         yield run
     finally:
-        tell(run.running(), signal.SIGKILL)
+        send_signal(run.running(), signal.SIGKILL)
         run.process.communicate()
 
 

@@ -1,4 +1,4 @@
-"""One environment under test: a project folder of its own, and a lab with the vendor's platform to apply it to."""
+"""One environment under test: a project folder, and a lab with the vendor's platform to apply it to."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from tests.ci.support.machine import machine
 ROOT = Path(__file__).resolve().parents[3]
 NAMESPACE = "ml-platform"
 PATIENCE = 240
-"""Seconds that any one command may take; a rollout that hangs would keep the engine waiting for ten minutes."""
+"""Limit in seconds for one command; on a rollout that hangs, the engine would wait for ten minutes."""
 PLURALS = {
     ("apps/v1", "Deployment"): "apis/apps/v1/namespaces/{}/deployments",
     ("apps/v1", "StatefulSet"): "apis/apps/v1/namespaces/{}/statefulsets",
@@ -55,7 +55,7 @@ GPUS = {"dev": "NVIDIA-A10", "staging": "NVIDIA-A100-SXM4-40GB", "prod": "NVIDIA
 Object = dict[str, Any]
 Done = subprocess.CompletedProcess[str]
 PlatformLab = Callable[[str], Lab]
-"""Gives the lab on which the platform of an environment is installed; its kubeconfig's context is the environment."""
+"""Returns a lab with the platform of an environment; the context of its kubeconfig has the environment's name."""
 
 
 class Run(NamedTuple):
@@ -80,16 +80,16 @@ class Environment:
             shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "Pulumi.yaml", folder)
         (folder / ".venv").symlink_to(sys.prefix)
-        # The recordings are of other clusters; each lab is a new one.
+        # The committed recordings are of other clusters.
         shutil.rmtree(folder / "stacks" / "recorded")
-        # The engine writes a log of its events only for debugging.
-        # A program that dies of a signal inside a library says where.
+        # The engine writes a log of its events only if it is asked to.
+        # Python prints a traceback if a signal in a library kills the program.
         self.env = lab.env() | {
             "PULUMI_CONFIG_PASSPHRASE": "",
             "PULUMI_DEBUG_COMMANDS": "true",
             "PYTHONFAULTHANDLER": "1",
         }
-        # The project says where its state is.
+        # Pulumi.yaml sets the backend.
         del self.env["PULUMI_BACKEND_URL"]
 
     @property
@@ -97,13 +97,13 @@ class Environment:
         return self.folder / "stacks" / f"Pulumi.{self.name}.yaml"
 
     def edit(self, before: str, after: str) -> None:
-        """Replaces text of the stack file, which must be there once."""
+        """Replaces text that occurs once in the stack file."""
         text = self.stack_file.read_text()
         assert text.count(before) == 1, (before, text)
         self.stack_file.write_text(text.replace(before, after))
 
     def pulumi(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> Done:
-        """Runs the bare engine in the project's folder."""
+        """Runs ``pulumi`` in the project's folder."""
         return self._run([str(self.lab.tools.bin / "pulumi"), *arguments, "--non-interactive"], check, env)
 
     def modelyard(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> Done:
@@ -121,14 +121,14 @@ class Environment:
             check=False,
             timeout=PATIENCE,
         )
-        # A crash of a library says where, in more lines than a failed comparison would show.
+        # The traceback of a crash is longer than what a failed comparison shows.
         crashed = "Segmentation fault" in done.stdout + done.stderr
         fine = not crashed and (not check or done.returncode == 0)
         assert fine, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done
 
     def init(self) -> None:
-        """Makes the stack in the engine's state."""
+        """Creates the stack in the engine's state."""
         self.pulumi("stack", "init", self.name)
 
     def preview(self) -> Run:
@@ -153,7 +153,7 @@ class Environment:
         return made
 
     def get(self, key: ObjectKey) -> Object | None:
-        """An object as the API server has it now."""
+        """The live object."""
         path = PLURALS[key.api_version, key.kind].format(key.namespace)
         answer = self.lab.request("GET", f"/{path}/{key.name}")
         assert answer.status in (200, 404), answer
@@ -161,7 +161,7 @@ class Environment:
         return found and {"apiVersion": key.api_version, "kind": key.kind, **found}
 
     def deployment(self, name: str) -> Object:
-        """A Deployment as the API server has it now."""
+        """A live Deployment."""
         found = self.get(ObjectKey("apps/v1", "Deployment", NAMESPACE, name))
         assert found is not None
         return found
@@ -172,7 +172,7 @@ class Environment:
         return items
 
     def pods(self, app: str) -> list[Object]:
-        """The pods of a Deployment, by their ``app.kubernetes.io/name``, that are not on their way out."""
+        """The pods of a Deployment, by their ``app.kubernetes.io/name``, that are not being deleted."""
         return [
             pod
             for pod in self.found("api/v1/…/pods")
@@ -186,7 +186,7 @@ class Environment:
         return [nodes[pod["spec"]["nodeName"]] for pod in self.pods(app) if "nodeName" in pod["spec"]]
 
     def replica_sets(self) -> dict[str, int]:
-        """How many pod templates each Deployment has had."""
+        """The number of ReplicaSets of each Deployment, by name."""
         found: dict[str, int] = {}
         for item in self.found("apis/apps/v1/…/replicasets"):
             owner = item["metadata"]["ownerReferences"][0]["name"]
@@ -194,7 +194,7 @@ class Environment:
         return found
 
     def finish(self) -> None:
-        """A further apply does what was left to do; then each object is what the plan says."""
+        """Applies again and checks that each object is as planned."""
         self.modelyard("apply", self.name, "--yes")
         self.settle()
         plan = self.plan()
@@ -213,7 +213,7 @@ class Environment:
 
 @contextmanager
 def environment(name: str, folder: Path) -> Iterator[Environment]:
-    """A fresh lab with the platform ``name`` on it, and a copy of the project; both end with the context."""
+    """A new lab with the platform ``name``, and a copy of the project; the lab stops when the context ends."""
     with Lab.start(folder / "lab", context=name) as lab:
         lab.install_platform(name)
         yield Environment(name, lab, folder / "project")
@@ -242,24 +242,24 @@ def _steps(log: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def managed_fields(body: Object) -> list[Object]:
-    """Who owns what, but for the times and what a controller keeps under the status."""
+    """The managed fields without times and without those of the status."""
     kept = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]
     entries = [{name: value for name, value in each.items() if name != "time"} for each in kept]
     return sorted(entries, key=lambda each: json.dumps(each, sort_keys=True))
 
 
 def comparable(body: Object) -> Object:
-    """What a plan promises of an object: everything but status, versions and times, with the owners of its fields."""
+    """What a plan predicts of an object: everything but status, versions and times, with the owners of its fields."""
     return {"object": essence(body), "owners": managed_fields(body)}
 
 
 def words(done: Done) -> str:
-    """All that a run printed, on one line."""
+    """The complete output of a command, on one line."""
     return " ".join((done.stdout + done.stderr).split())
 
 
 def scale(env: Environment, name: str, replicas: int, manager: str) -> None:
-    """What an autoscaler does."""
+    """Scales a Deployment, as an autoscaler does."""
     path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}/scale?fieldManager={manager}"
     answer = env.lab.request("PATCH", path, {"spec": {"replicas": replicas}}, "application/merge-patch+json")
     assert answer.status == 200, answer

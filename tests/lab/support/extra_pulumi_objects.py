@@ -1,4 +1,4 @@
-"""Objects that somebody adds to the Pulumi program. Each breaks a rule, and the API server takes them all."""
+"""Objects added to the Pulumi program: each violates a rule, and the API server accepts all of them."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ IMAGE = "images.example.com/job:1.0.0"
 
 
 def pod(**resources: Any) -> dict[str, Any]:
-    """The pod of one container."""
+    """A pod spec with one container."""
     return {"containers": [{"name": "main", "image": IMAGE, "resources": resources}]}
 
 

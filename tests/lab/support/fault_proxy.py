@@ -1,4 +1,4 @@
-"""A proxy between clients and a lab's API server, which tells of each request and lets a test meddle with it."""
+"""A proxy between clients and a lab's API server, which shows a test each request and lets it interfere."""
 
 import json
 import ssl
@@ -25,19 +25,19 @@ class Request(NamedTuple):
     dry_run: bool
     watch: bool
     asker: str
-    """Who asks: ``modelyard`` for its own client, else the name of the program."""
+    """The client: ``modelyard``, or the name of another program."""
     body: bytes
 
     @property
     def name(self) -> str:
-        """What it asks for, in words: ``PATCH deployment-ray-head (dry run)``."""
+        """A short form of the request: ``PATCH deployment-ray-head (dry run)``."""
         marks = [words for words, on in (("dry run", self.dry_run), ("watch", self.watch)) if on]
         what = "/".join(self.path.rstrip("/").split("/")[-2:])
         return f"{self.method} {what}{''.join(f' ({mark})' for mark in marks)} by {self.asker}"
 
 
 class Reply(NamedTuple):
-    """An answer in the API server's place."""
+    """An answer in place of the API server's."""
 
     status: int
     reason: str
@@ -51,19 +51,19 @@ class Reply(NamedTuple):
 
 
 class Lost(Exception):
-    """Raised by a meddler: the connection breaks instead of an answer."""
+    """Raised by ``meddle`` to break the connection instead of answering."""
 
 
 When = Literal["before", "after"]
 Meddle = Callable[[Request, When], Reply | None]
-"""Called before a request is passed on, and again when it was answered and the answer was not passed on yet.
+"""Called before a request is passed on, and again before its answer is passed back.
 
-Returns a reply to send in the place of the server's, or None to let it go on; raises ``Lost`` to break the connection.
+Returns a reply to send instead of the server's, or None to continue; raises ``Lost`` to break the connection.
 """
 
 
 class FaultProxy:
-    """A running proxy. ``meddle`` may be set anew at any time."""
+    """A running proxy. ``meddle`` can be replaced at any time."""
 
     def __init__(self, lab: Lab, folder: Path) -> None:
         self._lab = lab
@@ -73,7 +73,7 @@ class FaultProxy:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # Head and body are two writes: else the second waits 40 ms for the client's acknowledgement of the first.
+            # Head and body are two writes: without this, the body waits 40 ms for the client to acknowledge the head.
             disable_nagle_algorithm = True
             upstream: HTTPSConnection | None = None
 
@@ -97,10 +97,10 @@ class FaultProxy:
                     return
 
             def log_message(self, *args: Any) -> None:
-                """Says nothing."""
+                """Logs nothing."""
 
         pki = lab.folder / "pki"
-        # The API server's own certificate is for this machine.
+        # The proxy uses the API server's certificate, which is valid for this machine.
         serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         serving.load_cert_chain(pki / "apiserver.crt", pki / "apiserver.key")
         self._asking = ssl.create_default_context(cafile=str(pki / "ca.crt"))
@@ -109,12 +109,12 @@ class FaultProxy:
         self._server.socket = serving.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.kubeconfig = folder / "kubeconfig-between"
-        """The administrator's, by way of this proxy."""
+        """The administrator's kubeconfig, through this proxy."""
         port = self._server.server_address[1]
         self.kubeconfig.write_text(lab.kubeconfig.read_text().replace(lab.server, f"https://127.0.0.1:{port}"))
 
     def close(self) -> None:
-        """Take no more requests."""
+        """Stops taking requests."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -192,7 +192,7 @@ def _send(handler: BaseHTTPRequestHandler, status: int, headers: Mapping[str, st
 
 
 def _stream(handler: BaseHTTPRequestHandler, response: HTTPResponse) -> None:
-    """Passes a watch on, piece by piece as it comes."""
+    """Passes the events of a watch on as they arrive."""
     handler.send_response_only(response.status)
     for name, text in {**_headers(response), "Transfer-Encoding": "chunked"}.items():
         handler.send_header(name, text)

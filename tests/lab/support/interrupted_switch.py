@@ -1,4 +1,4 @@
-"""A switch between Ray and Celery that is killed, or cut off, at a request of its own."""
+"""A switch between Ray and Celery that is killed or disconnected at a given request."""
 
 import logging
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Literal, NamedTuple
 
-from tests.lab.support.cli_process import CliProcess, cli_process, tell
+from tests.lab.support.cli_process import CliProcess, cli_process, send_signal
 from tests.lab.support.environment import Environment, comparable, environment
 from tests.lab.support.fault_proxy import FaultProxy, Lost, Reply, Request, When, fault_proxy
 
@@ -24,13 +24,13 @@ COMMANDS = {
     "the provider": "pulumi-resource-kubernetes",
     "the ledger's provider": "pulumi.dynamic",
 }
-"""What the command of a victim's process has in it."""
+"""Text that the command of each victim's process contains."""
 OUTAGE = 30
-"""Seconds until a run that goes on without its API server gets another."""
+"""Seconds until the API server is restarted for a run that continues without it."""
 
 
 class Point(NamedTuple):
-    """A moment of an apply, told by the requests that the API server gets, and who dies then."""
+    """A point of an apply, given by its requests to the API server, and the process that is killed there."""
 
     victim: Victim
     when: When
@@ -42,7 +42,7 @@ class Point(NamedTuple):
 
 
 def points(victim: Victim) -> list[Point]:
-    """In the order of an apply: its plan, the engine's look at what is there, the program's plan, then each target."""
+    """The points of an apply in order: its plan, the engine's refresh, the program's plan, then each target."""
     found = []
     if victim in ("modelyard", "the API server"):
         found += [
@@ -54,7 +54,7 @@ def points(victim: Victim) -> list[Point]:
         Point(victim, "before", 2, "GET namespaces/kube-system by modelyard"),
     ]
     for target in (ROUTE, RAY, CELERY):
-        # Two dry runs belong to the plan of modelyard, two to that of the program; the fifth comes before the step.
+        # modelyard's plan makes two dry runs and the program's plan two; the fifth is right before the step.
         found += [
             Point(victim, "before", 5, f"PATCH deployments/{target} (dry run) by modelyard"),
             Point(victim, "before", 1, f"PATCH deployments/{target} by pulumi-kubernetes"),
@@ -64,7 +64,7 @@ def points(victim: Victim) -> list[Point]:
 
 
 class Switching:
-    """An environment whose flag is flipped to and fro, through a proxy."""
+    """An environment that is switched between Ray and Celery through a proxy."""
 
     def __init__(self, env: Environment, proxy: FaultProxy) -> None:
         self.env, self.proxy = env, proxy
@@ -75,7 +75,7 @@ class Switching:
         env.settle()
 
     def targets(self) -> dict[str, object]:
-        """Every target as it is now."""
+        """Every live target, by name."""
         found = {}
         for target in self.env.plan().targets:
             live = self.env.get(target.key)
@@ -84,20 +84,20 @@ class Switching:
         return found
 
     def done(self) -> None:
-        """Every target is what the plan says, once it has rolled out."""
+        """Checks that every target is as planned after its rollout."""
         self.env.settle()
         plan = self.env.plan()
         assert plan.changed == ()
         assert self.targets() == {target.name: comparable(target.after.reveal()) for target in plan.targets}
 
     def flip(self) -> None:
-        """Edits the flag."""
+        """Edits ``training`` in the stack file."""
         other = {"ray": "celery", "celery": "ray"}[self.backend]
         self.env.edit(f"modelyard:training: {self.backend}", f"modelyard:training: {other}")
         self.backend = other
 
     def interrupted(self, point: Point, verb: str = "apply") -> tuple[int, str]:
-        """Runs an apply, or a destroy, in which the victim dies at the point; its exit code and what it said."""
+        """Runs an apply or a destroy in which the victim dies at the point; returns exit code and standard error."""
         came = Event()
         count = 0
         with cli_process(self.env, verb, self.env.name, "--yes") as run:
@@ -116,7 +116,7 @@ class Switching:
             self.proxy.meddle = meddle
             if point.victim == "the API server":
                 # A step that waits for its rollout goes on waiting, until there is an API server again.
-                run.over(OUTAGE)
+                run.ends_within(OUTAGE)
                 if came.is_set():
                     self.restart()
             code, out, said = run.end()
@@ -126,14 +126,14 @@ class Switching:
         return code, out + said
 
     def restart(self) -> None:
-        """A new API server. After some deaths controllers wait up to a minute before they look again: new ones, too."""
+        """Restarts the API server, and the controllers, which could otherwise wait for a minute before they retry."""
         self.env.lab.restart("kube-apiserver")
         for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
             self.env.lab.kill(name)
             self.env.lab.restart(name)
 
     def kill(self, victim: Victim, run: CliProcess) -> None:
-        """Ends a victim as a crash would."""
+        """Kills a victim, as a crash would."""
         if victim == "the API server":
             self.env.lab.kill("kube-apiserver")
             return
@@ -142,10 +142,10 @@ class Switching:
         else:
             pids = [pid for pid, command in run.running().items() if COMMANDS[victim] in command]
         assert pids, f"{victim} does not run"
-        tell(pids, signal.SIGKILL)
+        send_signal(pids, signal.SIGKILL)
 
-    def finishes(self, point: Point) -> None:
-        """Interrupts an apply of the other side at a point: it claims no more than it did, and the next finishes."""
+    def check_interrupted(self, point: Point) -> None:
+        """Interrupts a switch at a point: it fails unless nothing is left to change, and the next apply finishes it."""
         env = self.env
         self.flip()
         LOG.info("%s", point)
@@ -163,6 +163,6 @@ class Switching:
 
 @contextmanager
 def switching_in(folder: Path) -> Iterator[Switching]:
-    """One on a lab of its own, until the context ends."""
+    """A ``Switching`` on a new lab, which stops when the context ends."""
     with environment("dev", folder) as env, fault_proxy(env.lab, folder) as proxy:
         yield Switching(env, proxy)

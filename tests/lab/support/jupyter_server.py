@@ -1,4 +1,4 @@
-"""A JupyterLab with the extension, installed from its wheel, on a workspace of its own."""
+"""A JupyterLab with the extension, installed from its wheel, and its own workspace."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Jupyter(NamedTuple):
 
     @property
     def lab(self) -> str:
-        """What a browser opens."""
+        """The URL for a browser."""
         return f"{self.address}lab?token={self.token}"
 
     def ask(
@@ -51,7 +51,7 @@ class Jupyter(NamedTuple):
 
 
 def install(folder: Path) -> dict[str, str]:
-    """Installs the extension's wheel below an empty folder; gives the variables with which Jupyter finds it."""
+    """Installs the extension's wheel below an empty folder; returns the variables with which Jupyter finds it."""
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
     subprocess.run(build, cwd=EXTENSION, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
@@ -69,11 +69,11 @@ def install(folder: Path) -> dict[str, str]:
 def jupyter(
     folder: Path, work: Path, settings: Mapping[str, Any], env: Mapping[str, str], config: Path | None = None
 ) -> Iterator[Jupyter]:
-    """A server on ``work``; its own files are below ``folder``.
+    """A server with the workspace ``work`` and its own files below ``folder``.
 
     Args:
-        settings: traits such as ``Modelyard.stack``; they win over those of ``config``.
-        env: variables, those with which it finds the extension among them.
+        settings: traits such as ``Modelyard.stack``; they override those of ``config``.
+        env: variables, including those that ``install`` returned.
         config: an administrator's ``jupyter_server_config.py``.
     """
     (port,) = free_numbers(1)
@@ -107,11 +107,11 @@ def jupyter(
 
 
 def _configured(folder: Path, traits: Mapping[str, Any], config: Path | None) -> dict[str, str]:
-    """The variables of a server with these traits, and folders of its own."""
+    """The variables of a server with these traits and separate folders."""
     own = {name: folder / name.lower() for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
     settings = own["JUPYTER_CONFIG_DIR"]
     (settings / "labconfig").mkdir(parents=True)
-    # It would ask whether we want news of Jupyter.
+    # Turns off the question about Jupyter news.
     quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
     (settings / "labconfig" / "page_config.json").write_text(json.dumps(quiet))
     parts: dict[str, dict[str, Any]] = {}

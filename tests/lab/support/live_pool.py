@@ -19,7 +19,7 @@ def live_pool(folder: Path, lasting: str, pool: Mapping[str, Any]) -> Iterator[E
 
     Args:
         folder: an empty folder.
-        lasting: the patch whose pods last until a test ends them.
+        lasting: the patch whose pods run until a test ends them.
         pool: sections of the stack file.
     """
     with Lab.start(folder / "lab", context="dev") as lab:
@@ -30,7 +30,7 @@ def live_pool(folder: Path, lasting: str, pool: Mapping[str, Any]) -> Iterator[E
         made = Environment("dev", lab, folder / "project")
         _lasting(made, lasting)
         config(made, **pool)
-        # Only the queues are applied here, and they are the same on every platform.
+        # Only the queues are applied here; they do not depend on the platform.
         shutil.copytree(ROOT / "stacks" / "recorded" / "dev", made.folder / "stacks" / "recorded" / "dev")
         made.modelyard("render", "dev", "--format", "kustomize", "--out", "out")
         for kind in ("resourceflavor", "clusterqueue", "localqueue"):
@@ -42,7 +42,7 @@ def live_pool(folder: Path, lasting: str, pool: Mapping[str, Any]) -> Iterator[E
 
 
 def _lasting(env: Environment, patch: str) -> None:
-    """A version of the template whose pods last: simulated pods of Jobs end after a second unless they ask for more."""
+    """Writes a patch version whose pods keep running: a simulated pod of a Job ends after a second by default."""
     folder = env.folder / "patches" / patch
     shutil.copytree(folder / "v1", folder / "v2")
     base = folder / "v2" / "base.yaml.j2"

@@ -1,4 +1,4 @@
-"""A stack that owns its workloads whole."""
+"""A stack in mode managed."""
 
 import yaml
 
@@ -10,7 +10,7 @@ SECTIONS = ("modelService", "rayHead", "rayWorker", "celery")
 
 
 def manage(env: Environment) -> None:
-    """Takes the platform's workloads away and asks for them in the stack file."""
+    """Deletes the platform's workloads and sets mode managed in the stack file."""
     clear(env.lab)
     env.settle()
     document = yaml.safe_load(env.stack_file.read_text())
@@ -22,7 +22,7 @@ def manage(env: Environment) -> None:
 
 
 def clear(lab: Lab) -> None:
-    """Takes the platform's workloads away."""
+    """Deletes the platform's workloads."""
     for app in WORKLOADS:
         for kind in ("deployment", "service"):
             name = f"{kind}-{app}"

@@ -1,4 +1,4 @@
-"""A new project in a folder of its own, made by the commands that the pages show for it."""
+"""A new project, made with the commands that the pages show."""
 
 import os
 import subprocess
@@ -19,13 +19,13 @@ _IDENTITY = ("AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL")
 
 
 class Terminal:
-    """A shell whose folder and variables stay from one script to the next, in a folder beside a clone."""
+    """A shell that keeps its folder and variables between scripts, in a folder next to a clone."""
 
     def __init__(self, home: Path, lab: Lab) -> None:
         """Opens the shell in a folder with the clone, ``modelyard``.
 
         Args:
-            home: an empty folder.
+            home: an empty folder, for the clone and the project.
             lab: the cluster, and the programs that a user has: kubectl, the Pulumi CLI and its plugin.
         """
         self._state = home / "state.sh"
@@ -38,7 +38,7 @@ class Terminal:
         self._env = {
             **{name: given[name] for name in _LAB},
             **only_from(wheels()),
-            # The pods are simulated, so no backend can report whether a job runs in them.
+            # Pods are simulated, so no training backend can report its jobs.
             "MODELYARD_NO_DRAIN": "true",
             "PATH": os.pathsep.join((*map(str, programs), os.defpath)),
             "HOME": str(home),
@@ -55,7 +55,7 @@ class Terminal:
         return self.folder / "my-platform"
 
     def run(self, commands: str, code: int = 0, env: Mapping[str, str] | None = None) -> str:
-        """Runs a script, which must end with the code; everything that it prints."""
+        """Runs a script, which must end with the exit code ``code``; returns its output."""
         kept = f"export -p > '{self._state}'\nprintf \"cd '%s'\\n\" \"$PWD\" >> '{self._state}'"
         done = subprocess.run(
             ["sh", "-euc", f". '{self._state}'\n{commands}\n{kept}"],
@@ -72,7 +72,7 @@ class Terminal:
         return done.stdout
 
     def follow(self, page: str, *, only: slice = slice(None)) -> list[str]:
-        """Does what the blocks ``start`` of a page show; the outputs of its scripts."""
+        """Runs the ``start`` blocks of a page; returns the output of each script."""
         docs = script("commands")
         text = (ROOT / page).read_text(encoding="utf-8")
         outputs = []

@@ -1,4 +1,4 @@
-"""What a notebook's job and Jupyter run in: papermill and JupyterLab in an environment of their own."""
+"""Notebooks, and the Python environment with papermill and JupyterLab that runs them."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def cell(source: str, **metadata: Any) -> dict[str, Any]:
-    """A code cell that did not run yet."""
+    """A code cell that has not run."""
     return {
         "cell_type": "code",
         "id": hashlib.sha256(source.encode()).hexdigest()[:8],
@@ -23,7 +23,7 @@ def cell(source: str, **metadata: Any) -> dict[str, Any]:
 
 
 def write_notebook(file: Path, *cells: dict[str, Any]) -> Path:
-    """A notebook of some cells."""
+    """Writes a notebook with these cells."""
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     document = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": list(cells)}
     file.write_text(json.dumps(document))
@@ -31,12 +31,12 @@ def write_notebook(file: Path, *cells: dict[str, Any]) -> Path:
 
 
 def outputs(file: Path) -> list[dict[str, Any]]:
-    """Every output of a notebook's cells."""
+    """The outputs of all cells of a notebook."""
     return [output for one in json.loads(file.read_text())["cells"] for output in one.get("outputs", ())]
 
 
 def text_of(file: Path) -> str:
-    """What the cells printed."""
+    """The text that the cells of a notebook printed."""
     return "".join("".join(output.get("text", "")) for output in outputs(file))
 
 

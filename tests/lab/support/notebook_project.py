@@ -1,4 +1,4 @@
-"""A project whose stack takes notebooks, with a control plane to submit them to."""
+"""A project whose stack accepts notebooks, and a control plane to submit them to."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

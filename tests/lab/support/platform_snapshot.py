@@ -1,4 +1,4 @@
-"""The platform as it was before an apply, and what a patch of a test adds to it."""
+"""A snapshot of the platform before an apply, and a patch for tests."""
 
 from modelyard.plan.project import library_of
 from tests.lab.support.environment import Environment, Object, comparable
@@ -7,12 +7,12 @@ HEAD = "deployment-ray-head"
 
 
 def times(body: Object) -> list[tuple[str, str]]:
-    """When each owner wrote last, but for controllers that keep a status."""
+    """The last write of each owner, without controllers that write the status."""
     found = [each for each in body["metadata"]["managedFields"] if each.get("subresource") != "status"]
     return sorted((each["manager"], each.get("time") or "") for each in found)
 
 
-def as_it_was(env: Environment, before: dict[str, Object]) -> None:
+def check_restored(env: Environment, before: dict[str, Object]) -> None:
     for name, body in before.items():
         live = env.deployment(name)
         assert comparable(live) == comparable(body), name
@@ -24,7 +24,7 @@ def snapshot(env: Environment) -> dict[str, Object]:
 
 
 def write_patch(env: Environment, version: str, spec: str) -> None:
-    """A patch of the project's own for the Ray head."""
+    """Writes a patch for the Ray head into the project."""
     folder = env.folder / "patches" / "zz-mine" / version
     folder.mkdir(parents=True)
     (folder / "meta.yaml").write_text("description: mine\n")

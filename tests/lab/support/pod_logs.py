@@ -1,4 +1,4 @@
-"""Logs as from a kubelet: kwok serves files in the form of container runtimes, as no pod of the lab writes any."""
+"""Logs of simulated pods: kwok serves files in the format of a container runtime."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ PATIENCE = 30
 
 @contextmanager
 def logs(lab: Lab, folder: Path, written: Mapping[str, Iterable[str]], nodes: Iterable[str]) -> Iterator[None]:
-    """The API server gets logs from nodes, of pods by name, whose only containers have ``written`` these lines."""
+    """Serves ``written`` as the logs of pods, by name, through the API server and these nodes."""
     documents = []
     for pod, lines in written.items():
         path = folder / f"{pod}.log"
@@ -32,7 +32,7 @@ def logs(lab: Lab, folder: Path, written: Mapping[str, Iterable[str]], nodes: It
         )
     (folder / "kwok.yaml").write_text("\n---\n".join(json.dumps(one) for one in documents))
     port = free_port()
-    # The nodes themselves are another kwok's: this one plays none.
+    # Another kwok simulates the nodes; this one only serves logs.
     command = [
         str(lab.tools.bin / "kwok"),
         f"--kubeconfig={lab.kubeconfig}",
@@ -49,7 +49,7 @@ def logs(lab: Lab, folder: Path, written: Mapping[str, Iterable[str]], nodes: It
             "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
         }
         for node in nodes:
-            # In place of the node's name, which would be looked for first.
+            # The API server would otherwise connect to the node's name.
             change = ("--type=merge", "--patch", json.dumps({"status": status}))
             lab.kubectl("patch", "node", node, "--subresource=status", *change)
         yield

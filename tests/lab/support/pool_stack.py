@@ -1,4 +1,4 @@
-"""Sections of a stack file that share a GPU pool between teams, and the objects that they need or make."""
+"""Sections of a stack file for a GPU pool, and objects that a pool needs or creates."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def config(env: Environment, **changes: Any) -> None:
 
 
 def volume(claim: str, space: str) -> list[dict[str, Any]]:
-    """A claim of a namespace and the volume that it gets."""
+    """A PersistentVolumeClaim in a namespace and its volume."""
     spec = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
     return [
         {

@@ -1,4 +1,4 @@
-"""Environments of programs that the lab runs, and packages to install there, each made once for all clones."""
+"""Python environments of programs that the lab runs, and wheels to install, cached for all clones."""
 
 import fcntl
 import hashlib
@@ -14,7 +14,7 @@ _PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
 def programs(name: str) -> Path:
-    """The folder of programs that ``requirements/<name>.txt`` lists."""
+    """The folder of programs of the packages in ``requirements/<name>.txt``."""
 
     def install(folder: Path, requirements: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
@@ -35,7 +35,7 @@ def wheels() -> Path:
 
 
 def bare_python(folder: Path, name: str) -> Path:
-    """A program of a name in a folder: the Python of this environment, without the packages that are in it."""
+    """Writes a program into a folder that runs this Python without its installed packages."""
     folder.mkdir(parents=True, exist_ok=True)
     python = Path(sys.base_prefix) / "bin" / "python{}.{}".format(*sys.version_info)
     program = folder / name
@@ -53,7 +53,7 @@ def own_wheel(folder: Path) -> Path:
 
 
 def _made(name: str, listed: str, make: Callable[[Path, Path], None]) -> Path:
-    """A folder of the cache, which is made anew when ``requirements/<listed>.txt`` changes."""
+    """A folder of the cache, which is rebuilt when ``requirements/<listed>.txt`` changes."""
     requirements = ROOT / "requirements" / f"{listed}.txt"
     tag = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:16]
     folder = cache_folder() / f"{name}-{tag}"

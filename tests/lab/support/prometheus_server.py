@@ -48,7 +48,7 @@ DCGM_FI_DEV_GPU_UTIL{{gpu="2",UUID="GPU-c",Hostname="n",exported_namespace="spee
 DCGM_FI_DEV_GPU_UTIL{{gpu="3",UUID="GPU-d",Hostname="n"}} 0
 # TYPE jobs counter
 """
-"""What both exporters show; each adds ``jobs_total``, which grows."""
+"""The metrics of both exporters; each also has ``jobs_total``, which grows."""
 
 
 class Running(NamedTuple):
@@ -65,7 +65,7 @@ class Running(NamedTuple):
 
 
 def binary() -> str:
-    """The program, or the end of the test: skipped on a machine of somebody who may not want it, failed in CI."""
+    """The path of Prometheus. Without it, the test is skipped on a developer's machine and fails in CI."""
     found = shutil.which("prometheus")
     if found is None:
         reason = "the program prometheus is not on PATH (Debian: apt-get install prometheus)"
@@ -81,26 +81,26 @@ class _Exporter(Quiet):
     def do_GET(self) -> None:
         shown = "".join(f"{name} {value}\n" for name, value in self.more.items())
         body = f"{METRICS}jobs_total {time.monotonic():.0f}\n{shown}".encode()
-        with suppress(ConnectionError):  # a server that is stopping does not wait
+        with suppress(ConnectionError):  # a server that stops closes its connections
             self.answer(body, Content_Type="text/plain; version=0.0.4")
 
 
 @contextmanager
 def exporter(more: Mapping[str, float]) -> Iterator[int]:
-    """An exporter on a free port, which shows ``more`` beside its own metrics, as it is when it is asked."""
+    """An exporter on a free port, with the current values of ``more`` in addition to its own metrics."""
     with listening(type("Exporter", (_Exporter,), {"more": more})) as url:
         yield int(url.rpartition(":")[2])
 
 
 def free_port() -> int:
-    """A port that nobody listens on, nor is given to a connection before a program that is started now takes it."""
+    """A free port that no outgoing connection takes before the program that is started next."""
     (port,) = free_numbers(1)
     return port
 
 
 @contextmanager
 def prometheus(folder: Path, more: Mapping[str, float] = MappingProxyType({})) -> Iterator[Running]:
-    """A server with its data in a folder, stopped at the end; ``more`` are gauges that a test may change meanwhile."""
+    """A server with its data in a folder, until the context ends; a test may change the gauges ``more``."""
     program = binary()
     with ExitStack() as stack:
         targets = [f"127.0.0.1:{stack.enter_context(exporter(more))}" for _ in range(2)]

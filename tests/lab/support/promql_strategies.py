@@ -1,4 +1,4 @@
-"""Queries of every kind over the metrics of ``prometheus.METRICS``, in the language of the server that Debian has."""
+"""Queries of every kind over ``prometheus_server.METRICS``, in the PromQL of Debian's Prometheus."""
 
 from collections.abc import Callable
 
@@ -33,14 +33,14 @@ NUMBERS = ("0", "1", "-2", "0.5", "NaN", "+Inf", "time()", "pi()")
 
 
 class Writer:
-    """Writes one query, each part chosen by ``choose``, no deeper than its fuel lasts."""
+    """Writes one query: ``choose`` picks each part, and ``fuel`` limits the depth."""
 
     def __init__(self, choose: Callable[[tuple[str, ...]], str], fuel: int) -> None:
         self.choose = choose
         self.fuel = fuel
 
     def some(self, choices: tuple[str, ...]) -> str:
-        """Up to two of them, joined with commas."""
+        """Up to two of the choices, joined with commas."""
         return ",".join({self.choose(("", *choices)), self.choose(("", *choices))} - {""})
 
     def selector(self) -> str:
@@ -127,6 +127,6 @@ class Writer:
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    """Any query, of a few levels."""
+    """A query with a few levels."""
     writer = Writer(lambda choices: draw(st.sampled_from(choices)), draw(st.integers(0, 5)))
     return writer.vector()

@@ -1,4 +1,4 @@
-"""A real RabbitMQ with its management API, as plain processes with their data in a folder: no root, no service."""
+"""A real RabbitMQ with its management API, run without root and with its data in a folder."""
 
 import json
 import os
@@ -27,16 +27,16 @@ ERL = """\
 export EMU=beam PROGNAME=erl ROOTDIR={root} BINDIR={bin}
 exec "$BINDIR/erlexec" "$@"
 """
-"""Erlang's own script knows only the place that it was packaged for."""
+"""Erlang's start script has only the path of its package."""
 
 
 class Programs(NamedTuple):
-    """Where the broker and Erlang are."""
+    """Paths of the broker and Erlang."""
 
     broker: Path
     erlang: Path
     runtime: Path
-    """Erlang's folder of programs, which has the version in its name."""
+    """Erlang's folder of programs; its name contains the version."""
 
 
 class Running(NamedTuple):
@@ -56,7 +56,7 @@ class Running(NamedTuple):
             return json.load(said)
 
     def counted(self, queue: str = QUEUE) -> tuple[int | None, int | None] | None:
-        """What the API says of a queue now: ready and unacknowledged; None where there is no such queue."""
+        """Ready and unacknowledged messages of a queue; None if the queue does not exist."""
         try:
             found = self.api(f"queues/%2F/{quote(queue, safe='')}")
         except HTTPError as error:
@@ -67,7 +67,7 @@ class Running(NamedTuple):
 
 
 def programs() -> Programs:
-    """The programs, or the end of the test: skipped on a machine of somebody who may not want them, failed in CI."""
+    """The programs. Without them, the test is skipped on a developer's machine and fails in CI."""
     brokers = [found for root in ROOTS for found in root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*")]
     runtimes = [found.parent for root in ROOTS for found in root.glob("usr/lib/erlang/erts-*/bin/erlexec")]
     if not brokers or not runtimes:
@@ -80,13 +80,13 @@ def programs() -> Programs:
 
 @contextmanager
 def rabbitmq(folder: Path) -> Iterator[Running]:
-    """A broker with its data in a folder, stopped at the end."""
+    """A broker with its data in a folder, until the context ends."""
     found = programs()
     ports = [free_port() for _ in range(4)]
     environment = _prepare(found, folder, *ports)
     running = Running(f"amqp://guest:guest@127.0.0.1:{ports[0]}//", f"http://127.0.0.1:{ports[1]}", [])
     try:
-        # The name service of Erlang's nodes, which would stay behind if the broker started it.
+        # Erlang's name service would keep running if the broker started it.
         epmd = [str(found.runtime / "epmd"), "-address", "127.0.0.1", "-port", str(ports[2])]
         running.processes.append(_spawn(epmd, folder, environment))
         running.processes.append(_spawn([str(found.broker / "sbin" / "rabbitmq-server")], folder, environment))

@@ -1,4 +1,4 @@
-"""RayClusters and RayServices that somebody else's tool has created, and that the real KubeRay runs."""
+"""RayClusters and RayServices that another tool creates and the real KubeRay runs."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _PATH = f"/apis/ray.io/v1/namespaces/{NAMESPACE}"
 
 
 class _Serve(Quiet):
-    """Answers as Ray Serve in the simulated pods: its application runs, and its proxies are healthy."""
+    """Answers as Ray Serve in the simulated pods: the application runs, and the proxies are healthy."""
 
     def do_GET(self) -> None:
         self.answer(json.dumps({"applications": {"models": {"name": "models", "status": "RUNNING"}}}).encode())
@@ -24,7 +24,7 @@ class _Serve(Quiet):
 
 
 def _pod_template(name: str, *, gpu: bool = False, **amounts: str) -> Object:
-    """A pod template with one container of a size."""
+    """A pod template with one container and its resources."""
     limits = {**amounts, **({"nvidia.com/gpu": "1"} if gpu else {})}
     container = {"name": name, "image": "images.example.com/ray:2.9.0"}
     container |= {"resources": {"limits": limits, "requests": limits}}
@@ -33,13 +33,13 @@ def _pod_template(name: str, *, gpu: bool = False, **amounts: str) -> Object:
 
 
 def worker_group(name: str, pods: Object, *, least: int) -> Object:
-    """One worker of one pod template, at most two."""
+    """A worker group with one worker, at most two."""
     size = {"replicas": 1, "minReplicas": least, "maxReplicas": 2}
     return {"groupName": name, **size, "rayStartParams": {}, "template": pods}
 
 
 def gpu_cluster() -> tuple[Object, Object, Object]:
-    """The head of a cluster, a worker group without GPUs, and one with them."""
+    """The head of a RayCluster, a worker group without GPUs, and a worker group with GPUs."""
     return (
         _pod_template("ray-head", cpu="1", memory="4Gi"),
         worker_group("cpu", _pod_template("ray-worker", cpu="500m", memory="1Gi"), least=1),
@@ -49,7 +49,7 @@ def gpu_cluster() -> tuple[Object, Object, Object]:
 
 @contextmanager
 def platform_on(folder: Path, key: ObjectKey) -> Iterator[Environment]:
-    """The platform ``dev`` without its Ray Deployments, and a stack whose Ray targets are an object still to create."""
+    """The platform ``dev`` without its Ray Deployments, and a stack whose Ray targets are in ``key``, to be created."""
     kind = key.kind[0].lower() + key.kind[1:]
     with environment("dev", folder) as made:
         for name in ("deployment-ray-head", "deployment-ray-model-training-worker"):
@@ -74,7 +74,7 @@ def create_ray_cluster(env: Environment, name: str, head: Object, *groups: Objec
 
 @contextmanager
 def ray_service(env: Environment, name: str, head: Object, *groups: Object) -> Iterator[None]:
-    """A RayService with one worker of each group that serves, until the end: its Ray Serve is simulated."""
+    """A RayService that serves, with one worker per group and a simulated Ray Serve, until the context ends."""
     with listening(_Serve) as proxy:
         env.lab.start_operators("kuberay", proxy=proxy)
         cluster = {"rayClusterConfig": _cluster(head, groups), "rayClusterDeletionDelaySeconds": 1}
@@ -110,6 +110,6 @@ def _create(env: Environment, kind: str, name: str, spec: Object) -> None:
 
 
 def ray_pods(env: Environment, group: str = "") -> list[Object]:
-    """The pods of RayClusters, or of their groups of a name."""
+    """The pods of RayClusters, or of one of their groups."""
     labels = [(one, one["metadata"].get("labels", {})) for one in env.found("api/v1/…/pods")]
     return [one for one, own in labels if own.get("ray.io/cluster") and group in ("", own.get("ray.io/group"))]

@@ -1,4 +1,4 @@
-"""A Ray cluster of a head without CPUs and worker nodes with one each, with modelyard, on this machine."""
+"""A Ray cluster with modelyard on this machine: a head without CPUs, and worker nodes with one CPU each."""
 
 import os
 import secrets
@@ -17,9 +17,9 @@ from tests.lab.support.prometheus_server import free_port
 from tests.lab.support.training_processes import START, below, kill, spawn, until
 
 TASK = "ray::modelyard"
-"""How the process of a running task is called."""
+"""The process name of a running task."""
 _STORE = 80_000_000
-"""Bytes of a node's object store, nearly the least that Ray takes."""
+"""Bytes of a node's object store, close to Ray's minimum."""
 
 
 class Nodes:
@@ -27,7 +27,7 @@ class Nodes:
 
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.bin, self.folder = programs("jobs"), folder
-        # Paths of sockets are below it, and have to be short.
+        # Socket paths are below this folder and must be short.
         self.session = Path(tempfile.mkdtemp(prefix="ray-"))
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
@@ -45,7 +45,7 @@ class Nodes:
         until("the head", lambda: self.alive() == 1, START)
 
     def _start(self, name: str, *options: str) -> "subprocess.Popen[bytes]":
-        # Ports that it chooses itself it waits for, and not for long.
+        # Ray waits only briefly for ports that it chooses itself.
         ports = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
         chosen = [f"--{each}-port={free_port()}" for each in ports]
         command = [
@@ -58,7 +58,7 @@ class Nodes:
         return spawn([*command, *chosen, *options], self.folder / f"{name}.log", self.folder, self.env)
 
     def add(self) -> "subprocess.Popen[bytes]":
-        """One more worker node, ready for tasks."""
+        """Starts a worker node and waits until it is ready for tasks."""
         before = self.alive()
         node = self._start(f"node-{len(self.started)}", f"--address=127.0.0.1:{self.port}", "--num-cpus=1")
         self.started.append(node)
@@ -77,11 +77,11 @@ class Nodes:
         return int(done.stdout or 0)
 
     def tasks(self, node: "subprocess.Popen[bytes]") -> int:
-        """The number of tasks that a node runs."""
+        """The number of running tasks on a node."""
         return sum(_title(pid).startswith(TASK) for pid in below(node.pid))
 
     def driver(self, project: Path, *words: str, package: Path = ROOT) -> "subprocess.Popen[str]":
-        """Starts the command line on the cluster, perhaps with another modelyard."""
+        """Starts the command line on the cluster, with the modelyard in ``package``."""
         code = "import sys; from modelyard.cli.app import main; sys.exit(main())"
         command = [
             str(self.bin / "python"),
@@ -105,7 +105,7 @@ class Nodes:
         )
 
     def here(self, project: Path, *words: str) -> tuple[int, str, str]:
-        """The command line on this machine."""
+        """Runs the command line on this machine, without Ray."""
         command = [sys.executable, "-c", "import sys; from modelyard.cli.app import main; sys.exit(main())", *words]
         env = {**self.env, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
@@ -127,7 +127,7 @@ def _title(pid: int) -> str:
 
 @contextmanager
 def ray_nodes(folder: Path, env: Mapping[str, str] = os.environ) -> Iterator[Nodes]:
-    """A cluster of a head; ``env`` is that of all nodes and drivers."""
+    """A cluster with only a head; ``env`` is for all nodes and drivers."""
     nodes = Nodes(folder, env)
     try:
         yield nodes

@@ -1,4 +1,4 @@
-"""Both ways of applying, stopped before anything is written."""
+"""Checks that ``modelyard apply`` and ``pulumi up`` stop before any write."""
 
 from tests.lab.support.environment import Environment, words
 
@@ -9,7 +9,7 @@ def resource_versions(env: Environment) -> dict[str, str]:
 
 
 def refused(env: Environment, code: int, *said: str, variables: dict[str, str] | None = None) -> None:
-    """Both ways of applying stop, with these words, without a traceback, and before anything is written."""
+    """Checks that apply and ``pulumi up`` fail without a traceback or a write, and that apply prints ``said``."""
     before = resource_versions(env)
     done = env.modelyard("apply", "dev", "--yes", check=False, env=variables)
     assert done.returncode == code, words(done)

@@ -6,16 +6,16 @@ from tests.lab.support.environment import NAMESPACE, Environment
 
 HEAD = "deployment-ray-head"
 NEVER_READY = "lab.modelyard/never-ready"
-"""Annotation of pods that the lab leaves Pending."""
+"""Annotation of pods that the lab keeps Pending."""
 
 
 def hold(env: Environment) -> None:
-    """New pods of the Ray head stay Pending."""
+    """Keeps new pods of the Ray head Pending."""
     annotate(env, "true")
 
 
 def release(env: Environment) -> None:
-    """New pods of the Ray head get ready, and one is made."""
+    """Lets new pods of the Ray head get ready, and creates one."""
     annotate(env, None)
 
 

@@ -1,4 +1,4 @@
-"""Ray and Celery on a platform with one GPU, and a jobs API of Ray that says what a test sets."""
+"""Ray and Celery on a platform with one GPU, and a Ray jobs API whose answers a test sets."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ BROKER = "      management: http://broker.{}.example.com:15672\n"
 
 
 def ask(env: Environment, dashboard: str, management: str) -> None:
-    """Applies wait from now on, and ask both sides where a test says."""
+    """Turns draining on: applies ask Ray at ``dashboard`` and Celery's broker at ``management`` for jobs."""
     env.edit(
         BROKER.format(env.name), f"      management: {management}\n    ray: {{jobs: {dashboard}}}\n    quiet: 1s\n"
     )
@@ -29,7 +29,7 @@ def ask(env: Environment, dashboard: str, management: str) -> None:
 
 @contextmanager
 def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environment]:
-    """The platform ``dev`` with one GPU in the cluster; its sides are asked where the tests say."""
+    """The platform ``dev``, applied, with one GPU in the cluster and draining turned on."""
     with environment("dev", folder) as env:
         (node,) = env.nodes_of(APPS[RAY])
         other = {"dev-gpu-1": "dev-gpu-2", "dev-gpu-2": "dev-gpu-1"}[node["metadata"]["name"]]
@@ -41,9 +41,9 @@ def one_gpu(folder: Path, dashboard: str, management: str) -> Iterator[Environme
         yield env
 
 
-def to(env: Environment, side: str) -> None:
-    other = {"ray": "celery", "celery": "ray"}[side]
-    env.edit(f"modelyard:training: {other}", f"modelyard:training: {side}")
+def switch_to(env: Environment, backend: str) -> None:
+    other = {"ray": "celery", "celery": "ray"}[backend]
+    env.edit(f"modelyard:training: {other}", f"modelyard:training: {backend}")
 
 
 def routed_to(env: Environment) -> str:
@@ -57,7 +57,7 @@ def replicas(env: Environment) -> dict[str, int]:
 
 
 class Dashboard:
-    """Answers as Ray's jobs API does, with the jobs and the status that a test sets."""
+    """Answers as Ray's jobs API, with the jobs and the HTTP status that a test sets."""
 
     def __init__(self) -> None:
         self.jobs: list[dict[str, Any]] = []
@@ -81,8 +81,8 @@ def dashboard() -> Iterator[tuple[Dashboard, str]]:
         yield said, url
 
 
-def comes_to_its_end(env: Environment, said: Dashboard) -> None:
-    """Once the job has ended, a further apply does what was left to do."""
+def complete_switch(env: Environment, said: Dashboard) -> None:
+    """Ends the job and checks that the next apply completes the switch to Celery."""
     said.jobs, said.status = [], 200
     env.modelyard("apply", "dev", "--yes")
     env.settle()

@@ -1,7 +1,7 @@
-"""What trains: Celery and Ray in an environment of their own, and the processes that run in the lab's simulated pods.
+"""Real Celery and Ray processes, which run in place of the lab's simulated pods.
 
-A pod of the lab runs nothing. Here each running pod of a training backend has a process, as its container would be, and
-a pod that is told to stop loses it at once: whatever it did is lost then.
+A pod of the lab runs nothing. Here each running pod of a training backend has a process in place of its container.
+A pod that is deleted loses its process at once, together with its work.
 """
 
 import json
@@ -91,14 +91,14 @@ run_kuberay_autoscaler(cluster, namespace, head)
 
 
 class Results:
-    """What jobs wrote down: each begins in a file of its own, and ends there once it is released."""
+    """Results of jobs: each job writes its begin to a file, and its end once it is released."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir()
 
     def release(self, *names: str) -> None:
-        """Lets jobs come to their end."""
+        """Lets jobs end."""
         for name in names:
             (self.folder.parent / f"release-{name}").touch()
 
@@ -108,12 +108,12 @@ class Results:
         return " ".join(path.read_text().split()) if path.exists() else ""
 
     def all(self) -> dict[str, str]:
-        """By name."""
+        """The results of all jobs, by name."""
         return {path.name: self.of(path.name) for path in sorted(self.folder.iterdir())}
 
 
 class Celery:
-    """The programs of Celery at a broker."""
+    """Celery's programs, connected to a broker."""
 
     def __init__(self, folder: Path, broker: str, results: Results) -> None:
         self._bin = programs("jobs")
@@ -123,19 +123,19 @@ class Celery:
         self._env = os.environ | {"BROKER": broker, "QUEUE": QUEUE, "JOBS": str(results.folder)}
 
     def submit(self, name: str) -> None:
-        """A training request."""
+        """Submits a training request."""
         code = f"from tasks import train; train.delay({name!r})"
         subprocess.run([self._bin / "python", "-c", code], cwd=self._folder, env=self._env, check=True, timeout=60)
 
     def work(self, name: str) -> "subprocess.Popen[bytes]":
-        """A worker."""
+        """Starts a worker."""
         options = ("--concurrency=1", "--pool=solo", "--without-gossip", "--without-mingle", f"--hostname={name}@lab")
         command = [str(self._bin / "celery"), "--app=tasks", "worker", *options]
         return spawn(command, self._folder / f"{name}.log", self._folder, self._env)
 
 
 class Ray:
-    """The head of a Ray cluster with its dashboard, and nodes with one GPU each; ``env`` is the head's alone."""
+    """The head of a Ray cluster with its dashboard, and nodes with one GPU each; ``env`` is for the head only."""
 
     def __init__(self, folder: Path, results: Results, **env: str) -> None:
         self._bin = programs("jobs")
@@ -144,10 +144,10 @@ class Ray:
         (folder / "train.py").write_text(TRAIN)
         self._gcs = free_port()
         self.dashboard = f"http://127.0.0.1:{(port := free_port())}"
-        # The sockets of a session lie below it, and their paths have to be short.
+        # Socket paths are below this folder and must be short.
         self.session = Path(tempfile.mkdtemp(prefix="ray-"))
-        # On a busy machine its own helpers take longer than it waits for.
-        # Ray would demand a token if the user's home had one.
+        # On a busy machine, Ray's helpers start more slowly than Ray expects.
+        # Ray would require a token if the user's home had one.
         settings = {"RAY_AUTH_MODE": "disabled", "RAY_agent_register_timeout_ms": "300000"}
         self._env = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", **settings}
         options = (f"--port={self._gcs}", "--dashboard-host=127.0.0.1", f"--dashboard-port={port}")
@@ -155,7 +155,7 @@ class Ray:
         self.head = self._start("head", "--head", *options, place, "--num-cpus=0", "--num-gpus=0", **env)
 
     def _start(self, name: str, *options: str, **env: str) -> "subprocess.Popen[bytes]":
-        # Ports that it chooses itself it waits for, and not for long.
+        # Ray waits only briefly for ports that it chooses itself.
         ports = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
         chosen = [f"--{each}-port={free_port()}" for each in ports]
         command = [str(self._bin / "ray"), "start", "--block", "--disable-usage-stats", *chosen, *options]
@@ -165,24 +165,24 @@ class Ray:
         return self._folder / f"{name}.log"
 
     def work(self, name: str, **env: str) -> "subprocess.Popen[bytes]":
-        """A node with a GPU."""
+        """Starts a node with one GPU."""
         return self._start(name, f"--address=127.0.0.1:{self._gcs}", "--num-cpus=2", "--num-gpus=1", **env)
 
     def autoscale(self, lab: Lab, cluster: Mapping[str, Any], **env: str) -> "subprocess.Popen[bytes]":
-        """Ray's autoscaler for a RayCluster, as its container runs it, with the rights of its service account."""
+        """Starts Ray's autoscaler for a RayCluster as its container does, with the rights of its service account."""
         name, namespace = cluster["metadata"]["name"], cluster["metadata"]["namespace"]
         token = lab.kubectl("create", "token", name, f"--namespace={namespace}").stdout.strip()
         server = urlsplit(lab.server)
         env |= {"KUBERNETES_SERVICE_HOST": str(server.hostname), "KUBERAY_CRD_VER": "v1"}
         env |= {"KUBERNETES_SERVICE_PORT_HTTPS": str(server.port)}
-        # It calls the program ray.
+        # The autoscaler calls the program ray.
         env |= {"PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}"}
         given = (token, str(lab.folder / "pki" / "ca.crt"), name, namespace, f"127.0.0.1:{self._gcs}")
         command = [str(self._bin / "python"), "-c", AUTOSCALER, *given]
         return spawn(command, self._log("autoscaler"), self._folder, {**self._env, **env})
 
     def api(self, method: str = "GET", body: Any = None) -> Any:
-        """The jobs API."""
+        """The answer of the jobs API to a request."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{self.dashboard}/api/jobs/", data, {"Content-Type": "application/json"}, method=method)
         try:
@@ -192,16 +192,16 @@ class Ray:
             raise AssertionError(f"HTTP {error.code}: {error.read().decode()}") from error
 
     def submit(self, name: str) -> None:
-        """A training request that needs a GPU."""
+        """Submits a training request that needs a GPU."""
         train = f"{self._bin / 'python'} {self._folder / 'train.py'} {self._results.folder} {name}"
         self.run(name, train, 1)
 
     def run(self, name: str, entrypoint: str, gpus: int = 0) -> None:
-        """A job with its command; without GPUs the head runs it."""
+        """Submits a job with a command; without GPUs, the head runs it."""
         body = {"entrypoint": entrypoint, "entrypoint_num_gpus": gpus, "submission_id": name}
 
         def taken() -> bool:
-            # Until the head's agent is up nobody takes jobs, and the answer is an error of the server's.
+            # Until the head's agent runs, submissions fail with a server error.
             try:
                 self.api("POST", body)
             except AssertionError as error:
@@ -212,23 +212,23 @@ class Ray:
         until(f"a place for {name}", taken)
 
     def program(self, *arguments: str) -> "subprocess.Popen[bytes]":
-        """A program with a driver of its own."""
+        """Starts a Python program as a driver."""
         env = {**self._env, "RAY_ADDRESS": f"127.0.0.1:{self._gcs}"}
         return spawn([str(self._bin / "python"), *arguments], self._log("program"), self._folder, env)
 
     def drive(self, folder: Path) -> "subprocess.Popen[bytes]":
-        """A driver of its own, which stays connected without work."""
+        """Starts a driver that stays connected without work."""
         code = f"import ray, time; ray.init(address='127.0.0.1:{self._gcs}', log_to_driver=False); time.sleep(600)"
         return spawn([str(self._bin / "python"), "-c", code], self._log("driver"), folder, self._env)
 
     def nodes(self, state: str = "ALIVE") -> int:
-        """Nodes in a state by the head. One that is killed counts as alive for some 15 seconds more."""
+        """The number of nodes in a state, according to the head. A killed node counts as alive for about 15 seconds."""
         with build_opener(ProxyHandler({})).open(f"{self.dashboard}/api/v0/nodes", timeout=30) as said:
             found = json.load(said)["data"]["result"]["result"]
         return sum(node["state"] == state for node in found)
 
     def states(self) -> dict[str, str]:
-        """State of each submitted job."""
+        """The state of each submitted job."""
         return {job["submission_id"]: job["status"] for job in self.api() if job["submission_id"]}
 
     def wait(self) -> None:
@@ -258,7 +258,7 @@ def spawn(command: list[str], log: Path, folder: Path, env: Mapping[str, str]) -
 
 
 def kill(process: "subprocess.Popen[bytes]") -> None:
-    """Ends a process and all that it started, at once."""
+    """Kills a process and its descendants."""
     family = below(process.pid)
     for pid in family:
         try:
@@ -269,7 +269,7 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def below(pid: int) -> list[int]:
-    """A process and its children, and theirs."""
+    """A process and its descendants."""
     parents: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -285,7 +285,7 @@ def below(pid: int) -> list[int]:
 
 
 def until(what: str, ready: Callable[[], bool], within: float = 120) -> None:
-    """Waits until something is so."""
+    """Waits until ``ready`` is true."""
     end = time.monotonic() + within
     while not ready():
         assert time.monotonic() < end, f"waited {within} s in vain for {what}"
@@ -301,9 +301,9 @@ class Stopped(NamedTuple):
 
 
 class Containers:
-    """Runs a process for each running pod of the training backends; ``stopped`` has those that ended.
+    """Runs a process for each running pod of the training backends; ``stopped`` lists the pods that lost theirs.
 
-    A label of its pod says which process it is.
+    A label of the pod selects the process.
     """
 
     def __init__(
@@ -341,13 +341,13 @@ class Containers:
             app, process = self._running.pop(name)
             kill(process)
             self.stopped.append(Stopped(app, time.monotonic()))
-        # A container that ended by itself starts again.
+        # A container that has exited is restarted.
         ended = {name for name, (_, process) in self._running.items() if process.poll() is not None}
         for name in (wanted.keys() - self._running.keys()) | ended:
             self._running[name] = (wanted[name], self._sides[wanted[name]](name))
 
     def count(self, app: str) -> int:
-        """Processes of a side."""
+        """The number of processes of a training backend."""
         return sum(side == app for side, _ in list(self._running.values()))
 
     def __enter__(self) -> "Containers":
@@ -364,13 +364,13 @@ class Containers:
 
 
 class Names:
-    """An HTTP proxy that leads whatever it is asked for to one address, as the names of Services would."""
+    """An HTTP proxy that sends every request to one address, in place of the DNS names of Services."""
 
     def __init__(self) -> None:
         self.url = ""
-        """Of the proxy."""
+        """The proxy's URL."""
         self.lead_to = ""
-        """URL without a path; empty: nothing answers."""
+        """The target URL without a path; if empty, requests fail."""
 
 
 class _Leading(Quiet):
@@ -403,7 +403,7 @@ class _Leading(Quiet):
 
 @contextmanager
 def names() -> Iterator[Names]:
-    """A proxy in the place of the names of Services, until the end."""
+    """A proxy in place of the DNS names of Services, until the context ends."""
     made = Names()
     with listening(type("Leading", (_Leading,), {"names": made})) as made.url:
         yield made
@@ -411,7 +411,7 @@ def names() -> Iterator[Names]:
 
 @contextmanager
 def ray_cluster(folder: Path, results: Results, **env: str) -> Iterator[Ray]:
-    """A Ray cluster that answers, without nodes that could train; ``env`` is that of its head."""
+    """A running Ray cluster without nodes for training; ``env`` is for its head."""
     ray = Ray(folder, results, **env)
     try:
         ray.wait()

@@ -1,7 +1,7 @@
-"""Applying and undoing on a real API server without the engine, and what a target must be afterwards.
+"""Applies and undoes on a real API server without the engine, and the expected state of each target.
 
-``Bench`` plans by the project's own planner and sends what the engine would send. ``Twin`` is what one Deployment must
-be after everything is undone: the Deployment as it was, with what others have changed since and we never took back.
+``Bench`` plans with modelyard and sends the engine's requests. ``Twin`` is the expected state of a Deployment
+after an undo: its first state, with the changes of others that no later apply took over.
 """
 
 import json
@@ -48,7 +48,7 @@ WAYS = {
     "server-side": ("apply", "--server-side", "--field-manager=helm"),
     "scaled": ("create", "--field-manager=installer"),
 }
-"""How an installer writes, by kind of earlier owner."""
+"""The requests of an installer, by kind of earlier owner."""
 Props = dict[str, Any]
 OWN_PATCH = {
     "v1": """
@@ -88,7 +88,7 @@ OWN_PATCH = {
 
 
 def project(folder: File) -> File:
-    """A project with a patch of its own, in two versions."""
+    """A project with its own patch, in two versions."""
     for part in ("patches", "stacks"):
         shutil.copytree(ROOT / part, folder / part)
     shutil.rmtree(folder / "stacks" / "recorded")
@@ -114,7 +114,7 @@ class Bench:
         with patch.dict("os.environ", lab.env()):
             self.client = connect("dev")
         self.ledgers: dict[str, Props] = {}
-        """What the engine's state keeps of each patched target, as its provider for Python resources made it."""
+        """The engine's state of each patched target, as the provider of Python resources writes it."""
         self.handovers: dict[str, Props] = {}
 
     def plan(self, config: Config, recalls: bool = True) -> Plan:
@@ -124,9 +124,9 @@ class Bench:
         return make_plan(stack, self.library, state, date.today(), ask)
 
     def up(self, plan: Plan, interrupted_at: int | None = None) -> None:
-        """What the engine does with a plan, by its own provider for the ledgers and handovers.
+        """Applies a plan as the engine does, with the engine's provider for ledgers and handovers.
 
-        Interrupted, it stops between a target's patch and its handover.
+        If interrupted, it stops between a target's patch and its handover.
         """
         assert not [finding for finding in plan.findings if finding.blocks and finding.code.startswith("PAT")]
         assert not [finding for finding in plan.findings if finding.code == "OWN009"]
@@ -158,21 +158,21 @@ class Bench:
         self.handovers.pop(name, None)
 
     def destroy(self) -> None:
-        """Puts every target back."""
+        """Restores every target."""
         for name in list(self.ledgers):
             self._dropped(name)
 
     @property
     def known(self) -> dict[ObjectKey, StateObject]:
-        """What the engine's state has."""
+        """The objects in the engine's state."""
         records = [Record.from_text(props["record"]) for props in self.ledgers.values()]
         return {record.key: StateObject(managed=False, ledger=Confidential(record.ledger)) for record in records}
 
     def half_destroy(self) -> None:
-        """The first of the two writes that put each target back, as a run leaves it that is killed between them."""
+        """Makes the first of the two writes that restore each target, as a run that is killed between them."""
         for key, ledger in self.known.items():
             while not self._released(key.name, ledger):
-                pass  # its controller was faster
+                pass  # a controller has changed the object meanwhile
 
     def _released(self, name: str, noted: str) -> bool:
         live = self.get(name)
@@ -183,7 +183,7 @@ class Bench:
             return False
 
     def history(self, name: str, since: str) -> list[Object]:
-        """Every state of a Deployment after a version of the cluster."""
+        """Every state of a Deployment since a resource version."""
         query = {
             "watch": "1",
             "fieldSelector": f"metadata.name={name}",
@@ -199,7 +199,7 @@ class Bench:
         return {"apiVersion": "apps/v1", "kind": "Deployment", **answer.body}
 
     def put(self, name: str, manager: str, adopting: bool) -> None:
-        """Somebody writes the whole Deployment by its manifest, or by that with the sizes that it has now."""
+        """Updates the whole Deployment with its manifest or, if ``adopting``, with the live sizes."""
         body = self.manifests[name]
         if adopting:
             live = self.get(name)
@@ -210,17 +210,17 @@ class Bench:
         assert answer.status == 200, answer
 
     def install_again(self, name: str, way: str) -> None:
-        """The installer runs once more, with the same manifest."""
+        """Runs the installer again with the same manifest."""
         forced = ("--force-conflicts",) if way == "server-side" else ()
         self.lab.kubectl(*WAYS[way], *forced, "--filename=-", stdin=json.dumps(self.manifests[name]))
 
     def update(self, name: str, path: Path, value: Any, manager: str) -> None:
-        """Somebody sets one field, or the replicas through their subresource, or ``controller`` by a whole write."""
+        """Sets one field as a manager: ``controller`` updates the whole object, ``scaler`` the scale subresource."""
         if manager == "controller":
             body = merge.strategic(self.get(name), _nested(path, value), self.schema)
             answer = self.lab.request("PUT", f"{_path()}/{name}?fieldManager={manager}", json.dumps(body))
             if answer.status == 409:
-                # As controllers do.
+                # A controller retries after a conflict.
                 self.update(name, path, value, manager)
                 return
             assert answer.status == 200, answer
@@ -232,7 +232,7 @@ class Bench:
         assert answer.status == 200, answer
 
     def install(self, ways: Mapping[str, str]) -> None:
-        """Makes every Deployment anew, by the way of an earlier owner that ``ways`` names for each."""
+        """Recreates every Deployment, each with the installer that ``ways`` names."""
         manifests = self.manifests
         self.ledgers.clear()
         self.handovers.clear()
@@ -248,7 +248,7 @@ class Bench:
 
     @property
     def manifests(self) -> dict[str, Object]:
-        """What the installer writes, by name."""
+        """The installer's manifests, by name."""
         found = yaml.safe_load_all((PLATFORMS / "dev" / "platform.yaml").read_text())
         return {body["metadata"]["name"]: body for body in found if body["kind"] == "Deployment"}
 
@@ -258,19 +258,19 @@ class Bench:
 
 
 class Twin:
-    """What a Deployment must be once everything is undone."""
+    """The expected state of a Deployment after an undo."""
 
     def __init__(self, body: Object, schema: merge.Type) -> None:
         self.body, self.schema = body, schema
         self.asked: set[Path] = set()
         self.touched: dict[Path, tuple[Any, str]] = {}
-        """What others set of our fields or took away, for as long as we have not taken it back."""
+        """Our fields that others set or removed, until we take them over again."""
         self.untouched = True
         self.timed = True
-        """Whether its owners wrote last when they did at first."""
+        """Whether the times of the owners' last writes are unchanged."""
 
     def planned(self, applied: Object | None) -> None:
-        """We ask for these fields from now on; None: for nothing any more."""
+        """Sets the fields that modelyard applies from now on; None for no fields."""
         back = ledger_of(applied).to_hand_over if applied is not None else {}
         self.asked = {
             change.path
@@ -283,22 +283,22 @@ class Twin:
                 self._keeps(path, value, manager)
 
     def written(self, before: Object, after: Object, manager: str) -> None:
-        """Somebody wrote the whole Deployment: what he changed of it by that is his."""
+        """Records an update of the whole Deployment: its changes belong to ``manager``."""
         for change in merge.diff(essence(before), essence(after), self.schema):
             if not change.reordered:
                 self.update(change.path, change.after, manager)
         if not ours(after):
-            # Nothing is left of an apply, so the next one is a first one.
+            # No trace of an apply is left, so the next apply is a first one.
             self.planned(None)
 
     def installed_again(self) -> None:
-        """Its first owner has applied by server-side apply again, and nobody but us had changed anything."""
+        """Records another server-side apply of the first owner; no other manager may have changed anything."""
         assert self.untouched
         assert not self.touched
         self.timed = False
 
     def update(self, path: Path, value: Any, manager: str) -> None:
-        """Somebody sets a field, or takes it away."""
+        """Records that a manager sets or removes a field."""
         if path in self.asked:
             self.touched[path] = value, manager
         else:
@@ -316,7 +316,7 @@ class Twin:
             {**each, "fieldsV1": merge.fieldset.difference(each["fieldsV1"], field)}
             for each in after["metadata"]["managedFields"]
         ]
-        # A scale to 0 is no field of that subresource, so the API server notes no owner.
+        # A scale to 0 is not a field of the subresource, so the API server records no owner.
         if value is not merge.ABSENT and not (manager == "scaler" and value == 0):
             scaled = {"subresource": "scale"} if manager == "scaler" else {}
             head = {"manager": manager, "operation": "Update", "apiVersion": "apps/v1", **scaled}
@@ -327,7 +327,7 @@ class Twin:
         self.body = with_entries(after, [each for each in theirs if each["fieldsV1"]])
 
     def check(self, live: Object) -> None:
-        """Fails where the Deployment is not what it must be, owners included."""
+        """Checks the Deployment and its owners."""
         name = live["metadata"]["name"]
         assert essence(live) == essence(self.body), (name, merge.diff(essence(self.body), essence(live), self.schema))
         must, found = _owners(self.body), _owners(live)
@@ -344,7 +344,7 @@ class Twin:
 
 
 def _with(value: Any, path: Path, new: Any) -> Any:
-    """A copy of the value with another one at the path; list items and maps on the way must be there."""
+    """A copy of the value with a new one at the path, whose parents must exist."""
     if not path:
         return new
     element, rest = path[0], Path(path[1:])
@@ -371,7 +371,7 @@ def _without(value: Any, path: Path) -> Any:
 
 
 def _owners(body: Object) -> list[Object]:
-    """Who owns what, but for the map of annotations itself, which a whole write without any takes from everybody."""
+    """The managed fields without the map of annotations, which a full update without annotations removes."""
     itself = merge.fieldset.of(Path(("metadata", "annotations")))
     return [{**each, "fieldsV1": merge.fieldset.difference(each["fieldsV1"], itself)} for each in managed_fields(body)]
 
