@@ -1,6 +1,6 @@
-"""The conformance cases: what a merge must give, as text that people read and that the real API server answers too.
+"""The conformance cases: the expected results of merges, readable and checked against a real API server.
 
-A file under ``cases/`` holds YAML documents. The first names the type its cases are of; each other one is a case.
+A file under ``cases/`` contains YAML documents. The first names the type of its cases; each of the others is a case.
 Offline tests run the cases against the merge package; lab tests send the same cases to an API server.
 """
 
@@ -22,7 +22,7 @@ KUBERNETES = "1.35"
 
 
 class Case(NamedTuple):
-    """One case, and the type of its objects."""
+    """A case and the type of its objects."""
 
     file: str
     name: str
@@ -38,7 +38,7 @@ class Case(NamedTuple):
         return schema_of(self.api_version).of(self.api_version, self.kind)
 
     def whole(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields as an object of the case's type."""
+        """Returns the fields as an object of the case's type."""
         if not self.kind:
             return fields
         metadata = {"name": "case", **(fields.get("metadata") or {})}
@@ -50,9 +50,9 @@ class Case(NamedTuple):
 
 @cache
 def schema_of(api_version: str) -> MergeSchema:
-    """The schema that an API version's kinds are in: the shipped one, or the sample's.
+    """Returns the schema with the kinds of an API version: the shipped one or that of the sample.
 
-    What the sample's refers to of Kubernetes' own definitions is the shipped one too, as it is for a plan.
+    References of the sample to definitions of Kubernetes use the shipped schema, as in a plan.
     """
     shipped = MergeSchema.kubernetes(KUBERNETES)
     sample = MergeSchema.from_openapi(json.loads((HERE / "schemas" / "sample.json").read_text()))
@@ -64,12 +64,12 @@ def schema_of(api_version: str) -> MergeSchema:
 
 @cache
 def merge_items() -> MergeSchema:
-    """The schema of the cases that no server answers."""
+    """Returns the schema of the cases that are not sent to a server."""
     return MergeSchema.from_openapi(yaml.safe_load((HERE / "schemas" / "merge-item.yaml").read_text()))
 
 
 def recorded(case: Case) -> dict[str, Any] | None:
-    """The recorded object that a case starts from, None when it starts from nothing."""
+    """Returns the recorded object that a case starts with, or None."""
     if "start" not in case.spec:
         return None
     found: dict[str, Any] = json.loads((HERE / "live" / f"{case.spec['start']}.json").read_text())
@@ -77,7 +77,7 @@ def recorded(case: Case) -> dict[str, Any] | None:
 
 
 def cases(folder: str) -> Iterator[Case]:
-    """The cases below a folder of ``cases/``, in order."""
+    """Returns the cases below a folder of ``cases/``, in order."""
     for path in sorted((HERE / "cases").glob(f"{folder}/*.yaml")):
         head, *documents = yaml.safe_load_all(path.read_text())
         for spec in documents:
@@ -86,13 +86,13 @@ def cases(folder: str) -> Iterator[Case]:
 
 
 def quantities() -> dict[str, str]:
-    """Amounts of a resource as they are sent, and as the API server gives them back."""
+    """Returns amounts of a resource as they are sent, with the form that the API server returns."""
     found: dict[str, str] = yaml.safe_load((HERE / "cases" / "quantities.yaml").read_text())
     return found
 
 
 def essence(obj: dict[str, Any]) -> dict[str, Any]:
-    """An object without what identifies it and what the server counts: what a case's ``result`` spells out."""
+    """Returns an object without its identity and counters: the fields that a case's ``result`` lists."""
     hidden = {"name", "namespace", "uid", "creationTimestamp", "resourceVersion", "generation", "managedFields"}
     metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name not in hidden}
     rest = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
@@ -100,7 +100,7 @@ def essence(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def comparable(obj: dict[str, Any]) -> dict[str, Any]:
-    """An object without what changes with every write, its managedFields in an order of their own."""
+    """Returns an object without the fields that change with every write, and with sorted managedFields."""
     metadata = {k: v for k, v in obj.get("metadata", {}).items() if k not in ("resourceVersion", "generation")}
     if "managedFields" in metadata:
         entries = [{k: v for k, v in entry.items() if k != "time"} for entry in metadata["managedFields"]]
@@ -109,14 +109,14 @@ def comparable(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without null fields: Go prints null for some empty lists, and means that nothing is there."""
+    """Returns a value without null fields: Go prints null for some empty lists."""
     if isinstance(value, dict):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def named_in(value: Any, named: Any) -> Any:
-    """The part of a value that another one names: where the server adds defaults, all that a merge can foretell."""
+    """Returns the part of a value that another value has: a merge cannot predict the defaults that the server adds."""
     if isinstance(value, dict) and isinstance(named, dict):
         return {name: named_in(inner, named[name]) for name, inner in value.items() if name in named}
     if isinstance(value, list) and isinstance(named, list) and len(value) == len(named):
@@ -125,7 +125,7 @@ def named_in(value: Any, named: Any) -> Any:
 
 
 def owned(obj: dict[str, Any]) -> dict[str, list[str]]:
-    """The paths of each owner, as a case's ``owners`` spells them: ``name`` for an apply, ``name Update`` else."""
+    """Returns the paths of each owner as in a case's ``owners``: ``name`` for an apply, otherwise ``name Update``."""
     return {
         managed.owner.manager + ("" if managed.owner.operation == "Apply" else " Update"): [*map(str, managed.paths())]
         for managed in ownership(obj)
@@ -133,7 +133,7 @@ def owned(obj: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def changed(kind: Type, before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, list[Any]]:
-    """What differs, as a case's ``changes`` spells it: the value before and after by path, null where there is none."""
+    """Returns the changes as a case's ``changes`` lists them: the values before and after by path, or null."""
     return {
         str(change.path): [None if side is ABSENT else side for side in (change.before, change.after)]
         for change in diff(before, after, kind)
@@ -142,7 +142,7 @@ def changed(kind: Type, before: dict[str, Any] | None, after: dict[str, Any] | N
 
 
 def expected_owners(spec: dict[str, str]) -> dict[str, list[str]]:
-    """The case's ``owners``, each path read and written once so that its spelling is checked too."""
+    """Returns a case's ``owners``; each path is parsed and written again, which checks its form."""
     out = {}
     for owner, text in spec.items():
         paths = [FieldPath.parse(line.strip()) for line in text.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""One step of a case sent to the API server, and what its answer says against the offline one."""
+"""Sends a step of a case to the API server and compares its answer with the offline result."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ _NO_TIME = "parsing time"
 
 
 def send(server: Server, path: str, case: Case, step: Object) -> tuple[int, Object]:
-    """The status and the server's answer to one step."""
+    """Returns the status and the answer of the server to a step."""
     by = {"fieldManager": step.get("by", "")}
     if "forget" in step:
         return server.request("PATCH", path, {"metadata": {"managedFields": [{}]}}, MERGE)
@@ -44,7 +44,7 @@ def send(server: Server, path: str, case: Case, step: Object) -> tuple[int, Obje
 
 
 def _age(server: Server, path: str) -> tuple[int, Object]:
-    """Sets the time of every owner. The server undoes a write that changes nothing else, so one comes and goes."""
+    """Sets the time of each owner. The server drops a write that only changes times: an entry is added and removed."""
     _, live = server.request("GET", path)
     found = aged(live)
     if not found:
@@ -59,9 +59,9 @@ def _named(obj: Object, path: str) -> Object:
 
 
 def difference(case: Case, step: Object, live: Object | None, ours: Outcome, status: int, theirs: Object) -> str:
-    """How the server's answer to a step over ``live`` differs from the offline one; empty where they agree.
+    """Describes how the server's answer to a step on ``live`` differs from the offline result; empty if it does not.
 
-    The server also decodes, converts and judges what it is sent. A refusal for such a reason says nothing about the
+    The server also decodes, converts and validates a request. A rejection for such a reason is not a result of the
     merge, and counts as agreement.
     """
     if status >= 300:
@@ -70,7 +70,7 @@ def difference(case: Case, step: Object, live: Object | None, ours: Outcome, sta
             for cause in theirs["details"]["causes"]:
                 found.setdefault(cause["field"], []).append(cause["message"].removeprefix("conflict with "))
             found = {field: sorted(owners) for field, owners in found.items()}
-            # It looks at conflicts before anything else; refused is refused.
+            # The server checks conflicts first; the reason of a rejection is not compared.
             return "" if ours.error or found == ours.conflicts else _both("conflicts", ours.conflicts, found)
         if ours.error or not (status == 409 or _foreseeable(case, step, theirs["message"])):
             return ""
@@ -82,7 +82,7 @@ def difference(case: Case, step: Object, live: Object | None, ours: Outcome, sta
         ours, theirs = ours._replace(object=_uncounted(ours.object)), _uncounted(theirs)
     expected, got = comparable(ours.object), comparable(theirs)
     if step.get("dry"):
-        # Dropped on the way through the store.
+        # Storing the object drops these fields.
         got["metadata"].pop("selfLink", None)
     for name in ("uid", "creationTimestamp", "namespace"):
         if name not in expected["metadata"]:
@@ -93,7 +93,7 @@ def difference(case: Case, step: Object, live: Object | None, ours: Outcome, sta
         full = got
         got = named_in(got, expected)
         if "apply" not in step and _without_owners(full) != _without_owners(expected):
-            # What a default sets belongs to whoever made room for it, which no merge can foretell.
+            # A default belongs to the manager that added its parent, which a merge cannot predict.
             expected["metadata"]["managedFields"] = got["metadata"]["managedFields"] = []
     if not step.keys() & {"apply", "scale", "forget", "age"} and _spelled_anew(
         case.type, written(case, step, live), ours.object, live
@@ -106,7 +106,7 @@ def difference(case: Case, step: Object, live: Object | None, ours: Outcome, sta
 
 
 def _foreseeable(case: Case, step: Object, message: str) -> bool:
-    """Whether the server refuses for a reason that is known offline, before or after a merge."""
+    """Returns whether the server rejects the step for a reason that is known offline, before or after a merge."""
     if any(word in message for word in _WORDS_OF_A_MERGE):
         return True
     if "apply" not in step:
@@ -117,7 +117,7 @@ def _foreseeable(case: Case, step: Object, message: str) -> bool:
 
 
 def _uncounted(obj: Object) -> Object:
-    """A DaemonSet without the annotation in which the server counts the changes of its pods, and its owners."""
+    """Returns a DaemonSet without the annotation that counts changes of its pods, and without its owners."""
     metadata = dict(obj["metadata"])
     if metadata.get("annotations"):
         metadata["annotations"] = {key: text for key, text in metadata["annotations"].items() if key != _COUNT}
@@ -128,21 +128,21 @@ def _uncounted(obj: Object) -> Object:
 
 
 def _order(ours: Object, theirs: Object) -> str:
-    """How the entries of managedFields differ in their order or times; empty where they do not.
+    """Describes how the entries of managedFields differ in order or time; empty if they do not.
 
-    An entry that is written now has no time offline, and gets that of the server's, unless that is long ago.
+    An entry that is written now has no time offline and gets the time of the server, unless that is long ago.
     """
     times = {identity(entry): entry.get("time") for entry in entries(theirs) if entry.get("time") != LONG_AGO}
     timed = [{**entry, "time": entry.get("time") or times.get(identity(entry))} for entry in entries(ours)]
     if len({(entry.get("operation"), entry.get("time")) for entry in timed}) < len(timed):
-        # What is written within one second is in the order of names.
+        # Entries that are written within one second are sorted by name.
         timed = in_order(timed)
     sides = [[(*identity(e), e.get("time")) for e in found] for found in (timed, entries(theirs))]
     return "" if sides[0] == sides[1] else _both("order of owners", *sides)
 
 
 def _spelled_anew(kind: Type, sent: Any, kept: Any, live: Any) -> bool:
-    """Whether an atomic list of a Go type stays as it is and was sent in another form: 2000m for 2, empty for none.
+    """Returns whether an unchanged atomic list of a Go type was sent in another form: 2000m for 2, or empty for none.
 
     A write other than an apply becomes the owner of some such lists: Go compares them as they are in memory.
     """
@@ -163,7 +163,7 @@ def _without_owners(obj: Object) -> Object:
 
 
 def _parts(ours: Any, theirs: Any) -> tuple[Any, Any]:
-    """The smallest maps that hold all of the difference."""
+    """Returns the smallest maps that contain the whole difference."""
     while isinstance(ours, dict) and isinstance(theirs, dict):
         names = [name for name in {**ours, **theirs} if ours.get(name, ours) != theirs.get(name, theirs)]
         if len(names) != 1 or names[0] not in ours or names[0] not in theirs:

@@ -1,6 +1,6 @@
-"""Random writes to random objects: their making, their replay against a server, and the smallest case of a difference.
+"""Random writes to random objects: generates them, replays them on a server, and reduces a difference to a small case.
 
-Objects are cut from ``seeds.yaml`` and then spoiled here and there with values that clients send by mistake.
+Objects are parts of ``seeds.yaml`` with some values replaced by wrong ones that clients may send.
 """
 
 import copy
@@ -53,20 +53,20 @@ _LEFT_OUT = ("v1 Namespace",)
 
 
 class Seed(NamedTuple):
-    """A kind, and what its objects are cut from."""
+    """A kind and the object from which random objects are made."""
 
     type: str
     always: Object
     fields: Object
 
     def case(self, steps: Steps) -> Case:
-        """The steps as a case."""
+        """Returns the steps as a case."""
         case = Case("random", "random", *self.type.split(), {"steps": steps})
         return case._replace(spec={**case.spec, "server adds": case.type.native})
 
 
 class Found(NamedTuple):
-    """A difference, and the steps that lead to it."""
+    """A difference and the steps that lead to it."""
 
     seed: Seed
     steps: Steps
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
     @property
     def sort(self) -> str:
-        """What kind of difference it is."""
+        """Returns the kind of the difference."""
         return self.difference.partition("\n")[0]
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Found(NamedTuple):
 
 
 def seeds() -> list[Seed]:
-    """Every kind that random objects are made of: those of ``seeds.yaml``, and the requests of ``requests.yaml``."""
+    """Returns each kind of random objects: those of ``seeds.yaml`` and the requests of ``requests.yaml``."""
     found = [Seed(**spec) for spec in yaml.safe_load((HERE / "seeds.yaml").read_text())]
     # No finalizers: the server adds its own to those of a new volume.
     metadata = {name: value for name, value in found[0].fields["metadata"].items() if name != "finalizers"}
@@ -96,7 +96,7 @@ def seeds() -> list[Seed]:
 
 
 def writes(rng: random.Random, seed: Seed) -> Steps:
-    """Some writes, one after the other."""
+    """Returns a random sequence of writes."""
     make = _Maker(rng)
     first = "apply" if rng.random() < 0.6 else "create"
     steps = [{"by": rng.choice(MANAGERS), first: _laid_over(make.part(seed.case([]).type, seed.fields), seed.always)}]
@@ -109,8 +109,8 @@ def writes(rng: random.Random, seed: Seed) -> Steps:
 
 
 def _with_bytes(step: Object) -> Object:
-    """A write to a Secret without what Go takes for bytes in its own way, and no client sends: it decodes a list of
-    numbers, and tells null from no bytes. In a patch, null deletes.
+    """Returns a write to a Secret without values that no client sends and that Go reads as bytes: it decodes a list of
+    numbers, and distinguishes null from no bytes. In a patch, null deletes.
     """
 
     def kept(data: Any, patch: bool) -> Any:
@@ -152,7 +152,7 @@ class _Maker:
                           + (("strategic-patch",) * 2 if native else ())
                           + (("scale",) if seed.type == "apps/v1 Deployment" else ()))  # fmt: skip
         if word == "scale":
-            # Never 0 nor the count that is there: of that the server makes two entries of one owner.
+            # Neither 0 nor the current number: the server would write two entries for one owner.
             return {"scale": rng.randint(10, 10**6)}
         if word == "forget":
             return {"forget": True}
@@ -171,7 +171,7 @@ class _Maker:
         return step
 
     def part(self, kind: Type, value: Any) -> Any:
-        """A part of a value, lists in another order now and then."""
+        """Returns a random part of a value, with some lists in another order."""
         rng = self.rng
         if isinstance(value, dict):
             return {
@@ -192,7 +192,7 @@ class _Maker:
         return value
 
     def odd(self, fields: Object) -> Object:
-        """The object with one or two odd values somewhere."""
+        """Returns the object with one or two wrong values."""
         rng = self.rng
         out = copy.deepcopy(fields)
         for _ in range(rng.randint(1, 2)):
@@ -202,7 +202,7 @@ class _Maker:
                 if isinstance(metadata, dict):
                     metadata[name] = copy.deepcopy(rng.choice(values))
                 continue
-            # Of what the server alone sets, it judges the sort in some requests and in others not at all.
+            # The server checks the type of fields that only it sets in some requests and not in others.
             places = [place for place in _places(out) if place[1] not in ("metadata", *SYSTEM)]
             if not places:
                 continue
@@ -216,7 +216,7 @@ class _Maker:
         return out
 
     def directed(self, kind: Type, value: Any) -> Any:
-        """The fields with a directive of strategic merge patch here and there."""
+        """Returns the fields with some directives of a strategic merge patch."""
         rng = self.rng
         if not isinstance(value, dict):
             return value
@@ -233,11 +233,11 @@ class _Maker:
         return out
 
     def direct_list(self, key: str, name: str, kind: Type, out: Object) -> None:
-        """Directives in the items of a merging list, and beside it."""
+        """Adds directives to the items of a merging list and next to the list."""
         rng = self.rng
         if not key:
             if rng.random() < 0.3:
-                # What is both added and deleted stays or goes as Go walks through a map: by chance.
+                # An item that is both added and deleted stays or not by chance: Go iterates over a map.
                 doomed = [item for item in out[name] if isinstance(item, str) and rng.random() < 0.5]
                 out[name] = [item for item in out[name] if item not in doomed]
                 out[f"$deleteFromPrimitiveList/{name}"] = doomed
@@ -270,7 +270,7 @@ class _Maker:
 
 
 def _with_names(value: Any) -> Any:
-    """The value without list items whose name is null: to merge one and drop its key is what no client means to do."""
+    """Returns the value without list items whose name is null, which no client intends to send."""
     if isinstance(value, dict):
         return {name: _with_names(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -295,7 +295,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 class Replayed(NamedTuple):
-    """What came of some writes."""
+    """The result of some writes."""
 
     found: Found | None
     """The first difference between the server's answers and the offline ones, None where there is none."""
@@ -304,7 +304,7 @@ class Replayed(NamedTuple):
 
 
 def replay(server: Server, seed: Seed, steps: Steps) -> Replayed:
-    """Sends the writes, up to the first difference. An apply is also repeated, and all of the answer compared then."""
+    """Sends the writes up to the first difference. An apply is repeated, and then the whole answer is compared."""
     case = seed.case(steps)
     path = f"{server.collection(case.api_version, case.kind, NAMESPACE)}/case"
     server.remove(path)
@@ -326,12 +326,12 @@ def replay(server: Server, seed: Seed, steps: Steps) -> Replayed:
             # The server may delete it with the next write.
             break
         if any(error.message.startswith(KEYLESS[0]) for error in misfits(live, case.type)):
-            # A write has stored an item without the key of its list: every apply is refused from now on.
+            # A write has stored an item without the key of its list: the server rejects every apply from now on.
             break
         if "apply" in step:
             whole = case._replace(spec={**case.spec, "server adds": False})
             differs, after, _ = _compared(server, path, whole, {**step, "force": True}, live)
-            # Some nulls of a custom resource's metadata are a change of nothing but the time.
+            # Some nulls in the metadata of a custom resource change only the time.
             if differs and not differs.startswith("order of owners"):
                 return Replayed(Found(seed, steps[: at + 1], f"repeated: {differs}"), tuple(unforeseen))
             live = after or live
@@ -341,7 +341,7 @@ def replay(server: Server, seed: Seed, steps: Steps) -> Replayed:
 def _compared(
     server: Server, path: str, case: Case, step: Object, live: Object | None
 ) -> tuple[str, Object | None, str]:
-    """How one step differs, the object after it where it was accepted, and why the server alone refused it."""
+    """Returns the difference of a step, the object after it if it was accepted, and why only the server rejected it."""
     try:
         ours = play(case, step, live)
     except Exception as error:
@@ -349,7 +349,7 @@ def _compared(
     try:
         status, theirs = send(server, path, case, step)
     except RemoteDisconnected:
-        # The server's own crash, which ends the request and not the server.
+        # A crash of the server that ends only the request.
         return "", None, ""
     differs = "" if "forget" in step else difference(case, step, live, ours, status, theirs)
     if status < 300:
@@ -359,7 +359,7 @@ def _compared(
 
 
 def smallest(server: Server, found: Found, tries: int = 300) -> Found:
-    """A case of the same kind of difference from which nothing can be taken away."""
+    """Returns a case with the same kind of difference that cannot be made smaller."""
     progress = True
     while progress and tries > 0:
         progress = False
@@ -397,7 +397,7 @@ def _smaller(steps: Steps) -> Iterator[Steps]:
 
 
 def random_steps(seed_text: str, kinds: list[Seed]) -> tuple[Seed, Steps]:
-    """The writes of one round, the same for the same text."""
+    """Returns the writes of a round; the same text gives the same writes."""
     rng = random.Random(seed_text)
     kind = rng.choice(kinds)
     return kind, json.loads(json.dumps(writes(rng, kind)))

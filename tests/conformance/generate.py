@@ -1,4 +1,4 @@
-"""Random objects of the sample type and of ``mergeItem``, for laws that hold for all of them."""
+"""Random objects of the sample type and of ``mergeItem`` for property tests."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ merge_items: st.SearchStrategy[Object] = _some(
 
 
 def sample(spec: Object) -> Object:
-    """A Sample with this ``spec``."""
+    """Returns a Sample with this ``spec``."""
     return {
         "apiVersion": "conformance.modelyard.dev/v1",
         "kind": "Sample",

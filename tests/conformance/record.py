@@ -1,4 +1,4 @@
-"""Records from a real API server what the conformance cases need offline.
+"""Records the objects and schemas that the conformance cases need offline from a real API server.
 
 ``python -m tests.conformance.record KUBECONFIG`` plays ``live/*.yaml`` and writes each object as the server returns it,
 and writes a compact schema of the sample custom resource (``schemas/sample-crd.yaml``, installed when it is missing)
@@ -22,7 +22,7 @@ SAMPLE = HERE / "schemas" / "sample.json"
 
 
 def live(server: Server, namespace: str, source: Path) -> dict[str, Any]:
-    """The object that the steps of a source file make."""
+    """Returns the object that the steps of a source file create."""
     spec = yaml.safe_load(source.read_text())
     api_version, kind = spec["type"].split()
     path = f"{server.collection(api_version, kind, namespace)}/case"
@@ -55,7 +55,7 @@ def install_crd(server: Server, crd: dict[str, Any]) -> None:
 
 
 def published(server: Server, api_version: str, kinds: tuple[str, ...]) -> dict[str, Any]:
-    """A compact OpenAPI document of some kinds of an API version."""
+    """Returns a compact OpenAPI document of some kinds of an API version."""
     status, document = server.request("GET", f"/openapi/v3/apis/{api_version}")
     if status != 200:
         raise RuntimeError(f"the API server does not publish {api_version}")
@@ -79,7 +79,7 @@ def _references(schema: Any) -> set[str]:
 
 
 def main() -> None:
-    """Writes every recording."""
+    """Writes all recorded objects and schemas."""
     server = Server(Path(sys.argv[1]))
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "record"}})
     install_crd(server, yaml.safe_load((HERE / "schemas" / "sample-crd.yaml").read_text()))

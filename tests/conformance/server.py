@@ -1,4 +1,4 @@
-"""The real API server, as far as the conformance cases need it."""
+"""A client of a real API server for the conformance cases."""
 
 import base64
 import http.client
@@ -29,8 +29,8 @@ CRDS = (HERE / "schemas" / "sample-crd.yaml", HERE.parent / "lab" / "crds" / "ka
 
 
 def node_classes() -> dict[str, Any]:
-    """The custom resource EC2NodeClass, made of its shipped schema: the Go module with its CRD is large, and what the
-    schema lacks of it is validation.
+    """Returns the custom resource EC2NodeClass, from its shipped schema: the Go module with its CRD is large, and the
+    schema lacks only the validation.
     """
     line = next(line for line in OPERATORS.read_text().splitlines() if "/EC2NodeClass\t" in line)
     schema = json.loads(line.split("\t")[2])
@@ -52,7 +52,7 @@ def node_classes() -> dict[str, Any]:
 
 
 class Server:
-    """One connection to the API server of a kubeconfig's current context."""
+    """A connection to the API server of the current context of a kubeconfig."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
@@ -68,7 +68,7 @@ class Server:
     def request(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json", **query: str
     ) -> tuple[int, dict[str, Any]]:
-        """The status and the JSON answer to one request."""
+        """Sends a request and returns the status and the JSON answer."""
         target = f"{path}?{urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body)
         headers = {**self._headers, "Content-Type": content_type, "Accept": "application/json"}
@@ -78,7 +78,7 @@ class Server:
         return response.status, json.loads(text) if text else {}
 
     def collection(self, api_version: str, kind: str, namespace: str) -> str:
-        """The path of a kind's objects, in the namespace where it has one."""
+        """Returns the path of the objects of a kind, in the namespace if the kind is namespaced."""
         root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
         if (api_version, kind) not in self._plural:
             _, answer = self.request("GET", root)
@@ -89,7 +89,7 @@ class Server:
         return f"{root}/namespaces/{namespace}/{plural}" if namespaced else f"{root}/{plural}"
 
     def remove(self, path: str) -> None:
-        """Deletes an object for good, whatever finalizers it has; nothing when it is not there."""
+        """Deletes an object and its finalizers, if it exists."""
         status, _ = self.request("DELETE", path, gracePeriodSeconds="0")
         if status < 300:
             self.request("PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
@@ -115,9 +115,9 @@ def _tls(cluster: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
 
 @contextmanager
 def conformance_server(lab: Lab) -> Iterator[Server]:
-    """A lab's API server with the custom resources above and the namespace ``merge``, which nobody else writes to.
+    """Yields the API server of a lab with the custom resources above and the namespace ``merge`` for the cases only.
 
-    The controllers are asleep meanwhile: they would write into the objects between a case's steps.
+    The controllers are stopped meanwhile: they would write into the objects between the steps of a case.
     """
     from tests.conformance.record import install_crd
 

@@ -1,4 +1,4 @@
-"""Plays a server-side case step by step without a server: applies as a plan does, other writes as the server does."""
+"""Runs a server-side case step by step without a server: applies as a plan does, other writes as the server does."""
 
 import copy
 from operator import is_
@@ -31,7 +31,7 @@ LONG_AGO = "2020-01-01T00:00:00Z"
 
 
 class Outcome(NamedTuple):
-    """What a step led to."""
+    """The result of a step."""
 
     object: dict[str, Any] | None
     conflicts: dict[str, list[str]]
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
 
 
 def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outcome:
-    """One step over the live object: a write of the kinds below; forget, which clears the managedFields; or age, after
+    """Runs a step on the live object: a write of a kind below; forget, which clears the managedFields; or age, after
     which every owner wrote long ago.
 
     ``apply`` (with ``force``, and ``dry`` for a dry run), ``create``, ``replace``, ``merge-patch``,
@@ -67,22 +67,22 @@ def play(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> Outco
 
 
 def aged(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    """The entries of an object's managedFields, as written long ago."""
+    """Returns the entries of an object's managedFields with a time long ago."""
     return [{**entry, "time": LONG_AGO} if "time" in entry else entry for entry in entries(obj)]
 
 
 def scaled(kind: Type, live: dict[str, Any], manager: str, replicas: int) -> dict[str, Any]:
-    """A live object after a write to its ``scale``."""
+    """Returns a live object after a write to its ``scale``."""
     new = update(live, {**live, "spec": {**live["spec"], "replicas": replicas}}, manager, kind, "scale")
     if any("f:replicas" in entry["fieldsV1"].get("f:spec", {}) for entry in entries(live)):
         return new
-    # A count that nobody owned is not tracked.
+    # A number of replicas without an owner is not tracked.
     mine = (manager, "Update", new["apiVersion"], "scale")
     return with_entries(new, [entry for entry in entries(new) if identity(entry) != mine])
 
 
 def written(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> dict[str, Any]:
-    """The whole object that a creation, a patch or a replacement asks for."""
+    """Returns the whole object that a creation, a patch or a replacement requests."""
     if "create" in step:
         return case.whole(step["create"])
     assert live is not None
@@ -102,11 +102,11 @@ def written(case: Case, step: dict[str, Any], live: dict[str, Any] | None) -> di
 def update(
     live: dict[str, Any] | None, new: dict[str, Any], manager: str, schema: Type, subresource: str = ""
 ) -> dict[str, Any]:
-    """``new`` as the API server has it after ``manager`` wrote it over ``live`` (None: created it).
+    """Returns ``new`` as the API server stores it after ``manager`` has written it over ``live`` (None: created it).
 
     ``new`` is a whole object, such as ``live`` with a merge patch laid over it. Its managedFields are set but for the
     time of ``manager``'s entry. An object that is not tracked (it has no managedFields) stays so, and one whose
-    managedFields ``new`` empties is tracked no more. Not done: the server keeps at most ten updaters and folds the
+    managedFields ``new`` empties is no longer tracked. Not done: the server keeps at most ten updaters and merges the
     oldest into one.
 
     Raises:
@@ -118,7 +118,7 @@ def update(
         raise unfit(new, schema)
     if known and (errors := foreign(metadata, known)):
         raise MergeError(errors)
-    # Go's untyped objects do not tell an empty list from none.
+    # Untyped objects in Go do not distinguish an empty list from none.
     forgets = metadata.get("managedFields") in (([], [{}]) if schema.native else ([{}],))
     new = settled(_with_owners_once(new), live)
     misplaced = False
@@ -130,7 +130,7 @@ def update(
         new |= {"status": live["status"]} if live and "status" in live else {}
     new = stored(schema, _without_refused_nulls(schema, new, live), live)
     if misplaced:
-        # Ignored, but the server cannot say who owns what of such an object.
+        # Ignored, but the server cannot determine the owners in such an object.
         return with_entries(new, [])
     version = str(new.get("apiVersion", ""))
     try:
@@ -144,10 +144,10 @@ def update(
         wrong = [error for error in misfits(new, schema) if not error.message.startswith(KEYLESS)]
         if wrong:
             raise MergeError(wrong) from None
-        # The server takes items without their key, and cannot say from then on who owns what.
+        # The server accepts items without their key, and then cannot determine the owners.
         return with_entries(new, [])
     touched = fieldset.union(change.modified, change.added)
-    # The server gives the object back what it knows of its deletion, and still takes it from who owns it.
+    # The server restores the fields of a deletion in the object, and still removes them from their owner.
     left_out = {f"f:{name}": {} for name in DELETION if name in (known or {}) and metadata.get(name) is None}
     removed = fieldset.union(change.removed, {"f:metadata": left_out} if left_out else {})
     mine = (manager, "Update", version, subresource)
@@ -162,7 +162,7 @@ def update(
     left = fieldset.union(fieldset.difference(own, removed), taken)
     latest = new_entry(manager, "Update", version, left)
     if own_entry and not taken:
-        # Whoever only gives up fields has written nothing.
+        # A manager that only drops fields has written nothing.
         latest = own_entry if left == own else {**own_entry, "fieldsV1": left}
     if subresource:
         # A write to scale leaves an entry without a time.
@@ -171,7 +171,7 @@ def update(
 
 
 def _with_owners_once(new: dict[str, Any]) -> dict[str, Any]:
-    """The object without owner references that another one repeats. The server drops them with a warning."""
+    """Returns the object without repeated owner references. The server drops them with a warning."""
     metadata = new.get("metadata")
     found = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
     if not isinstance(found, list):
@@ -181,9 +181,9 @@ def _with_owners_once(new: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
-    """The value without the nulls of a custom resource that its schema does not allow, but for items of lists.
+    """Returns the value without nulls that the schema of a custom resource does not allow, except for items of lists.
 
-    Writes other than an apply drop them before they are judged.
+    Writes other than an apply drop them before validation.
     """
     if value is before or kind.native:
         return value
@@ -202,10 +202,10 @@ def _without_refused_nulls(kind: Type, value: Any, before: Any = None) -> Any:
 
 
 def json_merged(value: Any, patch: Any) -> Any:
-    """A value with a JSON merge patch (RFC 7386) applied, which has no directives.
+    """Returns a value with a JSON merge patch (RFC 7386) applied, which has no directives.
 
-    Nulls inside a list stay only where the list takes the place of a map: elsewhere the API server's library drops
-    them, which the RFC does not ask for.
+    Nulls inside a list stay only where the list replaces a map: elsewhere the library of the API server drops
+    them, which the RFC does not require.
     """
     if not isinstance(value, dict):
         return _pruned(patch)
@@ -221,17 +221,17 @@ def json_merged(value: Any, patch: Any) -> Any:
 
 
 def _pruned(value: Any) -> Any:
-    """The value without keys that hold null; items of lists stay."""
+    """Returns the value without keys that are null; items of lists stay."""
     if isinstance(value, dict):
         return {name: _pruned(inner) for name, inner in value.items() if inner is not None}
     return [_pruned(item) for item in value] if isinstance(value, list) else value
 
 
 def json_patched(obj: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
-    """An object with a JSON patch (RFC 6902) applied, as far as it adds, replaces and removes fields of maps.
+    """Returns an object with a JSON patch (RFC 6902) applied: adding, replacing and removing fields of maps.
 
     Raises:
-        MergeError: a path leads nowhere.
+        MergeError: a path does not exist.
     """
     out: dict[str, Any] = copy.deepcopy(obj)
     for operation in operations:
@@ -244,11 +244,11 @@ def json_patched(obj: dict[str, Any], operations: list[dict[str, Any]]) -> dict[
         if operation["op"] == "remove":
             del node[last]
         else:
-            # As the API server has it, a replacement of what is not there adds it.
+            # The API server adds a missing field that is replaced.
             node[last] = copy.deepcopy(operation.get("value"))
     return out
 
 
 def conflicts(answer: ServerSide) -> dict[str, list[str]]:
-    """The conflicts by path, in the server's words."""
+    """Returns the conflicts by path, with the messages of the server."""
     return {conflict.path.server_text: sorted(map(str, conflict.owners)) for conflict in answer.conflicts}

@@ -1,4 +1,4 @@
-"""Fixtures for tests of the documentation, and one test for each page."""
+"""Fixtures for tests of the documentation, and their parametrization by page."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ Build = Callable[[Path, Path], "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def build() -> Build:
-    """A strict build of the site into a folder, by the settings of a file. It takes about four seconds of CPU."""
+    """Builds the site strictly into a folder, with the settings of a file, in about four seconds of CPU."""
 
     def run(folder: Path, settings: Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", settings, "--site-dir", folder]
@@ -52,7 +52,7 @@ def site(build: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test a page, a page that needs the lab, and a row of the comparison with other products."""
+    """Makes a test for each page, each page that needs the lab, and each row of the comparison with other products."""
     if "page" in metafunc.fixturenames:
         found = script("commands").pages()
         metafunc.parametrize("page", found, ids=[path.relative_to(ROOT).as_posix() for path in found])

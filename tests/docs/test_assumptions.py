@@ -1,4 +1,4 @@
-"""The page about jobs lists what estimates assume."""
+"""The page about jobs lists the assumptions of estimates."""
 
 import re
 from pathlib import Path
@@ -22,13 +22,13 @@ PAGE = Path(__file__).parents[2] / "docs/guides/jobs.md"
         ("llm-serving", {"request_rate": "1"}),
     ],
 )
-def test_the_page_has_every_assumption(kind: JobType, given: dict[str, str]) -> None:
+def test_the_page_lists_each_assumption(kind: JobType, given: dict[str, str]) -> None:
     (row,) = (line for line in PAGE.read_text().splitlines() if "assumes" not in line and _is_row(line, kind))
     listed = dict(re.findall(r"`([\w.]+): (\w+)`", row))
     assert listed == {one.key: one.value for one in estimate(Job("it", kind, **given), None).assumptions}  # type: ignore[arg-type]
 
 
 def _is_row(line: str, kind: str) -> bool:
-    """Whether a line is the row of a type in the table of assumptions."""
+    """Returns whether a line is the row of a type in the table of assumptions."""
     cells = [cell.strip() for cell in line.split("|")[1:-1]]
     return len(cells) == 3 and f"`{kind}`" in cells[0] and ": " in cells[2] and cells[1] in ("`rows`", "`requestRate`")

@@ -1,4 +1,4 @@
-"""The page for those who know another resource manager: every term that it maps to is one that modelyard has."""
+"""The page for users of other resource managers: each term that it maps to exists in modelyard."""
 
 import json
 import re
@@ -17,7 +17,7 @@ RUN = (ROOT / "patches" / "job-run" / "v1" / "base.yaml.j2").read_text()
 
 
 def words(schema: Any) -> Iterator[str]:
-    """Keys of a stack file, and the words that may stand behind them."""
+    """Returns the keys of a stack file and their possible words."""
     if isinstance(schema, dict):
         yield from schema.get("properties", {})
         yield from (word for word in schema.get("enum", ()) if isinstance(word, str))
@@ -31,13 +31,13 @@ def words(schema: Any) -> Iterator[str]:
 KNOWN = set(words(json.loads((ROOT / "modelyard" / "stack" / "stack.schema.json").read_text())))
 
 
-def test_the_three_managers_have_a_table() -> None:
+def test_each_resource_manager_has_a_table() -> None:
     assert re.findall(r"^## (.+)", PAGE, re.MULTILINE)[:3] == ["YARN and Hopsworks", "Slurm", "Mesos"]
     assert all(len(row) == 2 and all(row) for row in ROWS)
 
 
 @pytest.mark.parametrize("term", TERMS)
-def test_a_term_is_one_of_ours(term: str) -> None:
+def test_each_term_exists_in_modelyard(term: str) -> None:
     if term.startswith("modelyard "):
         verb = re.match(r"modelyard ((?:[a-z]+ ?)+)", term)
         assert verb is not None

@@ -1,4 +1,4 @@
-"""Every command that a page shows is run, and what it shows as output is the output."""
+"""Each command on a page is run, and its output is the one that the page shows."""
 
 import argparse
 import functools
@@ -17,7 +17,9 @@ import yaml
 from modelyard.stack import load
 
 
-def test_commands_do_what_the_page_says(page: Path, commands: ModuleType, root: Path, tmp_path: Path) -> None:
+def test_commands_print_the_output_that_the_page_shows(
+    page: Path, commands: ModuleType, root: Path, tmp_path: Path
+) -> None:
     text = page.read_text(encoding="utf-8")
     clone = commands.needs_git(text)
     if clone and shutil.which("git") is None:
@@ -27,7 +29,7 @@ def test_commands_do_what_the_page_says(page: Path, commands: ModuleType, root: 
     assert real == text, "shown output is not the real one; python docs/commands.py renews it"
 
 
-def test_no_command_hides_in_a_block_that_is_not_run(page: Path, commands: ModuleType) -> None:
+def test_each_command_is_in_a_block_that_is_run(page: Path, commands: ModuleType) -> None:
     for block in commands.blocks(page.read_text(encoding="utf-8"), page.name):
         if not block.is_command and "file" not in block.options:
             shown = re.findall(r"^(?:\$ )?(?:modelyard|pulumi|make|git|pip|kubectl) .*", block.body, re.MULTILINE)
@@ -51,7 +53,7 @@ def test_stack_snippets_are_valid(page: Path, commands: ModuleType, root: Path, 
         value = yaml.safe_load(block.body)
         file = tmp_path / f"Pulumi.snippet{block.line}.yaml"
         config = value.get("config", value)
-        # A file with a cluster and a GPU is whole.
+        # A file with a cluster and a GPU is a complete stack file.
         whole = config if {"kubernetes:context", "modelyard:gpu"} <= config.keys() else base | config
         file.write_text(yaml.safe_dump({"config": whole}), encoding="utf-8")
         stack, findings = load(file, block.place)
@@ -61,7 +63,7 @@ def test_stack_snippets_are_valid(page: Path, commands: ModuleType, root: Path, 
 
 @functools.cache
 def options_of(verb: str) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]:
-    """The options of a verb, and those of each of its own verbs."""
+    """Returns the options of a verb and those of each of its subcommands."""
     from modelyard.cli.parser import verb_parser
 
     def options(parser: argparse.ArgumentParser) -> frozenset[str]:
@@ -73,11 +75,11 @@ def options_of(verb: str) -> tuple[frozenset[str], Mapping[str, frozenset[str]]]
 
 
 def unknown_names(text: str, codes: Set[str]) -> list[str]:
-    """What a text says of modelyard that is not there: codes, verbs, options."""
+    """Returns the codes, verbs and options in a text that modelyard does not have."""
     from modelyard.cli.parser import VERBS
 
     found = set(re.findall(r"\b(?:CFG|GPU|RES|RAY|CEL|PAT|OWN|AUT|POL)\d{3}\b", text))
-    # Codes of rules that readers write themselves, and the one that POL001 misses.
+    # Codes of rules that readers write themselves, and the missing one in the example of POL001.
     unknown = [code for code in sorted(found - codes) if not re.fullmatch("POL9..|POL199", code)]
     for said in re.findall(r"`modelyard ([^`]+)`", text):
         verb, *words = said.split()
@@ -108,12 +110,14 @@ def test_generated_pages_name_only_verbs_and_codes_that_exist(
 
 
 @pytest.mark.lab
-def test_commands_do_it_on_a_real_cluster(lab_page: Path, commands: ModuleType, root: Path, tmp_path: Path) -> None:
+def test_commands_of_a_lab_page_run_on_a_real_cluster(
+    lab_page: Path, commands: ModuleType, root: Path, tmp_path: Path
+) -> None:
     from lab import Lab
 
     text = lab_page.read_text(encoding="utf-8")
     offline = commands.offline_environment(tmp_path)
-    # The lab's tools lie in the user's cache, wherever the commands think that home is.
+    # The tools of the lab are in the user's cache, also with another home folder for the commands.
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     with Lab.start(tmp_path / "lab", context="dev") as lab:
         lab.install_platform("dev")
@@ -130,14 +134,14 @@ def test_commands_do_it_on_a_real_cluster(lab_page: Path, commands: ModuleType, 
             subprocess.run(down, env=environment, check=True, capture_output=True)
 
 
-def test_a_wrong_exit_code_is_seen(commands: ModuleType, tmp_path: Path) -> None:
+def test_a_wrong_exit_code_is_an_error(commands: ModuleType, tmp_path: Path) -> None:
     place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
     (block,) = commands.blocks("```sh exit=1\nmodelyard gpus A10\n```\n", "page.md")
     with pytest.raises(commands.Wrong, match=r"page\.md:1: ended with 0, not 1"):
         place.run(block)
 
 
-def test_a_block_inside_a_list_is_run_too(commands: ModuleType, tmp_path: Path) -> None:
+def test_a_block_inside_a_list_is_run(commands: ModuleType, tmp_path: Path) -> None:
     place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
     text = "1. First\n\n   ```console\n   $ echo one\n   zero\n   ```\n"
     assert commands.renewed(text, "page.md", place) == text.replace("zero", "one")
@@ -145,12 +149,12 @@ def test_a_block_inside_a_list_is_run_too(commands: ModuleType, tmp_path: Path) 
 
 @pytest.mark.parametrize("info", ["", "bash", "shell", "sh labb", "sh ecit=1"])
 @pytest.mark.parametrize("mark", ["```", "~~~", "  ```"])
-def test_an_unknown_kind_of_block_is_seen(info: str, mark: str, commands: ModuleType) -> None:
+def test_an_unknown_kind_of_block_is_an_error(info: str, mark: str, commands: ModuleType) -> None:
     with pytest.raises(commands.Wrong, match="unknown kind of code block"):
         list(commands.blocks(f"{mark}{info}\nmodelyard plan\n{mark}\n", "page.md"))
 
 
-def test_calls_of_make_run_where_the_copy_can_hold_them(commands: ModuleType, tmp_path: Path) -> None:
+def test_make_targets_run_in_the_copy_of_the_project(commands: ModuleType, tmp_path: Path) -> None:
     place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
     (block,) = commands.blocks("```sh\nmake setup  # once\nmake demo > seen\nmake test\n```\n", "page.md")
     assert block.make_targets == ("setup", "test")
@@ -159,14 +163,14 @@ def test_calls_of_make_run_where_the_copy_can_hold_them(commands: ModuleType, tm
     assert (place.folder / "out").is_dir()
 
 
-def test_nothing_that_a_page_makes_lands_in_the_real_environment(commands: ModuleType, tmp_path: Path) -> None:
+def test_commands_of_a_page_do_not_change_the_real_environment(commands: ModuleType, tmp_path: Path) -> None:
     place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
     (block,) = commands.blocks("```sh\ntouch .venv/bin/made-by-a-page\n.venv/bin/python -c pass\n```\n", "page.md")
     place.run(block)
     assert not (Path(sys.prefix) / "bin" / "made-by-a-page").exists()
 
 
-def test_python_that_does_not_compile_is_seen(commands: ModuleType, tmp_path: Path) -> None:
+def test_a_python_block_with_a_syntax_error_is_an_error(commands: ModuleType, tmp_path: Path) -> None:
     place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
     (block,) = commands.blocks("```python\ndef rule(:\n```\n", "page.md")
     with pytest.raises(commands.Wrong, match=r"page\.md:1"):
@@ -179,7 +183,7 @@ def test_shown_output_is_renewed(commands: ModuleType, tmp_path: Path) -> None:
     assert commands.renewed(old, "page.md", place) == old.replace("zero", "one").replace("two\n```", "two\ntwo\n```")
 
 
-def test_a_diff_must_fit_once(commands: ModuleType, tmp_path: Path) -> None:
+def test_a_diff_must_match_one_place(commands: ModuleType, tmp_path: Path) -> None:
     place = commands.Workplace(tmp_path / "project", commands.offline_environment(tmp_path))
     (block,) = commands.blocks("```diff file=stacks/Pulumi.dev.yaml\n-no such line\n+another\n```\n", "page.md")
     with pytest.raises(commands.Wrong, match="has 0 places"):

@@ -1,4 +1,4 @@
-"""The comparison with other products: each row's command does what the row says, and each row is whole."""
+"""The comparison with other products: each row is complete and its command prints the expected text."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ def compare(doc_script: Callable[[str], ModuleType]) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def place(compare: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project in which the rows run one after another."""
+    """Returns a project in which the rows run one after another."""
     folder: Path = compare.project(tmp_path_factory.mktemp("compared"))
     return folder
 
@@ -26,7 +26,7 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", "/nowhere")
 
 
-def test_a_row_is_whole_and_its_command_shows_what_it_says(
+def test_each_row_is_complete_and_its_commands_print_the_text(
     compared_row: Any, compare: ModuleType, place: Path, root: Path
 ) -> None:
     row = compared_row
@@ -51,12 +51,12 @@ def functions(file: Path) -> Iterator[str]:
     return (node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def test_names_are_given_once(compare: ModuleType) -> None:
+def test_row_names_are_unique(compare: ModuleType) -> None:
     names = [row.name for each in compare.compared() for row in each.rows]
     assert len(set(names)) == len(names)
 
 
-def test_a_row_that_is_false_says_why(compare: ModuleType, place: Path) -> None:
+def test_a_wrong_row_has_its_reason(compare: ModuleType, place: Path) -> None:
     row = next(row for each in compare.compared() for row in each.rows if row.calls)
     for change, said in (({"expect": ["nonsense"]}, "does not print 'nonsense'"), ({"exit": 3}, "exit code 0, not 3")):
         (found,) = compare.problems(row._replace(calls=[row.calls[0]._replace(**change)]), place)

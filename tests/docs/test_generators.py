@@ -1,4 +1,4 @@
-"""The generators read the source and the schemas rightly."""
+"""The generators of the reference read the source and the schemas correctly."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_the_severity_of_a_code_is_read_from_the_source(
     assert severities(tmp_path) == {"GPU001": expected}
 
 
-def test_a_variable_that_nobody_describes_is_told(doc_script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undescribed_variable_is_an_error(doc_script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     doc_script("generate")
     from generators import environment
 
@@ -51,7 +51,7 @@ def test_a_variable_that_nobody_describes_is_told(doc_script: Script, monkeypatc
         environment.environment()
 
 
-def test_every_way_to_read_a_variable_is_seen(doc_script: Script, tmp_path: Path) -> None:
+def test_each_way_to_read_a_variable_is_found(doc_script: Script, tmp_path: Path) -> None:
     doc_script("generate")
     from generators.environment import variables
 
@@ -75,7 +75,7 @@ def test_every_way_to_read_a_variable_is_seen(doc_script: Script, tmp_path: Path
         ({"type": "array", "items": {"type": "string"}}, "list of text"),
         ({"type": "array", "items": {"type": "string"}, "maxItems": 32}, "list of text, at most 32"),
         ({"type": "object", "additionalProperties": {}, "maxProperties": 8}, "mapping by name, at most 8"),
-        # One of several keys, which are told below.
+        # One of several keys, which are described below.
         ({"type": "object", "additionalProperties": False, "maxProperties": 1}, "mapping"),
         ({"type": "array", "items": {"$ref": "#/$defs/one"}}, "list of mappings"),
         ({"type": "object", "additionalProperties": {"type": "string"}}, "mapping by name"),
@@ -86,14 +86,14 @@ def test_every_way_to_read_a_variable_is_seen(doc_script: Script, tmp_path: Path
         ({}, "any value"),
     ],
 )
-def test_the_form_of_a_value_in_words(schema: dict[str, object], expected: str, doc_script: Script) -> None:
+def test_a_value_type_is_described_in_words(schema: dict[str, object], expected: str, doc_script: Script) -> None:
     doc_script("generate")
     from generators.schema import form
 
     assert form(schema, {"$defs": {"one": {"type": "object", "properties": {"a": {}}}}}) == expected
 
 
-def test_a_mapping_has_one_section_whoever_refers_to_it(doc_script: Script) -> None:
+def test_a_mapping_with_several_references_has_one_section(doc_script: Script) -> None:
     doc_script("generate")
     from generators.schema import own_sections, sections
 
@@ -112,7 +112,7 @@ def test_a_mapping_has_one_section_whoever_refers_to_it(doc_script: Script) -> N
     assert own_sections(schema["$defs"]["target"], schema, "target.") == {"gpus": "target.gpus"}
 
 
-def test_a_table_escapes_what_would_break_it(doc_script: Script) -> None:
+def test_a_table_escapes_special_characters(doc_script: Script) -> None:
     doc_script("generate")
     from generators.markdown import table
 

@@ -1,4 +1,4 @@
-"""Links lead to files and headings that are there."""
+"""Links lead to existing files and headings."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ _FENCES = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that GitHub gives a page's headings."""
+    """Returns the anchors that GitHub gives to the headings of a page."""
     found: dict[str, int] = {}
     names = set()
     for heading in re.findall(r"^#{1,6} (.+)$", _FENCES.sub("", text), re.MULTILINE):
@@ -20,7 +20,7 @@ def anchors(text: str) -> set[str]:
     return names
 
 
-def test_links_lead_somewhere(root: Path, commands: ModuleType) -> None:
+def test_links_have_a_target(root: Path, commands: ModuleType) -> None:
     broken = []
     for page in commands.every_page(root):
         text = page.read_text(encoding="utf-8")
@@ -50,6 +50,6 @@ def test_every_page_can_be_reached_from_the_readme(root: Path, commands: ModuleT
     assert set(commands.every_page(root)) <= seen
 
 
-def test_anchors_are_those_of_github() -> None:
+def test_anchors_are_the_same_as_on_github() -> None:
     text = "# One page\n\n## `plan` and [more](x.md)\n\n## Twice\n\n## Twice\n\n```sh\n# no heading\n```\n"
     assert anchors(text) == {"one-page", "plan-and-more", "twice", "twice-1"}

@@ -1,4 +1,4 @@
-"""The page of promises names tests that exist, and the page on security names promises for every defence."""
+"""The page of promises names existing tests, and the security page names promises for each defense."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def rows(page: str, head: str) -> list[tuple[str, ...]]:
-    """The cells of the tables of a page whose heads begin with a word."""
+    """Returns the rows of the tables of a page whose header begins with a word."""
     found, inside = [], False
     for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines():
         cells = tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
@@ -28,7 +28,7 @@ DEFENCES = rows("security.md", "attack or accident")
 NAMES = [name.strip("`") for name, *_ in PROMISES]
 
 
-def test_there_are_promises_and_each_has_a_name_of_its_own() -> None:
+def test_promises_have_unique_names() -> None:
     assert PROMISES
     assert len(set(NAMES)) == len(NAMES)
     assert all(re.fullmatch(r"[a-z-]+", name) for name in NAMES)
@@ -45,8 +45,8 @@ def test_a_promise_names_tests_that_exist(row: tuple[str, ...]) -> None:
         assert function in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-def test_every_table_of_the_page_on_security_is_one_of_attacks_or_the_one_of_trust() -> None:
-    """Whoever adds a table of another kind says here how its defences are tested."""
+def test_the_security_page_has_only_tables_of_trust_and_of_attacks() -> None:
+    """If you add a table of another kind, add a test for its defenses here."""
     text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     heads = re.findall(r"^(\|.*\|)\n\|[-|]+\|$", text, re.MULTILINE)
     assert {head.split("|")[1].strip() for head in heads} == {"who", "attack or accident"}

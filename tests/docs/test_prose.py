@@ -1,4 +1,4 @@
-"""The prose linter: it holds the glossary's words over pages and over the texts of the program."""
+"""The prose linter: it checks pages and the texts of the program against the glossary."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -47,6 +47,8 @@ def test_a_planted_violation_is_found_at_its_line(
     assert (found.path.as_posix(), found.line) == (path, line)
 
 
-def test_words_of_code_are_none(doc_script: Callable[[str], Any], vale: Path, root: Path, tmp_path: Path) -> None:
+def test_words_in_code_are_not_violations(
+    doc_script: Callable[[str], Any], vale: Path, root: Path, tmp_path: Path
+) -> None:
     folder = _planted(root, tmp_path, "docs/page.md", "The key `card`.\n\n```text\ncard\n```\n")
     assert doc_script("prose").violations(folder, vale) == []

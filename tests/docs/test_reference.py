@@ -1,4 +1,4 @@
-"""The committed reference and pictures are what their scripts make today."""
+"""The committed reference and pictures are the current output of their scripts."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ def test_generated_pages_are_up_to_date(doc_script: Script) -> None:
     assert stale == [], "python docs/generate.py makes them again"
 
 
-def test_generated_pages_show_no_commands_that_nobody_runs(doc_script: Script, commands: ModuleType) -> None:
+def test_generated_pages_have_no_command_blocks(doc_script: Script, commands: ModuleType) -> None:
     for name, text in doc_script("generate").generated().items():
         assert not [block.place for block in commands.blocks(text, name) if block.is_command]
 
@@ -34,7 +34,7 @@ def test_the_picture_is_up_to_date(doc_script: Script, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["plan.svg", "packages.svg", "logo.svg"])
 def test_a_picture_loads_nothing(name: str, root: Path) -> None:
     drawn = (root / "docs" / "images" / name).read_text(encoding="utf-8")
-    assert re.sub(">[^<]*<", "><", drawn).count("http") == 1  # the namespace of SVG; an address in a text is none
+    assert re.sub(">[^<]*<", "><", drawn).count("http") == 1  # the namespace of SVG
     assert set(re.findall(r"url\((.)", drawn)) <= {"#"}
     assert "@import" not in drawn
 
@@ -46,7 +46,7 @@ def test_every_package_is_in_the_picture(root: Path) -> None:
     assert missing == [], "the contract of layers in pyproject.toml does not place them"
 
 
-def test_every_package_has_its_words_in_the_architecture(root: Path) -> None:
+def test_every_package_is_in_the_architecture(root: Path) -> None:
     text = (root / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     packages = {path.parent.name for path in (root / "modelyard").glob("*/__init__.py")} - {"explanations"}
     assert set(re.findall(r"^\| `modelyard/(\w+)` \|", text, re.MULTILINE)) == packages
@@ -82,7 +82,7 @@ def test_every_code_is_in_the_table_with_its_severity(root: Path) -> None:
     assert {word for _, words in rows for word in words.split(", ")} == {"error", "warning", "note"}
 
 
-def test_the_guide_of_the_lab_has_every_verb(root: Path) -> None:
+def test_the_lab_guide_has_every_verb(root: Path) -> None:
     from lab.cli import _parser
 
     (verbs,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 Build = Callable[[Path, Path], CompletedProcess[str]]
 
 
-def test_every_page_is_on_the_site_under_an_address_that_lasts(site: Path, root: Path) -> None:
+def test_every_page_is_on_the_site_under_a_stable_address(site: Path, root: Path) -> None:
     from modelyard.explanations import explanations
 
     wanted = {path.relative_to(root / "docs").with_suffix(".html") for path in (root / "docs").rglob("*.md")}
@@ -21,7 +21,7 @@ def test_every_page_is_on_the_site_under_an_address_that_lasts(site: Path, root:
     wanted |= {Path("CONTRIBUTING.html"), Path("CHANGELOG.html"), Path("lab.html")}
     assert {path for path in wanted if not (site / path).exists()} == set()
     assert not list(site.rglob("*.py"))
-    # The search works where the site is a folder on disk: its index is a script.
+    # The index is a script, so the search works from a folder on disk.
     assert (site / "search" / "search_index.js").stat().st_size > 100_000
 
 
@@ -36,7 +36,7 @@ def test_every_page_is_on_the_site_under_an_address_that_lasts(site: Path, root:
         ("the file <stack>.yaml", "<stack> is no element of HTML"),
     ],
 )
-def test_a_mistake_on_a_page_stops_the_build(text: str, said: str, root: Path, build: Build, tmp_path: Path) -> None:
+def test_an_error_on_a_page_stops_the_build(text: str, said: str, root: Path, build: Build, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text(f"# One page\n\n{text}\n", encoding="utf-8")
     settings = {

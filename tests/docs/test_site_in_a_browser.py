@@ -1,4 +1,4 @@
-"""The site as a reader has it: from a folder on disk, without a network, light and dark, wide and narrow."""
+"""The site in a browser: from a folder on disk, without a network, light and dark, wide and narrow."""
 
 import shutil
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def tab(request: pytest.FixtureRequest, browser: Browser, requests: list[str]) -
     context.close()
 
 
-def test_pages_can_be_read_by_everybody(tab: Page, site: Path, requests: list[str]) -> None:
+def test_pages_are_accessible(tab: Page, site: Path, requests: list[str]) -> None:
     for name in PAGES:
         tab.goto((site / f"{name}.html").as_uri())
         tab.wait_for_load_state("load")
@@ -60,7 +60,7 @@ def test_pages_can_be_read_by_everybody(tab: Page, site: Path, requests: list[st
 def test_the_search_works_without_a_server(browser: Browser, site: Path) -> None:
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
     tab.goto((site / "guides" / "apply.html").as_uri())
-    # The search listens to keys, so it has to be typed.
+    # The search reacts to keys, so the text must be typed.
     tab.locator(".md-search__input").press_sequentially("throughput is below", delay=20)
     link = tab.locator(".md-search-result__link", has_text="GPU001").first
     link.wait_for()
@@ -70,7 +70,7 @@ def test_the_search_works_without_a_server(browser: Browser, site: Path) -> None
     tab.close()
 
 
-def test_what_is_copied_from_a_console_are_the_commands(browser: Browser, site: Path) -> None:
+def test_copying_a_console_block_copies_the_commands(browser: Browser, site: Path) -> None:
     tab = browser.new_page()
     tab.goto((site / "quickstart.html").as_uri())
     code = tab.locator(".language-console code").first

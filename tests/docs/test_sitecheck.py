@@ -1,4 +1,4 @@
-"""What the check of a built site finds, and what it leaves alone."""
+"""The check of a built site."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ Script = Callable[[str], ModuleType]
 _PAGE = '<html><head><link rel="stylesheet" href="site.css"></head><body><h1 id="top">One</h1>{}</body></html>'
 
 
-def found(folder: Path, body: str, doc_script: Script, style: str = "") -> list[str]:
+def problems_of(folder: Path, body: str, doc_script: Script, style: str = "") -> list[str]:
     (folder / "index.html").write_text(_PAGE.format(body), encoding="utf-8")
     (folder / "site.css").write_text(style, encoding="utf-8")
     return list(doc_script("sitecheck").problems(folder))
@@ -37,8 +37,8 @@ def found(folder: Path, body: str, doc_script: Script, style: str = "") -> list[
         ("<p>stacks/Pulumi.<env>.yaml</p>", "index.html: <env> is no element of HTML; write it as code"),
     ],
 )
-def test_a_mistake_is_found(body: str, problem: str, tmp_path: Path, doc_script: Script) -> None:
-    assert found(tmp_path, body, doc_script) == [problem]
+def test_an_error_in_a_page_is_found(body: str, problem: str, tmp_path: Path, doc_script: Script) -> None:
+    assert problems_of(tmp_path, body, doc_script) == [problem]
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_a_mistake_is_found(body: str, problem: str, tmp_path: Path, doc_script:
         "<pre><code>&lt;env&gt;</code></pre>",
     ],
 )
-def test_what_is_right_is_left_alone(body: str, tmp_path: Path, doc_script: Script) -> None:
-    assert found(tmp_path, body, doc_script) == []
+def test_a_valid_page_has_no_problems(body: str, tmp_path: Path, doc_script: Script) -> None:
+    assert problems_of(tmp_path, body, doc_script) == []
 
 
 @pytest.mark.parametrize(
     "style", ["a{background:url(https://example.com/a.png)}", '@import "https://example.com/a.css";']
 )
 def test_a_style_loads_nothing_from_another_host(style: str, tmp_path: Path, doc_script: Script) -> None:
-    (problem,) = found(tmp_path, "", doc_script, style)
+    (problem,) = problems_of(tmp_path, "", doc_script, style)
     assert problem.startswith("site.css: loads https://example.com/a.")

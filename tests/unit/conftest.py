@@ -1,4 +1,4 @@
-"""The project's environments one by one; ``sites`` is the folder's own."""
+"""Fixtures for each stack of the project; each folder defines ``sites``."""
 
 from collections.abc import Mapping
 from typing import Any

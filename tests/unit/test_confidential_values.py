@@ -1,4 +1,4 @@
-"""Values that may hold secrets: reports receive them confidential or hidden, and only reviewed modules reveal them."""
+"""Values that may contain secrets: reports get them confidential or hidden, and only reviewed modules reveal them."""
 
 import ast
 import importlib
@@ -46,7 +46,7 @@ def reveals(file: Path) -> bool:
     return any(isinstance(node, ast.Attribute) and node.attr == "reveal" for node in ast.walk(tree))
 
 
-def test_only_reviewed_modules_reveal_a_value() -> None:
+def test_only_reviewed_modules_reveal_values() -> None:
     packages = ("components", "modelyard", "policies", "stacks")
     files = [file for package in packages for file in ROOT.glob(f"{package}/**/*.py")]
     names = {file.relative_to(ROOT).as_posix() for file in files if reveals(file)}
@@ -90,7 +90,7 @@ def modules(package: str) -> Iterator[ModuleType]:
 
 @cache
 def names_in(module: str) -> dict[str, Any]:
-    """The names of a module, with those that it imports for annotations only."""
+    """Returns the names of a module, including those that it imports only for annotations."""
     found = sys.modules[module]
     names = dict(vars(found))
     for node in ast.parse(Path(str(found.__file__)).read_text(encoding="utf-8")).body:
@@ -105,7 +105,7 @@ def hints_of(one: type | FunctionType) -> dict[str, Any]:
 
 
 def any_fields(roots: list[Any]) -> set[str]:
-    """The fields of the project's values below these types that may hold anything, and are not confidential."""
+    """Returns the fields below these types that may have any value and are not confidential."""
     found: set[str] = set()
     seen: set[type] = set()
     waiting = [("", root) for root in roots]
@@ -119,14 +119,14 @@ def any_fields(roots: list[Any]) -> set[str]:
                 name = f"{hint.__module__}.{hint.__qualname__}"
                 waiting += [(f"{name}.{field}", inner) for field, inner in hints_of(hint).items()]
         elif get_origin(hint) is not Confidential:
-            # Of a function, its result.
+            # For a function, its result.
             parts = get_args(hint)[-1:] if get_origin(hint) is Callable else get_args(hint)
             waiting += [(place, part) for part in parts]
     return found
 
 
 def received() -> list[Any]:
-    """The types in the signatures of everything that prints."""
+    """Returns the types in the signatures of all functions that print."""
     functions = [
         one
         for package in PRINTING
@@ -137,7 +137,7 @@ def received() -> list[Any]:
     return [hint for one in functions for hint in hints_of(one).values()]
 
 
-def test_what_reports_receive_is_confidential_or_hidden() -> None:
+def test_values_for_reports_are_confidential_or_hidden() -> None:
     found = any_fields(received())
     known = {*HIDDEN_WHERE_MADE, *STACK_FILE}
     assert sorted(found - known) == [], "Make the field Confidential, or hide its value where it is made."
@@ -156,5 +156,5 @@ class Outer(NamedTuple):
 
 
 @pytest.mark.parametrize("hint", [Outer, tuple[Outer, ...], dict[str, Outer | None]])
-def test_a_field_of_any_type_is_found_below_other_values(hint: Any) -> None:
+def test_a_field_of_any_type_is_found_in_nested_values(hint: Any) -> None:
     assert any_fields([hint]) == {f"{__name__}.Inner.body"}

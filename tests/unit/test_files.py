@@ -1,4 +1,4 @@
-"""A file is written as a whole or not at all."""
+"""Files are written completely or not at all, and parsed only by some modules."""
 
 import ast
 import os
@@ -12,18 +12,18 @@ import pytest
 from modelyard.files import write_atomically
 
 
-def test_text_arrives_as_it_is(tmp_path: Path) -> None:
+def test_text_is_written_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     write_atomically(path, "grün\nzwei\r\n")
     assert path.read_bytes() == "grün\nzwei\r\n".encode()
 
 
-def test_missing_folders_are_made(tmp_path: Path) -> None:
+def test_missing_folders_are_created(tmp_path: Path) -> None:
     write_atomically(tmp_path / "a" / "b" / "c.txt", "x")
     assert (tmp_path / "a" / "b" / "c.txt").read_text() == "x"
 
 
-def test_what_was_there_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced_without_leftovers(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a long text that was there before")
     write_atomically(path, "new")
@@ -31,7 +31,7 @@ def test_what_was_there_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> 
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_is_kept_and_its_target_written(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link.txt").symlink_to("real/a.txt")
     write_atomically(tmp_path / "link.txt", "x")
@@ -39,7 +39,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "real" / "a.txt").read_text() == "x"
 
 
-def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+def test_a_pipe_is_written_and_stays_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -49,7 +49,7 @@ def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_standard_output_by_its_path(tmp_path: Path) -> None:
+def test_standard_output_can_be_written_by_its_path(tmp_path: Path) -> None:
     script = "from pathlib import Path; from modelyard.files import write_atomically as w; w(Path('/dev/stdout'), 'x')"
     run = [sys.executable, "-c", script]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "x"
@@ -60,7 +60,7 @@ def test_standard_output_by_its_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_new_files_are_as_readable_as_the_umask_says(tmp_path: Path, mask: int, mode: int) -> None:
+def test_new_files_follow_the_umask(tmp_path: Path, mask: int, mode: int) -> None:
     before = os.umask(mask)
     try:
         write_atomically(tmp_path / "a.txt", "x")
@@ -86,7 +86,7 @@ def test_a_reader_sees_the_old_file_or_the_new_one(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_failure_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
 
@@ -100,7 +100,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_text_that_cannot_be_encoded_leaves_what_was_there(tmp_path: Path) -> None:
+def test_text_that_cannot_be_encoded_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
     with pytest.raises(UnicodeEncodeError):
@@ -109,7 +109,7 @@ def test_text_that_cannot_be_encoded_leaves_what_was_there(tmp_path: Path) -> No
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("x")
     with pytest.raises(OSError, match="a"):
         write_atomically(tmp_path / "a" / "b.txt", "y")
@@ -117,15 +117,13 @@ def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", [False, True])
-def test_an_error_names_the_path_that_was_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: bool
-) -> None:
+def test_an_error_names_the_requested_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: bool) -> None:
     path = tmp_path / "a.txt"
     if link:
         path.symlink_to(tmp_path / "b.txt")
         (tmp_path / "b.txt").write_text("old")
 
-    # So that what is written first cannot be.
+    # The name of the temporary file is too long.
     monkeypatch.setattr("modelyard.files.token", lambda: 300 * "x")
     with pytest.raises(OSError, match="too long") as caught:
         write_atomically(path, "new")
@@ -163,7 +161,7 @@ DOORS = {
 """Modules that parse without the doors, and why they may."""
 
 
-def test_everything_else_parses_what_it_reads_through_the_doors() -> None:
+def test_only_reviewed_modules_use_parsers_directly() -> None:
     root = Path(__file__).parents[2]
     found = {
         path.relative_to(root).as_posix()
@@ -175,7 +173,7 @@ def test_everything_else_parses_what_it_reads_through_the_doors() -> None:
 
 
 def _parses(tree: ast.AST) -> bool:
-    """Whether a module uses a parser by its package, imports it by its name, or asks an HTTP answer for its JSON."""
+    """Returns whether a module calls a parser, imports one by name, or reads the JSON of an HTTP answer."""
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(value=ast.Name(id=package), attr=name) if name in PARSERS.get(package, ()):

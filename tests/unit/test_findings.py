@@ -1,4 +1,4 @@
-"""What failed outside, as an exception."""
+"""Failures of other programs and servers, as exceptions."""
 
 import pickle
 
@@ -22,6 +22,6 @@ from modelyard.workloads.environments.locking import LockingError
         LockingError("it does not answer", "wait", out_of_reach=True),
     ],
 )
-def test_a_failure_arrives_whole_in_another_process(failure: Failure) -> None:
+def test_a_failure_survives_pickling(failure: Failure) -> None:
     there = pickle.loads(pickle.dumps(failure))
     assert (type(there), str(there), vars(there)) == (type(failure), "it does not answer", vars(failure))

@@ -1,4 +1,4 @@
-"""Golden files and what keeps them true."""
+"""Golden files: each is used, and their sections are compared."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import pytest
 from tests.support import golden
 
 
-def test_every_file_is_of_a_module_that_uses_it() -> None:
+def test_each_golden_file_has_a_module_that_uses_it() -> None:
     modules = Path(__file__).parents[1].rglob("test_*.py")
     users = {path.stem for path in modules if "golden: " in path.read_text(encoding="utf-8")}
     assert {path.stem for path in golden.GOLDEN.glob("*.txt")} <= users
 
 
-def test_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sections_of_a_golden_file_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "GOLDEN", tmp_path)
     monkeypatch.setenv("GOLDEN", "write")
     for name in ("test_b", "test_a", "test_gone"):

@@ -1,4 +1,4 @@
-"""Secrets do not get into files, and what is no secret stays as it is."""
+"""Secrets are hidden, and other values stay."""
 
 import base64
 import json
@@ -132,12 +132,12 @@ NONE = (
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_names_of_secrets(name: str) -> None:
+def test_names_of_secrets_are_recognized(name: str) -> None:
     assert is_secret(name)
 
 
 @pytest.mark.parametrize("name", ["", *NONE])
-def test_names_of_what_is_no_secret(name: str) -> None:
+def test_other_names_are_not_taken_for_secrets(name: str) -> None:
     assert not is_secret(name)
 
 
@@ -184,7 +184,7 @@ def test_secrets_are_hidden(value: Any, shown: Any) -> None:
         {"name": "PASSWORD", "value": ""},
     ],
 )
-def test_references_and_what_is_no_secret_stay(value: Any) -> None:
+def test_references_and_other_values_stay(value: Any) -> None:
     assert hidden(value) is value
 
 
@@ -236,13 +236,13 @@ PLAIN = (
 
 
 @pytest.mark.parametrize(("text", "shown"), TEXTS)
-def test_credentials_in_messages(text: str, shown: str) -> None:
+def test_credentials_in_messages_are_hidden(text: str, shown: str) -> None:
     assert hidden_text(text) == hidden(text) == shown
     assert hidden(shown) == hidden_text(shown) == shown
 
 
 @pytest.mark.parametrize(("text", "shown"), OF_OBJECTS)
-def test_credentials_in_strings_of_objects(text: str, shown: str) -> None:
+def test_credentials_in_strings_of_objects_are_hidden(text: str, shown: str) -> None:
     assert hidden(text) == shown
     assert hidden(shown) == shown
 
@@ -434,7 +434,7 @@ KEPT: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("value", FORMS, ids=str)
-def test_a_secret_is_hidden_in_every_form(value: Any) -> None:
+def test_a_secret_is_hidden_in_each_form(value: Any) -> None:
     shown = hidden(value)
     text = json.dumps(shown)
     found = {SECRET, *(encoded(f"{before}{SECRET}")[4:-4] for before in ("", " ", "  "))}
@@ -444,7 +444,7 @@ def test_a_secret_is_hidden_in_every_form(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", KEPT, ids=str)
-def test_what_only_looks_like_a_secret_stays(value: Any) -> None:
+def test_values_that_only_look_like_secrets_stay(value: Any) -> None:
     assert hidden(value) is value
 
 
@@ -478,8 +478,8 @@ def test_what_only_looks_like_a_secret_stays(value: Any) -> None:
         *("token='a' ", "token=a'", 'token="\na\n', "f(token=a", "token=a,", "token=a)", "-pass pass:", "{% a %}\n"),
     ],
 )
-def test_no_text_takes_long(start: str) -> None:
-    # Quadratic time would be minutes.
+def test_hiding_a_repeated_start_takes_linear_time(start: str) -> None:
+    # Quadratic time would take minutes.
     hidden(start * (200_000 // len(start)))
 
 
@@ -495,7 +495,7 @@ def test_a_field_is_hidden_as_in_its_object() -> None:
     assert hidden_below(("env", {"name": "A"}), plain) is plain
 
 
-def test_a_secret_that_changes_shows_that_it_does() -> None:
+def test_a_changed_secret_is_shown_as_changed() -> None:
     before = {"kind": "Secret", "data": {"a": "eA==", "b": "eQ=="}}
     after = {"kind": "Secret", "data": {"a": "eA==", "b": "eg==", "c": "eg=="}}
     was, now = hidden_pair(before, after)
@@ -505,13 +505,13 @@ def test_a_secret_that_changes_shows_that_it_does() -> None:
     assert hidden_pair(*args) == (["--token=(hidden)", "-v"], ["--token=(hidden, changed)", "-v"])
     env = [{"name": "A", "value": "1"}, {"name": "DB_PASSWORD", "value": "x"}]
     assert hidden_pair(env, env[1:])[1] == [{"name": "DB_PASSWORD", "value": HIDDEN}]
-    # What a recorded platform has hidden may be the same.
+    # A value that is hidden in the recorded platform may be unchanged.
     assert hidden_pair({"password": HIDDEN}, {"password": "x"})[1] == {"password": HIDDEN}
     for shown in (was, now, hidden_pair(*args)[1]):
         assert hidden(shown) == shown
 
 
-def test_what_kubectl_notes_of_an_object_is_looked_through() -> None:
+def test_secrets_in_the_annotation_of_kubectl_are_hidden() -> None:
     key = "kubectl.kubernetes.io/last-applied-configuration"
     note = json.dumps({"spec": {"env": [{"name": "TOKEN", "value": "hunter2"}]}})
     assert json.loads(hidden({key: note})[key]) == {"spec": {"env": [{"name": "TOKEN", "value": HIDDEN}]}}
@@ -519,7 +519,7 @@ def test_what_kubectl_notes_of_an_object_is_looked_through() -> None:
         assert hidden({key: text}) == {key: HIDDEN}
 
 
-def test_what_a_ledger_notes_is_looked_through() -> None:
+def test_secrets_in_a_ledger_are_hidden() -> None:
     container = "spec.template.spec.containers[name=worker]"
     held = [
         [f"{container}.env[name=DB_PASSWORD].value", "hunter2"],
@@ -545,14 +545,14 @@ def test_what_a_ledger_notes_is_looked_through() -> None:
 
 
 @pytest.mark.parametrize("stack", ["dev", "staging", "prod"])
-def test_the_example_platforms_hold_none(stack: str) -> None:
+def test_the_example_platforms_have_no_secrets(stack: str) -> None:
     state, _ = load_recorded(ROOT, stack)
     assert state is not None
     for body in state.objects.reveal().values():
         assert hidden(body) is body
 
 
-def test_a_recorded_platform_holds_none(tmp_path: Path) -> None:
+def test_a_recorded_platform_has_no_secrets(tmp_path: Path) -> None:
     container = {"name": "a", "env": [{"name": "DB_PASSWORD", "value": "hunter2"}]}
     body = {
         "apiVersion": "apps/v1",
@@ -568,7 +568,7 @@ def test_a_recorded_platform_holds_none(tmp_path: Path) -> None:
     assert [hidden(body)] == list(state.objects.reveal().values())
 
 
-def test_messages_about_an_object_do_not_quote_its_secrets() -> None:
+def test_messages_about_an_object_do_not_contain_its_secrets() -> None:
     body = {
         "kind": "Secret",
         "data": {"a": "aHVudGVyMg==", "b": "x"},
@@ -584,10 +584,10 @@ def test_messages_about_an_object_do_not_quote_its_secrets() -> None:
     "part", ["a-", "eyJ-", "://a", "a://", "?a=", "--a ", "authorization: ", "token=", "k=v;", "\n", "@"]
 )
 @pytest.mark.parametrize("begin", ["", "http://", "a://u:", "token="])
-def test_hiding_takes_time_by_the_length_of_a_text_and_not_by_its_square(begin: str, part: str) -> None:
+def test_hiding_takes_linear_time(begin: str, part: str) -> None:
     began = time.process_time()
     hidden({"a": begin + part * 40_000})
-    assert time.process_time() - began < 10  # by the square, some minutes
+    assert time.process_time() - began < 10  # quadratic time would take minutes
 
 
 SHAPES = (None, [], {}, "x", 5, True, ["a"], {"a": 1}, [{}], {"kind": ["a"]}, {"kind": {}})
@@ -605,8 +605,8 @@ OBJECTS = (
 
 
 @pytest.mark.parametrize("body", OBJECTS, ids=lambda body: body["kind"])
-def test_nothing_in_a_strange_place_is_a_crash(body: Any) -> None:
-    """Each value of an object is replaced by each other shape of value."""
+def test_values_of_unexpected_types_do_not_crash(body: Any) -> None:
+    """Each value of an object is replaced by values of each other type."""
 
     def places(value: Any) -> Iterator[tuple[Any, Any]]:
         for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):

@@ -1,4 +1,4 @@
-"""Whole classes of secrets, made from every word that is known: names, documents that are damaged, lines of files."""
+"""Classes of secrets, made from each known word: names, damaged documents, and lines of files."""
 
 import json
 import shlex
@@ -39,7 +39,7 @@ def plurals(words: list[str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("spelling", JOINS.values(), ids=JOINS)
-def test_every_known_word_is_one_in_each_number_spelling_and_place(spelling: Callable[[list[str]], str]) -> None:
+def test_each_known_word_is_a_secret_in_each_spelling_and_place(spelling: Callable[[list[str]], str]) -> None:
     names = {
         spelling([*before, *words, *behind])
         for word in (*ANYWHERE, *AT_THE_END)
@@ -53,7 +53,7 @@ def test_every_known_word_is_one_in_each_number_spelling_and_place(spelling: Cal
 
 @pytest.mark.parametrize("plural", ["", "s"])
 @pytest.mark.parametrize("case", [str.lower, str.upper])
-def test_a_known_word_is_one_without_a_boundary_too(case: Callable[[str], str], plural: str) -> None:
+def test_a_known_word_is_a_secret_without_a_word_boundary(case: Callable[[str], str], plural: str) -> None:
     joined = [f"{before}{word}" for word in _ENDING for before in ("", "db", "pg", "my")]
     joined += [f"{word}key" for word in _KEYS]
     joined += ["dbpat", "githubpat", "sessioncookie", "dbcred", "proxyauthorization"]
@@ -101,7 +101,7 @@ def test_a_known_word_is_one_without_a_boundary_too(case: Callable[[str], str], 
         *("TOKEN_FILE_OLD", "passwordPathTest", "signatures", "oauth", "authors", "paths", "tokenizers", "keyPairs"),
     ],
 )
-def test_what_only_sounds_like_one_is_none(name: str) -> None:
+def test_a_similar_name_is_not_a_secret(name: str) -> None:
     assert not is_secret(name)
 
 
@@ -142,7 +142,7 @@ AROUND = {
 
 @pytest.mark.parametrize("text", DOCUMENTS)
 @pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
-def test_a_document_is_read_whatever_stands_around_a_secret(around: str, text: str) -> None:
+def test_a_secret_in_a_damaged_document_is_hidden(around: str, text: str) -> None:
     whole = around.format(text)
     shown = hidden({"kind": "ConfigMap", "data": {"a.yaml": whole}})["data"]["a.yaml"]
     assert SECRET not in shown
@@ -165,17 +165,17 @@ def test_a_document_is_read_whatever_stands_around_a_secret(around: str, text: s
         "f(show_secrets=False)\ng(password=None, a=1)\n",
     ],
 )
-def test_what_is_no_document_and_no_secret_stays(text: str) -> None:
+def test_text_without_documents_and_secrets_stays(text: str) -> None:
     assert hidden(text) == text
     assert hidden_file(text) == text.splitlines()
 
 
-def test_a_schema_of_a_kind_is_no_kind() -> None:
+def test_a_schema_of_a_kind_is_not_an_object_of_it() -> None:
     document = {"properties": {"kind": {"const": "Secret"}, "data": {"type": "object"}}, "kind": ["a"]}
     assert hidden(document) is document
 
 
-def test_aliases_that_grow_without_end_take_no_time() -> None:
+def test_nested_yaml_aliases_are_not_expanded() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 30)]
     shown = hidden("\n".join([*lines, f"passwords: [{SECRET}]"]))
@@ -198,7 +198,7 @@ NEXT = 'next: "a"\nlevel: \'b\'\nlast: "c"\n'
 @pytest.mark.parametrize("option", ["--api-key={}", "DB_PASSWORD={}"])
 @pytest.mark.parametrize("quote", ["", '"', "'"])
 @pytest.mark.parametrize(("line", "stays"), TOKENS.values(), ids=TOKENS)
-def test_a_secret_takes_no_more_along_than_its_own_token(line: str, stays: str, quote: str, option: str) -> None:
+def test_only_the_token_of_a_secret_is_hidden(line: str, stays: str, quote: str, option: str) -> None:
     if quote == "'" and "sh -c" in line:
         quote = '"'
     word = f"{quote}{option.format(SECRET)}{quote}"
@@ -211,34 +211,34 @@ def test_a_secret_takes_no_more_along_than_its_own_token(line: str, stays: str, 
 
 
 @pytest.mark.parametrize("lost", ['PASSWORD="', "PASSWORD='", 'a: "--token=', '{"password": "'])
-def test_a_quote_that_is_lost_takes_no_other_line_along(lost: str) -> None:
+def test_an_unclosed_quote_hides_no_other_line(lost: str) -> None:
     text = f"{lost}{SECRET}\n{NEXT}"
     shown = hidden(text)
     assert SECRET not in shown
     assert shown.endswith(NEXT)
 
 
-def test_a_secret_of_several_lines_in_quotes_is_hidden_whole() -> None:
+def test_a_quoted_secret_of_several_lines_is_hidden() -> None:
     assert SECRET not in hidden(f'export DB_PASSWORD="{SECRET}\n{SECRET}2\n{SECRET}="\nA="b"\n')
 
 
 @pytest.mark.parametrize("value", ["value", "val", "default", "content", "v", "raw"])
 @pytest.mark.parametrize("key", ["name", "key", "id", "env", "var", "property", "type", "label"])
-def test_one_field_names_the_value_of_another(key: str, value: str) -> None:
+def test_a_value_is_hidden_if_another_field_names_a_secret(key: str, value: str) -> None:
     assert hidden({key: "DB_PASSWORD", value: SECRET}) == {key: "DB_PASSWORD", value: HIDDEN}
     plain = {key: "LEVEL", value: SECRET}
     assert hidden(plain) is plain
 
 
 @pytest.mark.parametrize("number", [8374658374, "8374658374"])
-def test_a_token_in_digits_is_one_and_a_number_of_tokens_is_none(number: int | str) -> None:
+def test_a_numeric_token_is_a_secret_and_a_token_count_is_not(number: int | str) -> None:
     assert hidden({"HF_TOKEN": number}) == {"HF_TOKEN": HIDDEN}
     plain: list[Any] = [{"MAX_TOKENS": number}, {"tokens": number}, {"token": 4096}]
     assert hidden(plain) is plain
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
-def test_a_file_of_json_keeps_its_lines(indent: int | str | None) -> None:
+def test_a_json_file_keeps_its_lines(indent: int | str | None) -> None:
     key = f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----\n"
     document = {"a": [1, {"password": SECRET}], "env": {"name": "TOKEN", "value": SECRET}, "b": "c", "d": key}
     text = json.dumps(document, indent=indent)
@@ -249,7 +249,7 @@ def test_a_file_of_json_keeps_its_lines(indent: int | str | None) -> None:
 
 
 def shapes_of(words: tuple[str, ...]) -> dict[str, Any]:
-    """A command line in each way that it is written."""
+    """Returns a command line in each form."""
     line = shlex.join(words)
     return {
         "items": list(words),
@@ -270,7 +270,7 @@ def planted(form: Any, secret: str = SECRET) -> Any:
 
 
 @pytest.mark.parametrize("words", ARGUMENTS, ids=shlex.join)
-def test_an_argument_is_hidden_in_each_way_that_a_command_line_is_written(words: tuple[str, ...]) -> None:
+def test_a_secret_argument_is_hidden_in_each_form_of_a_command_line(words: tuple[str, ...]) -> None:
     for shape, value in shapes_of(planted(words)).items():
         shown = hidden(value)
         assert SECRET not in json.dumps(shown), (shape, shown)
@@ -285,7 +285,7 @@ def test_an_argument_is_hidden_in_each_way_that_a_command_line_is_written(words:
 
 
 @pytest.mark.parametrize("words", PLAIN_ARGUMENTS, ids=shlex.join)
-def test_an_argument_that_is_no_secret_stays(words: tuple[str, ...]) -> None:
+def test_an_argument_without_a_secret_stays(words: tuple[str, ...]) -> None:
     for shape, value in shapes_of(words).items():
         assert hidden(value) == value, shape
 
@@ -315,7 +315,7 @@ def test_a_file_without_a_secret_stays(text: str) -> None:
 
 @pytest.mark.parametrize("form", ["-H{}:{}", "curl -H {}:{} http://h", "curl --header '{}:{}'", '["-H", "{}:{}"]'])
 @pytest.mark.parametrize("spelling", [JOINS["X-Header"], JOINS["kebab-case"]], ids=["X-Header", "kebab-case"])
-def test_every_known_word_is_a_header_without_a_space(spelling: Callable[[list[str]], str], form: str) -> None:
+def test_each_known_word_is_a_header_without_a_space(spelling: Callable[[list[str]], str], form: str) -> None:
     names = [spelling([*before, *word]) for word in (*ANYWHERE, *AT_THE_END) for before in BEFORE]
     texts = [form.format(name, SECRET) for name in names]
     assert [text for text in texts if SECRET in hidden(text)] == []
@@ -326,20 +326,20 @@ def test_every_known_word_is_a_header_without_a_space(spelling: Callable[[list[s
 @pytest.mark.parametrize(
     "text", ["a%3D", "%25", "token%3D", "'%40", "<a name='b' ", "password \\\n", "x = [\n'a',", "a.b "]
 )
-def test_no_form_of_a_file_takes_long(text: str) -> None:
+def test_hiding_in_files_takes_linear_time(text: str) -> None:
     began = time.process_time()
     hidden(text * (200_000 // len(text)))
-    assert time.process_time() - began < 10  # by the square, some minutes
+    assert time.process_time() - began < 10  # quadratic time would take minutes
 
 
 @pytest.mark.parametrize("kind", ["ApiKey", "WidgetSecret", "AccessToken"])
-def test_the_value_of_a_kind_of_secrets_is_one(kind: str) -> None:
+def test_the_value_of_a_secret_kind_is_hidden(kind: str) -> None:
     body = {"kind": kind, "spec": {"value": SECRET, "level": "x", "template": {"literal": f"a {SECRET}"}}}
     assert hidden(body)["spec"] == {"value": HIDDEN, "level": "x", "template": {"literal": HIDDEN}}
     assert hidden_below(("spec", "value"), SECRET, kind) == HIDDEN
 
 
-def test_a_value_of_another_kind_and_the_name_of_a_queue_stay() -> None:
+def test_values_of_other_kinds_and_queue_names_stay() -> None:
     plain: list[Any] = [
         {"kind": "Widget", "spec": {"value": "x", "literal": "y"}},
         {"routingKey": "team-vision", "routing_key": "gpu.high"},

@@ -1,4 +1,4 @@
-"""The box of values that may hold secrets: nothing prints or writes its content by accident."""
+"""Confidential values: nothing prints or writes their content by accident."""
 
 import copy
 import json
@@ -31,7 +31,7 @@ class Record:
 
 
 @pytest.mark.parametrize("value", [SECRET, SECRET.encode(), BODY, [SECRET], (SECRET,), {SECRET}])
-def test_no_text_of_a_box_shows_its_value(value: Any) -> None:
+def test_the_text_of_a_confidential_value_does_not_show_it(value: Any) -> None:
     box = Confidential(value)
     texts = [str(box), repr(box), f"{box}", f"{box!r}", f"{box:>20}", "%s" % box, "{}".format(box), pformat([box])]  # noqa: UP031, UP032
     texts += [str([box]), str({"a": box}), str(Holder(box)), str(Record(box)), f"{Record(box)=}"]
@@ -39,7 +39,7 @@ def test_no_text_of_a_box_shows_its_value(value: Any) -> None:
     assert [text for text in texts if SECRET in text or HIDDEN not in text] == []
 
 
-def test_a_traceback_with_locals_does_not_show_it() -> None:
+def test_a_traceback_with_locals_does_not_show_a_confidential_value() -> None:
     box = Confidential(BODY)
     try:
         len(box)  # type: ignore[arg-type]
@@ -69,20 +69,20 @@ WRITERS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("value", [SECRET, BODY, [SECRET]])
-def test_writers_refuse_a_box(write: Callable[[Any], object], value: Any) -> None:
+def test_writers_reject_a_confidential_value(write: Callable[[Any], object], value: Any) -> None:
     with pytest.raises(TypeError) as error:
         write(Confidential(value))
     assert SECRET not in str(error.value)
 
 
 @pytest.mark.parametrize("dumper", [yaml.SafeDumper, yaml.CSafeDumper])
-def test_safe_yaml_refuses_a_box(dumper: Any) -> None:
+def test_safe_yaml_rejects_a_confidential_value(dumper: Any) -> None:
     with pytest.raises(yaml.YAMLError) as error:
         yaml.dump({"a": Confidential(SECRET)}, Dumper=dumper)
     assert SECRET not in str(error.value)
 
 
-def test_a_box_is_a_frozen_value() -> None:
+def test_a_confidential_value_is_frozen_and_hashable() -> None:
     box = Confidential(SECRET)
     assert box.reveal() is SECRET
     assert box == Confidential(SECRET)
@@ -95,7 +95,7 @@ def test_a_box_is_a_frozen_value() -> None:
     assert box.reveal() == SECRET
 
 
-def test_functions_that_hide_take_a_box() -> None:
+def test_functions_that_hide_accept_a_confidential_value() -> None:
     shown = {"kind": "Secret", "data": {"password": HIDDEN}}
     assert hidden(Confidential(BODY)) == shown
     assert hidden({"a": Confidential(BODY)}) == {"a": shown}
@@ -124,7 +124,7 @@ for _ in object: ...
 """
 
 
-def test_the_type_checker_refuses_a_box_where_its_value_is_expected(tmp_path: Path) -> None:
+def test_the_type_checker_rejects_a_confidential_value(tmp_path: Path) -> None:
     options = ["--config-file=", f"--cache-dir={tmp_path}", "--strict", "--follow-imports=silent"]
     said, problem, _ = api.run([*options, "-c", USES])
     found = [line.split(":")[1] for line in said.splitlines() if ": error:" in line]

@@ -1,4 +1,4 @@
-"""No circle of imports, also none that an import inside a function hides; and no test is a library of another."""
+"""Import cycles, including imports inside functions, are errors, and so are imports of test modules."""
 
 import ast
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def modules() -> dict[str, Path]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Names that a module imports, but for those that only types need."""
+    """Yields the names that a module imports, except those for type annotations only."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     only_types = {
         id(inner)
@@ -31,11 +31,11 @@ def imported(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            # A name is a module, or stands in the one before it.
+            # A name is a module or belongs to the module before it.
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_no_import_cycles() -> None:
     known = modules()
     graph: dict[str, set[str]] = {}
     for name, path in known.items():
@@ -48,8 +48,8 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         raise AssertionError(" → ".join(error.args[1])) from None
 
 
-def test_promql_and_the_lab_need_nothing_of_the_rest() -> None:
-    """They stay in this repository, and could leave it (docs/decisions)."""
+def test_promql_and_the_lab_import_no_other_packages() -> None:
+    """Both could move to another repository (docs/decisions)."""
     known = modules()
     allowed = {"modelyard.promql": ("modelyard.promql", "modelyard.untrusted", "modelyard.findings"), "lab": ("lab",)}
     for package, own in allowed.items():
@@ -63,8 +63,8 @@ def test_promql_and_the_lab_need_nothing_of_the_rest() -> None:
                 assert {target for target in ours if not target.startswith(own)} == set(), name
 
 
-def test_what_tests_share_is_in_support_folders() -> None:
-    """A test module or conftest that another module imports is split: what is shared moves to ``support/``."""
+def test_no_module_imports_a_test_module() -> None:
+    """Move shared code of a test module or conftest to ``support/``."""
     folders = [ROOT / folder for folder in ("tests", "docs", "benchmarks", "lab")]
     files = [path for folder in folders for path in folder.rglob("*.py")]
     tests = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files if _is_test(path)}

@@ -1,4 +1,4 @@
-"""Names that other programs give are written once: what is written twice is changed in one of two places."""
+"""Names of other programs are written once, so that a change is made in one place."""
 
 import ast
 import re
@@ -18,12 +18,12 @@ TABLES = "modelyard/kube/merge/data/"
 
 
 def written(path: Path) -> set[str]:
-    """Labels, annotations and resources that a module has as literals; what stands in a sentence is none."""
+    """Returns the labels, annotations and resources that are literals in a module; words in sentences do not count."""
     literals = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
     return {one for one in literals if isinstance(one, str) and NAME.fullmatch(one) and not VERSION.fullmatch(one)}
 
 
-def test_each_name_of_labels_annotations_and_resources_is_written_in_one_module() -> None:
+def test_each_label_annotation_and_resource_name_is_in_one_module() -> None:
     found = defaultdict(list)
     for folder in ("modelyard", "components", "stacks"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -45,5 +45,5 @@ def test_each_name_of_labels_annotations_and_resources_is_written_in_one_module(
         ("cpu", False, False),
     ],
 )
-def test_what_is_a_gpu_and_what_a_part_of_one(resource: str, gpu: bool, part: bool) -> None:
+def test_a_resource_is_a_gpu_or_a_slice(resource: str, gpu: bool, part: bool) -> None:
     assert (is_gpu(resource), is_slice(resource)) == (gpu, part)

@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used."""
+"""Regular expressions that are compiled at their first use."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 from modelyard.patterns import compiled_later
 
 
-def test_what_is_imported_inside_compiles_later_and_nothing_else_does() -> None:
+def test_only_patterns_in_the_context_are_compiled_later() -> None:
     with pytest.raises(ZeroDivisionError), compiled_later():
         pattern = re.compile("(a)+", re.IGNORECASE)
         _ = 1 / 0
@@ -16,6 +16,6 @@ def test_what_is_imported_inside_compiles_later_and_nothing_else_does() -> None:
     assert type(re.compile("a")) is re.Pattern
 
 
-def test_a_pattern_that_is_used_inside_is_compiled() -> None:
+def test_a_pattern_used_in_the_context_is_compiled() -> None:
     with compiled_later():
         assert re.compile("a").fullmatch("a")

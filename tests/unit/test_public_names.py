@@ -1,4 +1,4 @@
-"""Public names say what they are: none is a word that needs the sentence around it."""
+"""Public names are clear without their context."""
 
 import ast
 from collections.abc import Iterator

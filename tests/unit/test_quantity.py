@@ -1,4 +1,4 @@
-"""Quantities are exact, in every form that the API server takes."""
+"""Quantities are exact, in each form that the API server accepts."""
 
 from fractions import Fraction
 
@@ -41,7 +41,7 @@ BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
         (1e22, 10**22),
     ],
 )
-def test_forms(text: str | int | float, value: Fraction | int) -> None:
+def test_each_form_of_a_quantity_is_parsed(text: str | int | float, value: Fraction | int) -> None:
     assert quantity.parse(text) == value
 
 
@@ -78,13 +78,13 @@ def test_forms(text: str | int | float, value: Fraction | int) -> None:
         "1" * 65,
     ],
 )
-def test_other_texts_are_refused(text: str) -> None:
+def test_other_texts_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not a Kubernetes quantity such as"):
         quantity.parse(text)
 
 
 @pytest.mark.parametrize("value", [True, float("inf"), float("nan")])
-def test_other_values_are_refused(value: float) -> None:
+def test_other_values_are_rejected(value: float) -> None:
     with pytest.raises(ValueError, match="is not a Kubernetes quantity"):
         quantity.parse(value)
 
@@ -93,7 +93,7 @@ NUMBERS = st.tuples(st.sampled_from(["", "+", "-"]), st.integers(0, 10**12), st.
 
 
 @given(NUMBERS, st.sampled_from([*DECIMAL, *BINARY]))
-def test_values_are_exact(number: tuple[str, int, int], suffix: str) -> None:
+def test_parsed_values_are_exact(number: tuple[str, int, int], suffix: str) -> None:
     sign, whole, thousandths = number
     value = (whole + Fraction(thousandths, 1000)) * (-1 if sign == "-" else 1)
     scale = Fraction(2) ** BINARY[suffix] if suffix in BINARY else Fraction(10) ** DECIMAL[suffix]
@@ -101,7 +101,7 @@ def test_values_are_exact(number: tuple[str, int, int], suffix: str) -> None:
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(-99, 99))
-def test_exponents_are_exact(number: int, exponent: int) -> None:
+def test_parsed_exponents_are_exact(number: int, exponent: int) -> None:
     assert quantity.parse(f"{number}e{exponent}") == number * Fraction(10) ** exponent
 
 
@@ -120,14 +120,14 @@ def test_exponents_are_exact(number: int, exponent: int) -> None:
         (Fraction(-1, 3 * 10**9), "-1n"),
     ],
 )
-def test_memory_in_words(value: Fraction | int, text: str) -> None:
+def test_memory_is_written_with_its_unit(value: Fraction | int, text: str) -> None:
     assert quantity.memory(Fraction(value)) == text
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(4, "4"), (Fraction(1, 2), "500m"), (Fraction(5, 2), "2500m"), (Fraction(1, 10**7), "1m")]
 )
-def test_cpu_in_words(value: Fraction | int, text: str) -> None:
+def test_cpu_is_written_in_cores_or_millicores(value: Fraction | int, text: str) -> None:
     assert quantity.cpu(Fraction(value)) == text
 
 
@@ -167,7 +167,7 @@ def test_products_are_exact(whole: int, thousandths: int, suffix: str, factor: i
     assert quantity.parse(quantity.times(text, factor)) == quantity.parse(text) * factor
 
 
-def test_products_of_nonsense_are_refused() -> None:
+def test_a_product_of_an_invalid_quantity_is_an_error() -> None:
     with pytest.raises(ValueError, match="'12GB' is not a Kubernetes quantity"):
         quantity.times("12GB", 2)
 
@@ -198,7 +198,7 @@ def test_products_of_nonsense_are_refused() -> None:
         ("Gi", ""),
     ],
 )
-def test_what_was_meant(text: str, meant: str) -> None:
+def test_an_invalid_quantity_gets_suggestions(text: str, meant: str) -> None:
     assert quantity.suggest(text) == meant
 
 

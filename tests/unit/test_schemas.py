@@ -1,4 +1,4 @@
-"""What is accepted without a validator is what the validator accepts."""
+"""Values that are accepted without a validator are valid."""
 
 import json
 import random
@@ -41,7 +41,7 @@ ODD = [
 
 
 def changed(value: Any, chance: random.Random) -> Any:
-    """A value with one part replaced, added or removed."""
+    """Returns a value with one part replaced, added or removed."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         name = chance.choice(list(value))
         match chance.randrange(12):
@@ -61,7 +61,7 @@ def changed(value: Any, chance: random.Random) -> Any:
 
 
 def stacks() -> list[Any]:
-    """The stack files of the project and of the examples."""
+    """Returns the stack files of the project and of the examples."""
     files = [*ROOT.glob("stacks/Pulumi.*.yaml"), *ROOT.glob("examples/**/Pulumi.*.yaml")]
     found = [parse_plain(path.read_bytes())[0] for path in files]
     return [one for one in found if "modelyard:platform" in one["config"]]
@@ -76,7 +76,7 @@ def test_the_stack_files_are_accepted_without_a_validator() -> None:
         assert surely_valid(schema, {"config": config})
 
 
-def test_no_changed_stack_file_is_accepted_that_the_validator_rejects() -> None:
+def test_a_changed_stack_file_is_accepted_only_if_it_is_valid() -> None:
     schema = json.loads(OWN[0])
     validator = Draft202012Validator(OWN[0], validate_formats=True)
     chance = random.Random(1)
@@ -93,8 +93,8 @@ def test_no_changed_stack_file_is_accepted_that_the_validator_rejects() -> None:
 
 
 @pytest.mark.parametrize("text", [*OWN, *BUILT_IN], ids=lambda text: json.loads(text)["title"])
-def test_each_own_schema_is_understood(text: str) -> None:
-    """A keyword that is not known would make every value go to the validator."""
+def test_each_keyword_of_the_built_in_schemas_is_known(text: str) -> None:
+    """An unknown keyword would send each value to the validator."""
     from modelyard.schemas import _CHECKS, _NOTES
 
     waiting, seen = [json.loads(text)], set[str]()
@@ -112,7 +112,7 @@ def test_each_own_schema_is_understood(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", BUILT_IN, ids=lambda text: json.loads(text)["title"])
-def test_no_parameters_are_accepted_that_the_validator_rejects(text: str) -> None:
+def test_patch_parameters_are_accepted_only_if_they_are_valid(text: str) -> None:
     schema = json.loads(text)
     validator = Draft202012Validator(text, validate_formats=True)
     chance = random.Random(text)

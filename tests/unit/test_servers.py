@@ -1,4 +1,4 @@
-"""A credential goes to the addresses that its operator named, and nowhere else."""
+"""A credential is sent only to the addresses that the operator has set."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -48,7 +48,7 @@ def recording(status: int = 403) -> Iterator[tuple[str, list[str | None]]]:
 
 
 def give(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, part: str) -> str:
-    """Sets a credential; gives the variable."""
+    """Sets a credential and returns the name of its variable."""
     value = SECRET
     if part.endswith("_FILE"):
         (folder / "secret").write_text(SECRET)
@@ -62,7 +62,7 @@ NAMED = ["", "https://127.0.0.1:PORT", "http://127.0.0.1:1", "http://localhost:P
 
 @pytest.mark.parametrize("named", NAMED)
 @pytest.mark.parametrize(("name", "part"), CREDENTIALS)
-def test_no_request_reaches_an_address_that_nobody_named(
+def test_no_request_goes_to_an_address_that_the_operator_did_not_set(
     name: str, part: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     variable = give(monkeypatch, tmp_path, name, part)
@@ -81,7 +81,7 @@ def test_no_request_reaches_an_address_that_nobody_named(
 
 
 @pytest.mark.parametrize(("name", "part"), CREDENTIALS)
-def test_the_line_that_the_remedy_names_lets_it_be_sent(
+def test_following_the_remedy_sends_the_credential(
     name: str, part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     give(monkeypatch, tmp_path, name, part)
@@ -98,23 +98,23 @@ def test_the_line_that_the_remedy_names_lets_it_be_sent(
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_without_a_credential_nothing_has_to_be_named(name: str) -> None:
+def test_without_a_credential_no_address_has_to_be_set(name: str) -> None:
     source, _ = SOURCES[name]
     with recording() as (url, seen), pytest.raises(JobSourceError):
         ask(source(url))
-    # RabbitMQ's own guest, which is no secret.
+    # The default user guest of RabbitMQ, which is not a secret.
     assert seen == ["Basic Z3Vlc3Q6Z3Vlc3Q=" if name == "BROKER" else None]
 
 
 @pytest.mark.parametrize(("name", "part"), CREDENTIALS)
-def test_no_credential_goes_out_without_tls_but_to_this_machine(
+def test_a_credential_without_tls_goes_only_to_this_machine(
     name: str, part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     give(monkeypatch, tmp_path, name, part)
     url = "http://broker.example.com:15672"
     monkeypatch.setenv(f"MODELYARD_{name}_URL", url)
     source, _ = SOURCES[name]
-    # A proxy on this machine shows what would have left it.
+    # A proxy on this machine records each request that would leave it.
     with recording() as (proxy, seen):
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.delenv("no_proxy", raising=False)
@@ -130,7 +130,7 @@ def test_no_credential_goes_out_without_tls_but_to_this_machine(
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_what_goes_to_this_machine_goes_through_no_proxy(
+def test_requests_to_this_machine_do_not_use_a_proxy(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     give(monkeypatch, tmp_path, name, SOURCES[name][1][0])
@@ -146,7 +146,7 @@ def test_what_goes_to_this_machine_goes_through_no_proxy(
     assert (len(direct), through_proxy) == (1, [])
 
 
-def test_a_proxy_of_https_sees_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_https_proxy_gets_no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODELYARD_RAY_TOKEN", SECRET)
     monkeypatch.setenv("MODELYARD_RAY_URL", "https://ray.example.com")
     monkeypatch.delenv("no_proxy", raising=False)
@@ -177,19 +177,19 @@ def test_a_proxy_of_https_sees_no_credential(monkeypatch: pytest.MonkeyPatch) ->
         ("", None),
     ],
 )
-def test_the_origin_of_an_address(url: str, origin: str | None) -> None:
+def test_an_address_has_an_origin(url: str, origin: str | None) -> None:
     assert origin_of(url) == origin
 
 
 @pytest.mark.parametrize("urls", [f"https://user:{SECRET}@host", f"host {SECRET}", "*"])
-def test_addresses_of_a_credential_that_are_none_are_not_shown(urls: str) -> None:
+def test_a_credential_in_place_of_addresses_is_not_shown(urls: str) -> None:
     environment = {"S": SECRET, "U": urls}
     with pytest.raises(Unusable, match="U has something other than addresses") as error:
         secret_for("https://host", Variables("S", "F", "U"), environment)
     assert SECRET not in f"{error.value.summary}{error.value.remedy}"
 
 
-def test_the_command_line_names_an_address_too() -> None:
+def test_an_address_of_the_command_line_may_get_the_credential() -> None:
     environment = {"S": SECRET}
     found = secret_for("https://host", Variables("S", "F", "U"), environment, named=True)
     assert found.reveal() == SECRET
@@ -197,7 +197,7 @@ def test_the_command_line_names_an_address_too() -> None:
         secret_for("http://host", Variables("S", "F", "U"), environment, named=True)
 
 
-def test_no_credential_is_printed_by_accident() -> None:
+def test_a_printed_credential_is_hidden() -> None:
     secret = Confidential(SECRET)
     encoded = basic("ada", secret).reveal().removeprefix("Basic ")
     for value in (secret, basic("ada", secret), bearer(secret), Server("https://host", bearer(secret)), [secret]):

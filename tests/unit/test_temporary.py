@@ -1,4 +1,4 @@
-"""Whatever ends a run, and wherever it is then, nothing temporary stays."""
+"""No temporary file stays after a run, whenever and however it ends."""
 
 import os
 import signal
@@ -90,10 +90,10 @@ print(*ends[:-1])
 
 @pytest.mark.parametrize(("kind", "stride"), [("folder", 1), ("file", 1), ("generated", 9)])
 @pytest.mark.parametrize(("number", "handled"), [(signal.SIGHUP, False), (signal.SIGTERM, True)])
-def test_a_signal_before_any_line_leaves_nothing(
+def test_a_signal_before_any_line_leaves_no_temporary_file(
     tmp_path: Path, kind: str, stride: int, number: signal.Signals, handled: bool
 ) -> None:
-    """What was asked for may be there, as a whole."""
+    """The requested output may exist, but only as a whole."""
     for name in ("tmp", "out"):
         (tmp_path / name).mkdir()
     done = subprocess.run(
@@ -106,12 +106,12 @@ def test_a_signal_before_any_line_leaves_nothing(
     assert done.returncode == 0, done.stderr
     ends = done.stdout.split()
     assert len(ends) > 10
-    # A signal that comes when a run is through ends it as if nobody handled it, or is too late.
+    # A signal after the end of a run has its default effect or comes too late.
     assert str(128 + number if handled else -number) in ends
     assert set(ends) <= {str(128 + number), str(-number), "1"}
 
 
-def test_temporary_files_are_for_this_user_alone() -> None:
+def test_temporary_files_are_private() -> None:
     with temporary_folder() as folder:
         write_private(folder / "token", "secret")
         assert [path.stat().st_mode & 0o777 for path in (folder, folder / "token")] == [0o700, 0o600]
@@ -120,10 +120,8 @@ def test_temporary_files_are_for_this_user_alone() -> None:
     assert not folder.exists()
 
 
-def test_the_present_folder_does_not_stand_in_for_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Python takes it where nothing else can be written."""
+def test_the_current_folder_is_not_used_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python uses the current folder if no other folder is writable."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(TemporaryError) as error, temporary_folder():

@@ -1,4 +1,4 @@
-"""The limit on how long a stranger's code runs holds wherever the clock rings."""
+"""The time limit for untrusted code works wherever its signal arrives."""
 
 import gc
 import time
@@ -11,7 +11,7 @@ from modelyard.timelimit import TimeBudget, TimeUp
 
 
 class Slow:
-    """What Python runs by itself, and whose exceptions it drops."""
+    """Has a finalizer, in which Python drops exceptions."""
 
     def __del__(self) -> None:
         _spin(0.3)
@@ -26,7 +26,7 @@ def _spin(seconds: float) -> None:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("of_cpu", [False, True])
 @pytest.mark.parametrize("where", ["__del__", "a callback of the garbage collector", "a handler of everything"])
-def test_a_ring_that_is_lost_is_followed_by_another(where: str, of_cpu: bool) -> None:
+def test_a_lost_signal_is_followed_by_another(where: str, of_cpu: bool) -> None:
     def collected(_phase: str, _info: dict[str, Any]) -> None:
         _spin(0.3)
 
@@ -47,13 +47,13 @@ def test_a_ring_that_is_lost_is_followed_by_another(where: str, of_cpu: bool) ->
     assert time.monotonic() - began < 3
 
 
-def test_nothing_rings_behind_the_limit() -> None:
+def test_no_signal_comes_after_the_limit() -> None:
     with pytest.raises(TimeUp), TimeBudget(total=60, refill=0).limit(0.05):
         _spin(5)
     _spin(0.6)
 
 
-def test_processor_time_is_not_the_time_that_others_take() -> None:
+def test_processor_time_does_not_count_sleeping() -> None:
     budget = TimeBudget(total=0.2, refill=0, of_cpu=True)
     with budget.limit(0.1):
         time.sleep(0.4)

@@ -1,4 +1,4 @@
-"""What a wheel has in it, and what its users install beside it."""
+"""The content of the wheel, and the packages that its users install."""
 
 import ast
 import json
@@ -43,20 +43,20 @@ def names(built: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def environment(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a virtual environment with the wheel; its dependencies are those of this one."""
+    """Returns the programs of a virtual environment with the wheel and the dependencies of the current one."""
     folder = tmp_path_factory.mktemp("installed") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     python = folder / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-index", "--no-deps")
     subprocess.run([*pip, str(built)], check=True, env=clean())
     (place,) = folder.glob("lib/*/site-packages")
-    # Its editable installation of this repository is not followed from there.
+    # The editable installation of this repository is not used there.
     (place / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python.parent
 
 
 def clean() -> dict[str, str]:
-    """The variables of this process, without those that lead to this repository or to a cluster."""
+    """Returns the variables of this process, without those that refer to this repository or to a cluster."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "KUBECONFIG")}
 
 
@@ -67,8 +67,8 @@ def test_the_wheel_has_the_built_in_patches_and_no_project(names: list[str]) -> 
     assert [name for name in names if "Pulumi." in name] == ["modelyard/cli/templates/Pulumi.yaml"]
 
 
-def test_from_an_empty_folder_to_a_plan(environment: Path, tmp_path: Path) -> None:
-    """Everything that a new project needs comes from the wheel."""
+def test_the_wheel_makes_a_plan_in_an_empty_folder(environment: Path, tmp_path: Path) -> None:
+    """A new project needs only the wheel."""
 
     def run(*words: str, code: int = 0) -> str:
         done = subprocess.run(words, cwd=tmp_path, env=clean(), capture_output=True, text=True, check=False)
@@ -101,13 +101,13 @@ with subprocess.Popen([*sys.argv[1:], "127.0.0.1:1"], stdout=subprocess.PIPE, st
 """Starts a policy pack, as the engine does, and prints the port on which it serves."""
 
 
-def test_scripts_that_make_the_tables_stay_in_the_repository(names: list[str]) -> None:
-    """Data has no code beside it, and only what runs as a process of its own ends in a call of main."""
+def test_the_wheel_has_no_scripts_that_generate_tables(names: list[str]) -> None:
+    """Folders with data have no code."""
     assert [name for name in names if re.search(r"/data/.*\.py$|(^|/)generate[^/]*\.py$", name)] == []
     assert {Path(name).suffix for name in names if "/data/" in name} == {".csv", ".md", ".tsv"}
 
 
-def test_licences_travel_with_the_tables(names: list[str]) -> None:
+def test_the_wheel_has_the_licenses_of_its_tables(names: list[str]) -> None:
     licences = {name.partition("/licenses/")[2] for name in names if "/licenses/" in name}
     assert licences == {"LICENSE", "NOTICE", "modelyard/report/html/vendor/diff/LICENSE"}
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
@@ -117,7 +117,7 @@ def test_licences_travel_with_the_tables(names: list[str]) -> None:
 
 
 def ports(notice: str) -> list[str]:
-    """The modules that the notice lists as ports of other code, by their paths."""
+    """Returns the paths of modules that the notice lists as ports of other code."""
     part = notice.partition("These modules are Python ports")[2].partition("It contains")[0]
     found: list[str] = []
     for line in re.findall(r"^modelyard/\S.*\.py$", part, re.MULTILINE):
@@ -127,14 +127,14 @@ def ports(notice: str) -> list[str]:
 
 
 def docstrings(text: str) -> str:
-    """All docstrings of a module."""
+    """Returns all docstrings of a module."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     found = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
     return "\n".join(found)
 
 
-def test_every_module_that_follows_code_of_kubernetes_is_in_the_notice(names: list[str]) -> None:
-    """A module says in a docstring which code it follows: by a Go module, a package of it, or as a port."""
+def test_each_module_based_on_kubernetes_code_is_in_the_notice(names: list[str]) -> None:
+    """Such a module names the original code in a docstring: a Go module, a Go package, or a port."""
     follows = re.compile(
         r"(?<![.\w])k8s\.io/\w|apimachinery|apiserver's|client-go|structured-merge-diff|strategicpatch"
         r"|\b[Aa] port of [`A-Z]|\b[Uu]pstream\b"
@@ -144,7 +144,7 @@ def test_every_module_that_follows_code_of_kubernetes_is_in_the_notice(names: li
     assert sorted(found) == sorted(ports((ROOT / "NOTICE").read_text(encoding="utf-8")))
 
 
-def test_every_table_is_in_the_notice(names: list[str]) -> None:
+def test_each_table_is_in_the_notice(names: list[str]) -> None:
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     for name in (name for name in names if name.startswith("modelyard/")):
         path = Path(name)
@@ -152,13 +152,13 @@ def test_every_table_is_in_the_notice(names: list[str]) -> None:
             assert name in notice or f"{path.parent}/*{path.suffix}" in notice, name
 
 
-def test_the_notice_names_the_versions_that_the_tables_are_made_from() -> None:
+def test_the_notice_names_the_versions_of_the_table_sources() -> None:
     folder = ROOT / "modelyard" / "kube" / "merge" / "data"
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     scripts = [*folder.glob("generate*.py")]
     assert scripts
     for script in scripts:
-        # A kind's version, such as v1beta2, has no dots.
+        # The version of a kind, such as v1beta2, has no dots.
         versions = re.findall(r'"(v\d+\.\d+\.\d+)"', script.read_text(encoding="utf-8"))
         assert [version for version in versions if version not in notice] == []
 
@@ -171,15 +171,15 @@ def packages(name: str) -> dict[str, str]:
     return {entry.split("==")[0]: re.split(r"[\s;\\]", entry.split("==")[1])[0] for entry in entries}
 
 
-def test_users_install_a_part_of_what_developers_do_at_the_same_versions() -> None:
+def test_runtime_packages_are_a_subset_of_development_packages() -> None:
     runtime, aws, dev = packages("runtime"), packages("aws"), packages("dev")
     assert runtime.items() < aws.items() < dev.items()
     assert set(aws) - set(runtime) == {"pulumi-aws"}
     assert {"pytest", "mypy", "ruff", "playwright", "mkdocs-material"} & set(runtime) == set()
 
 
-def test_what_is_imported_is_declared() -> None:
-    """Nothing counts on a package that another one happens to bring; of what is declared, everything is imported."""
+def test_imported_packages_are_declared() -> None:
+    """No import relies on an indirect dependency, and each declared package is imported."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     declared = {re.split(r"[<>=]", name)[0] for name in project["dependencies"]}
     extras = [name for names in project["optional-dependencies"].values() for name in names]
@@ -190,7 +190,7 @@ def test_what_is_imported_is_declared() -> None:
         for path in (ROOT / folder).rglob("*.py")
         for name in third_party(path)
     }
-    # Only users of conda lists need its solver, and a message says so. IPython itself loads its extension.
+    # Only conda lists need their solver, and a message asks for it. IPython loads its extension itself.
     assert imported - {"py-rattler", "IPython"} == declared | optional
 
 

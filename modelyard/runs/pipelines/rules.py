@@ -10,7 +10,7 @@ from modelyard.stack.config import Path, Stack
 from modelyard.stack.jobs import Job, JobType, Pipeline, Stage
 from modelyard.stack.names import instead, named_twice, repeated
 from modelyard.stack.remote import PLATFORM, Place
-from modelyard.stack.words import listed, plural
+from modelyard.stack.words import did_you_mean, listed, plural
 from modelyard.workloads import is_deployed, namespace_of_job, namespace_of_resource
 from modelyard.workloads.environments.rules import NAME_AN_IMAGE, has_image
 from modelyard.workloads.sizing import Sized
@@ -97,9 +97,12 @@ class _Judge:
         words = f"pipeline {self.pipeline.name} {summary}"
         return self.stack.finding(code, severity, (*self.where, *below), words, remedy, detail=detail)
 
-    def _stage(self, code: str, severity: Severity, number: int, key: str, summary: str, remedy: str) -> Finding:
-        at: Path = ("stages", number, key) if key else ("stages", number)
-        return self._error(code, severity, at, f"has the stage {self.stages[number].name}, which {summary}", remedy)
+    def _stage(
+        self, code: str, severity: Severity, number: int, key: str, summary: str, remedy: str, *place: int
+    ) -> Finding:
+        at: Path = ("stages", number, key, *place) if key else ("stages", number)
+        words = f"stage {self.stages[number].name} of pipeline {self.pipeline.name} {summary}"
+        return self.stack.finding(code, severity, (*self.where, *at), words, remedy)
 
     def _runs(self, number: int, stage: Stage) -> Iterator[Finding]:
         """Checks whether the stage has something to run on this cluster."""
@@ -115,27 +118,16 @@ class _Judge:
         job = self.jobs.get(name)
         if job is None:
             remedy = instead(name, self.runnable, "jobs with a command")
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which is not defined", remedy
-            )
+            summary = f"runs job {name}, which is not defined"
+            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, remedy)
             return
         if not job.command:
             remedy = "give the job a command, or roll out its resource: rollout"
-            yield self._stage(
-                "PIP002", Severity.ERROR, number, "job", f"runs the job {name}, which has no command", remedy
-            )
+            summary = f"runs job {name}, which has no command"
+            yield self._stage("PIP002", Severity.ERROR, number, "job", summary, remedy)
         one = self.by_job.get(id(job))
         if one is None:
-            remedy = f"correct it first: modelyard check {self.stack.name}"
-            yield self._stage(
-                "PIP002",
-                Severity.ERROR,
-                number,
-                "job",
-                f"runs the job {name}, which has no resource of its type",
-                remedy,
-            )
-            return
+            return  # Another finding reports the job's resource, which is undefined or for another type.
         if one.resource.remote is not None:
             verb = "job submit" if one.resource.remote.cluster is not None else "remote"
             yield self._stage(
@@ -143,11 +135,11 @@ class _Judge:
                 Severity.ERROR,
                 number,
                 "job",
-                f"runs the job {name} on the remote resource {one.resource.name}, not on this cluster",
+                f"runs job {name} on the remote resource {one.resource.name}, not on this cluster",
                 f"use a resource without remote for the job, and start the remote one by itself: modelyard {verb}",
             )
         elif not has_image(self.stack.config, job, one.resource):
-            summary = f"runs the job {name}, which has no image"
+            summary = f"runs job {name}, which has no image"
             yield self._stage("PIP002", Severity.ERROR, number, "job", summary, NAME_AN_IMAGE)
         if not stage.needs and job.type in LOADING and one.size.gpus:
             yield self.stack.finding(
@@ -194,15 +186,13 @@ class _Judge:
     def _needs(self, number: int, stage: Stage) -> Iterator[Finding]:
         names = [one.name for one in self.stages]
         for place, name in enumerate(stage.needs):
-            at: Path = ("stages", number, "needs", place)
-            stage_needs = f"has the stage {stage.name}, which needs "
             if name == stage.name:
-                yield self._error("PIP004", Severity.ERROR, at, stage_needs + "itself", "drop it from needs")
+                remedy = "drop it from needs"
+                yield self._stage("PIP004", Severity.ERROR, number, "needs", "needs itself", remedy, place)
             elif name not in names:
                 remedy = instead(name, [one for one in names if one != stage.name], "stages")
-                yield self._error(
-                    "PIP004", Severity.ERROR, at, stage_needs + f"the stage {name}, which is not defined", remedy
-                )
+                summary = f"needs stage {name}, which is not defined"
+                yield self._stage("PIP004", Severity.ERROR, number, "needs", summary, remedy, place)
 
     def _circles(self) -> Iterator[Finding]:
         for found in circles(self.stages):
@@ -249,11 +239,11 @@ class _Judge:
                     why, remedy = f", and does not need {writer}, which writes it", f"add {writer} to its needs"
                 else:
                     why = ", and no stage writes it"
-                    remedy = instead(name, [*writers, *pipeline.inputs], "artifacts")
-                at: Path = ("stages", number, "reads", place)
-                yield self._error(
-                    "PIP006", Severity.ERROR, at, f"has the stage {stage.name}, which reads {name}{why}", remedy
-                )
+                    remedy = (
+                        did_you_mean(name, [*writers, *pipeline.inputs])
+                        or f"list {name} in writes of an earlier stage, or under inputs of the pipeline"
+                    )
+                yield self._stage("PIP006", Severity.ERROR, number, "reads", f"reads {name}{why}", remedy, place)
         if writers and pipeline.artifacts is None:
             yield self._error(
                 "PIP008",

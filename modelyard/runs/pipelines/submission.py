@@ -18,6 +18,7 @@ from modelyard.cluster.pool_objects import (
     STAGE,
     WAITING_QUEUE,
 )
+from modelyard.files import parse_json
 from modelyard.findings import Finding, Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.kinds import KINDS, RAY, SPARK
@@ -255,7 +256,7 @@ def kept_by(starter: Mapping[str, Any]) -> dict[str, str]:
         starter: the Job that starts the run's stages, as in the cluster.
     """
     try:
-        kept = json.loads(annotations_of(starter).get(KEPT, "{}"))
+        kept = parse_json(annotations_of(starter).get(KEPT, "{}"))
     except ValueError:
         return {}
     found = kept.items() if isinstance(kept, dict) else ()

@@ -1,4 +1,4 @@
-"""Stacks for the hardware tests: one that keeps every rule, and a way to change it."""
+"""A stack without findings for the hardware tests, and a function that changes it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ def snake(name: str) -> str:
 
 
 def make_stack(training: str = "ray", **changes: Mapping[str, Any]) -> Stack:
-    """A stack with the given sections changed, keys spelled as in a stack file; every key has a position of its own."""
+    """Returns a stack with changed sections, with keys as in a stack file; each key has its own position."""
     sections: dict[str, Any] = {}
     positions: dict[tuple[str | int, ...], tuple[int, int]] = {}
     for line, (name, section) in enumerate(SECTIONS.items(), start=1):

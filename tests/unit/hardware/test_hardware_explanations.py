@@ -1,4 +1,4 @@
-"""Every code is explained, and every example shows the message that modelyard really prints."""
+"""Each code has an explanation, and each example has the message that modelyard prints."""
 
 import re
 from fractions import Fraction
@@ -30,7 +30,7 @@ def explained():
         text = (PACKAGE / "explanations" / f"{family}.md").read_text(encoding="utf-8")
         for section in SECTION.finditer(text):
             if section["code"][3] != "0":
-                continue  # Codes from 100 on are the plan's, which knows the nodes; those from 200 on are about jobs.
+                continue  # Codes from 100 belong to the plan, those from 200 to jobs.
             assert section["code"].startswith(family)
             assert section["code"] not in found, "a code is never reused"
             found[section["code"]] = section["body"]
@@ -43,7 +43,7 @@ def raised():
     return set(re.findall(rf'"((?:{"|".join(FAMILIES)})\d{{3}})"', source))
 
 
-def test_every_code_is_explained_and_every_explanation_has_a_code():
+def test_each_code_has_an_explanation():
     assert set(explained()) == raised()
 
 
@@ -53,7 +53,7 @@ def test_an_explanation_has_its_parts_in_order(code):
 
 
 @pytest.mark.parametrize("code", sorted(set(explained()) - NOT_REACHABLE))
-def test_an_example_prints_its_message(make_stack, code):
+def test_each_example_prints_its_message(make_stack, code):
     blocks = BLOCK.findall(explained()[code])
     (message,) = [text.strip() for kind, text in blocks if kind == "text"]
     config, *of_node = [text for kind, text in blocks if kind == "yaml"]

@@ -1,4 +1,4 @@
-"""Names of GPUs: exact, through every table, and never by likeness."""
+"""Names of GPUs resolve exactly and never by similarity."""
 
 import csv
 import re
@@ -53,7 +53,7 @@ def read(name):
         ("L40", "l40"),
     ],
 )
-def test_names_resolve_exactly(name, gpu):
+def test_gpu_names_resolve_exactly(name, gpu):
     found = find(name)
     assert isinstance(found, GpuModel)
     assert found.id == gpu
@@ -104,7 +104,7 @@ def test_a_brand_before_a_family_changes_nothing(name, gpu):
         ("RTX", ("rtx-3090", "rtx-4090", "rtx-a4000")),
     ],
 )
-def test_a_model_with_its_number_memory_or_form_suggests_only_the_gpus_that_have_it(name, suggestions):
+def test_suggestions_match_the_number_memory_and_form_of_the_name(name, suggestions):
     assert resolve(name) is None
     assert find(name) == Unknown(name, suggestions)
 
@@ -124,7 +124,7 @@ def test_a_model_with_its_number_memory_or_form_suggests_only_the_gpus_that_have
         ("B6000", "rtx-pro-6000-bw"),
     ],
 )
-def test_a_near_miss_is_unknown_and_gets_suggestions_that_resolve(name, suggestion):
+def test_a_misspelled_name_gets_suggestions_that_resolve(name, suggestion):
     found = find(name)
     assert resolve(name) is None
     assert suggestion in near_gpus(name)
@@ -134,7 +134,7 @@ def test_a_near_miss_is_unknown_and_gets_suggestions_that_resolve(name, suggesti
 
 
 @pytest.mark.parametrize("name", ["B9000", "P5000", "Quadro"])
-def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
+def test_an_unlike_name_gets_no_suggestion(name):
     found = find(name)
     assert isinstance(found, Unknown)
     assert found.suggestions == ()
@@ -142,16 +142,16 @@ def test_a_name_that_is_near_to_none_gets_no_suggestion(name):
 
 
 @pytest.mark.parametrize("name", ["B5000", "B6000"])
-def test_a_blackwell_workstation_gpu_is_never_taken_for_a_data_centre_one(name):
+def test_a_blackwell_workstation_gpu_is_not_suggested_as_data_center_gpu(name):
     assert not {"b300", "b200", "gb300", "gb200"} & set(find(name).suggestions)
 
 
 @pytest.mark.parametrize("name", ["", "GPU", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-A10-SHARED", "NVIDIA-A10-24Q"])
-def test_slices_shares_and_nonsense_are_no_gpus(name):
+def test_slices_shares_and_nonsense_are_not_gpus(name):
     assert isinstance(find(name), Unknown)
 
 
-def test_a_listed_family_stands_for_its_row_and_all_its_variants():
+def test_a_listed_family_has_the_products_of_its_variants():
     a100, v100 = families()["a100"], families()["v100"]
     assert (a100.memory_gb, a100.tflops) == (40, 312)
     assert (v100.memory_gb, v100.tflops) == (32, 112)
@@ -182,7 +182,7 @@ def test_the_list_of_supported_gpus_agrees_with_the_gpu_table():
     }
 
 
-def test_every_row_is_whole_and_keeps_its_source():
+def test_each_row_is_complete_and_has_a_source():
     rows = read("gpus.csv")
     assert len({row["gpu_id"] for row in rows}) == len(rows) == len(gpu_models())
     for row in rows:
@@ -193,7 +193,7 @@ def test_every_row_is_whole_and_keeps_its_source():
         assert row["fp16_tensor_dense_tflops"] or "fp16_tensor_dense_tflops" in row["unverified"]
 
 
-def test_what_the_source_column_calls_unverified_is_marked():
+def test_unverified_values_are_marked():
     column = {
         "fp16": "fp16_tensor_dense_tflops",
         "vram": "vram_gb",
@@ -206,7 +206,7 @@ def test_what_the_source_column_calls_unverified_is_marked():
             if source.startswith(("unverified", "several public", "hmc-tech", "waredb", "ecer")):
                 marks = (row["unverified"] + " " + row["weak_source"]).split()
                 marked = column.get(name, name)
-                # A column copied from a marked source is marked itself; the reseller's 16 GB is the one exception.
+                # A value from an unverified source is marked; the 16 GB of the reseller are the only exception.
                 assert marked in marks or (row["gpu_id"], name) == ("rtx-a4000", "vram"), (row["gpu_id"], part)
 
 
@@ -218,11 +218,11 @@ def test_every_short_source_is_in_the_legend():
         for row in read(table):
             for source in re.sub(r"\(.*?\)", "", row["source"]).split("; "):
                 for word in re.split(r"[+ ]", source.partition("=")[2] or source):
-                    # A word in capitals that is not a thing's own name is an abbreviation.
+                    # A word in capitals that is not a product name is an abbreviation.
                     assert word in legend or not re.fullmatch(r"[A-Z][A-Z0-9.]{2,}", word) or word in own, word
 
 
-def test_labels_name_known_gpus_and_follow_the_device_plugins_rule():
+def test_labels_name_known_gpus():
     for row in read("labels.csv"):
         assert row["gpu_id"] in gpu_models()
         assert row["gfd_gpu_product"] == row["nvml_name"].replace(" ", "-")
@@ -231,7 +231,7 @@ def test_labels_name_known_gpus_and_follow_the_device_plugins_rule():
     assert len(owners) == len(set(owners))
 
 
-def test_versions():
+def test_a_version_has_a_major_and_a_minor_number():
     assert version("11.7") == (11, 7)
     assert version("12.4.1") == (12, 4)
     assert version("12") == (12, 0)
@@ -239,7 +239,7 @@ def test_versions():
         version("latest")
 
 
-def test_instances_are_read_with_their_marks():
+def test_machine_types_are_read_with_their_marks():
     assert len(instances()) == len(read("instances.csv")) == len(by_type())
     a10g = by_type()["g5.xlarge"]
     assert (a10g.gpu_id, a10g.gpus, a10g.usd_per_hour, a10g.whole_gpus) == ("a10g", 1, 1.006, True)
@@ -254,5 +254,5 @@ def test_instances_are_read_with_their_marks():
 
 
 @pytest.mark.parametrize("name", ["MI300X", "AMD Instinct MI250", "Gaudi2", "TPU v4", "trn1", "Radeon Pro"])
-def test_another_makers_accelerator_is_not_taken_for_a_misspelt_gpu(name):
+def test_an_accelerator_of_another_maker_is_not_a_misspelled_gpu(name):
     assert "need CUDA" in near_gpus(name)

@@ -1,4 +1,4 @@
-"""Which slices a GPU has, and which of them fit on it together."""
+"""The MIG profiles of GPUs, and which of them fit on a GPU together."""
 
 import pytest
 
@@ -18,24 +18,24 @@ from modelyard.hardware.partitions import fits, mig, resource_compute, variants_
         ("rtx-pro-6000-bw", {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1}),
     ],
 )
-def test_profiles_of_a_gpu(gpu: str, profiles: dict[str, int]) -> None:
+def test_a_gpu_has_its_mig_profiles(gpu: str, profiles: dict[str, int]) -> None:
     found = mig(by_id(gpu))
     assert found is not None
     assert {name: found.profiles[name].most for name in profiles} == profiles
 
 
 @pytest.mark.parametrize("gpu", ["a10", "v100-sxm2-16gb", "l4", "t4", "v100", "l40s"])
-def test_gpus_without_slices(gpu: str) -> None:
+def test_gpus_without_mig_have_no_profiles(gpu: str) -> None:
     assert mig(by_id(gpu)) is None
     assert variants_with_mig(by_id(gpu)) == ()
 
 
-def test_a_family_has_what_its_variants_have_alike() -> None:
+def test_a_family_names_its_variants_with_mig() -> None:
     assert mig(by_id("a100")) is None
     assert variants_with_mig(by_id("a100")) == ("a100-40gb", "a100-80gb")
 
 
-def test_every_profile_fits_as_often_as_its_gpu_takes_it_and_no_more() -> None:
+def test_each_profile_fits_exactly_up_to_its_maximum() -> None:
     seen = 0
     for gpu in gpu_models().values():
         found = mig(gpu)
@@ -60,7 +60,7 @@ def test_every_profile_fits_as_often_as_its_gpu_takes_it_and_no_more() -> None:
         ("a100-80gb", {"3g.40gb": 2, "1g.10gb": 1}, False),
         # Seven compute slices, and the memory of nine.
         ("a100-80gb", {"1g.20gb": 4, "3g.40gb": 1}, False),
-        # The only place of a 4g is where a 3g of seven slices would lie too.
+        # A 4g has only one position, which the first 3g uses too.
         ("a100-80gb", {"4g.40gb": 1, "3g.40gb": 2}, False),
         ("a100-80gb", {"7g.80gb": 1, "1g.10gb": 1}, False),
         ("a100-80gb", {"1g.10gb+me": 1, "1g.10gb": 6}, True),
@@ -69,13 +69,13 @@ def test_every_profile_fits_as_often_as_its_gpu_takes_it_and_no_more() -> None:
         ("a30", {"2g.12gb": 1, "1g.6gb": 3}, False),
     ],
 )
-def test_layouts(gpu: str, layout: dict[str, int], fit: bool) -> None:
+def test_a_mig_layout_fits_or_not(gpu: str, layout: dict[str, int], fit: bool) -> None:
     found = mig(by_id(gpu))
     assert found is not None
     assert fits(found, layout) is fit
 
 
-def test_a_gpu_whose_profiles_nobody_knows() -> None:
+def test_a_gpu_may_have_mig_without_known_profiles() -> None:
     found = mig(by_id("rtx-pro-4500-bw"))
     assert found is not None
     assert not found.profiles
@@ -85,11 +85,11 @@ def test_a_gpu_whose_profiles_nobody_knows() -> None:
     ("resource", "compute"),
     [("nvidia.com/mig-3g.40gb", 3), ("nvidia.com/mig-1g.10gb.me", 1), ("nvidia.com/gpu.shared", 1), ("cpu", 1)],
 )
-def test_compute_behind_a_resource(resource: str, compute: int) -> None:
+def test_a_resource_name_gives_the_compute_slices(resource: str, compute: int) -> None:
     assert resource_compute(resource) == compute
 
 
-def test_attributes_are_dots_in_the_name_of_a_resource() -> None:
+def test_profile_attributes_are_dots_in_resource_names() -> None:
     found = mig(by_id("a100-40gb"))
     assert found is not None
     assert found.profiles["1g.5gb+me"].resource == "nvidia.com/mig-1g.5gb.me"

@@ -1,4 +1,4 @@
-"""What nodes offer, by their labels alone."""
+"""The GPUs and drivers of nodes, read from their labels."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -69,12 +69,12 @@ def amounts(resources):
         ({"node.kubernetes.io/instance-type": "m7i.large"}, {"cpu": "2"}, None, 0, "none"),
     ],
 )
-def test_whole_gpus_of_a_node(labels, allocatable, gpu, whole, kind):
+def test_a_node_has_its_whole_gpus(labels, allocatable, gpu, whole, kind):
     found = node_gpus(labels, amounts(allocatable))
     assert (found.gpu.id if found.gpu else None, found.whole, found.kind) == (gpu, whole, kind)
 
 
-def test_slices_are_listed_apart():
+def test_slices_are_listed_separately():
     found = node_gpus(
         {P: "NVIDIA-A30"}, amounts({"nvidia.com/mig-2g.12gb": "2", "nvidia.com/mig-1g.6gb": "0", "cpu": "8"})
     )
@@ -105,7 +105,7 @@ def test_slices_are_listed_apart():
         ("beta", "11.7", None, False),
     ],
 )
-def test_driver_floor(driver, cuda, runs, minor_only):
+def test_each_cuda_version_has_a_minimum_driver(driver, cuda, runs, minor_only):
     found = driver_verdict({"nvidia.com/cuda.driver-version.full": driver}, cuda)
     assert (found.runs, found.minor_only) == (runs, minor_only)
     assert found.reason
@@ -114,12 +114,12 @@ def test_driver_floor(driver, cuda, runs, minor_only):
 @pytest.mark.parametrize(
     ("cuda", "known"), [("11.4", True), ("12.0", True), ("12.6", True), ("13.0", True), ("12.8", False)]
 )
-def test_without_the_driver_of_a_toolkit_the_reason_says_so(cuda, known):
+def test_the_reason_depends_on_a_known_driver_of_the_toolkit(cuda, known):
     reason = driver_verdict({"nvidia.com/cuda.driver-version.full": "999.1"}, cuda).reason
     assert reason.endswith(f"runs CUDA {cuda}" if known else "(by minor-version compatibility at least)")
 
 
-def test_old_driver_labels():
+def test_old_driver_labels_are_read():
     parts = {
         "nvidia.com/cuda.driver.major": "450",
         "nvidia.com/cuda.driver.minor": "80",
@@ -168,7 +168,7 @@ def test_nodes_with_one_old_driver_are_one_finding(make_stack):
         ({}, {}, False),
     ],
 )
-def test_a_node_whose_device_plugin_offers_no_gpu(make_stack, labels, allocatable, found):
+def test_a_node_without_gpus_from_its_device_plugin_is_reported(make_stack, labels, allocatable, found):
     stack = make_stack()
     stack = stack._replace(config=stack.config._replace(resources=(Resource("train", "training", gpu="L40S"),)))
     nodes = [gpu_node("gpu-1", "535.54.03"), node("gpu-2", labels, **allocatable)]
@@ -176,21 +176,21 @@ def test_a_node_whose_device_plugin_offers_no_gpu(make_stack, labels, allocatabl
     assert [(one.code, "gpu-2" in one.summary) for one in told] == ([("GPU013", True)] if found else [])
 
 
-def test_minor_version_compatibility_is_advice(make_stack):
+def test_minor_version_compatibility_is_a_note(make_stack):
     (found,) = on_nodes(make_stack(), [gpu_node("gpu-1", "470.57.02")])
     assert (found.code, found.severity) == ("GPU011", Severity.ADVICE)
     assert "515.43.04" in found.remedy
 
 
 @pytest.mark.parametrize(("disk", "codes"), [("49Gi", ["RES008"]), ("50Gi", []), ("53687091200", []), (None, [])])
-def test_disk_for_the_model_service(make_stack, disk, codes):
+def test_nodes_need_disk_for_the_model_service(make_stack, disk, codes):
     nodes = [node("small", **{"ephemeral-storage": "10Gi"})] if disk else [node("bare", cpu="4")]
     if disk:
         nodes.append(node("large", **{"ephemeral-storage": disk}))
     assert [found.code for found in on_nodes(make_stack(), nodes)] == codes
 
 
-def test_an_unknown_card_leaves_nodes_alone(make_stack):
+def test_nodes_are_not_checked_for_an_unknown_gpu(make_stack):
     assert on_nodes(make_stack(gpu={"model": "A11"}), [gpu_node("gpu-1", "1.0")]) == ()
 
 
@@ -205,14 +205,14 @@ def test_an_unknown_card_leaves_nodes_alone(make_stack):
         ("a100-40gb", "48Gi", ("NVIDIA-A100-SXM4-80GB",), None),
     ],
 )
-def test_memory_is_held_against_the_gpus_that_the_nodes_really_have(make_stack, model, memory, variants, found):
+def test_memory_is_compared_with_the_gpus_of_the_nodes(make_stack, model, memory, variants, found):
     stack = make_stack(gpu={"model": model}, rayWorker={"memory": memory})
     nodes = [node(f"gpu-{at}", {P: product}, **{"nvidia.com/gpu": 1}) for at, product in enumerate(variants)]
     told = [(one.code, one.severity) for one in on_nodes(stack, nodes)]
     assert told == ([found] if found else [])
 
 
-def test_memory_of_the_side_that_does_not_train_is_not_held_against_nodes(make_stack):
+def test_memory_of_the_idle_backend_is_not_compared_with_nodes(make_stack):
     stack = make_stack(training="celery", gpu={"model": "A100"}, rayWorker={"memory": "48Gi"}, celery={"memory": "80G"})
     nodes = [node("gpu", {P: "NVIDIA-A100-SXM4-80GB"}, **{"nvidia.com/gpu": 1})]
     assert on_nodes(stack, nodes) == ()

@@ -1,4 +1,4 @@
-"""Two projects in one process never mix, whatever is cached."""
+"""The GPUs of a project's hardware file do not affect other projects in the same process."""
 
 import threading
 from pathlib import Path
@@ -39,7 +39,7 @@ def slow(tmp_path):
     return project(tmp_path / "slow", tflops=12)
 
 
-def test_each_project_has_its_own_numbers(fast, slow):
+def test_each_project_has_its_own_gpus(fast, slow):
     for _ in range(2):
         with in_project(fast):
             assert verdict(resolve("L20")).supported is True
@@ -54,7 +54,7 @@ def test_each_project_has_its_own_numbers(fast, slow):
     assert own_gpus() == ()
 
 
-def test_a_blank_source_is_no_source(tmp_path):
+def test_a_blank_source_is_an_error(tmp_path):
     path = project(tmp_path / "blank") / "hardware.yaml"
     path.write_text(path.read_text().replace("made up", '" "'))
     (found,) = load_gpus(path.parent).findings
@@ -67,7 +67,7 @@ def test_an_exception_ends_the_context_too(fast):
     assert resolve("L20") is None
 
 
-def test_a_function_of_a_project_knows_its_gpus(fast, slow):
+def test_a_project_function_uses_the_gpus_of_its_project(fast, slow):
     @of_project
     def tflops(root, name, *, scale=1):
         return resolve(name).tflops * scale
@@ -75,7 +75,7 @@ def test_a_function_of_a_project_knows_its_gpus(fast, slow):
     assert (tflops(fast, "L20"), tflops(slow, "L20", scale=2)) == (130, 24)
 
 
-def test_another_thread_is_in_no_project(fast):
+def test_another_thread_has_no_project(fast):
     found = []
     with in_project(fast):
         thread = threading.Thread(target=lambda: found.append(resolve("L20")))
@@ -93,13 +93,13 @@ def test_a_price_file_is_read_again_for_other_gpus(fast):
 
 
 @pytest.mark.parametrize("name", ["L20", "l20", " L20 ", "NVIDIA-L20", "nvidia-l20", "L20-PCIE"])
-def test_every_name_of_it_resolves(fast, name):
+def test_each_name_of_a_defined_gpu_resolves(fast, name):
     with in_project(fast):
         assert resolve(name) is by_id("l20")
     assert isinstance(find(name), Unknown)
 
 
-def test_a_name_with_spaces(tmp_path):
+def test_a_gpu_name_may_have_spaces(tmp_path):
     root = project(tmp_path / "other", name="My GPU 2")
     assert [one.code for one in load_gpus(root).findings] == ["CFG018", "CFG018"]  # labels have no spaces
     path = root / "hardware.yaml"
@@ -108,7 +108,7 @@ def test_a_name_with_spaces(tmp_path):
         assert {resolve(name).id for name in ("My GPU 2", "my-gpu-2", "mine")} == {"my-gpu-2"}
 
 
-def test_nodes_with_it_have_whole_gpus(fast):
+def test_nodes_with_a_defined_gpu_have_whole_gpus(fast):
     labels = {"nvidia.com/gpu.product": "NVIDIA-L20", "nvidia.com/gpu.memory": "46068"}
     with in_project(fast):
         found = node_gpus(labels, {"nvidia.com/gpu": 4})
@@ -118,20 +118,20 @@ def test_nodes_with_it_have_whole_gpus(fast):
     assert node_gpus(labels, {"nvidia.com/gpu": 4}).kind == "unknown"
 
 
-def test_it_is_a_row_of_the_table_and_a_suggestion(fast):
+def test_a_defined_gpu_is_in_the_table_and_suggested(fast):
     with in_project(fast):
         assert "l20" in {row.id for row in table()}
         assert "l20" in near_gpus("L21")
     assert "l20" not in {row.id for row in table()}
 
 
-def test_without_a_cuda_range_it_is_that_of_the_same_chips(fast):
+def test_the_default_cuda_range_is_that_of_the_compute_capability(fast):
     (gpu,) = load_gpus(fast).gpus
     known = by_id("l40")
     assert (gpu.compute, gpu.cuda_first, gpu.ongoing) == (known.compute, known.cuda_first, True)
 
 
-def test_a_chip_that_toolkits_have_dropped_stays_dropped(fast):
+def test_a_compute_capability_that_cuda_dropped_stays_dropped(fast):
     path = fast / "hardware.yaml"
     path.write_text(path.read_text().replace('"8.9"', '"3.7"'))
     (gpu,) = load_gpus(fast).gpus

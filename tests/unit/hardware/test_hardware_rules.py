@@ -1,4 +1,4 @@
-"""Every rule at its edge: the least that keeps it, and the nearest thing that breaks it."""
+"""Each rule at its edge: the smallest value that is allowed, and the nearest one that is not."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from modelyard.workloads.training import active
 ERROR, WARNING, ADVICE = Severity.ERROR, Severity.WARNING, Severity.ADVICE
 RAY, CELERY = "ray", "celery"
 
-# training, changes, code, severity (None: the code must not be there)
+# training, changes, code, severity (None: no such finding)
 CASES = [
     # The GPU.
     (RAY, {"gpu": {"model": "a10"}}, "GPU002", None),
@@ -76,7 +76,7 @@ CASES = [
     (RAY, {"gpu": {"model": "no-such-card"}, "rayWorker": {"memory": "16G"}}, "RES001", None),
     (RAY, {"gpu": {"model": "no-such-card"}, "rayWorker": {"memory": "15.9G"}}, "RES001", ERROR),
     (RAY, {"gpu": {"perWorker": 8}, "rayWorker": {"memory": "24G", "cpu": "8"}}, "RES001", None),
-    # The minimum is of the pod: the vendor's own example has four GPUs with 12Gi each.
+    # The minimum is per pod: the example of the vendor has four GPUs with 12Gi each.
     (RAY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "12Gi"}}, "RES001", WARNING),
     (RAY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "6G"}}, "RES001", WARNING),
     (RAY, {"gpu": {"perWorker": 4}, "rayWorker": {"memory": "5.9G"}}, "RES001", ERROR),
@@ -105,7 +105,7 @@ CASES = [
     (RAY, {"modelService": {"gpu": 1}}, "RES006", ERROR),
     (RAY, {"modelService": {"replicas": 1}}, "RES007", None),
     (RAY, {"modelService": {"replicas": 0}}, "RES007", WARNING),
-    # The Ray head: its rules hold whichever side trains, where the release has Ray at all.
+    # The Ray head: its rules apply with both training backends, if the release has Ray.
     (RAY, {"rayHead": {"replicas": 2}}, "RAY001", ERROR),
     (RAY, {"rayHead": {"replicas": 0}}, "RAY001", ERROR),
     (RAY, {"rayHead": {"replicas": 1}}, "RAY001", None),
@@ -156,7 +156,7 @@ CASES = [
     (CELERY, {"celery": {"consumerTimeout": None, "jobLimit": 1801}}, "CEL005", WARNING),
     (CELERY, {"celery": {"concurrency": 1}}, "CEL001", None),
     (CELERY, {"celery": {"concurrency": 2}}, "CEL001", ERROR),
-    # Somebody to take the jobs.
+    # At least one worker for the jobs.
     (RAY, {"rayWorker": {"replicas": 0}}, "RAY009", WARNING),
     (RAY, {"rayWorker": {"replicas": 1}}, "RAY009", None),
     (RAY, {"rayWorker": {"replicas": 0}, "autoscaling": {"mode": "keda"}}, "RAY009", None),
@@ -167,13 +167,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("training", "changes", "code", "severity"), CASES)
-def test_edge(make_stack, training, changes, code, severity):
+def test_each_rule_has_its_edge(make_stack, training, changes, code, severity):
     found = [finding.severity for finding in check(make_stack(training, **changes)) if finding.code == code]
     assert found == ([severity] if severity else [])
 
 
 @pytest.mark.parametrize("training", [RAY, CELERY])
-def test_the_least_that_every_rule_allows_has_no_finding(make_stack, training):
+def test_the_minimum_of_each_rule_has_no_finding(make_stack, training):
     least = {
         "modelService": {"replicas": 1, "cpu": "4", "memory": "16G", "volume": "50G"},
         "rayHead": {"cpu": "2", "memory": "16G"},
@@ -183,7 +183,7 @@ def test_the_least_that_every_rule_allows_has_no_finding(make_stack, training):
     assert check(make_stack(training, **least)) == ()
 
 
-def test_all_at_once_the_gravest_first(make_stack):
+def test_all_findings_are_reported_errors_first(make_stack):
     broken = make_stack(
         CELERY,
         gpu={"model": "L4", "perWorker": 2, "allocation": "partial"},
@@ -213,7 +213,7 @@ def test_all_at_once_the_gravest_first(make_stack):
     assert [finding.code for finding in found if finding.severity is ADVICE] == ["RES001"]
 
 
-def test_a_finding_says_where_why_and_what_to_do(make_stack):
+def test_a_finding_has_a_place_a_reason_and_a_remedy(make_stack):
     (found,) = check(make_stack(rayWorker={"memory": "12Gi"}))
     assert (found.stack, found.target, found.field) == (
         "dev",
@@ -228,14 +228,14 @@ def test_a_finding_says_where_why_and_what_to_do(make_stack):
     assert found.remedy.endswith("to 23Gi or more")
 
 
-def test_the_remedy_of_a_short_broker_timeout_is_in_the_units_of_both_files(make_stack):
+def test_the_remedy_of_a_short_broker_timeout_has_both_units(make_stack):
     found = check(make_stack(CELERY, celery={"consumerTimeout": 60, "jobLimit": 7200}))
     (remedy,) = [finding.remedy for finding in found if finding.code == "CEL004"]
     assert "to 7200000 ms or more" in remedy
     assert remedy.endswith("celery.consumerTimeout: 7200 or more")
 
 
-def test_the_remedies_of_memory_rules_are_enough(make_stack):
+def test_following_the_remedies_fixes_memory_errors(make_stack):
     changes = {
         "rayWorker": {"memory": "1Gi"},
         "rayHead": {"memory": "1Gi"},
@@ -247,7 +247,7 @@ def test_the_remedies_of_memory_rules_are_enough(make_stack):
         assert found.field not in {left.field for left in check(make_stack(**changes))}
 
 
-def test_the_idle_side_is_advice_and_says_so(make_stack):
+def test_a_finding_about_the_idle_backend_is_a_note(make_stack):
     (found,) = check(make_stack(CELERY, rayWorker={"memory": "12Gi"}))
     assert found.severity is ADVICE
     assert found.summary.endswith("(idle now, an error once training is ray)")
@@ -267,6 +267,6 @@ def test_uncertain_memory_keeps_its_mark(make_stack):
         (CELERY, 4, ("single",)),
     ],
 )
-def test_modes_that_the_pod_serves(make_stack, training, per_worker, modes):
+def test_a_pod_serves_allocation_modes_by_its_gpus(make_stack, training, per_worker, modes):
     config = make_stack(training, gpu={"perWorker": per_worker}).config
     assert active(config).allocations(config) == modes

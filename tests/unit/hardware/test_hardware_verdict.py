@@ -1,4 +1,4 @@
-"""The verdict on every GPU: readable in review, and held against an independent compilation."""
+"""The verdict on each GPU, in a golden file for review and compared with an independent table."""
 
 import csv
 from collections.abc import Callable
@@ -25,7 +25,7 @@ EXPLAINED = {
 """Where the rules and the independent table differ, and why the rules are right."""
 
 
-def test_every_verdict_is_the_reviewed_one(golden: Callable[..., None]) -> None:
+def test_verdicts_equal_the_reviewed_ones(golden: Callable[..., None]) -> None:
     blocks = []
     for cuda, ptx in (("11.7", False), ("11.7", True), ("12.4", False), ("13.0", False)):
         lines = [f"CUDA {cuda}{', images embed PTX' if ptx else ''}", ""]
@@ -53,7 +53,7 @@ def test_the_rules_agree_with_an_independent_table():
             "alternative_sass_only": ANSWER[verdict(unlisted).supported],
             "alternative_with_ptx": ANSWER[verdict(unlisted, Use(embeds_ptx=True)).supported],
         }
-        # Their words for half a yes: a variant of a listed name is listed, memory alone does not meet a compute rule.
+        # Partial answers of that table: a variant of a listed GPU is listed, memory alone does not meet a compute rule.
         theirs = {"variant": "yes", "vram_only": "no", "fp16_only": "no"}
         differing |= {(gpu.id, key) for key, mine in ours.items() if mine != theirs.get(row[key], row[key])}
     assert differing == set(EXPLAINED)
@@ -83,7 +83,7 @@ def test_the_rules_agree_with_an_independent_table():
         ("A100", "13.9", False, True, "table", Severity.ADVICE),
     ],
 )
-def test_which_rule_decides(name, cuda, ptx, supported, rule, severity):
+def test_a_verdict_names_the_deciding_rule(name, cuda, ptx, supported, rule, severity):
     gpu = resolve(name)
     assert isinstance(gpu, GpuModel)
     found = verdict(gpu, Use(cuda, ptx))
@@ -103,13 +103,13 @@ def test_which_rule_decides(name, cuda, ptx, supported, rule, severity):
         ("13.0", "p40", "dropped by CUDA 13.0, no tensor cores"),
     ],
 )
-def test_the_table_says_in_brief_what_decides(cuda, card, brief):
+def test_the_table_has_the_reason_in_brief(cuda, card, brief):
     (row,) = [row for row in table(cuda, False) if row.id == card]
     assert row.brief == brief
 
 
 @pytest.mark.parametrize(("tflops", "supported"), [(125.0, True), (124.9, False), (0.0, False), (None, None)])
-def test_the_floor_is_125(tflops, supported):
+def test_the_minimum_is_125_tflops(tflops, supported):
     gpu = gpu_models()["l40s"]._replace(tflops=tflops)
     assert verdict(gpu).supported is supported
 
@@ -132,24 +132,24 @@ def test_the_floor_is_125(tflops, supported):
         ("v100-sxm2-32gb", (13, 0), "dropped", ""),
     ],
 )
-def test_whose_code_runs(gpu, asked, mode, sm):
+def test_code_for_a_gpu_is_native_compatible_ptx_or_dropped(gpu, asked, mode, sm):
     found = code(gpu_models()[gpu], asked)
     assert (found.mode, found.sm) == (mode, sm)
 
 
-def test_a_version_that_nobody_checked_is_uncertain():
+def test_an_unchecked_cuda_version_is_uncertain():
     found = verdict(gpu_models()["l40s"], Use("13.6"))
     assert found.supported is True
     assert found.uncertain == ("cuda_last_native (checked up to 13.5)",)
     assert verdict(gpu_models()["l40s"], Use("13.5")).uncertain == ()
 
 
-def test_a_verdict_lists_the_uncertain_numbers_that_it_rests_on():
+def test_a_verdict_lists_its_uncertain_numbers():
     assert verdict(gpu_models()["rtx-a6000"]).uncertain == ("cuda_first_native (unverified)",)
     assert verdict(gpu_models()["a10"]).uncertain == ()
 
 
-def test_a_label_that_nobody_has_seen_is_told():
+def test_an_unverified_label_is_reported():
     (problem,) = [
         problem
         for problem in verdict(
@@ -160,7 +160,7 @@ def test_a_label_that_nobody_has_seen_is_told():
     assert "Tesla-V100S-PCIE-32GB" in problem.summary
 
 
-def test_a_chip_that_the_device_plugin_cannot_run():
+def test_a_gpu_that_the_device_plugin_does_not_support_is_reported():
     found = verdict(gpu_models()["k80"]._replace(name="M2090", compute=(2, 0)))
     assert "the NVIDIA device plugin does not run on M2090 (compute capability 2.0)" in [
         problem.summary for problem in found.problems if problem.code == "GPU006"
@@ -169,7 +169,7 @@ def test_a_chip_that_the_device_plugin_cannot_run():
     assert "GPU006" not in [problem.code for problem in at_the_edge.problems]
 
 
-def test_the_table_is_sorted_and_plain():
+def test_the_table_is_sorted_and_has_plain_values():
     rows = table()
     assert len(rows) == len(gpu_models())
     assert [row.supported for row in rows] == sorted(

@@ -1,4 +1,4 @@
-"""What the builder does around Go: a stand-in compiler writes its arguments into the binary it is asked for."""
+"""The builder of the lab's tools, with a fake Go compiler that writes its arguments into the binary."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ esac
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with a Go of our own, an empty cache, and a lab of two tools."""
+    """Sets up a fake Go, an empty cache, and a lab with two tools."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "go").write_text(FAKE_GO)
     (tmp_path / "bin" / "go").chmod(0o755)
@@ -57,7 +57,7 @@ def calls(fake: Path) -> list[str]:
     return (fake / "calls").read_text().splitlines() if (fake / "calls").exists() else []
 
 
-def test_everything_lands_in_one_folder(fake: Path) -> None:
+def test_all_tools_are_built_into_one_folder(fake: Path) -> None:
     told: list[str] = []
     tools = builder.build(told.append)
     assert sorted(path.name for path in tools.bin.iterdir()) == ["helper", "one", "uno"]
@@ -71,7 +71,7 @@ def test_everything_lands_in_one_folder(fake: Path) -> None:
     assert "one 1.0: about 60 s" in told[1]
 
 
-def test_a_second_run_builds_nothing_and_says_nothing(fake: Path) -> None:
+def test_a_second_build_does_and_prints_nothing(fake: Path) -> None:
     first = builder.build(lambda _: None)
     told: list[str] = []
     assert builder.build(told.append) == first
@@ -79,7 +79,7 @@ def test_a_second_run_builds_nothing_and_says_nothing(fake: Path) -> None:
     assert len(calls(fake)) == 2
 
 
-def test_only_what_changed_is_built_again(fake: Path) -> None:
+def test_only_changed_tools_are_built_again(fake: Path) -> None:
     before = builder.build(lambda _: None)
     (fake / "sources" / "two" / "go.mod").write_text("module two // changed\n")
     after = builder.build(lambda _: None)
@@ -88,14 +88,14 @@ def test_only_what_changed_is_built_again(fake: Path) -> None:
     assert len(calls(fake)) == 3
 
 
-def test_another_go_builds_everything_again(fake: Path) -> None:
+def test_another_go_version_builds_all_tools_again(fake: Path) -> None:
     builder.build(lambda _: None)
     (fake / "version").write_text("go1.26.9\n")
     builder.build(lambda _: None)
     assert len(calls(fake)) == 4
 
 
-def test_a_build_that_fails_says_why_and_leaves_nothing(fake: Path) -> None:
+def test_a_failed_build_has_a_reason_and_leaves_no_files(fake: Path) -> None:
     (fake / "broken").touch()
     with pytest.raises(LabError, match=r"building one failed \(go build\):\nmain.go:1: no"):
         builder.build(lambda _: None)
@@ -104,13 +104,13 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(fake: Path) -> None:
     assert builder.build(lambda _: None).bin.exists()
 
 
-def test_a_file_that_the_module_lacks_is_an_error(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_of_a_module_is_an_error(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "TOOLS", (Tool("one", "1", 1, copies=(Copy("m", ("crd/*.yaml",), "crds/one"),)),))
     with pytest.raises(LabError, match=r"one: m has no crd/\*\.yaml"):
         builder.build(lambda _: None)
 
 
-def test_a_schema_gets_its_version_and_the_checkout_stays_clean(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_gets_its_version_without_changing_the_checkout(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = Tool("one", "4.25.0", 1, ".", copies=(Copy("m", ("schema.json",), "source"),))
     monkeypatch.setattr(builder, "TOOLS", (tool,))
     (fake / "bin" / "go").write_text(FAKE_GO.replace('echo "$CGO_ENABLED" > "$2"', 'cp schema.json "$2"'))
@@ -119,8 +119,8 @@ def test_a_schema_gets_its_version_and_the_checkout_stays_clean(fake: Path, monk
     assert [path.name for path in (fake / "sources" / "one").iterdir()] == ["go.mod"]
 
 
-def test_two_builds_at_once_build_each_tool_once(fake: Path) -> None:
-    # Both in processes of their own, as two clones would.
+def test_concurrent_builds_build_each_tool_once(fake: Path) -> None:
+    # In separate processes, like builds in two clones.
     program = f"""
 import sys
 from pathlib import Path
@@ -151,7 +151,7 @@ def test_a_relative_cache_home_counts_as_unset(fake: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("version", "wanted"), [("go1.26.8", True), ("go1.27rc1", True), ("go1.9.7", False)])
-def test_a_go_is_taken_by_its_number(fake: Path, version: str, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_is_accepted_by_its_version(fake: Path, version: str, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     (fake / "version").write_text(version)
     fetched: list[str] = []
     monkeypatch.setattr(golang, "_fetch", lambda root: (_ for _ in ()).throw(LabError("fetched")))
@@ -163,7 +163,7 @@ def test_a_go_is_taken_by_its_number(fake: Path, version: str, wanted: bool, mon
         assert "is go1.9.7, older than go1.26" in fetched[0]
 
 
-def test_every_tool_of_the_table_has_its_pinned_module() -> None:
+def test_each_tool_has_a_pinned_module() -> None:
     for tool in TOOLS:
         module = (ROOT / "lab" / tool.name / "go.mod").read_text()
         assert (

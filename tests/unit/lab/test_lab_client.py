@@ -1,4 +1,4 @@
-"""The client of the lab's API server keeps its connection, and opens another where the server has closed it."""
+"""The client of the lab's API server keeps its connection and reopens it if the server has closed it."""
 
 import socket
 import ssl
@@ -21,7 +21,7 @@ PEM = serialization.Encoding.PEM
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and its own certificate, for this machine."""
+    """Returns a file with a key and a self-signed certificate for this machine."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
     now = datetime.now(UTC)
     made = (
@@ -37,7 +37,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def said_goodbye(connection: ssl.SSLSocket) -> None:
+def shut_down_tls(connection: ssl.SSLSocket) -> None:
     connection.settimeout(0.2)
     try:
         connection.unwrap().close()
@@ -45,12 +45,12 @@ def said_goodbye(connection: ssl.SSLSocket) -> None:
         connection.close()
 
 
-CLOSINGS = {"closed": ssl.SSLSocket.close, "said goodbye": said_goodbye}
+CLOSINGS = {"closed": ssl.SSLSocket.close, "said goodbye": shut_down_tls}
 
 
 @pytest.mark.parametrize("closing", CLOSINGS)
 @pytest.mark.parametrize("body", [None, "x" * 100, "x" * 1_000_000], ids=["no body", "a body", "a long body"])
-def test_a_closed_connection_is_opened_again(certificate: Path, closing: str, body: str | None) -> None:
+def test_a_closed_connection_is_reopened(certificate: Path, closing: str, body: str | None) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate)
     closed = threading.Event()

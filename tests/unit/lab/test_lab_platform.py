@@ -1,4 +1,4 @@
-"""The vendor's platforms and the nodes below them, as files."""
+"""The manifests of the vendor's platforms and their nodes."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def deployments(environment: str) -> dict[str, dict[str, Any]]:
     return {each["metadata"]["name"]: each for each in load(environment, "platform") if each["kind"] == "Deployment"}
 
 
-def test_each_environment_is_installed_in_a_way_of_its_own() -> None:
+def test_each_environment_is_installed_in_another_way() -> None:
     assert install.environments() == sorted(install.WAYS) == list(ENVIRONMENTS)
     assert len(set(install.WAYS.values())) == 3
 
@@ -37,7 +37,9 @@ def test_each_environment_is_installed_in_a_way_of_its_own() -> None:
         ("prod", "23.07", "False", {"ray-head": 1, "ray-model-training-worker": 0, "model-training-tasks-gpu": 2}),
     ],
 )
-def test_the_state_that_the_vendor_leaves(environment: str, release: str, ray: str, replicas: dict[str, int]) -> None:
+def test_the_platform_is_as_the_vendor_installs_it(
+    environment: str, release: str, ray: str, replicas: dict[str, int]
+) -> None:
     found = deployments(environment)
     for name, count in replicas.items():
         assert found[f"deployment-{name}"]["spec"]["replicas"] == count
@@ -49,7 +51,7 @@ def test_the_state_that_the_vendor_leaves(environment: str, release: str, ray: s
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-def test_the_vendor_asks_for_no_node_and_tolerates_gpus_where_it_uses_them(environment: str) -> None:
+def test_training_pods_of_the_vendor_tolerate_gpu_nodes(environment: str) -> None:
     found = deployments(environment)
     assert len(found) == 5
     for name, each in found.items():
@@ -64,7 +66,7 @@ def test_the_vendor_asks_for_no_node_and_tolerates_gpus_where_it_uses_them(envir
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-def test_nodes_say_what_they_are(environment: str) -> None:
+def test_nodes_have_labels_and_capacity(environment: str) -> None:
     nodes = load(environment, "nodes")
     gpu_nodes = [node for node in nodes if GPU in node["status"]["capacity"]]
     assert gpu_nodes
@@ -83,13 +85,13 @@ def test_nodes_say_what_they_are(environment: str) -> None:
             assert not node["spec"]
 
 
-def test_the_gpus_are_products_that_the_hardware_table_knows() -> None:
+def test_the_gpus_of_nodes_are_in_the_hardware_table() -> None:
     known = {product for products in labels().products.values() for product in products}
     for environment in ENVIRONMENTS:
         products = {node["metadata"]["labels"].get("nvidia.com/gpu.product") for node in load(environment, "nodes")}
         assert products - {None} <= known
 
 
-def test_there_is_a_readable_intro_on_every_manifest() -> None:
+def test_each_manifest_begins_with_a_comment() -> None:
     for path in sorted(Path(install.PLATFORMS).glob("*/*.yaml")):
         assert path.read_text(encoding="utf-8").startswith("# ")

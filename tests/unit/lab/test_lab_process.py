@@ -1,4 +1,4 @@
-"""Children that are never left behind, and strangers that are never touched."""
+"""The lab stops its child processes and no other process."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def test_a_child_runs_until_it_is_stopped(tmp_path: Path) -> None:
         os.kill(child.pid, 0)
 
 
-def test_a_child_that_ends_by_itself_is_not_alive(tmp_path: Path) -> None:
+def test_a_child_that_exits_is_not_alive(tmp_path: Path) -> None:
     child = spawn(tmp_path, "echo", "said")
     deadline = time.monotonic() + 5
     while process.alive(child) and time.monotonic() < deadline:
@@ -38,7 +38,7 @@ def test_a_child_that_ends_by_itself_is_not_alive(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == "said\n"
 
 
-def test_a_child_that_will_not_listen_is_killed(tmp_path: Path) -> None:
+def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     child = spawn(tmp_path, "sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done")
     while not (tmp_path / "log").read_text():
         time.sleep(0.01)
@@ -48,14 +48,14 @@ def test_a_child_that_will_not_listen_is_killed(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 3
 
 
-def test_a_frozen_child_can_be_stopped(tmp_path: Path) -> None:
+def test_a_suspended_child_can_be_stopped(tmp_path: Path) -> None:
     child = spawn(tmp_path, "sleep", "60")
     process.send(child, signal.SIGSTOP)
     process.stop([child], patience=5)
     assert not process.alive(child)
 
 
-def test_a_stranger_with_the_same_pid_is_left_alone() -> None:
+def test_another_process_with_the_same_pid_is_left_alone() -> None:
     with subprocess.Popen(["sleep", "60"]) as stranger:
         remembered = Process("etcd", stranger.pid, "another start time")
         process.stop([remembered], patience=0)
@@ -64,13 +64,13 @@ def test_a_stranger_with_the_same_pid_is_left_alone() -> None:
         stranger.kill()
 
 
-def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_program_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         spawn(tmp_path, "/no/such/program")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help exists on Linux only")
-def test_children_die_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+def test_children_end_with_a_killed_parent(tmp_path: Path) -> None:
     program = f"""
 import os, sys, time
 from pathlib import Path

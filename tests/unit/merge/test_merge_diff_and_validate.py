@@ -1,4 +1,4 @@
-"""The cases of ``diff`` and ``validate``, and what they promise beyond them."""
+"""``diff`` and ``validate``: their cases and further properties."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ from tests.conformance.casefile import Case, cases, recorded, schema_of
 DEPLOYMENT = MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
 
 
-def told(change: Change) -> list[Any]:
+def as_in_case(change: Change) -> list[Any]:
     sides = [None if side is ABSENT else side for side in (change.before, change.after)]
     return [[str(Path([element])) for element in side] for side in sides] if change.reordered else sides
 
@@ -21,7 +21,7 @@ def told(change: Change) -> list[Any]:
 def test_diff(case: Case) -> None:
     before, after = case.spec["before"], case.spec["after"]
     found = diff(before, after, case.type)
-    assert {str(change.path): told(change) for change in found} == case.spec["changes"]
+    assert {str(change.path): as_in_case(change) for change in found} == case.spec["changes"]
     assert [change.path for change in found] == sorted((c.path for c in found), key=lambda path: path.sort_key)
     back = {change.path: (change.after, change.before) for change in diff(after, before, case.type)}
     assert back == {change.path: (change.before, change.after) for change in found}
@@ -33,7 +33,7 @@ def test_validate(case: Case) -> None:
     assert {str(error.path): error.message for error in found} == case.spec["errors"]
 
 
-def test_absent_is_not_null() -> None:
+def test_absent_differs_from_null() -> None:
     (change,) = diff({"spec": {}}, {"spec": {"replicas": None}}, DEPLOYMENT)
     assert change == (Path(("spec", "replicas")), ABSENT, None, False)
     assert ABSENT is not None
@@ -42,7 +42,7 @@ def test_absent_is_not_null() -> None:
     assert pickle.loads(pickle.dumps(ABSENT)) is ABSENT
 
 
-def test_an_object_that_comes_or_goes_is_all_its_leaves() -> None:
+def test_a_new_or_deleted_object_is_a_change_of_each_leaf() -> None:
     obj = {"metadata": {"name": "x"}, "spec": {"replicas": 1}}
     assert [str(change.path) for change in diff(None, obj, DEPLOYMENT)] == ["metadata.name", "spec.replicas"]
     assert {change.after for change in diff(obj, None, DEPLOYMENT)} == {ABSENT}
@@ -56,19 +56,19 @@ def test_a_recorded_object_fits_its_type_and_equals_its_copy() -> None:
     assert diff(live, copy.deepcopy(live), case.type) == ()
 
 
-def test_errors_read_as_path_and_message() -> None:
+def test_an_error_is_printed_as_path_and_message() -> None:
     (error,) = validate({"spec": {"replica": 1}}, DEPLOYMENT)
     assert str(error) == "spec.replica: unknown field; did you mean replicas?"
     (error,) = validate([], DEPLOYMENT)
     assert str(error) == "expected a map, got a list"
 
 
-def test_a_key_that_is_no_string_is_told() -> None:
+def test_a_key_that_is_not_a_string_is_an_error() -> None:
     (error,) = validate({"data": {1: "x"}}, schema_of("v1").of("v1", "ConfigMap"))
     assert str(error) == "data: the key 1 is not a string; quote it"
 
 
-def test_dates_of_yaml_are_told() -> None:
+def test_a_yaml_date_is_an_error() -> None:
     import datetime
 
     (error,) = validate({"metadata": {"annotations": {"day": datetime.date(2026, 1, 1)}}}, DEPLOYMENT)

@@ -1,4 +1,4 @@
-"""Laws that hold for all objects, on random ones."""
+"""Properties of merges, tested on random objects."""
 
 import copy
 from collections.abc import Callable
@@ -32,19 +32,19 @@ Object = dict[str, Any]
 SAMPLE = schema_of("conformance.modelyard.dev/v1").of("conformance.modelyard.dev/v1", "Sample")
 ITEM = merge_items().of("mergeItem")
 
-# An exact number of examples each run, so that a failure in CI is a failure here.
+# The same examples in each run, so that a failure in CI can be reproduced.
 law = settings(max_examples=100, deadline=None, derandomize=True)
 objects = samples.map(sample)
 
 
 def leaves(obj: Object) -> set[Path]:
-    """What a manager owns that applies the object."""
+    """Returns the fields that a manager owns after an apply of the object."""
     own = set(paths(field_set(SAMPLE, obj)))
     return {path for path in own if path[0] not in ("apiVersion", "kind") and path != Path(("metadata", "name"))}
 
 
 def applied(live: Object | None, obj: Object, manager: str, force: bool = False) -> Any:
-    """The answer, or None where the API server would refuse for a null that it leaves."""
+    """Returns the answer, or None if the API server would reject a remaining null."""
     try:
         return server_side(live, obj, manager, SAMPLE, force)
     except MergeError:
@@ -70,7 +70,7 @@ def test_a_manager_owns_exactly_what_it_applies(obj: Object) -> None:
 
 @law
 @given(objects, objects)
-def test_own_fields_win_and_others_stay(first: Object, second: Object) -> None:
+def test_a_forced_apply_sets_its_fields_and_keeps_the_others(first: Object, second: Object) -> None:
     before = copy.deepcopy((first, second))
     live = server_side(None, first, "one", SAMPLE).object
     forced = server_side(live, second, "two", SAMPLE, force=True)
@@ -87,7 +87,7 @@ def test_own_fields_win_and_others_stay(first: Object, second: Object) -> None:
 
 @law
 @given(objects, objects)
-def test_after_force_there_is_no_conflict(first: Object, second: Object) -> None:
+def test_an_apply_after_a_forced_one_has_no_conflict(first: Object, second: Object) -> None:
     live = server_side(None, first, "one", SAMPLE).object
     forced = server_side(live, second, "two", SAMPLE, force=True).object
     again = server_side(forced, second, "two", SAMPLE)
@@ -97,7 +97,7 @@ def test_after_force_there_is_no_conflict(first: Object, second: Object) -> None
 
 @law
 @given(objects, objects)
-def test_a_refusal_changes_nothing_and_force_takes_exactly_what_was_refused(first: Object, second: Object) -> None:
+def test_force_takes_exactly_the_conflicting_fields(first: Object, second: Object) -> None:
     live = server_side(None, first, "one", SAMPLE).object
     asked = server_side(live, second, "two", SAMPLE)
     forced = server_side(live, second, "two", SAMPLE, force=True)
@@ -115,7 +115,7 @@ def test_a_refusal_changes_nothing_and_force_takes_exactly_what_was_refused(firs
 
 @law
 @given(objects, objects)
-def test_scalar_conflicts_are_the_same_whoever_came_first(first: Object, second: Object) -> None:
+def test_scalar_conflicts_do_not_depend_on_the_order(first: Object, second: Object) -> None:
     def scalars(a: Object, b: Object) -> set[Path]:
         found = server_side(server_side(None, a, "one", SAMPLE).object, b, "two", SAMPLE).conflicts
         sides = [(c, value_at(SAMPLE, a, c.path), value_at(SAMPLE, b, c.path)) for c in found]
@@ -126,11 +126,11 @@ def test_scalar_conflicts_are_the_same_whoever_came_first(first: Object, second:
 
 @law
 @given(objects)
-def test_giving_up_everything_leaves_defaults(obj: Object) -> None:
+def test_dropping_all_fields_leaves_only_defaults(obj: Object) -> None:
     live = server_side(None, obj, "one", SAMPLE).object
     nothing = {name: obj[name] for name in ("apiVersion", "kind", "metadata")}
     left = applied(live, nothing, "one")
-    # What nobody ever owned belongs to ``before-first-apply`` from then on.
+    # An untracked object belongs to ``before-first-apply`` after the first apply.
     if left is not None and leaves(obj):
         assert left.ownership == ()
         assert set(left.object.get("spec") or {}) <= {"level"} | {k for k, v in obj["spec"].items() if v == []}
@@ -138,7 +138,7 @@ def test_giving_up_everything_leaves_defaults(obj: Object) -> None:
 
 @law
 @given(objects, objects)
-def test_diff_is_empty_for_equals_and_turns_around(first: Object, second: Object) -> None:
+def test_diff_is_empty_for_equal_objects_and_reversible(first: Object, second: Object) -> None:
     assert diff(first, copy.deepcopy(first), SAMPLE) == ()
     there = {(change.path, change.reordered): (change.before, change.after) for change in diff(first, second, SAMPLE)}
     back = {(change.path, change.reordered): (change.after, change.before) for change in diff(second, first, SAMPLE)}
@@ -147,7 +147,7 @@ def test_diff_is_empty_for_equals_and_turns_around(first: Object, second: Object
 
 @law
 @given(objects, objects)
-def test_every_change_is_a_change(first: Object, second: Object) -> None:
+def test_each_change_has_two_different_values(first: Object, second: Object) -> None:
     for change in diff(first, second, SAMPLE):
         if not change.reordered:
             assert value_at(SAMPLE, first, change.path) == change.before
@@ -163,14 +163,14 @@ def test_an_empty_patch_changes_nothing(obj: Object) -> None:
 
 @law
 @given(items, items)
-def test_applying_a_patch_of_set_fields_twice_is_applying_it_once(original: Object, patch: Object) -> None:
+def test_a_second_strategic_patch_changes_nothing(original: Object, patch: Object) -> None:
     once = strategic(original, patch, ITEM)
     assert strategic(once, patch, ITEM) == once
 
 
 @law
 @given(st.lists(st.tuples(st.sampled_from(["one", "two", "three"]), objects), min_size=1, max_size=4))
-def test_nobody_owns_what_is_not_there_and_scalars_have_no_strangers(steps: list[tuple[str, Object]]) -> None:
+def test_each_owned_field_exists(steps: list[tuple[str, Object]]) -> None:
     live: Object | None = None
     for manager, obj in steps:
         answer = applied(live, obj, manager, force=True)
@@ -204,7 +204,7 @@ def nested(levels: int, lists: bool) -> Object:
     ],
 )
 @pytest.mark.parametrize("levels", [40, 900, 5000])
-def test_no_depth_is_a_crash(write: Callable[[Object, Object], object], levels: int, lists: bool) -> None:
+def test_deep_objects_do_not_crash(write: Callable[[Object, Object], object], levels: int, lists: bool) -> None:
     flat = {"apiVersion": "conformance.modelyard.dev/v1", "kind": "Sample", "metadata": {}, "spec": {"free": {"a": 1}}}
     try:
         write(nested(levels, lists), flat)

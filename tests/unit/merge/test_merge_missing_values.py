@@ -1,4 +1,4 @@
-"""Requests that lack a field, or give it as nothing: the merge answers or refuses, and never crashes."""
+"""Requests with missing or empty fields: the merge answers or raises MergeError, and never crashes."""
 
 import copy
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ REQUESTS: list[Object] = yaml.safe_load((HERE / "requests.yaml").read_text())
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request["kind"])
-def test_no_two_missing_values_are_a_crash(request_: Object) -> None:
-    """The fields of each map that a default has to do with, two at a time, in each form of nothing."""
+def test_two_missing_values_do_not_crash(request_: Object) -> None:
+    """Two fields of a map that have to do with a default are missing or empty at a time."""
     kind = schema_of(request_["apiVersion"]).of_object(request_)
     whole = {**request_, "metadata": {**request_.get("metadata", {}), "name": "a"}}
     live = server_side(None, whole, "one", kind).object
@@ -47,7 +47,7 @@ def _spoiled(kind: Type, request: Object) -> Iterator[Object]:
 
 
 def _maps(kind: Type, value: Object, above: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], list[str]]]:
-    """Where the maps of a value are, and the fields in each that have a default, are copied, or are copied from."""
+    """Yields the path of each map in a value, with its fields that have a default, are copied, or are copied from."""
     sources = {name for names in kind.copied.get("fill", {}).values() for name in names}
     named = {*kind.code_defaults, *kind.derived, *kind.defaults, *kind.copied.get("fill", {}), *sources, *kind.zeros}
     yield above, sorted(named)

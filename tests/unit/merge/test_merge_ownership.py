@@ -1,4 +1,4 @@
-"""Who owns a field, and how an answer tells it."""
+"""The owners of fields, and conflicts in the answer to an apply."""
 
 import copy
 from typing import Any
@@ -27,11 +27,11 @@ def names(path: str, schema: Any = None) -> list[str]:
         (f"{WORKER}.image", ["installer Update"]),
         (f"{WORKER}.env[name=TEAM].value", ["platform Apply"]),
         (f'{WORKER}.resources.limits["nvidia.com/gpu"]', ["installer Update"]),
-        # Fields of an atomic map or list belong to whoever owns the whole.
+        # Fields of an atomic map or list belong to the owner of the whole.
         ("spec.template.spec.nodeSelector.pool", ["installer Update"]),
         ("spec.template.spec.tolerations[0].key", ["installer Update"]),
         ("spec.selector.matchLabels.app", ["installer Update"]),
-        # A map or list that is owned piece by piece: everyone with a piece.
+        # A map or list whose parts have different owners belongs to all of them.
         (f"{WORKER}.env", ["installer Update", "platform Apply"]),
         ("metadata.labels", ["installer Update", "platform Apply"]),
         ("spec", ["installer Update", "platform Apply", "scaler Update"]),
@@ -40,11 +40,11 @@ def names(path: str, schema: Any = None) -> list[str]:
         ("spec.template.spec.containers[name=nobody].image", []),
     ],
 )
-def test_owners(path: str, expected: list[str], schema: Any) -> None:
+def test_a_field_has_its_owners(path: str, expected: list[str], schema: Any) -> None:
     assert names(path, schema) == expected
 
 
-def test_an_owner_has_everything_that_the_entry_tells() -> None:
+def test_an_owner_has_all_values_of_its_entry() -> None:
     (owner,) = owners(LIVE, Path(("spec", "replicas")))
     entry = next(e for e in LIVE["metadata"]["managedFields"] if e["manager"] == "scaler")
     assert owner == Owner("scaler", "Update", "", entry["time"], "apps/v1")
@@ -53,7 +53,7 @@ def test_an_owner_has_everything_that_the_entry_tells() -> None:
     assert str(Owner("a", "Update", "status", "", "v1")) == '"a" with subresource "status" using v1'
 
 
-def test_an_empty_struct_is_atomic_by_guess_and_not_by_schema() -> None:
+def test_an_empty_struct_is_atomic_only_without_a_schema() -> None:
     fields = {"f:spec": {"f:template": {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:resources": {}}}}}}}
     obj = {"metadata": {"managedFields": [{"manager": "a", "operation": "Update", "fieldsV1": fields}]}}
     path = Path.parse("spec.template.spec.containers[name=c].resources.limits.cpu")
@@ -61,7 +61,7 @@ def test_an_empty_struct_is_atomic_by_guess_and_not_by_schema() -> None:
     assert owners(obj, path, DEPLOYMENT) == ()
 
 
-def test_nobody_owns_what_is_not_tracked() -> None:
+def test_an_untracked_field_has_no_owner() -> None:
     assert owners({}, Path(("spec",))) == ()
     assert owners({"metadata": {}}, Path(("spec",)), DEPLOYMENT) == ()
 
@@ -79,7 +79,7 @@ def test_a_conflict_names_the_path_the_owners_and_both_values() -> None:
     assert answer.object is LIVE
 
 
-def test_a_conflict_in_an_item_of_a_list_has_the_values_of_that_item() -> None:
+def test_a_conflict_in_a_list_item_has_the_values_of_that_item() -> None:
     containers = [{"name": "worker", "image": "x:2"}]
     patch = {**PATCH, "spec": {"template": {"spec": {"containers": containers}}}}
     (conflict,) = server_side(LIVE, patch, "planner", DEPLOYMENT).conflicts
@@ -87,7 +87,7 @@ def test_a_conflict_in_an_item_of_a_list_has_the_values_of_that_item() -> None:
     assert (conflict.live, conflict.applied) == ("registry.example/worker:23.10", "x:2")
 
 
-def test_force_says_what_it_took() -> None:
+def test_force_lists_the_taken_fields() -> None:
     answer = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True)
     assert answer.conflicts == ()
     assert [str(conflict.path) for conflict in answer.taken] == ["spec.replicas"]
@@ -96,14 +96,14 @@ def test_force_says_what_it_took() -> None:
     assert "spec.replicas" not in owned.get("scaler", [])
 
 
-def test_an_owned_field_that_is_not_there_has_no_value() -> None:
+def test_a_missing_owned_field_has_no_value() -> None:
     live = copy.deepcopy(LIVE)
     del live["spec"]["replicas"]
     (conflict,) = server_side(live, PATCH, "planner", DEPLOYMENT).conflicts
     assert conflict.live is ABSENT
 
 
-def test_entries_are_in_the_servers_order_and_ours_is_the_newest() -> None:
+def test_managed_fields_are_in_the_order_of_the_server() -> None:
     entries = server_side(LIVE, PATCH, "aaa", DEPLOYMENT, force=True).object["metadata"]["managedFields"]
     assert [(e["operation"], e["manager"]) for e in entries] == [
         ("Apply", "platform"),
@@ -115,7 +115,7 @@ def test_entries_are_in_the_servers_order_and_ours_is_the_newest() -> None:
     assert all("time" in entry for entry in entries if entry["manager"] != "aaa")
 
 
-def test_what_did_not_change_is_shared() -> None:
+def test_unchanged_parts_are_not_copied() -> None:
     before = copy.deepcopy(LIVE)
     answer = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True)
     assert answer.object["spec"]["template"] is LIVE["spec"]["template"]
@@ -136,13 +136,13 @@ def test_what_did_not_change_is_shared() -> None:
         ({**PATCH, "metadata": {"name": "a"}}, "metadata.name: a is applied to the object case"),
     ],
 )
-def test_what_cannot_be_applied_is_told(applied: dict[str, Any], message: str) -> None:
+def test_an_invalid_apply_is_an_error(applied: dict[str, Any], message: str) -> None:
     with pytest.raises(MergeError) as caught:
         server_side(LIVE, applied, "planner", DEPLOYMENT)
     assert str(caught.value) == message
 
 
-def test_a_live_object_that_is_not_of_the_type_is_told() -> None:
+def test_an_invalid_live_object_is_an_error() -> None:
     live = copy.deepcopy(LIVE)
     live["spec"]["template"]["spec"]["containers"][0] = "x"
     patch = {**PATCH, "spec": {"template": {"spec": {"containers": [{"name": "worker", "image": "y"}]}}}}
@@ -150,7 +150,7 @@ def test_a_live_object_that_is_not_of_the_type_is_told() -> None:
         server_side(live, patch, "planner", DEPLOYMENT)
 
 
-def test_another_spelling_of_an_own_quantity_changes_nothing() -> None:
+def test_another_form_of_an_owned_quantity_changes_nothing() -> None:
     limits = {"memory": "1024Mi", "cpu": 0.5, "example.com/a": 4}
     spec = {"template": {"spec": {"containers": [{"name": "metrics", "resources": {"limits": limits}}]}}}
     patch = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": spec}
@@ -158,7 +158,7 @@ def test_another_spelling_of_an_own_quantity_changes_nothing() -> None:
     assert server_side(once, patch, "planner", DEPLOYMENT).object is once
 
 
-def test_an_update_that_changes_nothing_changes_nothing() -> None:
+def test_an_equal_update_changes_no_owners() -> None:
     assert update(LIVE, copy.deepcopy(LIVE), "anyone", DEPLOYMENT) == LIVE
 
 
@@ -167,7 +167,7 @@ def test_an_update_of_an_untracked_object_leaves_it_untracked() -> None:
     assert "managedFields" not in update(live, {**live, "spec": {"replicas": 2}}, "anyone", DEPLOYMENT)["metadata"]
 
 
-def test_giving_a_field_back_is_an_ordinary_write_under_the_old_owners_name() -> None:
+def test_a_write_as_the_earlier_owner_restores_a_field() -> None:
     taken = server_side(LIVE, PATCH, "planner", DEPLOYMENT, force=True).object
     back = update(taken, {**taken, "spec": {**taken["spec"], "replicas": 2}}, "scaler", DEPLOYMENT)
     assert [owner.manager for owner in owners(back, Path(("spec", "replicas")))] == ["scaler"]

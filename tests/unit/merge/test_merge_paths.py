@@ -1,4 +1,4 @@
-"""Field paths: their text form, their wire form, and the algebra of sets of them."""
+"""Field paths: their text form, their wire form, and sets of paths."""
 
 import pytest
 from hypothesis import given
@@ -39,13 +39,13 @@ GPU = Path(
         (Path(("a", 'q"uo\\te')), 'a["q\\"uo\\\\te"]', '.a.q"uo\\te'),
     ],
 )
-def test_text_form(path: Path, text: str, server: str) -> None:
+def test_a_path_has_a_text_form(path: Path, text: str, server: str) -> None:
     assert str(path) == text
     assert Path.parse(text) == path
     assert path.server_text == server
 
 
-def test_the_servers_leading_dot_is_read_too() -> None:
+def test_a_leading_dot_is_accepted() -> None:
     assert Path.parse('.spec.containers[name="worker"].image') == Path(
         ("spec", "containers", Key((("name", "worker"),)), "image")
     )
@@ -67,7 +67,7 @@ def test_the_servers_leading_dot_is_read_too() -> None:
         ("a.nvidia.com/gpu", 13, "expected '.' or '['"),
     ],
 )
-def test_what_is_no_path_is_told_with_its_column(text: str, column: int, what: str) -> None:
+def test_an_invalid_path_is_an_error_with_its_column(text: str, column: int, what: str) -> None:
     with pytest.raises(ValueError, match="column") as caught:
         Path.parse(text)
     assert f"column {column}: {what}" in str(caught.value)
@@ -85,17 +85,17 @@ paths = st.lists(elements, max_size=5).map(Path)
 
 
 @given(paths)
-def test_text_is_read_back(path: Path) -> None:
+def test_a_path_survives_its_text_form(path: Path) -> None:
     assert Path.parse(str(path)) == path
     assert hash(Path.parse(str(path))) == hash(path)
 
 
 @given(elements)
-def test_wire_is_read_back(element: object) -> None:
+def test_a_path_element_survives_its_wire_form(element: object) -> None:
     assert from_wire(to_wire(element)) == element
 
 
-def test_wire_form_is_the_servers() -> None:
+def test_the_wire_form_is_that_of_the_server() -> None:
     assert to_wire(Key((("containerPort", 80), ("protocol", "TCP")))) == 'k:{"containerPort":80,"protocol":"TCP"}'
     assert to_wire(Value("a<b&é")) == 'v:"a\\u003cb\\u0026é"'
     assert to_wire(Value(2.0)) == "v:2"
@@ -103,7 +103,7 @@ def test_wire_form_is_the_servers() -> None:
         from_wire("x:1")
 
 
-def test_parent_and_child() -> None:
+def test_a_path_has_a_parent_and_children() -> None:
     path = Path(("spec",)) / "replicas"
     assert path == Path(("spec", "replicas"))
     assert path.parent == Path(("spec",))
@@ -115,7 +115,7 @@ members = st.lists(st.lists(few, min_size=1, max_size=3).map(Path), max_size=6)
 
 
 @given(members, members)
-def test_sets_behave_as_sets(left: list[Path], right: list[Path]) -> None:
+def test_field_sets_behave_like_sets(left: list[Path], right: list[Path]) -> None:
     a, b = fieldset.of(*left), fieldset.of(*right)
     assert set(fieldset.paths(a)) == set(left)
     assert set(fieldset.paths(fieldset.union(a, b))) == set(left) | set(right)

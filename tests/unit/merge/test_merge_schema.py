@@ -1,4 +1,4 @@
-"""Reading schemas from OpenAPI documents, and the schemas that are shipped."""
+"""Schemas read from OpenAPI documents, and the shipped schemas."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +13,12 @@ from tests.conformance.casefile import HERE, schema_of
 from tests.conformance.fuzz import seeds
 
 
-def test_supported_versions() -> None:
+def test_four_kubernetes_versions_are_supported() -> None:
     assert supported_versions() == ("1.33", "1.34", "1.35", "1.36")
 
 
 @pytest.mark.parametrize("version", supported_versions())
-def test_every_shipped_version_has_the_kinds_and_its_hash(version: str) -> None:
+def test_each_shipped_version_has_its_kinds_and_hash(version: str) -> None:
     schema = MergeSchema.kubernetes(version)
     deployment = schema.of("apps/v1", "Deployment")
     assert deployment.status_subresource
@@ -33,7 +33,7 @@ def test_every_shipped_version_has_the_kinds_and_its_hash(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", supported_versions())
-def test_every_shipped_version_knows_what_the_go_sources_say(version: str) -> None:
+def test_each_shipped_version_has_the_defaults_of_the_go_sources(version: str) -> None:
     deployment = MergeSchema.kubernetes(version).of("apps/v1", "Deployment").child["spec"]
     assert deployment is not None
     assert deployment.drops_zero == {"minReadySeconds", "paused"}, "replicas is a pointer"
@@ -46,7 +46,7 @@ def test_every_shipped_version_knows_what_the_go_sources_say(version: str) -> No
 
 
 @pytest.mark.parametrize("version", supported_versions())
-def test_a_default_of_a_type_does_not_hold_in_every_place_of_it(version: str) -> None:
+def test_a_default_holds_only_in_some_places_of_its_type(version: str) -> None:
     schema = MergeSchema.kubernetes(version)
 
     def at(api_version: str, kind: str, path: str) -> Type:
@@ -70,17 +70,17 @@ def test_a_default_of_a_type_does_not_hold_in_every_place_of_it(version: str) ->
     assert up.code_defaults == {**down.code_defaults, "stabilizationWindowSeconds": 0}
 
 
-def test_versions_differ_in_what_was_added() -> None:
+def test_shipped_versions_have_different_hashes() -> None:
     hashes = {MergeSchema.kubernetes(version).sha256 for version in supported_versions()}
     assert len(hashes) == len(supported_versions())
 
 
 @pytest.mark.parametrize("text", ["1.35", "v1.35", "1.35.4", "v1.35.4-eks-1"])
-def test_a_version_is_its_minor_version(text: str) -> None:
+def test_a_version_is_reduced_to_its_minor_version(text: str) -> None:
     assert MergeSchema.kubernetes(text) is MergeSchema.kubernetes("1.35")
 
 
-def test_what_is_not_there_is_told() -> None:
+def test_an_unknown_version_or_kind_is_an_error() -> None:
     with pytest.raises(LookupError, match=r"no schema for Kubernetes 1\.12; modelyard has 1\.33, 1\.34, 1\.35, 1\.36"):
         MergeSchema.kubernetes("1.12")
     with pytest.raises(LookupError, match="no schema for Deploy of apps/v1"):
@@ -112,7 +112,7 @@ V2: dict[str, Any] = yaml.safe_load((HERE / "schemas" / "merge-item.yaml").read_
 
 
 def as_v3(value: Any) -> Any:
-    """A v2 document in the words of v3: references stand in ``allOf`` and lead elsewhere."""
+    """Returns a v2 document as v3: references are in ``allOf`` and have other paths."""
     if isinstance(value, dict):
         if "$ref" in value:
             rest = {k: v for k, v in value.items() if k != "$ref"}
@@ -139,7 +139,7 @@ def test_a_v2_document_gets_the_defaults_that_v2_leaves_out() -> None:
     assert schema.of(name).defaults == {"protocol": "TCP"}
 
 
-def test_several_documents_make_one_schema() -> None:
+def test_several_documents_are_one_schema() -> None:
     texts = [{"components": {"schemas": {name: {"type": "object"}}}} for name in ("a", "b")]
     schema = MergeSchema.from_openapi(*texts)
     assert schema.of("a").is_map
@@ -159,7 +159,7 @@ def test_a_status_endpoint_marks_its_kind() -> None:
     assert not MergeSchema.from_openapi(document).of("g/v1", "K").status_subresource
 
 
-def test_lists_without_a_list_type_go_by_their_patch_strategy() -> None:
+def test_lists_without_a_list_type_use_their_patch_strategy() -> None:
     item = MergeSchema.from_openapi(V2).of("mergeItem")
     kinds = {name: (item.child[name].list_kind, item.child[name].keys) for name in item.child.properties}
     assert kinds["mergingList"] == ("map", ("name",))
@@ -167,7 +167,7 @@ def test_lists_without_a_list_type_go_by_their_patch_strategy() -> None:
     assert kinds["nonMergingList"] == ("atomic", ())
 
 
-def test_a_relationship_beside_a_reference_holds_there_only() -> None:
+def test_an_extension_next_to_a_reference_applies_only_there() -> None:
     document = {
         "definitions": {
             "Point": {"type": "object", "properties": {"x": {"type": "integer"}}},
@@ -184,7 +184,7 @@ def test_a_relationship_beside_a_reference_holds_there_only() -> None:
     assert (two.child["a"].separable, two.child["b"].separable) == (False, True)
 
 
-def test_preserved_unknown_fields_are_free_all_the_way_down() -> None:
+def test_preserved_unknown_fields_have_no_schema_at_any_depth() -> None:
     sample = schema_of("conformance.modelyard.dev/v1").of("conformance.modelyard.dev/v1", "Sample")
     partly = sample.child["spec"].child["partly"]
     assert partly.child["known"].scalar == "string"
@@ -192,7 +192,7 @@ def test_preserved_unknown_fields_are_free_all_the_way_down() -> None:
     assert sample.child["spec"].child["nested"].child["anything"] is None
 
 
-def test_a_schema_that_changed_since_the_fields_were_recorded() -> None:
+def test_managed_fields_follow_a_changed_schema() -> None:
     def schema(map_type: str, list_type: str) -> MergeSchema:
         properties = {
             "apiVersion": {"type": "string"},
@@ -217,7 +217,7 @@ def test_a_schema_that_changed_since_the_fields_were_recorded() -> None:
     assert [str(conflict) for conflict in refused.conflicts] == ['conflict with "one": .map']
 
 
-def test_the_shipped_schemas_are_small_and_a_kind_is_read_without_the_others() -> None:
+def test_shipped_schemas_are_small_and_read_by_kind() -> None:
     assert SHIPPED.stat().st_size < 500_000
     schema = MergeSchema.kubernetes("1.35")
     read: list[str] = []
@@ -240,7 +240,7 @@ def test_the_shipped_schemas_are_small_and_a_kind_is_read_without_the_others() -
 
 
 @pytest.mark.parametrize("version", supported_versions())
-def test_operators_kinds_are_shipped_with_every_version(version: str) -> None:
+def test_kinds_of_operators_are_shipped_with_each_version(version: str) -> None:
     shipped = MergeSchema.kubernetes(version)
     for line in OPERATORS.read_text().splitlines():
         name, gvk, _ = line.split("\t", 2)
@@ -250,7 +250,7 @@ def test_operators_kinds_are_shipped_with_every_version(version: str) -> None:
         shipped.of("kueue.x-k8s.io/v1beta2", "Nothing")
 
 
-def test_kinds_of_kubernetes_do_without_those_of_operators() -> None:
+def test_kinds_of_kubernetes_do_not_include_operators() -> None:
     schema = MergeSchema.kubernetes("1.35")
     assert "kueue" not in " ".join(name for _, name in schema.kinds.items())
 

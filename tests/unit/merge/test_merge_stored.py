@@ -1,4 +1,4 @@
-"""The form in which the API server stores what it is sent."""
+"""The form in which the API server stores objects."""
 
 import copy
 from typing import Any
@@ -26,13 +26,13 @@ def stored_container(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("text", "spelled"), quantities().items())
-def test_amounts_of_a_resource(text: str, spelled: str) -> None:
+def test_a_quantity_is_stored_in_canonical_form(text: str, spelled: str) -> None:
     assert is_quantity(text)
     assert canonical(text, whole_milli=True) == spelled
 
 
 @pytest.mark.parametrize("text", ["", "x", "1x", "1 Gi", "Gi", ".", "1e", "0x10", "1ki", "--1", "1.2.3"])
-def test_what_is_no_quantity_stays(text: str) -> None:
+def test_text_that_is_not_a_quantity_stays(text: str) -> None:
     assert not is_quantity(text)
     assert canonical(text) == text
 
@@ -44,44 +44,44 @@ amounts = st.one_of(
 
 
 @given(amounts)
-def test_a_canonical_quantity_is_the_same_amount_and_stays(text: str) -> None:
+def test_a_canonical_quantity_keeps_its_amount(text: str) -> None:
     once = canonical(text)
     assert parse(once) >= parse(text) or parse(text) < 0
     assert abs(parse(once) - parse(text)) < parse("1n")
     assert canonical(once) == once
 
 
-def test_quantities_of_numbers() -> None:
+def test_numbers_are_stored_as_quantities() -> None:
     limits = {"cpu": 4, "memory": 0.5, "x": "4000m"}
     assert stored_container(resources={"limits": limits}) == {
         "resources": {"limits": {"cpu": "4", "memory": "500m", "x": "4"}}
     }
 
 
-def test_a_volumes_limit_is_finer_than_an_amount_of_a_resource() -> None:
+def test_a_volume_limit_is_finer_than_a_resource_amount() -> None:
     spec = {"spec": {"template": {"spec": {"volumes": [{"name": "v", "emptyDir": {"sizeLimit": "0.1n"}}]}}}}
     (volume,) = stored(DEPLOYMENT, spec)["spec"]["template"]["spec"]["volumes"]
     assert volume["emptyDir"] == {"sizeLimit": "1n"}
 
 
-def test_empty_optional_maps_and_lists_of_go_types_go_and_structs_stay() -> None:
+def test_empty_maps_and_lists_of_go_types_are_dropped() -> None:
     assert stored_container(env=[], resources={"limits": {}}, securityContext={}, lifecycle=None) == {
         "resources": {},
         "securityContext": {},
     }
 
 
-def test_a_struct_that_go_never_omits_comes_back_empty() -> None:
+def test_a_struct_that_go_never_omits_is_stored_empty() -> None:
     before = container(resources={"limits": {"cpu": "1"}})
     after = stored(DEPLOYMENT, container(image="x"), before)
     assert after == container(image="x", resources={})
 
 
-def test_keys_get_their_defaults() -> None:
+def test_list_keys_get_their_defaults() -> None:
     assert stored_container(ports=[{"containerPort": 80}])["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
 
 
-def test_custom_resources_get_their_defaults_and_keep_what_is_empty() -> None:
+def test_custom_resources_get_defaults_and_keep_empty_values() -> None:
     sent = {"spec": {"groups": {"a": {}}, "labels": {}, "steps": [], "ports": [{"port": 1}], "number": 4}}
     assert stored(SAMPLE, sent) == {
         "spec": {
@@ -102,7 +102,7 @@ def test_defaults_are_copies() -> None:
     assert first["spec"]["preemption"] is not second["spec"]["preemption"]
 
 
-def test_nothing_is_copied_that_does_not_change() -> None:
+def test_unchanged_values_are_not_copied() -> None:
     obj = container(image="x", resources={"limits": {"cpu": "1"}})
     before = copy.deepcopy(obj)
     assert stored(DEPLOYMENT, obj, obj) is obj
@@ -112,12 +112,12 @@ def test_nothing_is_copied_that_does_not_change() -> None:
     assert obj == before
 
 
-def test_fields_that_nobody_knows_are_dropped_when_they_are_new() -> None:
+def test_new_unknown_fields_are_dropped() -> None:
     assert stored(DEPLOYMENT, {"novel": 1, "kind": "Deployment"}, {"novel": 2}) == {"novel": 1, "kind": "Deployment"}
     assert "novel" not in stored(DEPLOYMENT, {"novel": 1, "kind": "Deployment"})
 
 
-def test_a_null_that_an_older_server_printed_is_no_change_of_a_list_replaced_as_a_whole() -> None:
+def test_a_null_of_an_older_server_does_not_change_an_atomic_list() -> None:
     kind = MergeSchema.kubernetes("1.35").of("apps/v1", "StatefulSet")
     request = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"]}
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": request}

@@ -1,4 +1,4 @@
-"""An apply that changes nothing gives the live object back, with the times of its owners."""
+"""An apply that changes nothing returns the live object with the times of its owners."""
 
 from typing import Any
 
@@ -37,21 +37,21 @@ def requested(type_: str) -> tuple[Any, Object, Object]:
 
 @pytest.mark.parametrize("type_", KINDS)
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in SYSTEM.items() for value in values])
-def test_what_the_server_alone_sets_changes_nothing(type_: str, name: str, value: Any) -> None:
+def test_fields_that_only_the_server_sets_change_nothing(type_: str, name: str, value: Any) -> None:
     schema, request, live = requested(type_)
     sent = {**request, "metadata": {"name": "a", name: value}}
     assert server_side(live, sent, "two", schema).object is live
 
 
 @pytest.mark.parametrize("type_", KINDS)
-def test_a_link_to_itself_is_a_change(type_: str) -> None:
+def test_a_selflink_is_a_change_of_time(type_: str) -> None:
     schema, request, live = requested(type_)
     after = server_side(live, {**request, "metadata": {"name": "a", "selfLink": "/x"}}, "two", schema).object
     assert [entry.get("time") for entry in after["metadata"]["managedFields"]] == [TIME, None]
     assert "selfLink" not in after["metadata"]
 
 
-def test_an_empty_map_that_is_owned_already() -> None:
+def test_an_owned_empty_map_changes_nothing() -> None:
     schema, request, live = requested("v1 PersistentVolumeClaim")
     sent = {**request, "spec": {"resources": {}}}
     live = server_side(live, sent, "three", schema).object
@@ -66,14 +66,14 @@ def test_an_empty_map_that_is_owned_already() -> None:
         {"spec": {"containers": [{"name": "a", "lifecycle": {"preStop": {"sleep": {"seconds": None}}}}]}},
     ],
 )
-def test_what_go_always_writes_may_be_left_out_or_null(fields: Object) -> None:
+def test_fields_that_go_always_writes_may_be_missing_or_null(fields: Object) -> None:
     schema = schema_of("apps/v1").of("apps/v1", "Deployment")
     request = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {"template": fields}}
     live = server_side(None, request, "one", schema).object
     assert server_side(live, request, "one", schema).object is live
 
 
-def test_an_empty_namespace_is_that_of_the_object() -> None:
+def test_an_empty_namespace_means_that_of_the_object() -> None:
     schema, request, live = requested("v1 ConfigMap")
     live = {**live, "metadata": {**live["metadata"], "namespace": "b"}}
     for empty in ("", None):
@@ -90,7 +90,7 @@ def test_an_empty_namespace_is_that_of_the_object() -> None:
         *("2026-01-31T12:00:00+02:00", "0000-02-29T00:00:00Z", "2026-01-31T12:00:00+24:00"),
     ],
 )
-def test_times(text: str) -> None:
+def test_valid_times_are_accepted(text: str) -> None:
     assert is_time(text)
 
 
@@ -108,11 +108,11 @@ def test_times(text: str) -> None:
         *("2026-01-31T12:60:00Z", "2026-01-31T12:00:60Z", "2026-01-31T12:00:00+2:00", "٢026-01-31T12:00:00Z"),
     ],
 )
-def test_no_times(text: Any) -> None:
+def test_invalid_times_are_rejected(text: Any) -> None:
     assert not is_time(text)
 
 
-def test_times_anywhere_in_an_object_are_checked() -> None:
+def test_times_in_all_parts_of_an_object_are_checked() -> None:
     deployment = schema_of("apps/v1").of("apps/v1", "Deployment")
     (error,) = validate({"spec": {"template": {"metadata": {"creationTimestamp": "x"}}}}, deployment)
     assert str(error) == "spec.template.metadata.creationTimestamp: 'x' is not a time such as 2026-01-31T12:00:00Z"
@@ -123,7 +123,7 @@ def test_times_anywhere_in_an_object_are_checked() -> None:
     assert not validate({"metadata": {"creationTimestamp": "x"}}, sample), "the server does not look at it"
 
 
-def test_a_time_that_is_none_is_refused() -> None:
+def test_an_apply_with_an_invalid_time_is_an_error() -> None:
     schema, request, live = requested("v1 ConfigMap")
     for before in (None, live):
         with pytest.raises(MergeError, match=r"metadata\.creationTimestamp: 'x' is not a time"):

@@ -1,4 +1,4 @@
-"""Plans of the project's own stacks against their recorded platforms, and what becomes of them when applied."""
+"""Plans of the project's stacks against their recorded platforms, and the result of applying them."""
 
 from collections.abc import Mapping
 
@@ -9,5 +9,5 @@ from tests.support.example_stacks import Site, environments
 
 @pytest.fixture(scope="session")
 def sites() -> Mapping[str, Site]:
-    """The three environments."""
+    """Returns the three stacks."""
     return {name: Site(*parts) for name, parts in environments().items()}

@@ -1,4 +1,4 @@
-"""Which pods fit on which nodes, and why not."""
+"""How many pods fit on nodes, and why others do not."""
 
 from collections.abc import Collection
 from fractions import Fraction
@@ -18,7 +18,7 @@ TOLERATED = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
 
 
 def pods(*rules: dict[str, Any], tolerations: Any = TOLERATED, selector: Any = None, **requests: str) -> Pods:
-    """The pods of a Deployment with node affinity rules."""
+    """Returns the pods of a Deployment with node affinity rules."""
     spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"limits": dict(requests)}}]}
     spec |= {"tolerations": tolerations, "nodeSelector": selector}
     if rules:
@@ -54,7 +54,7 @@ class Fit(NamedTuple):
 
 
 def fit(pods: Pods, room: Room, without: Collection[str] = (), upto: int = MANY) -> Fit:
-    """How many fit, and why each node takes no more."""
+    """Returns how many pods fit, and why each node holds no more."""
     pairs = ((name, reason) for reason, names in room.limits(pods, without).items() for name in names)
     return Fit(room.holds(pods, without, upto), tuple(sorted(pairs)))
 
@@ -63,23 +63,23 @@ def pod(node: str, owner: str, **requests: str) -> Pod:
     return Pod(node, owner, amounts({name.replace("gpu", "nvidia.com/gpu"): value for name, value in requests.items()}))
 
 
-def test_one_pod_a_gpu() -> None:
+def test_each_gpu_holds_one_pod() -> None:
     assert fit(WORKER, room(gpu_node("a"), gpu_node("b", 3), cpu_node("c"))).pods == 4
 
 
-def test_memory_can_be_what_runs_out_first() -> None:
+def test_memory_limits_the_pods_of_a_node() -> None:
     found = fit(worker(memory="90Gi"), room(gpu_node("a", 8)))
     assert found.pods == 2
     assert found.reasons == (("a", "200Gi of 200Gi memory free, a pod needs 90Gi"),)
 
 
-def test_other_pods_take_room_unless_they_are_gone() -> None:
+def test_other_pods_use_capacity_unless_they_are_left_out() -> None:
     taken = (pod("a", "celery", cpu="8", memory="32Gi", gpu="1"),)
     assert fit(WORKER, room(gpu_node("a"), pods=taken)).pods == 0
     assert fit(WORKER, room(gpu_node("a"), pods=taken), without=["celery"]).pods == 1
 
 
-def test_every_node_has_its_reason() -> None:
+def test_each_node_has_a_reason() -> None:
     nodes = (
         gpu_node("other-card", product="NVIDIA-A10G"),
         gpu_node("cordoned", schedulable=False),
@@ -102,7 +102,7 @@ def test_a_cpu_workload_stays_off_gpu_nodes() -> None:
     assert (found.pods, found.reasons[0]) == (4, ("a", "is a GPU node"))
 
 
-def test_exact_fractions() -> None:
+def test_amounts_are_exact_fractions() -> None:
     node = cpu_node("a")._replace(allocatable={"cpu": Fraction(1), "memory": Fraction(2**40)})
     assert fit(pods(cpu="100m", memory="1Gi"), room(node)).pods == 10
 
@@ -130,7 +130,7 @@ def test_node_affinity_operators(rule: dict[str, Any], matches: bool) -> None:
     assert fit(pods(rule, cpu="1"), room(node), upto=1).pods == int(matches)
 
 
-def test_a_node_selector_counts_as_well() -> None:
+def test_a_node_selector_limits_the_nodes() -> None:
     nodes = (
         cpu_node("a")._replace(labels={"pool": "train"}),
         cpu_node("b")._replace(labels={"pool": "web"}),
@@ -158,7 +158,7 @@ def test_tolerations(toleration: dict[str, Any], tolerated: bool) -> None:
     assert found.pods == int(tolerated)
 
 
-def test_init_containers_count_by_the_largest_and_sidecars_are_added() -> None:
+def test_requests_count_the_largest_init_container_and_all_sidecars() -> None:
     def container(cpu: str, **more: Any) -> dict[str, Any]:
         return {"resources": {"requests": {"cpu": cpu}}, **more}
 
@@ -171,8 +171,8 @@ def test_init_containers_count_by_the_largest_and_sidecars_are_added() -> None:
     assert pods_of({"spec": {"template": {"spec": spec}}}).requests == {"cpu": 12}
 
 
-def test_nodes_that_look_alike_are_still_counted_one_by_one() -> None:
-    """What runs on one of them, and labels that only the pods ask about, set them apart."""
+def test_similar_nodes_differ_by_their_pods_and_selected_labels() -> None:
+    """Nodes differ by the pods that run on them and by labels that the new pods select."""
     nodes = [gpu_node(f"n{number}", 2, labels=gpu_node("x").labels | {"zone": str(number % 2)}) for number in range(6)]
     taken = (pod("n0", "other", gpu="1"), pod("n1", "other", gpu="2"))
     assert fit(WORKER, room(*nodes, pods=taken)).pods == 9
@@ -183,7 +183,7 @@ def test_nodes_that_look_alike_are_still_counted_one_by_one() -> None:
     assert found.reasons[1] == ("n1", "has zone 1")
 
 
-def test_pods_may_ask_for_a_node_by_its_name() -> None:
+def test_node_affinity_selects_a_node_by_name() -> None:
     spec: dict[str, Any] = {"containers": [{"name": "main", "resources": {"limits": {"cpu": "10"}}}]}
     fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}
     terms = {"nodeSelectorTerms": [fields]}

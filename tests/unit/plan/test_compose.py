@@ -1,4 +1,4 @@
-"""Several patches of one target become one request."""
+"""The patches of a target are composed into one request."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -53,7 +53,7 @@ def test_equal_values_are_no_conflict() -> None:
     assert composed.body["spec"]["replicas"] == 2
 
 
-def test_two_values_for_one_field_name_both_patches_and_the_path() -> None:
+def test_a_conflict_names_both_patches_and_the_path() -> None:
     _, (finding,) = compose([part("a", {"replicas": 1}), part("b", {"replicas": 2})], DEPLOYMENT, "d")
     assert (finding.code, finding.field, finding.target) == ("PAT010", "spec.replicas", "d")
     assert finding.summary == "a@v1 and b@v1 set spec.replicas differently: 1 and 2"
@@ -69,13 +69,13 @@ def test_two_values_for_one_field_name_both_patches_and_the_path() -> None:
         (BUILT_IN, BUILT_IN, ""),
     ],
 )
-def test_only_a_patch_of_the_project_can_be_given_overrides(first: str, second: str, more: str) -> None:
+def test_the_remedy_adds_overrides_only_to_a_patch_of_the_project(first: str, second: str, more: str) -> None:
     (_, earlier), (_, later) = part("a", {"replicas": 1}), part("b", {"replicas": 2})
     _, (finding,) = compose([(version("a", first), earlier), (version("b", second), later)], DEPLOYMENT, "d")
     assert finding.remedy == f"drop one of the patches{more}"
 
 
-def test_a_patch_may_override_the_one_it_names() -> None:
+def test_a_patch_overrides_the_patch_that_it_names() -> None:
     composed, findings = compose(
         [part("a", {"replicas": 1}), part("b", {"replicas": 2}, overrides=("a",))], DEPLOYMENT, "d"
     )
@@ -87,13 +87,13 @@ def test_a_patch_may_override_the_one_it_names() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "words"), [(2, None, "2 and left to"), (None, 2, "left to its owner and 2")]
 )
-def test_one_patch_cannot_set_what_another_leaves_to_its_owner(first: Any, second: Any, words: str) -> None:
+def test_setting_a_field_that_another_patch_leaves_to_its_owner_conflicts(first: Any, second: Any, words: str) -> None:
     _, (finding,) = compose([part("a", {"replicas": first}), part("b", {"replicas": second})], DEPLOYMENT, "d")
     assert finding.code == "PAT010"
     assert words in finding.summary
 
 
-def test_a_patch_may_leave_to_its_owner_what_the_one_it_overrides_sets() -> None:
+def test_an_overriding_patch_may_leave_a_field_to_its_owner() -> None:
     parts = [part("a", {"replicas": 2, "paused": True}), part("b", {"replicas": None}, overrides=("a",))]
     composed, findings = compose(parts, DEPLOYMENT, "d")
     assert not findings
@@ -101,7 +101,7 @@ def test_a_patch_may_leave_to_its_owner_what_the_one_it_overrides_sets() -> None
     assert {str(path) for path in composed.unowned} == {"spec.replicas"}
 
 
-def test_an_empty_field_is_left_to_its_owner_and_never_sent() -> None:
+def test_a_null_field_is_left_to_its_owner_and_not_sent() -> None:
     composed, findings = compose([part("a", {"replicas": None})], DEPLOYMENT, "d")
     assert not findings
     assert "spec" not in composed.body
@@ -115,19 +115,19 @@ def test_an_empty_field_is_left_to_its_owner_and_never_sent() -> None:
         {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}},
     ],
 )
-def test_directives_cannot_be_sent(spec: dict[str, Any]) -> None:
+def test_a_merge_directive_is_an_error(spec: dict[str, Any]) -> None:
     composed, (finding,) = compose([part("a", spec)], DEPLOYMENT, "d")
     assert finding.code == "PAT015"
     assert not composed.body
 
 
-def test_a_field_that_the_kind_does_not_have() -> None:
+def test_an_unknown_field_is_an_error() -> None:
     _, (finding,) = compose([part("a", {"replica": 2})], DEPLOYMENT, "d")
     assert (finding.code, finding.field) == ("PAT008", "spec.replica")
     assert "replicas" in finding.summary
 
 
-def test_the_earliest_phase_is_the_targets() -> None:
+def test_a_target_gets_the_earliest_phase_of_its_patches() -> None:
     composed, _ = compose([part("a", {"minReadySeconds": 1}), part("b", {"replicas": 2}, "down")], DEPLOYMENT, "d")
     assert composed.phase == "down"
 
@@ -136,7 +136,7 @@ SCHEMA = merge.MergeSchema.kubernetes("1.35")
 
 
 def merging(kind: merge.Type, seen: frozenset[int] = frozenset()) -> Iterator[tuple[tuple[Any, ...], merge.Type]]:
-    """The lists of a kind whose items are matched by a key, each with the way there: names, and items of lists."""
+    """Yields the lists of a kind whose items are matched by a key, each with its path of names and list items."""
     if id(kind) in seen:
         return
     if kind.is_list and not kind.unchecked:
@@ -153,7 +153,7 @@ def merging(kind: merge.Type, seen: frozenset[int] = frozenset()) -> Iterator[tu
 
 
 def around(path: tuple[Any, ...], value: Any) -> Any:
-    """A value at the end of a way."""
+    """Returns a value inside the maps and lists of a path."""
     for step in reversed(path):
         value = [{**step, **value}] if isinstance(step, dict) else {step: value}
     return value
@@ -172,8 +172,10 @@ LISTS = {
     LISTS.values(),
     ids=[f"{kind}-{'.'.join(step for step in path if isinstance(step, str))}" for _, kind, path, _ in LISTS.values()],
 )
-def test_no_item_without_its_key_is_a_crash(version: str, kind: str, path: tuple[Any, ...], found: merge.Type) -> None:
-    """An item that lacks the key by which items are matched, has none there, an empty one, or one of another kind."""
+def test_list_items_with_a_missing_or_wrong_key_do_not_crash(
+    version: str, kind: str, path: tuple[Any, ...], found: merge.Type
+) -> None:
+    """The key by which items are matched is missing, null, empty, or of another type."""
     schema, key = SCHEMA.of(version, kind), found.merge_key
     items = ({}, {key: None}, {key: ""}, {key: {}}, {key: []}, {key: ["a"]}, {key: 5}, {key: True}, None, [], "a")
     for wrong in items:

@@ -1,4 +1,4 @@
-"""Where findings stand: on the line of the stack file or of the patch that somebody has to edit."""
+"""Findings have the file and the line of the stack file or of the patch to edit."""
 
 from pathlib import Path
 from shutil import copytree
@@ -16,7 +16,7 @@ META = "patches/zz-mine/v1/meta.yaml"
 CONTAINERS = "\n  template:\n    spec:\n      containers:\n"
 
 
-def only(plan: Any) -> tuple[str, str, int]:
+def only_error(plan: Any) -> tuple[str, str, int]:
     (finding,) = (finding for finding in plan.findings if finding.blocks)
     return finding.code, finding.file, finding.line
 
@@ -37,56 +37,54 @@ def only(plan: Any) -> tuple[str, str, int]:
         ("\n  paused: true", "after: x\n", "PAT009", META, 2),
     ],
 )
-def test_a_mistake_in_a_patch_stands_on_its_line(
+def test_an_error_in_a_patch_has_its_line(
     dev: Any, tmp_path: Path, spec: str, meta: str, code: str, file: str, line: int
 ) -> None:
-    assert only(dev.patched(tmp_path, spec, f"description: mine\n{meta}").plan()) == (code, file, line)
+    assert only_error(dev.patched(tmp_path, spec, f"description: mine\n{meta}").plan()) == (code, file, line)
 
 
-def test_a_target_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
+def test_a_missing_target_has_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
     plan = dev.patched(tmp_path, "{paused: true}", target="deployment-nope").plan()
-    assert only(plan) == ("PAT013", TEMPLATE, 1)
+    assert only_error(plan) == ("PAT013", TEMPLATE, 1)
 
 
-def test_of_two_targets_the_one_that_is_not_there_stands_on_its_own_line(dev: Any, tmp_path: Path) -> None:
+def test_the_missing_one_of_two_targets_has_its_own_line(dev: Any, tmp_path: Path) -> None:
     site = dev.patched(tmp_path, "{paused: true}")
     template = tmp_path / TEMPLATE
     one = template.read_text()
     template.write_text(f"{one}---\n{one.replace('deployment-ray-head', 'deployment-nope')}")
-    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT013", TEMPLATE, one.count("\n") + 2)
+    assert only_error(site._replace(library=load_library(tmp_path)).plan()) == ("PAT013", TEMPLATE, one.count("\n") + 2)
 
 
-def test_a_kind_that_is_not_there_stands_on_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
+def test_an_unknown_kind_has_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
     site = dev.patched(tmp_path, "{paused: true}")
     template = tmp_path / TEMPLATE
     template.write_text(template.read_text().replace("kind: Deployment", "kind: Deploiment"))
-    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
+    assert only_error(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
 
 
-def test_of_two_patches_of_a_kind_that_is_not_there_the_first_is_named(dev: Any, tmp_path: Path) -> None:
+def test_an_unknown_kind_in_two_patches_is_reported_for_the_first(dev: Any, tmp_path: Path) -> None:
     site = dev.patched(tmp_path, "{paused: true}")
     template = tmp_path / TEMPLATE
     template.write_text(template.read_text().replace("kind: Deployment", "kind: Deploiment"))
     copytree(tmp_path / "patches" / "zz-mine", tmp_path / "patches" / "zz-other")
-    assert only(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
+    assert only_error(site._replace(library=load_library(tmp_path)).plan()) == ("PAT008", TEMPLATE, 3)
 
 
-def test_a_released_version_that_was_changed_stands_in_the_version_and_names_the_line_of_the_lock(
-    dev: Any, tmp_path: Path
-) -> None:
+def test_a_changed_released_version_names_its_file_and_the_lock_line(dev: Any, tmp_path: Path) -> None:
     site = dev.patched(tmp_path, "{paused: true}")
     changed = tmp_path / "patches" / "ray-head" / "v1" / "meta.yaml"
     changed.write_text(changed.read_text() + "\n")
     lock = (tmp_path / "patches" / "patches.lock").read_text().splitlines()
     line = next(number for number, text in enumerate(lock, 1) if text.startswith("ray-head/"))
     plan = site._replace(library=load_library(tmp_path)).plan()
-    assert only(plan) == ("PAT003", "patches/ray-head/v1/meta.yaml", 1)
+    assert only_error(plan) == ("PAT003", "patches/ray-head/v1/meta.yaml", 1)
     (finding,) = (finding for finding in plan.findings if finding.blocks)
     assert f"patches/patches.lock:{line} has SHA-256" in finding.detail
 
 
 @pytest.mark.parametrize(("manager", "code"), [("keda-operator", "OWN002"), ("argocd-controller", "OWN003")])
-def test_a_field_of_somebody_else_stands_where_the_patch_sets_it(dev: Any, manager: str, code: str) -> None:
+def test_a_takeover_has_the_line_where_the_patch_sets_the_field(dev: Any, manager: str, code: str) -> None:
     def owned(body: dict[str, Any]) -> dict[str, Any]:
         fields = [{**entry, "manager": manager} for entry in body["metadata"]["managedFields"]]
         return {**body, "metadata": {**body["metadata"], "managedFields": fields}}
@@ -100,7 +98,7 @@ def test_a_field_of_somebody_else_stands_where_the_patch_sets_it(dev: Any, manag
         assert name in template[finding.line - 1], finding
 
 
-def test_a_size_that_a_patch_gives_stands_where_the_patch_gives_it(dev: Any, tmp_path: Path) -> None:
+def test_a_wrong_size_in_a_patch_has_the_line_that_sets_it(dev: Any, tmp_path: Path) -> None:
     spec = (
         f"{CONTAINERS}        - name: ray-head\n          resources:\n            requests:\n              memory: 1Gi"
     )
@@ -110,7 +108,7 @@ def test_a_size_that_a_patch_gives_stands_where_the_patch_gives_it(dev: Any, tmp
     }
 
 
-def test_whatever_has_to_be_looked_at_has_a_file_and_a_line(sites: Any) -> None:
+def test_each_error_and_warning_has_a_file_and_a_line(sites: Any) -> None:
     for site in sites.values():
         for finding in site.plan().findings:
             if finding.severity is not Severity.ADVICE:
@@ -118,8 +116,8 @@ def test_whatever_has_to_be_looked_at_has_a_file_and_a_line(sites: Any) -> None:
                 assert finding.line, finding
 
 
-def test_pods_that_the_nodes_cannot_hold_stand_on_the_line_of_what_they_are_of(dev: Any, tmp_path: Path) -> None:
-    """Their patch is the same for all resources: nobody has to edit that."""
+def test_pods_that_no_node_can_hold_have_the_line_of_their_resource(dev: Any, tmp_path: Path) -> None:
+    """The patch is the same for all resources and needs no change."""
     text = (ROOT / dev.stack.file).read_text()
     line = text.count("\n") + 1
     file = tmp_path / "Pulumi.dev.yaml"

@@ -1,4 +1,4 @@
-"""Whether nodes hold a run: the counted answer is the one that a look at every node gives."""
+"""Whether nodes can hold a run: the node index gives the same answer as a check of each node."""
 
 from collections import Counter
 from fractions import Fraction
@@ -32,7 +32,7 @@ TAINTS = st.sampled_from(
 
 @st.composite
 def nodes(draw: Any) -> list[Node]:
-    """Some of a kind, some that differ a little, some a lot, some with nothing."""
+    """Draws nodes: equal, slightly different and very different ones, and some without resources."""
     found = []
     for number in range(draw(st.integers(1, 24))):
         labels = {HOST: f"n{number}"} | draw(st.sampled_from([{}, {RACK: "a"}, {RACK: "b"}]))
@@ -55,17 +55,17 @@ def asks(draw: Any) -> Ask:
     return Ask("ml", requests, gpus, draw(st.sampled_from([1, 2, 9, 40, 10**7])), together, head)
 
 
-def slow(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
-    """What a look at every node finds."""
-    found = slow_pods(ask, there, theirs)
+def by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
+    """Returns the result of a check of each node."""
+    found = pods_by_each_node(ask, there, theirs)
     if found is not None or ask.head is None:
         return found
     alone = Ask(ask.team, (*ask.head.requests, (GPU, Fraction(0))), (), 1, None, None)
-    found = slow_pods(alone, there, theirs)
+    found = pods_by_each_node(alone, there, theirs)
     return None if found is None else Unplaced(f"no node takes its {ask.head.what}", found.detail)
 
 
-def slow_pods(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
+def pods_by_each_node(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) -> Unplaced | None:
     flavors: list[Flavor | None] = list(theirs) if theirs is not None and ask.gpus else [None]
     if ask.together is not None:
         flavors = [one for one in flavors if one is None or ask.together in one.topology]
@@ -90,7 +90,7 @@ def slow_pods(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) ->
                 if not room and short is not None:
                     word = {"cpu": "CPU", GPU: "GPUs"}.get(short.resource, short.resource)
                     wanted, have = amount(short.resource, short.wanted), amount(short.resource, short.have)
-                    reason = f"a pod needs {wanted} {word}, a node has {have}"
+                    reason = f"has {have} of the {wanted} {word} that a pod needs"
             if reason:
                 reasons.setdefault(reason, set()).add(node.name)
         best = max(best, *rooms.values(), 0)
@@ -101,25 +101,25 @@ def slow_pods(ask: Ask, there: list[Node], theirs: tuple[Flavor, ...] | None) ->
         place = f"nodes with the same {ask.together}" if ask.together else place
         return Unplaced(f"{place} hold {best} of its {ask.workers} workers", "counted on empty nodes")
     most = sorted(reasons.items(), key=lambda one: -len(one[1]))[:4]
-    words = [f"{len(names)} node{'' if len(names) == 1 else 's'}: {reason}" for reason, names in most]
+    words = [f"1 node {reason}" if len(names) == 1 else f"{len(names)} nodes: each {reason}" for reason, names in most]
     return Unplaced("no node takes a worker", "; ".join(words) or "no node has the labels of the flavors it may take")
 
 
 @settings(max_examples=400, deadline=None)
 @given(nodes(), st.lists(asks(), min_size=1, max_size=4), st.sampled_from([None, (), FLAVORS[:1], FLAVORS]))
-def test_the_answer_is_that_of_a_look_at_every_node(
+def test_unplaced_equals_a_check_of_each_node(
     there: list[Node], runs: list[Ask], theirs: tuple[Flavor, ...] | None
 ) -> None:
     kinds = Kinds(there, FLAVORS, (), {})
     for ask in runs:
-        assert unplaced(ask, kinds, theirs) == slow(ask, there, theirs)
+        assert unplaced(ask, kinds, theirs) == by_each_node(ask, there, theirs)
 
 
 @pytest.mark.parametrize(
     ("gpus", "limits", "most"),
     [(0, {"pool": 4}, None), (2, {}, None), (2, {"pool": 5}, "hold 2 of its 3 workers"), (2, {"pool": 6}, None)],
 )
-def test_workers_that_new_nodes_would_take_are_limited_by_the_gpus_of_their_pool(
+def test_the_gpu_limit_of_a_node_pool_limits_workers_on_new_nodes(
     gpus: int, limits: dict[str, int], most: str | None
 ) -> None:
     have = {"cpu": Fraction(64), "memory": Fraction(256 * GI), GPU: Fraction(2)}
@@ -130,7 +130,7 @@ def test_workers_that_new_nodes_would_take_are_limited_by_the_gpus_of_their_pool
     assert found is None or found.summary.endswith(most or "")
 
 
-def test_nodes_that_differ_by_less_than_a_pod_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearly_equal_nodes_are_not_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = 0
     counted = boxes._pods
 
@@ -147,6 +147,6 @@ def test_nodes_that_differ_by_less_than_a_pod_are_not_looked_at_one_by_one(monke
     sizes = boxes.NodeIndex(there, ("cpu", "memory"))
     wants = [{"cpu": Fraction(1), "memory": Fraction(GI * gi)} for gi in range(4, 404)]
     assert [sizes.total(wanted) for wanted in wants] == [1000 * min(64, 500 // gi) for gi in range(4, 404)]
-    # Half of the nodes hold one pod of the last size: that takes about ten halvings.
+    # Half of the nodes hold one pod of the last size: a binary search takes about ten steps.
     assert sizes.total({"cpu": Fraction(1), "memory": Fraction(500 * GI + 500 * 1024)}) == 500
     assert steps < 2 * 400 + 50

@@ -1,4 +1,4 @@
-"""What a live plan says of the jobs that an apply will wait for."""
+"""A live plan reports the jobs that an apply will wait for."""
 
 from collections.abc import Callable
 from datetime import date
@@ -20,7 +20,7 @@ RAY = "deployment-ray-model-training-worker"
 
 @pytest.fixture
 def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError], list[Source]]:
-    """Makes every side give the same answer; returns who will have been asked."""
+    """Makes each training backend give the same answer, and returns the list of queried sources."""
 
     def install(said: Busy | JobSourceError) -> list[Source]:
         asked: list[Source] = []
@@ -37,18 +37,20 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Busy | JobSourceError],
     return install
 
 
-def flip(site: Any) -> Any:
+def switched(site: Any) -> Any:
     return site.applied().asking(training="celery")
 
 
-def found(site: Any) -> list[Any]:
+def findings_of(site: Any) -> list[Any]:
     plan = site.plan()
     return list(with_job_status(site.stack, plan, TODAY).findings[len(plan.findings) :])
 
 
-def test_jobs_are_a_note_at_the_line_of_the_stack(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
+def test_running_jobs_are_a_note_with_a_line_of_the_stack_file(
+    dev: Any, answer: Callable[[Busy], list[Source]]
+) -> None:
     asked = answer(Busy(1, 2, ("raysubmit_1 (train)",)))
-    (finding,) = found(flip(dev))
+    (finding,) = findings_of(switched(dev))
     assert (finding.code, finding.severity, finding.target) == ("RES107", Severity.ADVICE, RAY)
     assert finding.summary == "Ray has 1 running and 2 waiting jobs now"
     assert finding.detail == "raysubmit_1 (train)"
@@ -56,12 +58,12 @@ def test_jobs_are_a_note_at_the_line_of_the_stack(dev: Any, answer: Callable[[Bu
     assert len(asked) == 1
 
 
-def test_no_answer_is_a_warning_with_its_reason_and_stops_an_apply(
+def test_no_answer_is_a_warning_with_its_reason_and_blocks_an_apply(
     dev: Any, answer: Callable[[JobSourceError], list[Source]]
 ) -> None:
     answer(JobSourceError("HTTP 401", "give a token"))
-    site = flip(dev)
-    (finding,) = found(site)
+    site = switched(dev)
+    (finding,) = findings_of(site)
     assert (finding.code, finding.severity) == ("RES105", Severity.WARNING)
     plan = with_job_status(site.stack, site.plan(), TODAY)
     assert not plan.blocked
@@ -70,44 +72,44 @@ def test_no_answer_is_a_warning_with_its_reason_and_stops_an_apply(
     assert finding.remedy == "give a token; or run apply --no-drain while no job runs"
 
 
-def test_it_can_be_waived(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:
+def test_the_warning_about_no_answer_can_be_waived(dev: Any, answer: Callable[[JobSourceError], list[Source]]) -> None:
     answer(JobSourceError("HTTP 401"))
-    (finding,) = found(flip(dev).asking(waivers=(Waiver("RES105", "known", date(2030, 1, 1)),)))
+    (finding,) = findings_of(switched(dev).asking(waivers=(Waiver("RES105", "known", date(2030, 1, 1)),)))
     assert finding.waived
 
 
-def test_a_plan_that_waits_for_nothing_asks_nobody(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
+def test_a_plan_without_drains_asks_no_backend(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
     asked = answer(Busy(0, 0))
-    assert found(dev.applied()) == []
+    assert findings_of(dev.applied()) == []
     assert asked == []
 
 
-def test_nobody_to_ask_is_told_once(prod: Any, answer: Callable[[Busy], list[Source]]) -> None:
-    """By the plan itself."""
+def test_a_missing_job_source_is_reported_once(prod: Any, answer: Callable[[Busy], list[Source]]) -> None:
+    """The plan reports it; the job status does not repeat it."""
     asked = answer(Busy(0, 0))
     site = prod.asking(drain=prod.stack.config.drain._replace(celery=CeleryJobs()))
     plan = site.plan()
     assert [finding.code for finding in plan.findings].count("RES105") == 1
-    assert found(site) == []
-    # The other one, which the route leaves, is.
+    assert findings_of(site) == []
+    # The backend that the route leaves is asked.
     assert [type(source) for source in asked] == [HeadService]
 
 
-def back(site: Any) -> Any:
-    """A switch to Celery whose route has moved and whose worker never came up, and the flag set back."""
-    there = flip(site)
+def switched_back(site: Any) -> Any:
+    """A switch to Celery that moved the route but started no worker, and is then reverted in the stack file."""
+    there = switched(site)
     route = next(target for target in there.plan().targets if target.name == "deployment-api-server")
     objects = {**there.state.objects.reveal(), route.key: route.after.reveal()}
     return there._replace(state=there.state._replace(objects=Confidential(objects))).asking(training="ray")
 
 
-def test_what_waits_in_the_queue_of_a_side_that_a_switch_back_leaves_is_told(
+def test_waiting_jobs_of_a_backend_without_workers_are_reported(
     dev: Any, answer: Callable[[Busy], list[Source]]
 ) -> None:
     asked = answer(Busy(0, 3))
-    plan = back(dev).plan()
+    plan = switched_back(dev).plan()
     assert plan.drains == ()
-    (finding,) = found(back(dev))
+    (finding,) = findings_of(switched_back(dev))
     assert (finding.code, finding.severity) == ("RES109", Severity.WARNING)
     assert finding.target == "deployment-model-training-tasks-gpu"
     assert finding.summary == "Celery has 3 waiting jobs now, and this plan leaves it without a worker"
@@ -115,19 +117,17 @@ def test_what_waits_in_the_queue_of_a_side_that_a_switch_back_leaves_is_told(
 
 
 @pytest.mark.parametrize("said", [Busy(0, 0), JobSourceError("HTTP 401")])
-def test_an_empty_queue_of_such_a_side_and_no_answer_are_nothing(
+def test_an_empty_queue_or_no_answer_is_not_reported_after_a_switch_back(
     dev: Any, answer: Callable[[Busy | JobSourceError], list[Source]], said: Busy | JobSourceError
 ) -> None:
     asked = answer(said)
-    assert found(back(dev)) == []
+    assert findings_of(switched_back(dev)) == []
     assert len(asked) == 1
 
 
-def test_nobody_is_asked_about_the_other_side_while_the_route_stays(
-    dev: Any, answer: Callable[[Busy], list[Source]]
-) -> None:
+def test_the_other_backend_is_not_asked_while_the_route_stays(dev: Any, answer: Callable[[Busy], list[Source]]) -> None:
     asked = answer(Busy(0, 3))
     more = dev.applied().asking(model_service=dev.stack.config.model_service._replace(replicas=4))
     assert more.plan().changed
-    assert found(more) == []
+    assert findings_of(more) == []
     assert asked == []

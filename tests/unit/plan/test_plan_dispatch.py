@@ -1,4 +1,4 @@
-"""Teams whose jobs run in other clusters: what Kueue is asked for, and what is wrong with it."""
+"""Teams whose jobs run in worker clusters: the objects of Kueue, and findings about them."""
 
 from typing import Any
 
@@ -29,12 +29,12 @@ def bodies(site: Any) -> dict[str, Any]:
     }
 
 
-def found(site: Any, *codes: str) -> list[tuple[str, str, str]]:
+def findings_of(site: Any, *codes: str) -> list[tuple[str, str, str]]:
     wanted = codes or ("QUE010", "QUE011", "QUE012")
     return [(one.severity.value, one.field, one.summary) for one in site.plan().findings if one.code in wanted]
 
 
-def test_a_teams_jobs_go_to_the_clusters_that_it_names(dev: Any) -> None:
+def test_a_team_sends_jobs_to_the_clusters_that_it_names(dev: Any) -> None:
     site = pool(dev, VISION, HERE)
     made = bodies(site)
     kinds = ("MultiKueueCluster", "MultiKueueConfig", "AdmissionCheck")
@@ -61,13 +61,13 @@ def test_a_teams_jobs_go_to_the_clusters_that_it_names(dev: Any) -> None:
     assert site.applied().plan().changed == ()
 
 
-def test_the_context_by_which_people_look_at_a_cluster_is_no_business_of_kueue(dev: Any) -> None:
+def test_the_context_of_a_worker_cluster_changes_no_kueue_object(dev: Any) -> None:
     assert bodies(pool(dev, VISION, worker_clusters=(FARM._replace(context="farm"), CLOUD))) == bodies(
         pool(dev, VISION)
     )
 
 
-def test_other_clusters_and_none_any_more_are_changes_of_the_queue(dev: Any) -> None:
+def test_changing_or_dropping_clusters_updates_the_queue(dev: Any) -> None:
     site = pool(dev, VISION).applied()
     fewer = pool(site, VISION._replace(clusters=("cloud",))).plan()
     assert [(one.key.kind, one.action) for one in fewer.changed] == [("MultiKueueConfig", "update")]
@@ -79,7 +79,7 @@ def test_other_clusters_and_none_any_more_are_changes_of_the_queue(dev: Any) -> 
         ("MultiKueueCluster", "cluster-farm", "delete"),
         ("MultiKueueConfig", "clusters-vision", "delete"),
     }
-    # The queue no longer asks for the check before that goes.
+    # The queue drops its reference to the check before the check is deleted.
     assert home.steps[0].target == "team-vision"
 
 
@@ -96,7 +96,7 @@ def test_other_clusters_and_none_any_more_are_changes_of_the_queue(dev: Any) -> 
         (VISION._replace(name="v" * 55), "teams[0].name", "has 55 characters", "shorter"),
     ],
 )
-def test_clusters_that_a_team_cannot_have(dev: Any, team: Team, field: str, said: str, remedy: str) -> None:
+def test_wrong_clusters_of_a_team_are_an_error(dev: Any, team: Team, field: str, said: str, remedy: str) -> None:
     plan = pool(dev, team).plan()
     (told,) = [one for one in plan.findings if one.code == "QUE010"]
     assert told.field == field
@@ -105,37 +105,37 @@ def test_clusters_that_a_team_cannot_have(dev: Any, team: Team, field: str, said
     assert plan.blocked
 
 
-def test_a_name_of_54_characters_is_one_of_63_with_its_beginning(dev: Any) -> None:
+def test_a_team_name_of_54_characters_fits_with_its_prefix(dev: Any) -> None:
     site = pool(dev, VISION._replace(name="v" * 54))
     (check,) = [body for name, body in bodies(site).items() if name.startswith("AdmissionCheck")]
     assert len(check["spec"]["parameters"]["name"]) == 63
-    assert found(site) == []
+    assert findings_of(site) == []
 
 
-def test_a_worker_cluster_twice(dev: Any) -> None:
+def test_a_duplicate_worker_cluster_is_an_error(dev: Any) -> None:
     site = pool(dev, VISION, worker_clusters=(FARM, CLOUD, FARM))
-    assert [one[1] for one in found(site, "QUE001")] == ["workerClusters[2].name"]
+    assert [one[1] for one in findings_of(site, "QUE001")] == ["workerClusters[2].name"]
 
 
-def test_nodes_of_other_clusters_are_nobodys_business_here(dev: Any) -> None:
+def test_flavors_of_worker_clusters_need_no_nodes_in_the_home_cluster(dev: Any) -> None:
     far = {"flavors": (Flavor("a30", "A30"),), "resources": (DEEP._replace(gpu="A30"),), "jobs": (TRAIN,)}
     quotas = (Quota("a30", "64", "512Gi", 99),)
     codes = ("QUE005", "QUE006", "RES212", *("QUE010", "QUE011"))
-    assert found(pool(dev, VISION._replace(quotas=quotas), **far), *codes) == []
-    told = found(pool(dev, VISION._replace(quotas=quotas, clusters=()), **far), *codes)
+    assert findings_of(pool(dev, VISION._replace(quotas=quotas), **far), *codes) == []
+    told = findings_of(pool(dev, VISION._replace(quotas=quotas, clusters=()), **far), *codes)
     assert {field for _, field, _ in told} == {"flavors[0]", "jobs[0]"}
 
 
-def test_quotas_here_are_counted_without_those_of_other_clusters(dev: Any) -> None:
+def test_quotas_of_worker_clusters_do_not_count_in_the_home_cluster(dev: Any) -> None:
     many = HERE._replace(quotas=(Quota("a10", "16", "128Gi", 3),))
-    (told,) = found(pool(dev, VISION, many), "QUE006")
+    (told,) = findings_of(pool(dev, VISION, many), "QUE006")
     assert [word for word in told[2].split() if word.isdigit()] == ["3", "2"]
 
 
-def test_a_flavor_of_another_cluster_needs_no_node_pool_here(dev: Any) -> None:
+def test_a_flavor_of_a_worker_cluster_needs_no_node_pool(dev: Any) -> None:
     spot = Flavor("a10", "A10G", {"karpenter.sh/nodepool": "far"})
     pools = (NodePool("a10g", "A10G", 8, "gpu"),)
-    far, here = (found(pool(dev, team, flavors=(spot,), node_pools=pools), "QUE024") for team in (VISION, HERE))
+    far, here = (findings_of(pool(dev, team, flavors=(spot,), node_pools=pools), "QUE024") for team in (VISION, HERE))
     assert far == []
     assert [one[:2] for one in here] == [("error", "flavors[0]")]
 
@@ -160,12 +160,12 @@ TWO = DEEP._replace(workers=2)
         (Job("clean", "dataset", team="vision"), DEEP, [("warning", "jobs[0]")]),
     ],
 )
-def test_what_kueue_does_not_take_to_another_cluster(
+def test_jobs_that_kueue_cannot_send_to_a_worker_cluster_are_reported(
     dev: Any, job: Job, resource: Resource, told: list[tuple[str, str]]
 ) -> None:
     environments = (Environment("torch", "3.12"),)
     site = pool(dev, VISION, HERE, jobs=(job,), resources=(resource,), environments=environments)
-    assert [(severity, field) for severity, field, _ in found(site, "QUE011")] == told
+    assert [(severity, field) for severity, field, _ in findings_of(site, "QUE011")] == told
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_kueue_does_not_take_to_another_cluster(
         ((VISION, HERE._replace(quotas=(Quota("any", "1", "1Gi"),))), []),
     ],
 )
-def test_a_cohort_lends_within_the_same_clusters(dev: Any, teams: tuple[Team, ...], told: list[str]) -> None:
+def test_a_cohort_needs_the_same_clusters_for_each_team(dev: Any, teams: tuple[Team, ...], told: list[str]) -> None:
     site = pool(dev, *(team._replace(cohort="research") for team in teams), flavors=(A10, Flavor("any")))
-    assert [field for _, field, _ in found(site, "QUE012")] == told
-    assert found(pool(dev, *teams, flavors=(A10, Flavor("any"))), "QUE012") == []
+    assert [field for _, field, _ in findings_of(site, "QUE012")] == told
+    assert findings_of(pool(dev, *teams, flavors=(A10, Flavor("any"))), "QUE012") == []

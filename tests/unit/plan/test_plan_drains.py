@@ -1,4 +1,4 @@
-"""Which changes wait for running jobs, where the wait stands in the order, whom it asks, and what is said of it."""
+"""Drains: which changes wait for running jobs, their place in the order, their job source, and their findings."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def with_memory(site: Any, section: str, memory: str) -> Any:
     return site.asking(**{section: getattr(site.stack.config, section)._replace(memory=memory)})
 
 
-def test_with_gpus_for_both_the_old_side_is_drained_after_the_new_one_is_up(dev: Any) -> None:
+def test_with_spare_gpus_the_new_backend_starts_before_the_drain(dev: Any) -> None:
     plan = dev.applied().asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (CELERY, "up"), (RAY, "drain"), (RAY, "down")]
     assert {"Ray", "6", "30"} <= set(plan.steps[2].why.split())
@@ -51,7 +51,7 @@ def test_with_gpus_for_both_the_old_side_is_drained_after_the_new_one_is_up(dev:
     assert "idle" in plan.steps[3].why
 
 
-def test_without_a_spare_gpu_the_old_side_is_drained_before_the_new_one_comes_up(dev: Any) -> None:
+def test_without_a_spare_gpu_the_drain_comes_before_the_new_backend(dev: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
     assert " 6 h 30 min, the limit of the drain" in plan.steps[0].why
@@ -59,7 +59,7 @@ def test_without_a_spare_gpu_the_old_side_is_drained_before_the_new_one_comes_up
     assert "idle" in plan.steps[2].why
 
 
-def test_the_other_way_the_queue_is_asked(dev: Any) -> None:
+def test_a_switch_to_ray_drains_the_celery_queue(dev: Any) -> None:
     celery = dev.applied().asking(training="celery").applied()
     plan = celery.asking(training="ray").plan()
     (drain,) = plan.drains
@@ -67,7 +67,7 @@ def test_the_other_way_the_queue_is_asked(dev: Any) -> None:
     assert drain.source == Broker("http://broker.dev.example.com:15672", "/", "celery-model-training-tasks-gpu")
 
 
-def test_new_pods_of_the_side_that_trains_wait_once_for_head_and_workers(dev: Any) -> None:
+def test_head_and_workers_of_the_active_backend_share_one_drain(dev: Any) -> None:
     plan = dev.plan()
     assert waits(plan) == {"ray": (HEAD, RAY)}
     order = [step for step in steps(plan) if step[0] in (HEAD, RAY)]
@@ -88,7 +88,7 @@ def test_new_pods_of_the_side_that_trains_wait_once_for_head_and_workers(dev: An
         ("prod", "ray_head", "24Gi", {}),
     ],
 )
-def test_only_what_stops_a_pod_that_a_job_may_need_waits(
+def test_only_changes_that_may_stop_a_job_drain(
     sites: Any, site: str, section: str, memory: str, expected: dict[str, tuple[str, ...]]
 ) -> None:
     plan = with_memory(sites[site].applied(), section, memory).plan()
@@ -97,21 +97,21 @@ def test_only_what_stops_a_pod_that_a_job_may_need_waits(
     assert sum(step.phase == "drain" for step in plan.steps) == len(expected)
 
 
-def test_fewer_workers_of_the_side_that_trains_wait_and_more_do_not(prod: Any) -> None:
+def test_scaling_the_active_backend_down_drains_and_up_does_not(prod: Any) -> None:
     applied = prod.applied()
     celery = applied.stack.config.celery
     assert waits(applied.asking(celery=celery._replace(replicas=2)).plan()) == {"celery": (CELERY,)}
     assert waits(applied.asking(celery=celery._replace(replicas=4)).plan()) == {}
 
 
-def test_a_switch_that_replaces_the_head_waits_before_the_head(dev: Any) -> None:
+def test_a_switch_that_replaces_the_head_drains_before_the_head(dev: Any) -> None:
     plan = with_memory(dev.applied(), "ray_head", "24Gi").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (CELERY, "up"), (HEAD, "drain"), (HEAD, "normal"), (RAY, "down")]
     assert waits(plan) == {"ray": (HEAD, RAY)}
 
 
 def scaled(site: Any, name: str, replicas: int) -> Any:
-    """Somebody has set the replicas of one Deployment."""
+    """Returns the stack after another manager has set the replicas of a Deployment."""
 
     def change(body: dict[str, Any]) -> dict[str, Any]:
         spec = {**body["spec"], "replicas": replicas} if body["metadata"]["name"] == name else body["spec"]
@@ -121,7 +121,7 @@ def scaled(site: Any, name: str, replicas: int) -> Any:
 
 
 @pytest.mark.parametrize("replicas", [0, 1])
-def test_a_side_that_an_autoscaler_may_wake_meanwhile_waits_also_where_it_sleeps(staging: Any, replicas: int) -> None:
+def test_a_backend_that_an_autoscaler_may_start_drains_at_0_replicas(staging: Any, replicas: int) -> None:
     site = scaled(staging.applied(), RAY, replicas)
     assert waits(site.asking(training="celery").plan()) == {"ray": (RAY,)}
     assert waits(with_memory(site, "ray_worker", "24Gi").plan()) == {"ray": (RAY,)}
@@ -129,13 +129,13 @@ def test_a_side_that_an_autoscaler_may_wake_meanwhile_waits_also_where_it_sleeps
     assert waits(with_memory(fixed, "ray_worker", "24Gi").plan()) == {"ray": (RAY,)}
 
 
-def test_the_step_of_a_side_that_sleeps_says_what_it_waits_for(staging: Any) -> None:
+def test_the_step_of_a_backend_at_0_replicas_names_its_drain(staging: Any) -> None:
     plan = with_memory(scaled(staging.applied(), RAY, 0), "ray_worker", "24Gi").plan()
     assert steps(plan) == [(RAY, "drain"), (RAY, "up")]
     assert plan.steps[1].why == "replaces the pods that an autoscaler may have started, once Ray is idle"
 
 
-def test_a_step_that_only_scales_down_says_how_many_pods_it_stops(staging: Any) -> None:
+def test_a_scale_down_step_states_how_many_pods_it_stops(staging: Any) -> None:
     site = staging.asking(autoscaling=staging.stack.config.autoscaling._replace(mode="none")).applied()
     config = site.stack.config
     plan = site.asking(ray_worker=config.ray_worker._replace(replicas=config.ray_worker.replicas - 1)).plan()
@@ -143,7 +143,7 @@ def test_a_step_that_only_scales_down_says_how_many_pods_it_stops(staging: Any) 
 
 
 @pytest.mark.parametrize(("kind", "waiting"), [("ScaledObject", {"ray": (RAY,)}), ("HorizontalPodAutoscaler", {})])
-def test_a_side_that_keda_may_wake_waits_and_one_at_0_with_another_autoscaler_does_not(
+def test_a_backend_at_0_drains_with_keda_and_not_with_other_autoscalers(
     prod: Any, kind: str, waiting: dict[str, Any]
 ) -> None:
     site = with_memory(prod.applied(), "ray_worker", "48Gi")
@@ -151,16 +151,16 @@ def test_a_side_that_keda_may_wake_waits_and_one_at_0_with_another_autoscaler_do
     assert waits(site._replace(state=site.state._replace(scalers=(scaler,))).plan()) == waiting
 
 
-def test_a_side_that_no_autoscaler_may_wake_has_nothing_to_wait_for(staging: Any) -> None:
-    """The most replicas of an idle side are 0; on the way back its queue fills before its pods come."""
+def test_a_backend_that_no_autoscaler_may_start_does_not_drain(staging: Any) -> None:
+    """The maximum for an idle backend is 0; after a switch back its queue fills before its pods start."""
     assert waits(with_memory(staging.applied(), "celery", "24Gi").plan()) == {}
     back = scaled(staging.applied().asking(training="celery").applied(), RAY, 0).asking(training="ray")
     assert waits(with_memory(back, "ray_worker", "24Gi").plan()) == {"celery": (CELERY,)}
 
 
 @pytest.mark.parametrize(("name", "memory"), [("dev", "24Gi"), ("staging", "24Gi")])
-def test_the_head_of_the_side_that_trains_waits_though_no_worker_is_there(sites: Any, name: str, memory: str) -> None:
-    """Jobs that wait for a worker are the head's."""
+def test_the_head_of_the_active_backend_drains_without_workers(sites: Any, name: str, memory: str) -> None:
+    """The head keeps the jobs that wait for a worker."""
     site = with_memory(scaled(sites[name].applied(), RAY, 0), "ray_head", memory)
     assert waits(site.plan()) == {"ray": (HEAD,)}
     flipped = site.asking(training="celery").plan()
@@ -169,8 +169,8 @@ def test_the_head_of_the_side_that_trains_waits_though_no_worker_is_there(sites:
     assert order == [(HEAD, "drain"), (HEAD, "normal")]
 
 
-def test_workers_that_come_up_from_nothing_are_there_before_the_head_waits(dev: Any) -> None:
-    """An interrupted switch has moved the route already: jobs wait for workers, and the head for the jobs."""
+def test_workers_start_before_the_head_drains(dev: Any) -> None:
+    """An interrupted switch has already moved the route: jobs wait for workers, and the head waits for the jobs."""
     flip = with_memory(dev.asking(training="celery").applied(), "ray_head", "24Gi").asking(training="ray")
     first = flip.plan()
     assert "ray" not in waits(first)
@@ -183,8 +183,8 @@ def test_workers_that_come_up_from_nothing_are_there_before_the_head_waits(dev: 
     assert order == [(RAY, "up"), (HEAD, "drain"), (HEAD, "normal")]
 
 
-def test_the_order_is_the_same_when_the_route_has_moved_already(dev: Any) -> None:
-    """What an interrupted apply leaves behind."""
+def test_the_order_stays_the_same_after_the_route_has_moved(dev: Any) -> None:
+    """An interrupted apply leaves this state."""
     site = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1")
     first = site.asking(training="celery").plan()
     moved = {target.key: target.after.reveal() for target in first.targets if target.name == ROUTE}
@@ -193,7 +193,7 @@ def test_the_order_is_the_same_when_the_route_has_moved_already(dev: Any) -> Non
     assert steps(plan) == [(RAY, "drain"), (RAY, "down"), (CELERY, "up")]
 
 
-def test_drains_can_be_switched_off(dev: Any) -> None:
+def test_drains_can_be_turned_off(dev: Any) -> None:
     plan = draining(dev.applied(), enabled=False).asking(training="celery").plan()
     assert plan.drains == ()
     assert "drain" not in [step.phase for step in plan.steps]
@@ -221,14 +221,14 @@ def test_drains_can_be_switched_off(dev: Any) -> None:
         ),
     ],
 )
-def test_whom_to_ask_is_what_the_stack_names(dev: Any, drain: Drain, training: str, source: Any) -> None:
+def test_the_job_source_is_the_one_that_the_stack_names(dev: Any, drain: Drain, training: str, source: Any) -> None:
     other = {"ray": "celery", "celery": "ray"}[training]
     site = dev.asking(training=training).applied().asking(training=other, drain=drain)
     (found,) = site.plan().drains
     assert (found.backend, found.source) == (training, source)
 
 
-def test_the_quiet_time_is_the_grace_period_of_the_pods_that_send_requests(dev: Any) -> None:
+def test_the_quiet_time_is_the_grace_period_of_the_api_server_pods(dev: Any) -> None:
     def patient(body: dict[str, Any]) -> dict[str, Any]:
         if body["metadata"]["name"] != ROUTE:
             return body
@@ -243,7 +243,7 @@ def test_the_quiet_time_is_the_grace_period_of_the_pods_that_send_requests(dev: 
 
 
 @pytest.mark.parametrize("jobs", [CeleryJobs(), CeleryJobs(query="up")])
-def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs) -> None:
+def test_a_missing_job_source_is_a_warning_with_the_key_to_set(prod: Any, jobs: CeleryJobs) -> None:
     plan = draining(with_memory(prod.applied(), "celery", "48Gi"), celery=jobs).plan()
     assert isinstance(plan.drains[0].source, NoJobSource)
     (finding,) = findings(plan, "RES105")
@@ -252,7 +252,7 @@ def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs
     assert finding.line
     assert "set drain." in finding.remedy
     assert "--no-drain" in finding.remedy
-    # Steps before the wait would stay applied, so an apply does not begin.
+    # Steps before the drain would stay applied, so an apply does not begin.
     assert not plan.blocked
     assert refused(plan).blocked
     assert plan.steps[0].why.endswith("so an apply is refused")
@@ -260,14 +260,14 @@ def test_nobody_to_ask_is_a_warning_with_what_to_set(prod: Any, jobs: CeleryJobs
 
 @pytest.mark.parametrize(("limit", "told"), [(6 * 3600, 0), (6 * 3600 - 1, 1)])
 @pytest.mark.parametrize(("site", "section"), [("prod", "celery"), ("dev", "ray_worker")])
-def test_a_limit_shorter_than_the_longest_job_is_told(
+def test_a_drain_limit_shorter_than_the_longest_job_is_reported(
     sites: Any, site: str, section: str, limit: int, told: int
 ) -> None:
     plan = draining(with_memory(sites[site].applied(), section, "48Gi"), timeout=limit).plan()
     assert len(findings(plan, "RES106")) == told
 
 
-def test_the_longest_job_of_celery_is_the_stacks_own(prod: Any) -> None:
+def test_the_longest_celery_job_comes_from_the_stack(prod: Any) -> None:
     site = with_memory(prod.applied(), "celery", "48Gi")
     short = site.asking(celery=site.stack.config.celery._replace(job_limit=3600))
     assert findings(draining(short, timeout=3600).plan(), "RES106") == []
@@ -276,7 +276,7 @@ def test_the_longest_job_of_celery_is_the_stacks_own(prod: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
-def test_a_saved_plan_keeps_its_waits(sites: Any, name: str) -> None:
+def test_a_saved_plan_keeps_its_drains(sites: Any, name: str) -> None:
     plan = sites[name].plan()
     again = plan_from_json(json.dumps(plan_to_json(plan)), "plan.json")
     assert again.drains == plan.drains

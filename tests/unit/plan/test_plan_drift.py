@@ -1,4 +1,4 @@
-"""What somebody else changed since an apply is found, with who and when; what the API server did by itself is not."""
+"""Drift: changes since an apply with their owner and time, without those that the API server makes itself."""
 
 import copy
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def drift(target: TargetPlan, live: Object | None, **applied: Any) -> TargetDrif
 
 
 def edited(target: TargetPlan, manager: str = "kubectl-edit", **values: Any) -> Object:
-    """The object as another manager leaves it who updates ``spec`` with these values."""
+    """Returns the object after another manager has updated ``spec`` with these values."""
     new = copy.deepcopy(target.after.reveal())
     new["spec"] |= values
     return timed(update(target.after.reveal(), new, manager, DEPLOYMENT), manager)
@@ -51,7 +51,7 @@ def timed(body: Object, manager: str) -> Object:
 
 
 def without(target: TargetPlan, path: Path) -> Object:
-    """The object after somebody took out what stands at a path."""
+    """Returns the object after another manager has removed the value at a path."""
     new = copy.deepcopy(target.after.reveal())
     above = merge.value_at(DEPLOYMENT, new, path.parent)
     if isinstance(above, list):
@@ -62,7 +62,7 @@ def without(target: TargetPlan, path: Path) -> Object:
 
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
-def test_nothing_has_drifted_right_after_an_apply(sites: Mapping[str, Any], name: str) -> None:
+def test_an_applied_plan_has_no_drift(sites: Mapping[str, Any], name: str) -> None:
     plan = sites[name].plan()
     applied = [Applied(target.key, Confidential(kept(target)), True) for target in plan.targets]
     found = compare(applied, {target.key: target.after.reveal() for target in plan.targets}, SCHEMAS)
@@ -70,7 +70,7 @@ def test_nothing_has_drifted_right_after_an_apply(sites: Mapping[str, Any], name
     assert [one.key for one in found] == sorted(target.key for target in plan.targets)
 
 
-def test_a_changed_field_is_told_with_who_changed_it_and_when(dev: Any) -> None:
+def test_a_changed_field_has_its_owner_and_time(dev: Any) -> None:
     target = target_of(dev)
     found = drift(target, edited(target, replicas=7))
     assert found.state == "changed"
@@ -81,7 +81,7 @@ def test_a_changed_field_is_told_with_who_changed_it_and_when(dev: Any) -> None:
     ]
 
 
-def test_a_field_that_another_apply_took_by_force_is_told(dev: Any) -> None:
+def test_a_field_that_another_apply_took_by_force_has_drifted(dev: Any) -> None:
     target = target_of(dev)
     request = {
         "apiVersion": "apps/v1",
@@ -102,12 +102,12 @@ def test_a_field_that_was_changed_and_changed_back_has_not_drifted(dev: Any) -> 
     assert drift(target, update(there, back, "kubectl-edit", DEPLOYMENT)).state == "same"
 
 
-def test_a_field_of_somebody_else_is_none_of_our_business(dev: Any) -> None:
+def test_a_field_of_another_owner_has_not_drifted(dev: Any) -> None:
     target = target_of(dev)
     assert drift(target, edited(target, progressDeadlineSeconds=7)).state == "same"
 
 
-def test_what_the_api_server_spells_otherwise_while_it_stays_ours_has_not_drifted(dev: Any) -> None:
+def test_an_owned_field_in_another_form_has_not_drifted(dev: Any) -> None:
     target = target_of(dev)
     live = copy.deepcopy(target.after.reveal())
     limits = merge.value_at(DEPLOYMENT, live, CPU.parent)
@@ -115,13 +115,13 @@ def test_what_the_api_server_spells_otherwise_while_it_stays_ours_has_not_drifte
     assert drift(target, live).state == "same"
 
 
-def test_a_field_that_is_gone_has_nobody_who_did_it(dev: Any) -> None:
+def test_a_removed_field_has_no_owner(dev: Any) -> None:
     target = target_of(dev)
     found = drift(target, without(target, CPU))
     assert found.fields == (FieldDrift(CPU, merge.value_at(DEPLOYMENT, target.after.reveal(), CPU), ABSENT, ()),)
 
 
-def test_a_container_that_is_gone_is_told_once(dev: Any) -> None:
+def test_a_removed_container_is_reported_once(dev: Any) -> None:
     target = target_of(dev)
     container = Path(CPU[:5])
     found = drift(target, without(target, container))
@@ -130,7 +130,7 @@ def test_a_container_that_is_gone_is_told_once(dev: Any) -> None:
     assert field.applied == merge.value_at(DEPLOYMENT, kept(target), container)
 
 
-def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
+def test_secrets_are_compared_and_hidden(dev: Any, tmp_path: Any) -> None:
     env = "{template: {spec: {containers: [{name: ray-head, env: [{name: API_TOKEN, value: hunter2}]}]}}}"
     target = target_of(dev.patched(tmp_path, env), "deployment-ray-head")
     template = copy.deepcopy(target.after.reveal()["spec"]["template"])
@@ -140,7 +140,7 @@ def test_secrets_are_compared_and_not_told(dev: Any, tmp_path: Any) -> None:
     assert (str(field.path).rpartition(".")[2], field.applied, field.live) == ("value", "(hidden)", "(hidden, changed)")
 
 
-def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:
+def test_a_restored_field_belongs_to_its_earlier_owner(dev: Any) -> None:
     target = target_of(dev)
     ledger = Ledger(to_hand_over=fieldset.of(REPLICAS))
     metadata = target.applied.reveal()["metadata"]
@@ -154,18 +154,18 @@ def test_a_field_that_was_only_set_back_is_its_earlier_owners(dev: Any) -> None:
     assert drift(target, edited(target, replicas=7)).state == "changed"
 
 
-def test_an_object_that_is_gone_is_told(dev: Any) -> None:
+def test_a_deleted_object_is_reported(dev: Any) -> None:
     assert drift(target_of(dev), None).state == "gone"
     assert drift(target_of(dev), None).fields == ()
 
 
-def test_an_object_made_anew_by_somebody_else_has_drifted(dev: Any) -> None:
+def test_an_object_that_another_manager_recreated_has_drifted(dev: Any) -> None:
     target = target_of(dev)
     found = drift(target, target.before.reveal())
     assert {field.path for field in found.fields} >= {CPU}
 
 
-def test_replicas_left_to_an_autoscaler_are_not_ours_to_compare(staging: Any) -> None:
+def test_replicas_left_to_an_autoscaler_are_not_compared(staging: Any) -> None:
     ours = {"manager": FIELD_MANAGER, "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1"}
     fields = [{**ours, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
     held = staging.having(lambda body: {**body, "metadata": {**body["metadata"], "managedFields": fields}})
@@ -176,15 +176,15 @@ def test_replicas_left_to_an_autoscaler_are_not_ours_to_compare(staging: Any) ->
     assert drift(target, edited(target, "keda-operator", replicas=2)).state == "same"
 
 
-def test_an_apply_that_never_ended_is_told_unless_somebody_changed_something(dev: Any) -> None:
+def test_an_unfinished_apply_is_reported_unless_a_field_changed(dev: Any) -> None:
     target = target_of(dev)
     assert drift(target, target.after.reveal(), finished=False).state == "unfinished"
     assert drift(target, target.before.reveal(), request=Confidential(None)).state == "unfinished"
     assert drift(target, edited(target, replicas=7), finished=False).state == "changed"
 
 
-def test_what_is_applied_now_and_noted_later_is_ours_and_no_drift(dev: Any) -> None:
-    """A run that ends half way has sent what is not noted yet."""
+def test_an_applied_change_that_is_not_recorded_yet_has_not_drifted(dev: Any) -> None:
+    """A run that ends early has sent changes that are not recorded in the state yet."""
     target = target_of(dev)
     newer = {**target.applied.reveal(), "spec": {**target.applied.reveal()["spec"], "replicas": 4}}
     live = merge.server_side(target.after.reveal(), newer, FIELD_MANAGER, DEPLOYMENT, force=True).object
@@ -192,7 +192,7 @@ def test_what_is_applied_now_and_noted_later_is_ours_and_no_drift(dev: Any) -> N
     assert drift(target, live).state == "same"
 
 
-def test_an_object_that_the_stack_owns_whole_says_so(dev: Any) -> None:
+def test_the_drift_of_an_owned_object_is_marked_as_managed(dev: Any) -> None:
     nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     target = target_of(managed)
@@ -200,7 +200,7 @@ def test_an_object_that_the_stack_owns_whole_says_so(dev: Any) -> None:
     assert not drift(target_of(dev), None).managed
 
 
-def test_a_kind_that_the_schemas_lack_is_an_error() -> None:
+def test_a_kind_without_a_schema_is_an_error() -> None:
     key = ObjectKey("apps/v9", "Deployment", "a", "b")
     with pytest.raises(LookupError):
         compare(

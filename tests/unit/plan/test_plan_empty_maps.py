@@ -1,5 +1,5 @@
-"""The only entries of maps and lists that were empty before: an apply without them would leave null, which a custom
-resource rejects, so they go in the second write.
+"""Restoring maps and lists that were empty before: an apply without their only entry leaves null, which a custom
+resource rejects, so a second write removes that entry.
 """
 
 from copy import deepcopy
@@ -40,13 +40,13 @@ def container(**fields: Any) -> Object:
 
 @pytest.fixture
 def before() -> Object:
-    """A cluster as Helm would have made it."""
+    """Returns a RayCluster as Helm creates it."""
     empty = container(image="ray:2", resources={}, env=[])
     return merge.server_side(None, request({"rayStartParams": {}, **empty}), "helm", SCHEMA).object
 
 
 def applied(live: Object, asked: Object) -> Object:
-    """The object after the first write of an apply."""
+    """Returns the object after the first write of an apply."""
     kept = reversible_request(live, asked, SCHEMA)
     return merge.server_side(live, kept.request, FIELD_MANAGER, SCHEMA, force=True).object
 
@@ -67,19 +67,19 @@ FIRST: dict[str, Object] = {
 }
 
 
-def test_a_list_that_is_taken_as_a_whole_keeps_the_order_that_is_asked_for(before: Object) -> None:
+def test_an_atomic_list_keeps_the_requested_order(before: Object) -> None:
     size = {"resources": {"limits": {"memory": "4Gi"}}}
     after = applied(before, request(container(args=["--one", "--two"], **size)))
-    # The memory goes back in the same request.
+    # The same request restores the memory.
     kept = reversible_request(after, request(container(args=["--two", "--one"])), SCHEMA)
     assert kept.request["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["args"] == ["--two", "--one"]
 
 
 @pytest.mark.parametrize("head", FIRST.values(), ids=FIRST)
 @pytest.mark.parametrize("tracked", [True, False])
-def test_an_undo_restores_what_was_empty(before: Object, head: Object, tracked: bool) -> None:
+def test_an_undo_restores_empty_maps_and_lists(before: Object, head: Object, tracked: bool) -> None:
     if not tracked:
-        # Somebody cleared the owners, so nobody owns the empty maps.
+        # The owners were cleared, so the empty maps have no owner.
         (entry,) = before["metadata"]["managedFields"]
         before["metadata"]["managedFields"] = [{**entry, "fieldsV1": {"f:spec": {"f:suspend": {}}}}]
     after = applied(before, request(head))
@@ -89,18 +89,18 @@ def test_an_undo_restores_what_was_empty(before: Object, head: Object, tracked: 
     assert fields_of(back) == fields_of(before)
 
 
-def test_the_second_write_makes_nobody_an_owner(before: Object) -> None:
-    """As the API server would take it."""
+def test_the_second_write_adds_no_owner(before: Object) -> None:
+    """The write is done as the API server does it."""
     after = applied(before, request(FIRST["all of them"]))
     plan = undo(after, known_ledger(after))
     assert plan is not None
     released = merge.server_side(after, plan.request, FIELD_MANAGER, SCHEMA, force=True).object
-    # An undo that is interrupted here starts again.
+    # An undo that is interrupted here starts over.
     again = undo(released, known_ledger(released))
     assert again is not None
     assert essence(again.request) == essence(plan.request)
     end = finished(released, plan.ledger)
-    # It takes the owners as they are sent, and then adds the owner of what the write changes.
+    # The API server takes the owners as they are sent, and then adds the owner of the changed fields.
     stored = update(with_entries(released, entries(end)), end, FIELD_MANAGER, SCHEMA)
     assert essence(stored) == essence(before)
     assert fields_of(stored) == fields_of(before)
@@ -115,7 +115,7 @@ def test_an_apply_that_drops_the_last_entry_restores_it(before: Object) -> None:
     restored = with_earlier_owners(live, ledger_of(live))
     assert at(restored, PARAMS) == {}
     assert restored["spec"] == {**before["spec"], "suspend": True}
-    # The same request changes nothing any more, and the ledger stays.
+    # The same request then changes nothing, and the ledger stays.
     settled = applied(restored, less)
     assert settled["spec"] == restored["spec"]
     assert ledger_of(settled) == ledger_of(live)
@@ -123,13 +123,13 @@ def test_an_apply_that_drops_the_last_entry_restores_it(before: Object) -> None:
     assert essence(put_back(settled, SCHEMA)[0]) == essence(before)
 
 
-def test_an_entry_that_is_asked_for_again_is_noted_anew(before: Object) -> None:
+def test_an_entry_that_is_set_again_gets_a_new_ledger_entry(before: Object) -> None:
     both, less = request(FIRST["an entry of a map"], suspend=True), request({}, suspend=True)
     live = applied(applied(before, both), less)
-    # Before its handover: the entry never went.
+    # Before the handover, the entry was never removed.
     again = applied(live, both)
     assert essence(put_back(again, SCHEMA)[0]) == essence(before)
-    # After it, somebody else has set the entry.
+    # After the handover, another manager has set the entry.
     restored = with_earlier_owners(live, ledger_of(live))
     theirs = deepcopy(restored)
     theirs["spec"]["headGroupSpec"]["rayStartParams"] = {"num-gpus": "7"}
@@ -139,7 +139,7 @@ def test_an_entry_that_is_asked_for_again_is_noted_anew(before: Object) -> None:
     assert fields_of(back)["ada Update"] == fields_of(theirs)["ada Update"]
 
 
-def test_entries_of_others_stay(before: Object) -> None:
+def test_entries_of_other_managers_stay(before: Object) -> None:
     after = applied(before, request(FIRST["an entry of a map"]))
     more = deepcopy(after)
     more["spec"]["headGroupSpec"]["rayStartParams"]["block"] = "true"
@@ -147,19 +147,19 @@ def test_entries_of_others_stay(before: Object) -> None:
     assert at(back, PARAMS) == {"block": "true"}
 
 
-def test_a_ledger_lists_only_what_was_empty(before: Object) -> None:
+def test_a_ledger_lists_only_maps_that_were_empty(before: Object) -> None:
     full = ledger_of(applied(before, request({}, suspend=True)))
     assert (full.empty, '"empty"' in write_ledger(full)) == ({}, False)
     ledger = ledger_of(applied(before, request(FIRST["an entry of a map"])))
     assert ledger.empty == fieldset.of(PARAMS)
     assert read_ledger(write_ledger(ledger)) == ledger
-    # The engine's copy fills what an object's ledger lost.
+    # The copy in the state fills in entries that the ledger has lost.
     assert filled(Ledger(), ledger).empty == ledger.empty
     assert filled(ledger._replace(empty={}), ledger).empty == {}
 
 
 def test_an_undo_that_the_api_server_would_reject_is_a_finding(before: Object) -> None:
-    """As with a ledger of an earlier modelyard, which does not list what was empty."""
+    """A ledger of an earlier modelyard does not list empty maps."""
     after = applied(before, request(FIRST["an entry of a map"]))
     after["metadata"]["annotations"][LEDGER_NOTE] = write_ledger(ledger_of(after)._replace(empty={}))
     back = undo(after, known_ledger(after))
@@ -172,7 +172,7 @@ def test_an_undo_that_the_api_server_would_reject_is_a_finding(before: Object) -
     assert put_back(after, SCHEMA) == (after, {})
 
 
-def test_a_native_object_drops_what_is_empty_by_itself() -> None:
+def test_a_native_object_has_no_empty_maps_in_its_ledger() -> None:
     schema = merge.MergeSchema.kubernetes("1.35").of("v1", "ConfigMap")
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n"}, "data": {"b": "c"}}
     live = merge.server_side(None, {**body, "data": {}}, "helm", schema).object

@@ -1,4 +1,4 @@
-"""What a plan finds wrong between patches and targets, and where it says the fault is."""
+"""Findings about patches and their targets, with their places."""
 
 from copy import deepcopy
 from datetime import date
@@ -16,20 +16,20 @@ from modelyard.plan.trace import place_field
 ROOT = Path(__file__).parents[3]
 
 
-def only(plan: Any) -> Any:
+def only_error(plan: Any) -> Any:
     (finding,) = (finding for finding in plan.findings if finding.blocks)
     return finding
 
 
-def test_two_patches_that_disagree_name_both_and_the_field(dev: Any, tmp_path: Path) -> None:
-    finding = only(dev.patched(tmp_path, "{strategy: {rollingUpdate: {maxSurge: 1}}}").plan())
+def test_a_conflict_of_patches_names_both_and_the_field(dev: Any, tmp_path: Path) -> None:
+    finding = only_error(dev.patched(tmp_path, "{strategy: {rollingUpdate: {maxSurge: 1}}}").plan())
     field = "spec.strategy.rollingUpdate.maxSurge"
     assert (finding.code, finding.target, finding.field) == ("PAT010", "deployment-ray-head", field)
     assert finding.summary == f"ray-head@v1 and zz-mine@v1 set {field} differently: 0 and 1"
     assert "add `overrides: [ray-head]` to the meta.yaml of zz-mine" in finding.remedy
 
 
-def test_a_patch_that_says_so_overrides(dev: Any, tmp_path: Path) -> None:
+def test_a_patch_with_overrides_replaces_the_value_of_another(dev: Any, tmp_path: Path) -> None:
     spec = "{strategy: {rollingUpdate: {maxUnavailable: 100%}}}"
     plan = dev.patched(tmp_path, spec, "overrides: [ray-head]\n").plan()
     head = next(target for target in plan.targets if target.name == "deployment-ray-head")
@@ -40,8 +40,8 @@ def test_a_patch_that_says_so_overrides(dev: Any, tmp_path: Path) -> None:
     assert not plan.blocked
 
 
-def test_a_field_that_the_kind_has_not(dev: Any, tmp_path: Path) -> None:
-    finding = only(dev.patched(tmp_path, "{replica: 1}").plan())
+def test_an_unknown_field_is_an_error(dev: Any, tmp_path: Path) -> None:
+    finding = only_error(dev.patched(tmp_path, "{replica: 1}").plan())
     assert (finding.code, finding.file) == ("PAT008", "patches/zz-mine/v1/patch.yaml.j2")
 
 
@@ -57,18 +57,18 @@ def test_a_field_that_the_kind_has_not(dev: Any, tmp_path: Path) -> None:
         ("resourceVersion", '"1"', "is not the resourceVersion of the live object"),
     ],
 )
-def test_what_only_the_api_server_sets_is_a_finding_at_the_patch(
+def test_a_field_that_only_the_api_server_sets_is_an_error_in_the_patch(
     dev: Any, tmp_path: Path, name: str, value: str, reason: str
 ) -> None:
     site = dev.patched(tmp_path, f"{{}}\nmetadata: {{{name}: {value}}}")
     plan = site.plan()
-    finding = place_in_patch(only(plan), site.library, plan.targets)
+    finding = place_in_patch(only_error(plan), site.library, plan.targets)
     assert (finding.code, finding.field, finding.target) == ("PAT008", f"metadata.{name}", "deployment-ray-head")
     assert (finding.file, finding.line) == ("patches/zz-mine/v1/patch.yaml.j2", 5)
     assert reason in finding.summary
 
 
-def test_an_object_of_the_platform_that_is_not_of_its_kind_is_not_a_finding_at_a_patch(dev: Any) -> None:
+def test_an_invalid_platform_object_is_not_an_error_of_the_patch(dev: Any) -> None:
     def broken(body: dict[str, Any]) -> dict[str, Any]:
         if body["metadata"]["name"] != "deployment-ray-head":
             return body
@@ -77,7 +77,7 @@ def test_an_object_of_the_platform_that_is_not_of_its_kind_is_not_a_finding_at_a
         return copy
 
     plan = dev.having(broken).plan()
-    finding = only(plan)
+    finding = only_error(plan)
     assert (finding.code, finding.target, finding.field) == ("PAT008", "deployment-ray-head", "")
     assert finding.file == "stacks/Pulumi.dev.yaml"
     assert "deployment-ray-head" not in {target.name for target in plan.targets}
@@ -90,26 +90,26 @@ def test_a_creation_time_is_ignored(dev: Any, tmp_path: Path, value: str) -> Non
     assert not any("creationTimestamp" in str(change.path) for target in plan.targets for change in target.changes)
 
 
-def test_a_directive_that_cannot_be_sent(dev: Any, tmp_path: Path) -> None:
-    finding = only(dev.patched(tmp_path, "{template: {$patch: replace}}").plan())
+def test_a_merge_directive_is_an_error(dev: Any, tmp_path: Path) -> None:
+    finding = only_error(dev.patched(tmp_path, "{template: {$patch: replace}}").plan())
     assert (finding.code, finding.field) == ("PAT015", "spec.template")
 
 
-def test_a_container_of_a_patch_of_ones_own(dev: Any, tmp_path: Path) -> None:
+def test_a_misspelled_container_gets_a_suggestion(dev: Any, tmp_path: Path) -> None:
     spec = "{template: {spec: {containers: [{name: ray-haed, tty: true}]}}}"
-    finding = only(dev.patched(tmp_path, spec).plan())
+    finding = only_error(dev.patched(tmp_path, spec).plan())
     assert (finding.code, finding.file) == ("PAT014", "patches/zz-mine/v1/patch.yaml.j2")
     assert finding.remedy == "did you mean ray-head? Correct the template"
 
 
-def test_a_missing_target_leaves_the_other_targets_planned(dev: Any) -> None:
+def test_a_missing_target_does_not_stop_the_other_targets(dev: Any) -> None:
     objects = {key: body for key, body in dev.state.objects.reveal().items() if key.name != "deployment-ray-head"}
     plan = dev._replace(state=dev.state._replace(objects=Confidential(objects))).plan()
-    assert (only(plan).code, only(plan).target) == ("PAT013", "deployment-ray-head")
+    assert (only_error(plan).code, only_error(plan).target) == ("PAT013", "deployment-ray-head")
     assert len(plan.targets) == 4
 
 
-def test_the_namespace_that_has_the_targets_is_named(dev: Any) -> None:
+def test_the_remedy_names_the_namespace_that_has_the_targets(dev: Any) -> None:
     keys = frozenset(key._replace(namespace="team-a") for key in dev.state.objects.reveal())
     state = dev.state._replace(objects=Confidential({}), other_namespaces=keys)
     found = [one for one in dev._replace(state=state).plan().findings if one.code == "PAT013"]
@@ -117,7 +117,7 @@ def test_the_namespace_that_has_the_targets_is_named(dev: Any) -> None:
     assert {one.remedy for one in found} == {"set platform.namespace to team-a, which has 5"}
 
 
-def test_a_field_of_the_stack_file_gets_its_line_and_a_field_of_the_target_gets_none(dev: Any) -> None:
+def test_a_finding_has_a_line_only_for_fields_of_the_stack_file(dev: Any) -> None:
     def placed(field: str) -> tuple[str, int]:
         finding = place_field(Finding("RES101", Severity.ERROR, "x", field=field), dev.stack)
         return finding.file, finding.line
@@ -136,7 +136,7 @@ def test_the_projects_own_stacks_plan_without_errors() -> None:
         assert planned.plan.changed
 
 
-def test_an_init_container_that_is_not_there_is_told(dev: Any, tmp_path: Path) -> None:
+def test_a_missing_init_container_is_an_error(dev: Any, tmp_path: Path) -> None:
     spec = "{template: {spec: {initContainers: [{name: fetch-model, tty: true}]}}}"
     plan = dev.patched(tmp_path, spec).plan()
     (finding,) = (finding for finding in plan.findings if finding.code == "PAT014")

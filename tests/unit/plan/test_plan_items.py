@@ -1,4 +1,4 @@
-"""Patches of one item of a list that the API server takes only as a whole."""
+"""Patches of single items of a list that the API server accepts only as a whole."""
 
 import json
 from collections.abc import Collection
@@ -42,7 +42,7 @@ def group(name: str) -> dict[str, Any]:
 
 
 def cluster(**spec: Any) -> dict[str, Any]:
-    """A cluster with two groups, as Helm would have made it."""
+    """Returns a RayCluster with two groups as Helm creates it."""
     body = {
         "apiVersion": KEY.api_version,
         "kind": KEY.kind,
@@ -57,7 +57,7 @@ def cluster(**spec: Any) -> dict[str, Any]:
 
 
 class Patched:
-    """A stack with patches of the cluster."""
+    """A stack with patches of the RayCluster."""
 
     def __init__(self, dev: Site, folder: Path) -> None:
         copytree(ROOT / "patches", folder / "patches")
@@ -108,7 +108,7 @@ def patched(dev: Site, tmp_path: Path) -> Patched:
 MEMORY = "template: {spec: {containers: [{name: worker, resources: {limits: {memory: 32Gi}}}]}}"
 
 
-def found(plan: Plan, code: str) -> list[Any]:
+def findings_of(plan: Plan, code: str) -> list[Any]:
     return [one for one in plan.findings if one.code == code and one.target in (KEY.name, "")]
 
 
@@ -130,15 +130,15 @@ def test_the_whole_list_is_sent_and_only_the_item_changes(patched: Patched) -> N
     assert (change.before, change.after, change.patch) == ("8Gi", "32Gi", "mine@v1")
 
 
-def test_the_plan_says_that_it_sends_and_owns_the_whole_list(patched: Patched) -> None:
+def test_a_note_states_that_the_whole_list_is_sent(patched: Patched) -> None:
     patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
     plan = patched.plan()
-    (note,) = found(plan, "OWN018")
+    (note,) = findings_of(plan, "OWN018")
     assert note.summary == "spec.workerGroupSpecs of trainer is sent as a whole: 1 of 2 items unchanged"
     assert note.severity is Severity.ADVICE
-    (taken,) = found(plan, "OWN001")
+    (taken,) = findings_of(plan, "OWN001")
     assert taken.field == "spec.workerGroupSpecs"
-    assert not found(plan, "OWN007")
+    assert not findings_of(plan, "OWN007")
     owners = merge.owners(patched.target().after.reveal(), GROUPS, SCHEMA)
     assert {owner.manager for owner in owners} == {"modelyard"}
 
@@ -148,11 +148,11 @@ def test_a_second_plan_changes_nothing(patched: Patched) -> None:
     patched.live = patched.target().after.reveal()
     plan = patched.plan()
     assert next(one for one in plan.targets if one.key == KEY).action == "none"
-    assert not found(plan, "OWN018")
-    assert not found(plan, "RES110")
+    assert not findings_of(plan, "OWN018")
+    assert not findings_of(plan, "RES110")
 
 
-def test_patches_of_different_items_and_containers_come_together(patched: Patched) -> None:
+def test_patches_of_different_items_and_containers_are_merged(patched: Patched) -> None:
     patched.add("a", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
     env = "template: {spec: {containers: [{name: worker, env: [{name: A, value: b}]}]}}"
     patched.add("b", f"{{workerGroupSpecs: [{{groupName: gpu, {env}}}, {{groupName: cpu, maxReplicas: 5}}]}}")
@@ -166,13 +166,13 @@ def test_patches_of_different_items_and_containers_come_together(patched: Patche
 def test_two_values_for_one_field_of_an_item_are_a_conflict(patched: Patched) -> None:
     patched.add("a", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 3}]}")
     patched.add("b", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 4}]}")
-    (finding,) = found(patched.plan(), "PAT010")
+    (finding,) = findings_of(patched.plan(), "PAT010")
     assert finding.field == "spec.workerGroupSpecs[groupName=gpu].maxReplicas"
 
 
 def test_a_misspelt_item_is_an_error_and_a_complete_one_is_new(patched: Patched) -> None:
     patched.add("mine", "{workerGroupSpecs: [{groupName: gpus, maxReplicas: 3}]}")
-    (finding,) = found(patched.plan(), "PAT014")
+    (finding,) = findings_of(patched.plan(), "PAT014")
     assert finding.summary == "trainer has no spec.workerGroupSpecs[groupName=gpus]"
     assert "it has cpu, gpu" in finding.remedy
     (patched.folder / "patches/mine/v1/patch.yaml.j2").unlink()
@@ -192,22 +192,22 @@ def test_a_misspelt_item_is_an_error_and_a_complete_one_is_new(patched: Patched)
         ("{spec.workerGroupSpecs: name}", "have no field name"),
     ],
 )
-def test_what_is_not_such_a_list(patched: Patched, items: str, words: str) -> None:
+def test_a_wrong_path_in_items_is_an_error(patched: Patched, items: str, words: str) -> None:
     patched.add("mine", "{rayVersion: 2.9.0}", items)
-    (finding,) = found(patched.plan(), "PAT008")
+    (finding,) = findings_of(patched.plan(), "PAT008")
     assert words in finding.summary
     assert finding.file == "patches/mine/v1/meta.yaml"
 
 
 def test_pods_of_a_ray_cluster_keep_their_template(patched: Patched) -> None:
     patched.add("mine", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
-    (finding,) = found(patched.plan(), "RES110")
+    (finding,) = findings_of(patched.plan(), "RES110")
     assert "KubeRay" in finding.detail
 
 
-def test_a_number_of_workers_is_no_template(patched: Patched) -> None:
+def test_a_change_of_maxreplicas_does_not_change_the_template(patched: Patched) -> None:
     patched.add("mine", "{workerGroupSpecs: [{groupName: gpu, maxReplicas: 3}]}")
-    assert not found(patched.plan(), "RES110")
+    assert not findings_of(patched.plan(), "RES110")
 
 
 LABELS = "template: {metadata: {labels: {a: b}}}"
@@ -216,7 +216,7 @@ LABELS = "template: {metadata: {labels: {a: b}}}"
 
 @pytest.fixture
 def applied(patched: Patched) -> Patched:
-    """Two patches of one group are applied."""
+    """Returns the stack with two applied patches of one group."""
     patched.add("size", f"{{workerGroupSpecs: [{{groupName: gpu, {MEMORY}}}]}}")
     patched.add("label", f"{{workerGroupSpecs: [{{groupName: gpu, maxReplicas: 3, {LABELS}}}]}}")
     patched.apply()
@@ -224,7 +224,7 @@ def applied(patched: Patched) -> Patched:
 
 
 @pytest.mark.parametrize("ledger", ["new", "of an earlier version"])
-def test_a_dropped_patch_is_undone_in_a_list_that_another_patch_still_sets(applied: Patched, ledger: str) -> None:
+def test_dropping_one_of_two_patches_of_a_list_restores_its_fields(applied: Patched, ledger: str) -> None:
     if ledger != "new":
         notes = applied.live["metadata"]["annotations"]
         notes[LEDGER_NOTE] = json.dumps({k: v for k, v in json.loads(notes[LEDGER_NOTE]).items() if k != "lists"})
@@ -241,15 +241,15 @@ def test_a_dropped_patch_is_undone_in_a_list_that_another_patch_still_sets(appli
         "8Gi",
         "restored to helm",
     )
-    (finding,) = found(applied.plan(), "RES110")
+    (finding,) = findings_of(applied.plan(), "RES110")
     assert applied.target().action == "restore"
     assert "--selector ray.io/cluster=trainer,ray.io/group=gpu" in finding.remedy
 
 
-def test_others_changes_of_a_list_stay_and_are_not_undone(applied: Patched) -> None:
+def test_an_undo_keeps_changes_of_other_managers_in_a_list(applied: Patched) -> None:
     applied.edit("kubectl", minReplicas=1)
     assert applied.target().action == "none"
-    # A later apply owns the list again, and still does not claim what another manager changed in it.
+    # A later apply owns the list again and still does not own the changes of another manager in it.
     applied.drop("label")
     applied.apply()
     assert applied.gpu() == group("gpu") | {"minReplicas": 1, "template": pods("worker", "32Gi")}
@@ -259,7 +259,7 @@ def test_others_changes_of_a_list_stay_and_are_not_undone(applied: Patched) -> N
     assert [owner.manager for owner in back[GROUPS]] == ["kubectl"]
 
 
-def test_a_field_of_a_list_that_another_manager_set_is_taken_again_and_keeps_its_earliest_value(
+def test_a_retaken_field_of_a_list_keeps_its_earliest_value(
     applied: Patched,
 ) -> None:
     applied.edit("kubectl", template=pods("worker", "9Gi"))
@@ -270,7 +270,7 @@ def test_a_field_of_a_list_that_another_manager_set_is_taken_again_and_keeps_its
     assert applied.gpu()["template"]["spec"] == pods("worker", "8Gi")["spec"]
 
 
-def test_a_field_that_had_its_value_before_the_patch_is_the_patches_too(patched: Patched) -> None:
+def test_a_field_that_already_had_the_value_belongs_to_the_patch(patched: Patched) -> None:
     patched.add("size", "{workerGroupSpecs: [{groupName: gpu, replicas: 1, maxReplicas: 3}]}")
     target = patched.apply()
     patched.edit("kubectl", replicas=2, template={**pods("worker", "8Gi"), "metadata": {"annotations": {"a": "b"}}})
@@ -284,7 +284,7 @@ def test_a_field_that_had_its_value_before_the_patch_is_the_patches_too(patched:
     assert gpu["template"]["metadata"] == {"annotations": {"a": "b"}}
 
 
-def test_an_undo_restores_fields_of_a_list_that_another_manager_owns_now(applied: Patched) -> None:
+def test_an_undo_restores_fields_of_a_list_that_another_manager_owns(applied: Patched) -> None:
     applied.edit("kubectl", minReplicas=1, maxReplicas=7)
     entries = {str(one.path[-1]): one.state for one in entries_of(applied.live, known_ledger(applied.live))}
     assert {name: entries[name] for name in ("memory", "maxReplicas", "a")} == {
@@ -327,7 +327,7 @@ def test_an_item_whose_key_has_a_default_is_undone_too(patched: Patched) -> None
     assert before["workerGroupSpecs"] == [group("cpu"), group("gpu")]
 
 
-def test_a_new_group_of_a_patch_is_gone_after_its_undo(patched: Patched) -> None:
+def test_an_undo_removes_a_group_that_the_patch_added(patched: Patched) -> None:
     template = "{spec: {containers: [{name: worker, image: 'ray:2'}]}}"
     spec = f"{{groupName: more, minReplicas: 0, maxReplicas: 1, template: {template}}}"
     patched.add("mine", f"{{workerGroupSpecs: [{spec}]}}")
@@ -345,7 +345,7 @@ VALUES = st.dictionaries(st.sampled_from(FIELDS), st.integers(0, 2), min_size=1)
 
 
 def patched_with(live: dict[str, Any], values: dict[str, int]) -> dict[str, Any]:
-    """The object after an apply of patches that ask for these fields of the group gpu."""
+    """Returns the object after an apply of patches that set these fields of the group gpu."""
     note = {PATCHES_ANNOTATION: json.dumps(values, sort_keys=True)}
     names = {**NAMES, "metadata": {"name": KEY.name, "annotations": note}}
     asked = {**names, "spec": {"workerGroupSpecs": [{"groupName": "gpu", **values}]}}
@@ -357,7 +357,7 @@ def patched_with(live: dict[str, Any], values: dict[str, int]) -> dict[str, Any]
 
 
 def edited(live: dict[str, Any], values: dict[str, int]) -> dict[str, Any]:
-    """The object after another manager has set these fields of the group gpu."""
+    """Returns the object after another manager has set these fields of the group gpu."""
     groups = [one | values if one["groupName"] == "gpu" else one for one in live["spec"]["workerGroupSpecs"]]
     body = {**NAMES, "metadata": {"name": KEY.name}, "spec": {"workerGroupSpecs": groups}}
     return merge.server_side(live, body, "kubectl", SCHEMA, force=True).object
@@ -370,15 +370,15 @@ def sizes(body: dict[str, Any]) -> dict[str, int]:
 
 @example(steps=[(True, {"minReplicas": 1}), (False, {"minReplicas": 2}), (True, {"minReplicas": 1})])
 @given(steps=st.lists(st.tuples(st.booleans(), VALUES), max_size=6))
-def test_an_undo_leaves_what_others_have_set(steps: list[tuple[bool, dict[str, int]]]) -> None:
-    """A field gets its value from before the patches again, unless another manager has changed it since the last apply;
-    a field that the patches no longer ask for, or never did, is the other manager's.
+def test_an_undo_keeps_fields_that_other_managers_have_set(steps: list[tuple[bool, dict[str, int]]]) -> None:
+    """An undo restores the value that a field had before the patches, unless another manager changed it after the last
+    apply; a field that the patches do not set (any more) belongs to the other manager.
     """
     live = cluster()
     own, given_by_patches = sizes(live), dict[str, int]()
 
     def without_patches(now: dict[str, int], asked: Collection[str]) -> dict[str, int]:
-        """The fields as they are without the patches, of which ``asked`` stay."""
+        """Returns the fields without the patches, but with the fields in ``asked``."""
         mine = {name for name, value in given_by_patches.items() if now.get(name) == value or name in asked}
         return {name: value for name, value in now.items() if name not in mine} | {
             name: own[name] for name in mine if name in own

@@ -1,4 +1,4 @@
-"""Resources as Deployments, and jobs that can never run."""
+"""Deployments of resources, and jobs that can never run."""
 
 import re
 from typing import Any
@@ -45,12 +45,12 @@ def test_jobs_on_one_resource_share_one_deployment(dev: Any) -> None:
     spec = made["resource-features"].after.reveal()["spec"]["template"]["spec"]
     env = {one["name"]: one["value"] for one in spec["containers"][0]["env"]}
     assert (env["JOBS"], env["JOB_TYPE"]) == ("clicks,views", "dataset")
-    # Nobody asked for a GPU: the default has none.
+    # The default resource has no GPU.
     (container,) = made["job-load"].after.reveal()["spec"]["template"]["spec"]["containers"]
     assert "nvidia.com/gpu" not in container["resources"]["limits"]
 
 
-def test_pods_that_answer_requests_grow_with_their_load(dev: Any) -> None:
+def test_serving_pods_scale_with_their_load(dev: Any) -> None:
     query = "sum(vllm:num_requests_running) or vector(0)"
     resources = (
         Resource("churn", "serving", workers=2, cpu="2", memory="4Gi", scale=Scale(5)),
@@ -68,13 +68,13 @@ def test_pods_that_answer_requests_grow_with_their_load(dev: Any) -> None:
     assert churn["triggers"] == [{"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}]
     (trigger,) = chat["triggers"]
     assert (trigger["metadata"]["query"], trigger["metadata"]["threshold"]) == (query, "8")
-    # Nodes are asked for the most that there may be of them; training's own limits do not hold for them.
+    # The nodes must hold the maximum number of pods; the limits for training do not apply.
     assert [(one.code, one.target) for one in plan.findings if one.code in ("RES101", "AUT007", "RES217")] == [
         ("RES101", "resource-chat")
     ]
 
 
-def test_requests_are_spread_over_the_pods_that_listen(dev: Any) -> None:
+def test_a_resource_with_a_port_gets_a_service(dev: Any) -> None:
     resources = (Resource("chat", "serving", workers=2, port=8000), Resource("mute", "serving"))
     jobs = (Job("a", "serving", "chat"), Job("b", "serving", "mute"))
     targets = dev.asking(runtime=IMAGE, resources=resources, jobs=jobs).plan().targets
@@ -94,7 +94,7 @@ def test_requests_are_spread_over_the_pods_that_listen(dev: Any) -> None:
     assert not {"ports", "readinessProbe"} & set(silent)
 
 
-def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None:
+def test_without_an_image_a_finding_reports_that_nothing_is_deployed(dev: Any) -> None:
     site = dev.asking(resources=(Resource("features", "dataset"),), jobs=(Job("clicks", "dataset", "features"),))
     assert deployed(site) == {}
     (told,) = (one for one in site.plan().findings if one.code == "RES209")
@@ -117,7 +117,7 @@ def test_without_an_image_nothing_is_deployed_and_that_is_told(dev: Any) -> None
         ((Job("a", "serving", "b"), Job("c", "training", "d", command=("python", "train.py"))), None, ""),
     ],
 )
-def test_work_that_ends_in_pods_that_do_not_is_found(
+def test_a_job_without_a_command_in_a_deployment_is_a_warning(
     dev: Any, jobs: tuple[Job, ...], place: int | None, summary: str
 ) -> None:
     resources = (Resource("b", "serving"), Resource("d", "training", workers=2))
@@ -158,8 +158,10 @@ def test_pods_of_a_team_wait_in_its_queue_on_nodes_with_the_gpu(dev: Any) -> Non
         (1, 4, ["the 4 pods of resource chat ask for 4 GPUs, but team vision never has more than 2"]),
     ],
 )
-def test_pods_beyond_their_teams_quota(dev: Any, workers: int, scale: int | None, told: list[str]) -> None:
-    """One of its own, and one that the other team lends."""
+def test_pods_beyond_the_quota_of_their_team_are_reported(
+    dev: Any, workers: int, scale: int | None, told: list[str]
+) -> None:
+    """The team has a quota of 1 GPU and can borrow 1 from the other team."""
     chat = Resource("chat", "llm-serving", workers=workers, gpus=1, team="vision")
     chat = chat._replace(scale=Scale(scale, cpu=50) if scale else None)
     teams = (team("vision", 1, cohort="all"), team("speech", 1, cohort="all"))
@@ -188,15 +190,15 @@ def test_pods_beyond_their_teams_quota(dev: Any, workers: int, scale: int | None
         (DEEP._replace(workers=3), TRAIN._replace(trials=9), None),
     ],
 )
-def test_what_no_nodes_hold(dev: Any, resource: Resource, job: Job, summary: str | None) -> None:
+def test_jobs_that_no_nodes_can_hold_are_reported(dev: Any, resource: Resource, job: Job, summary: str | None) -> None:
     """The recorded platform has two nodes with one A10 each."""
     nodes = A10._replace(topology=("kubernetes.io/hostname",))
     site = dev.asking(resources=(resource,), jobs=(job,), flavors=(nodes,), teams=(team("vision", 9),))
     assert room(site) == ([("RES212", summary)] if summary else [])
 
 
-def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_counted_once(dev: Any) -> None:
-    """Kueue admits GPUs by the flavors that have a quota of them, whatever else lies on the same nodes."""
+def test_gpu_workers_only_use_flavors_with_a_gpu_quota(dev: Any) -> None:
+    """Kueue admits GPUs only by the flavors that have a quota of them, and nodes of two flavors count once."""
     zones = tuple(Flavor(name, "A10", {"kubernetes.io/hostname": f"dev-gpu-{name}"}) for name in "12")
     quotas = (Quota("any", "16", "128Gi"), *(Quota(zone.name, "16", "128Gi", 4) for zone in zones))
     vision = Team("vision", quotas)
@@ -210,7 +212,7 @@ def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_c
     found = [one for one in site.plan().findings if one.code == "RES212"]
     told = [("train" in one.summary, "1 of its 2" in one.summary, "wide" in one.summary) for one in found]
     assert told == [(True, True, False), (False, False, True)]
-    assert found[1].detail == "2 nodes: a pod needs 4 GPUs, a node has 1"
+    assert found[1].detail == "2 nodes: each has 1 of the 4 GPUs that a pod needs"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,7 @@ def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_c
             (team("vision", 1),),
             "lower leastWorkers, or raise the team's quota",
         ),
-        # Fewer workers do not help if one asks for too much.
+        # Fewer workers do not help if one worker requests too much.
         (
             TRAIN,
             DEEP._replace(gpus=2),
@@ -260,7 +262,7 @@ def test_a_flavor_without_gpus_holds_no_worker_that_has_some_and_its_nodes_are_c
             (team("vision", 4),),
             "request fewer cores for each worker, or raise the team's quota",
         ),
-        # Only a team with a cohort and a limit can be allowed to borrow more.
+        # Only a team with a cohort and a borrow limit can borrow more.
         (
             TRAIN,
             DEEP._replace(workers=1, gpus=2),
@@ -282,7 +284,7 @@ def test_a_remedy_for_a_quota_names_only_what_helps(
     ("gpus", "cpu", "told"),
     [
         (2, "16", []),
-        # Ray's autoscaler has half a core beside the two of the head.
+        # Ray's autoscaler adds half a core to the two of the head.
         (2, "2", [("error", "job train asks for 2.5 cores at once, but team vision never has more than 2")]),
         (
             1,
@@ -297,7 +299,7 @@ def test_a_remedy_for_a_quota_names_only_what_helps(
         (0, "16", [("error", "job train asks for 1 GPU at once, but team vision never has more than 0")]),
     ],
 )
-def test_a_run_that_grows_needs_quota_for_its_least_workers_and_should_have_it_for_all(
+def test_a_run_that_grows_needs_quota_for_its_least_workers(
     dev: Any, gpus: int, cpu: str, told: list[tuple[str, str]]
 ) -> None:
     job = TRAIN._replace(team="vision", engine="ray", least_workers=1)
@@ -325,7 +327,9 @@ def test_a_run_that_grows_needs_quota_for_its_least_workers_and_should_have_it_f
         ((team("vision", 1, cohort="c"), team("speech", 1, cohort="d")), 1),
     ],
 )
-def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None) -> None:
+def test_a_job_beyond_every_quota_is_reported_with_the_maximum(
+    dev: Any, teams: tuple[Team, ...], most: int | None
+) -> None:
     job = TRAIN._replace(team="vision")
     site = dev.asking(resources=(DEEP,), jobs=(job,), flavors=(A10,), teams=teams)
     told = [(code, re.findall(r"\d+ GPUs|\d+$", summary)) for code, summary in room(site)]
@@ -340,7 +344,7 @@ def test_what_no_quota_holds(dev: Any, teams: tuple[Team, ...], most: int | None
         ("a30", 1, "it asks for NVIDIA-A10, but its team has quotas of a30 (NVIDIA-A30) only"),
     ],
 )
-def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | None) -> None:
+def test_a_job_beyond_every_quota_has_its_reason(dev: Any, flavor: str, workers: int, said: str | None) -> None:
     site = dev.asking(
         resources=(DEEP._replace(workers=workers),),
         jobs=(TRAIN._replace(team="vision"),),
@@ -349,7 +353,7 @@ def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | 
     )
     found = [one for one in site.plan().findings if one.code == "RES213"]
     assert [one.detail for one in found] == ([said] if said else [])
-    # More of a quota helps nobody who asks for another GPU.
+    # A larger quota does not help a job with another GPU.
     assert all(("another GPU" in one.remedy) == (flavor == "a30") for one in found)
 
 
@@ -381,7 +385,7 @@ def test_why_no_quota_holds_it(dev: Any, flavor: str, workers: int, said: str | 
         ((Quota("any", "4", "99Gi"),), Job("load", "data-sink", "sink", command=("load",)), None),
     ],
 )
-def test_what_of_cores_and_memory_no_quota_holds(
+def test_cores_and_memory_beyond_every_quota_are_reported(
     dev: Any, quotas: tuple[Quota, ...], job: Job, said: str | None
 ) -> None:
     sink = Resource("sink", "data-sink", workers=1, cpu="4", memory="8Gi")
@@ -396,7 +400,7 @@ def test_what_of_cores_and_memory_no_quota_holds(
     assert said is None or said in told[0]
 
 
-def test_others_lend_cores_too_and_no_more_gpus_than_they_say(dev: Any) -> None:
+def test_a_cohort_lends_cores_and_gpus_up_to_the_lending_limit(dev: Any) -> None:
     mine = Team("vision", (Quota("a10", "4", "24Gi", 1),), cohort="c")
     theirs = Team("speech", (Quota("a10", "4", "24Gi", 1),), cohort="c")
     site = dev.asking(resources=(DEEP,), jobs=(TRAIN._replace(team="vision"),), flavors=(A10,), teams=(mine, theirs))
@@ -414,7 +418,9 @@ def test_others_lend_cores_too_and_no_more_gpus_than_they_say(dev: Any) -> None:
         (("zone", "kubernetes.io/hostname"), None),
     ],
 )
-def test_workers_together_by_a_level_of_their_flavor(dev: Any, topology: tuple[str, ...], remedy: str | None) -> None:
+def test_workers_together_need_a_topology_level_of_their_flavor(
+    dev: Any, topology: tuple[str, ...], remedy: str | None
+) -> None:
     job = TRAIN._replace(team="vision", together="kubernetes.io/hostname", least_workers=1)
     site = dev.asking(
         resources=(DEEP,), jobs=(job,), flavors=(A10._replace(topology=topology),), teams=(team("vision", 2),)
@@ -433,7 +439,9 @@ def test_workers_together_by_a_level_of_their_flavor(dev: Any, topology: tuple[s
         (Job("load", "data-sink", command=("load",)), (Quota("a10", gpus=2), Quota("any", "9", "99Gi")), False),
     ],
 )
-def test_pods_without_gpus_have_nodes_without_gpus(dev: Any, job: Job, quotas: tuple[Quota, ...], told: bool) -> None:
+def test_pods_without_gpus_need_a_flavor_without_gpus(
+    dev: Any, job: Job, quotas: tuple[Quota, ...], told: bool
+) -> None:
     site = dev.asking(
         runtime=IMAGE,
         resources=(DEEP,),
@@ -446,21 +454,21 @@ def test_pods_without_gpus_have_nodes_without_gpus(dev: Any, job: Job, quotas: t
 
 
 @pytest.mark.parametrize(("memory", "told"), [("4Gi", []), ("900Gi", ["no node takes its driver"])])
-def test_a_driver_that_no_node_takes_is_told(dev: Any, memory: str, told: list[str]) -> None:
+def test_a_spark_driver_that_no_node_can_hold_is_reported(dev: Any, memory: str, told: list[str]) -> None:
     spark = Spark("3.5.7", driver_memory=memory)
     job = TRAIN._replace(engine="spark", command=("local:///app/train.py",), spark=spark)
     found = room(dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(job,)))
     assert [(code, summary.partition(": ")[2]) for code, summary in found] == [("RES212", why) for why in told]
 
 
-def test_a_plan_tells_what_is_wrong_with_pipelines(dev: Any) -> None:
+def test_a_plan_reports_findings_of_pipelines(dev: Any) -> None:
     stages = (Stage("a", "train", needs=("b",)), Stage("b", "train", needs=("a",)))
     site = dev.asking(runtime=IMAGE, resources=(DEEP,), jobs=(TRAIN,), pipelines=(Pipeline("nightly", stages),))
     (told,) = (one for one in site.plan().findings if one.code.startswith("PIP"))
     assert (told.code, "nightly" in told.summary) == ("PIP005", True)
 
 
-def test_a_run_is_kept_back_by_its_own_quota_and_by_no_other_job_s(dev: Any) -> None:
+def test_only_the_quota_of_a_run_itself_stops_its_submission(dev: Any) -> None:
     wide = TRAIN._replace(name="wide", resource="large", team="vision")
     stack = dev.asking(
         resources=(DEEP._replace(workers=1), DEEP._replace(name="large", gpus=4)),
@@ -482,7 +490,7 @@ def test_a_run_is_kept_back_by_its_own_quota_and_by_no_other_job_s(dev: Any) -> 
         ("900", "400", ["notebook a.ipynb can never run: no node takes a worker"]),
     ],
 )
-def test_a_notebook_that_no_quota_or_node_could_ever_hold(
+def test_a_notebook_beyond_every_quota_or_node_is_an_error(
     dev: Any, quota: str | None, cpu: str, told: list[str]
 ) -> None:
     teams = () if quota is None else (Team("vision", (Quota("a10", quota, "128Gi", 1),)),)

@@ -1,4 +1,4 @@
-"""Training that KEDA scales: its objects, when they change, and what a plan says of them."""
+"""Training that KEDA scales: its objects, the order of their changes, and findings."""
 
 import re
 from typing import Any
@@ -23,7 +23,7 @@ PAUSED = "autoscaling.keda.sh/paused-replicas"
 
 
 def keda(site: Any, **changes: Any) -> Any:
-    """With training that KEDA scales."""
+    """Returns the stack with KEDA as autoscaler."""
     wanted = {"mode": "keda", "prometheus": "http://prometheus.monitoring.svc:9090", **changes}
     return site.asking(autoscaling=site.stack.config.autoscaling._replace(**wanted))
 
@@ -58,7 +58,7 @@ def scaler(kind: str, name: str, target: str = RAY, made_by: str = "") -> Scaler
 
 
 def written_by_keda(site: Any, name: str, replicas: int) -> Any:
-    """KEDA has set the replicas of one Deployment, through the scale subresource."""
+    """Returns the stack after KEDA has set the replicas of a Deployment through the scale subresource."""
 
     def change(body: dict[str, Any]) -> dict[str, Any]:
         if body["metadata"]["name"] != name or body["kind"] != "Deployment":
@@ -81,7 +81,7 @@ def written_by_keda(site: Any, name: str, replicas: int) -> Any:
     return site.having(change)
 
 
-def test_each_side_has_an_object_of_keda_and_the_idle_one_is_held_at_no_pods(dev: Any) -> None:
+def test_each_backend_has_a_scaledobject_and_the_idle_one_is_paused_at_0(dev: Any) -> None:
     plan = keda(dev, max_replicas=2, cooldown_period=600, polling_interval=15).plan()
     found = targets(plan)
     ray, celery = found["ray-training"], found["celery-training"]
@@ -104,13 +104,13 @@ def test_each_side_has_an_object_of_keda_and_the_idle_one_is_held_at_no_pods(dev
     assert keda(dev, max_replicas=2, cooldown_period=600, polling_interval=15).applied().plan().changed == ()
 
 
-def test_no_ray_where_the_release_has_none(prod: Any) -> None:
+def test_a_release_without_ray_has_no_scaledobject_for_ray(prod: Any) -> None:
     old = prod.stack.config.platform._replace(release="22.10")
     assert "ray-training" not in targets(keda(prod.asking(platform=old)).plan())
 
 
 @pytest.mark.parametrize("nodes", [(), ("dev-gpu-1", "dev-cpu-1")])
-def test_a_switch_waits_before_the_old_side_is_held_at_no_pods(dev: Any, nodes: tuple[str, ...]) -> None:
+def test_a_switch_drains_before_the_old_backend_is_paused_at_0(dev: Any, nodes: tuple[str, ...]) -> None:
     applied = keda(dev).applied()
     plan = (applied.on_nodes(*nodes) if nodes else applied).asking(training="celery").plan()
     ups, downs = [("celery-training", "up")], [("ray-training", "drain"), ("ray-training", "down")]
@@ -126,13 +126,13 @@ def test_a_switch_waits_before_the_old_side_is_held_at_no_pods(dev: Any, nodes: 
     assert {target.name for target in plan.changed} == {ROUTE, "ray-training", "celery-training"}
 
 
-def test_without_a_wait_the_jobs_of_a_side_that_keda_stops_get_their_grace_period(dev: Any) -> None:
+def test_without_a_drain_jobs_get_the_grace_period_of_their_pods(dev: Any) -> None:
     off = dev.stack.config.drain._replace(enabled=False)
     plan = keda(dev).applied().asking(training="celery", drain=off).plan()
     assert why(plan, "ray-training") == f"KEDA stops the pods of {RAY}; jobs that still run get 6 h 5 min to finish"
 
 
-def test_a_side_that_sleeps_is_waited_for_as_keda_may_wake_it_meanwhile(dev: Any) -> None:
+def test_a_backend_at_0_replicas_drains_because_keda_may_start_it(dev: Any) -> None:
     asleep = written_by_keda(keda(dev).applied(), RAY, 0)
     plan = asleep.asking(training="celery").plan()
     assert [(drain.backend, drain.targets) for drain in plan.drains] == [("ray", ("ray-training",))]
@@ -142,7 +142,7 @@ def test_a_side_that_sleeps_is_waited_for_as_keda_may_wake_it_meanwhile(dev: Any
     ]
 
 
-def test_new_pods_of_a_side_that_keda_scales_wait_and_those_of_the_idle_side_do_not(dev: Any) -> None:
+def test_new_pods_drain_only_for_the_active_backend(dev: Any) -> None:
     asleep = written_by_keda(keda(dev).applied(), RAY, 0)
     for section, name, waiting in (("ray_worker", RAY, ["ray"]), ("celery", CELERY, [])):
         more = getattr(asleep.stack.config, section)._replace(memory="48Gi")
@@ -151,7 +151,7 @@ def test_new_pods_of_a_side_that_keda_scales_wait_and_those_of_the_idle_side_do_
         assert [drain.backend for drain in plan.drains] == waiting
 
 
-def test_fewer_pods_at_most_wait_and_more_do_not(dev: Any) -> None:
+def test_a_lower_maximum_drains_and_a_higher_one_does_not(dev: Any) -> None:
     three = keda(dev, max_replicas=3).applied()
     fewer = keda(three, max_replicas=2).plan()
     assert steps(fewer) == [("ray-training", "drain"), ("ray-training", "up")]
@@ -159,8 +159,8 @@ def test_fewer_pods_at_most_wait_and_more_do_not(dev: Any) -> None:
     assert keda(three, max_replicas=4).plan().drains == ()
 
 
-def test_keda_comes_to_a_side_that_the_switch_leaves(dev: Any) -> None:
-    """From fixed replicas to KEDA and to the other side at once: pausing is what stops the old side's pods."""
+def test_keda_and_a_switch_can_be_applied_together(dev: Any) -> None:
+    """The stack changes from fixed replicas to KEDA and to the other backend: pausing stops the old backend's pods."""
     plan = keda(fixed(dev).applied()).asking(training="celery").plan()
     assert ("ray-training", "drain") in steps(plan)
     order = [step.target for step in plan.steps if step.phase != "drain"]
@@ -170,7 +170,7 @@ def test_keda_comes_to_a_side_that_the_switch_leaves(dev: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["none", "annotations"])
-def test_keda_lets_go_before_anybody_else_sets_the_number(dev: Any, mode: str) -> None:
+def test_scaledobjects_are_deleted_before_the_replicas_are_set(dev: Any, mode: str) -> None:
     asleep = written_by_keda(keda(dev).applied(), RAY, 0)
     seen = with_scalers(
         asleep,
@@ -187,8 +187,8 @@ def test_keda_lets_go_before_anybody_else_sets_the_number(dev: Any, mode: str) -
     assert not plan.blocked
 
 
-def test_what_keda_still_holds_is_not_taken_where_its_object_stays(dev: Any) -> None:
-    """Somebody else's ScaledObject, which the plan does not delete."""
+def test_replicas_of_a_scaledobject_that_stays_are_not_taken_over(dev: Any) -> None:
+    """The plan does not delete a ScaledObject of another owner."""
     theirs = with_scalers(written_by_keda(fixed(dev).applied(), RAY, 0), scaler("ScaledObject", "theirs"))
     assert codes(theirs.plan(), "OWN002") == ["OWN002", "OWN002"]
 
@@ -203,13 +203,13 @@ def test_what_keda_still_holds_is_not_taken_where_its_object_stays(dev: Any) -> 
         (scaler("HorizontalPodAutoscaler", "service", "deployment-model-service"), None),
     ],
 )
-def test_two_autoscalers_of_one_deployment(dev: Any, other: Scaler, told: str | None) -> None:
+def test_two_autoscalers_of_one_deployment_are_an_error(dev: Any, other: Scaler, told: str | None) -> None:
     found = [one for one in with_scalers(keda(dev), other).plan().findings if one.code == "AUT006"]
     assert [one.summary for one in found] == ([told] if told else [])
     assert all(one.severity is Severity.ERROR and one.line for one in found)
 
 
-def test_the_platforms_autoscaler_is_another_one(dev: Any) -> None:
+def test_the_autoscaler_of_the_platform_is_a_second_autoscaler(dev: Any) -> None:
     def change(body: dict[str, Any]) -> dict[str, Any]:
         annotations = {**body["metadata"].get("annotations", {}), "autoscaling/enabled": "true"}
         return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
@@ -217,44 +217,44 @@ def test_the_platforms_autoscaler_is_another_one(dev: Any) -> None:
     assert set(codes(keda(dev).having(change).plan(), "AUT006")) == {"AUT006"}
 
 
-def test_the_vendors_queries_are_none_for_keda(dev: Any) -> None:
+def test_vendor_queries_are_an_error_with_keda(dev: Any) -> None:
     plan = keda(dev, queries="vendor").plan()
     assert codes(plan, "AUT001", "AUT005") == ["AUT005"]
     assert plan.blocked
 
 
-def test_a_job_without_metrics_has_the_cooldown_and_its_grace(dev: Any) -> None:
-    def found(cooldown: int, grace: int) -> list[Any]:
+def test_the_cooldown_and_the_grace_period_must_cover_the_longest_job(dev: Any) -> None:
+    def findings(cooldown: int, grace: int) -> list[Any]:
         site = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(grace_period=grace))
         plan = keda(site, cooldown_period=cooldown).plan()
         return [one for one in plan.findings if one.code == "AUT007"]
 
-    assert found(300, 21900) == []
-    assert found(21600 - 600, 600) == []
-    (one,) = found(21600 - 601, 600)
+    assert findings(300, 21900) == []
+    assert findings(21600 - 600, 600) == []
+    (one,) = findings(21600 - 601, 600)
     assert one.target == "ray-training"
     assert " 10m " in one.summary
 
 
-def test_a_cooldown_lasts_until_the_fallback_begins(dev: Any) -> None:
-    def found(cooldown: int, polling: int = 30) -> list[Any]:
+def test_a_cooldown_shorter_than_the_start_of_the_fallback_is_a_warning(dev: Any) -> None:
+    def findings(cooldown: int, polling: int = 30) -> list[Any]:
         plan = keda(dev, cooldown_period=cooldown, polling_interval=polling).plan()
         return [one for one in plan.findings if one.code == "AUT008"]
 
-    assert found(300) == []
-    # Four questions, 30 seconds apart, and each may wait twice 3 seconds for its answer.
-    assert found(144) == []
-    (one,) = found(143)
+    assert findings(300) == []
+    # Four queries, 30 seconds apart, each with up to two timeouts of 3 seconds.
+    assert findings(144) == []
+    (one,) = findings(143)
     assert (one.severity, one.target, one.blocks) == (Severity.WARNING, "ray-training", False)
     assert re.findall(r"\d+m\d+s", one.summary) == ["2m24s", "2m23s"]
-    assert [found(28, 1), len(found(27, 1))] == [[], 1]
+    assert [findings(28, 1), len(findings(27, 1))] == [[], 1]
 
 
 def with_queries(site: Any, *queries: str) -> Any:
     return keda(site).asking(patches=(PatchChoice("keda-ray", None, {"queries": list(queries)}),))
 
 
-def test_each_query_is_a_trigger_and_is_judged(dev: Any) -> None:
+def test_each_query_is_a_trigger_and_is_checked(dev: Any) -> None:
     site = with_queries(dev, "sum(jobs_waiting) or vector(0)", "sum(jobs[15s])")
     plan = site.plan()
     triggers = targets(plan)["ray-training"].applied.reveal()["spec"]["triggers"]
@@ -270,7 +270,7 @@ def test_each_query_is_a_trigger_and_is_judged(dev: Any) -> None:
     assert len(asked) == 3
 
 
-def test_nothing_is_wrong_with_the_built_in_queries(sites: Any) -> None:
+def test_the_built_in_queries_have_no_findings(sites: Any) -> None:
     from modelyard.promql.queries import check_queries
 
     for site in sites.values():
@@ -279,7 +279,7 @@ def test_nothing_is_wrong_with_the_built_in_queries(sites: Any) -> None:
         assert list(check_queries(queries, scrape_interval=30)) == []
 
 
-def test_what_it_costs_is_a_range_up_to_kedas_bound(dev: Any) -> None:
+def test_the_cost_is_a_range_up_to_the_maximum_of_keda(dev: Any) -> None:
     site = keda(dev, max_replicas=3)
     counts = {one.name: one.pods for one in cost_of(site.plan(), site.state).targets}
     assert (counts[RAY][1].low, counts[RAY][1].high) == (0, 3)
@@ -289,7 +289,7 @@ def test_what_it_costs_is_a_range_up_to_kedas_bound(dev: Any) -> None:
     assert [one.high for one in counts[RAY]] == [3, 0]
 
 
-def test_what_is_kept_of_autoscalers_tells_whose_they_are() -> None:
+def test_a_recorded_autoscaler_names_its_owner() -> None:
     spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": RAY}}
     owner = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "ray-training", "uid": "1"}
     made = {"metadata": {"namespace": "ml", "name": "keda-hpa", "ownerReferences": [owner], "labels": {}}, "spec": spec}
@@ -300,17 +300,17 @@ def test_what_is_kept_of_autoscalers_tells_whose_they_are() -> None:
     assert (found.name, found.made_by) == ("keda-hpa", "ray-training")
 
 
-def test_more_pods_than_the_nodes_hold_are_told(dev: Any) -> None:
-    def found(most: int) -> list[Any]:
+def test_a_maximum_beyond_the_nodes_is_a_warning(dev: Any) -> None:
+    def findings(most: int) -> list[Any]:
         return [one for one in keda(dev, max_replicas=most).plan().findings if one.code == "RES101"]
 
-    assert found(2) == []
-    (one,) = found(9)
+    assert findings(2) == []
+    (one,) = findings(9)
     assert (one.severity, one.field) == (Severity.WARNING, "autoscaling.maxReplicas")
     assert re.findall(rf"{RAY}|\b\d+\b", one.summary) == [RAY, "9", "2"]
 
 
-def test_keda_comes_to_deployments_that_the_plan_makes_once_they_are_there(dev: Any) -> None:
+def test_scaledobjects_are_created_after_their_deployments(dev: Any) -> None:
     there = {key: body for key, body in dev.state.objects.reveal().items() if key.name == ROUTE}
     managed = dev.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     plan = keda(managed._replace(state=dev.state._replace(objects=Confidential(there)))).plan()

@@ -1,4 +1,4 @@
-"""Objects that the stack no longer asks for: targets of the plan that go back, or are deleted."""
+"""Objects that the stack no longer has: the plan restores or deletes them."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def codes(plan: Plan, name: str) -> set[str]:
     return {finding.code for finding in plan.findings if finding.target == name}
 
 
-def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
+def test_a_dropped_target_is_restored(dev: Any) -> None:
     before = dev.state.objects.reveal()[key_of(HEAD)]
     plan = dropping(dev.applied(), "ray-head").plan()
     head = target(plan, HEAD)
@@ -57,7 +57,7 @@ def test_a_dropped_target_is_planned_back_to_what_it_was(dev: Any) -> None:
 
 
 @pytest.mark.parametrize(("stack", "restored"), [("ml-platform/dev", True), ("ml-platform/other", False)])
-def test_an_offline_plan_restores_only_what_its_own_stack_patched(dev: Any, stack: str, restored: bool) -> None:
+def test_an_offline_plan_restores_only_objects_of_its_stack(dev: Any, stack: str, restored: bool) -> None:
     site = dropping(dev.applied(), "ray-head")
     site.state.objects.reveal()[key_of(HEAD)]["metadata"]["annotations"]["modelyard.dev/stack"] = stack
     site = site._replace(stack=site.stack._replace(project="ml-platform"))
@@ -71,13 +71,13 @@ def test_an_offline_plan_restores_only_what_its_own_stack_patched(dev: Any, stac
         ("training-route", "it has training-route@v1; fields that others own too stay, the rest is removed"),
     ],
 )
-def test_a_dropped_target_is_told_with_who_gets_its_fields_back(dev: Any, patch: str, words: str) -> None:
+def test_a_dropped_target_names_the_owners_that_get_its_fields(dev: Any, patch: str, words: str) -> None:
     plan = dropping(dev.applied(), patch).plan()
     assert [finding.detail for finding in plan.findings if finding.code == "OWN006"] == [words]
 
 
 @pytest.mark.parametrize(("patch", "name"), [("ray-head", HEAD), ("ray-worker", WORKER)])
-def test_the_gpus_of_a_dropped_target_are_those_of_its_pods(dev: Any, patch: str, name: str) -> None:
+def test_a_dropped_target_has_the_gpus_of_its_pods(dev: Any, patch: str, name: str) -> None:
     site = dev.applied()
     gone = target(dropping(site, patch, "training-replicas").plan(), name)
     assert gone.action == "restore"
@@ -85,7 +85,7 @@ def test_the_gpus_of_a_dropped_target_are_those_of_its_pods(dev: Any, patch: str
     assert gone.gpus[1] == target(dev.plan(), name).gpus[0]
 
 
-def test_a_dropped_target_whose_ledger_somebody_wrote_over_still_loses_what_was_ours(dev: Any) -> None:
+def test_a_dropped_target_is_restored_by_the_ledger_in_the_state(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     notes = {
         key: body["metadata"]["annotations"][LEDGER]
@@ -98,7 +98,7 @@ def test_a_dropped_target_whose_ledger_somebody_wrote_over_still_loses_what_was_
     assert head.after.reveal()["spec"] == dev.state.objects.reveal()[key_of(HEAD)]["spec"]
 
 
-def test_without_the_note_of_its_mode_an_object_goes_back_and_is_not_deleted(dev: Any) -> None:
+def test_an_object_without_its_mode_is_restored_and_not_deleted(dev: Any) -> None:
     def bare(body: dict[str, Any]) -> dict[str, Any]:
         kept = {name: text for name, text in body["metadata"]["annotations"].items() if name != "modelyard.dev/mode"}
         return {**body, "metadata": {**body["metadata"], "annotations": kept}}
@@ -106,18 +106,18 @@ def test_without_the_note_of_its_mode_an_object_goes_back_and_is_not_deleted(dev
     assert target(dropping(dev.applied().having(bare), "ray-head").plan(), HEAD).action == "restore"
 
 
-def test_it_is_judged_by_nothing_that_it_no_longer_has(dev: Any) -> None:
+def test_a_dropped_target_is_not_checked_for_capacity(dev: Any) -> None:
     small = dev.having(_thirsty).applied()
     assert {"RES101"} <= codes(small.plan(), HEAD)
     plan = dropping(small, "ray-head").plan()
     assert target(plan, HEAD).action == "restore"
-    # Whether it gets there is no judgement of it.
+    # The rollout that restores it still needs capacity.
     assert codes(plan, HEAD) == {"OWN006", "RES104"}
     assert not plan.blocked
 
 
 def _thirsty(body: dict[str, Any]) -> dict[str, Any]:
-    """The Ray head with a second container that no node could hold."""
+    """Adds a second container that no node can hold to the Ray head."""
     if body["metadata"]["name"] != HEAD:
         return body
     body = json.loads(json.dumps(body))
@@ -126,7 +126,7 @@ def _thirsty(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None:
+def test_a_renamed_target_keeps_the_role_of_its_patches(dev: Any) -> None:
     site = dev.applied()
     targets = site.stack.config.targets
     other = targets._replace(ray_worker=targets.ray_worker._replace(deployment=f"{WORKER}-2"))
@@ -141,7 +141,7 @@ def test_a_renamed_target_keeps_the_role_that_its_patches_tell(dev: Any) -> None
     assert drain.backend == "ray"
 
 
-def test_without_a_wait_it_is_told_what_it_stops(dev: Any) -> None:
+def test_without_a_drain_a_dropped_target_reports_the_jobs_it_stops(dev: Any) -> None:
     off = dev.stack.config.drain._replace(enabled=False)
     short = dev.applied().having(_hasty).asking(drain=off)
     plan = dropping(short, "ray-worker", "training-replicas").plan()
@@ -151,14 +151,14 @@ def test_without_a_wait_it_is_told_what_it_stops(dev: Any) -> None:
 
 
 def _hasty(body: dict[str, Any]) -> dict[str, Any]:
-    """With pods that have a second to end."""
+    """Sets the grace period of the pods to one second."""
     body = json.loads(json.dumps(body))
     body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1
     return body
 
 
 def moved_away(dev: Any, name: str = "new") -> Any:
-    """The stack in another namespace than the one that it was applied to, where the platform is installed too."""
+    """Returns an applied stack with another namespace, where the platform is installed too."""
     site = dev.applied()
 
     def copied(body: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def moved_away(dev: Any, name: str = "new") -> Any:
 
 
 def with_patches(text: str) -> Any:
-    """With another note of the patches on each object that has one, ``{}`` for those that it has."""
+    """Replaces the patches annotation of each object that has one; ``{}`` in the text is the old value."""
 
     def noted(body: dict[str, Any]) -> dict[str, Any]:
         notes = dict(body["metadata"].get("annotations", {}))
@@ -185,12 +185,12 @@ def with_patches(text: str) -> Any:
 
 @pytest.mark.parametrize("namespace", ["new", "early"])
 @pytest.mark.parametrize(("text", "role"), [("gone@v1", ""), ("gone@v1,{}", "rayHead")])
-def test_in_another_namespace_only_known_patches_tell_the_role(dev: Any, namespace: str, text: str, role: str) -> None:
+def test_in_another_namespace_only_known_patches_set_the_role(dev: Any, namespace: str, text: str, role: str) -> None:
     plan = moved_away(dev, namespace).having(with_patches(text)).plan()
     assert target(plan, f"ml-platform/{HEAD}").role == role
 
 
-def test_another_namespace_has_its_old_objects_told_apart(dev: Any) -> None:
+def test_objects_of_an_earlier_namespace_have_distinct_names(dev: Any) -> None:
     plan = moved_away(dev).plan()
     names = [one.name for one in plan.targets]
     assert len(set(names)) == len(names) == 10
@@ -208,7 +208,7 @@ def test_another_namespace_has_its_old_objects_told_apart(dev: Any) -> None:
     assert plan_from_json(json.dumps(plan_to_json(plan)), "it") == plan
 
 
-def test_what_the_state_does_not_have_is_left_and_told(dev: Any) -> None:
+def test_an_object_that_is_not_in_the_state_is_kept_and_reported(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     known = site._replace(state=site.state._replace(state_objects={})).plan()
     assert HEAD not in {one.name for one in known.targets}
@@ -217,30 +217,30 @@ def test_what_the_state_does_not_have_is_left_and_told(dev: Any) -> None:
     assert "never applied" in finding.summary
 
 
-def test_a_state_that_knows_nothing_of_what_the_stack_applied_is_told(dev: Any) -> None:
+def test_a_state_without_applied_objects_is_reported(dev: Any) -> None:
     site = dev.applied()
     keys = {one.key for one in site.plan().targets}
 
-    def told(held: Any) -> list[str]:
+    def summaries(held: Any) -> list[str]:
         plan = site._replace(state=site.state._replace(state_objects=held)).plan()
         return [one.summary for one in plan.findings if one.code == "OWN016"]
 
-    assert told(None) == told(dict.fromkeys(keys, StateObject(managed=False))) == []
-    (some,) = told({key: StateObject(managed=False) for key in keys if key.name != HEAD})
+    assert summaries(None) == summaries(dict.fromkeys(keys, StateObject(managed=False))) == []
+    (some,) = summaries({key: StateObject(managed=False) for key in keys if key.name != HEAD})
     assert some.endswith(f"applied to {HEAD}")
-    (most,) = told({})
+    (most,) = summaries({})
     assert most.endswith(" and 2 more")
     assert "OWN016" not in {
         one.code for one in dev._replace(state=dev.state._replace(state_objects={})).plan().findings
     }
-    # What it read is not what it wrote, but says the same.
+    # The text in the state differs but has the same content.
     site = site.having(lambda body: json.loads(json.dumps(body)))
-    assert told({}) == [most]
+    assert summaries({}) == [most]
     site = site.having(lambda body: json.loads(json.dumps(body).replace(f'"{dev.stack.full_name}"', '"another"')))
-    assert told({}) == []
+    assert summaries({}) == []
 
 
-def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any) -> None:
+def test_an_object_without_its_ledger_is_restored_from_the_state(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     noted = site.state.objects.reveal()[key_of(HEAD)]["metadata"]["annotations"][LEDGER]
 
@@ -255,21 +255,21 @@ def test_without_its_note_an_object_goes_back_by_the_copy_in_the_state(dev: Any)
     assert head.after.reveal()["spec"] == dev.state.objects.reveal()[key_of(HEAD)]["spec"]
 
 
-def test_what_was_put_back_already_is_no_target(dev: Any) -> None:
+def test_a_restored_object_is_not_a_target(dev: Any) -> None:
     held = {key_of(HEAD): StateObject(managed=False)}
     site = dropping(dev, "ray-head")
     plan = site._replace(state=site.state._replace(state_objects=held)).plan()
     assert HEAD not in {one.name for one in plan.targets}
 
 
-def test_a_patch_that_could_not_be_rendered_is_not_one_that_was_dropped(dev: Any) -> None:
+def test_a_patch_of_an_unknown_version_is_not_a_dropped_patch(dev: Any) -> None:
     plan = dev.applied().asking(patches=(PatchChoice("ray-head", version="v9"),)).plan()
     assert plan.blocked
     assert not [one for one in plan.targets if one.leaves]
 
 
 def managed(dev: Any) -> Any:
-    """The same stack owning its workloads whole, applied."""
+    """Returns the applied stack in managed mode."""
     config = dev.stack.config
     changes = {
         section: getattr(config, section)._replace(image="images.example.com/it:1")
@@ -280,7 +280,7 @@ def managed(dev: Any) -> Any:
     return site.asking(platform=config.platform._replace(mode="managed"), **changes).applied()
 
 
-def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
+def test_objects_that_the_stack_created_are_deleted_pods_first(dev: Any) -> None:
     plan = dropping(managed(dev), "ray-head").plan()
     assert {(one.action, one.after.reveal() == {}, one.changes) for one in plan.changed} == {("delete", True, ())}
     kinds = [one.key.kind for one in plan.changed]
@@ -297,7 +297,7 @@ def test_what_the_stack_made_is_deleted_its_pods_first(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("why", "said"), [("rights", "may not delete"), ("quota", "rejects the deletion of"), (None, "")]
 )
-def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, said: str) -> None:
+def test_deletions_are_tried_on_the_api_server(dev: Any, why: Any, said: str) -> None:
     site = dropping(managed(dev), "ray-head")
     kinds: list[str] = []
 
@@ -321,7 +321,7 @@ def test_the_api_server_is_asked_whether_it_would_delete(dev: Any, why: Any, sai
     assert all(said in finding.summary and finding.blocks for finding in found)
 
 
-def test_what_the_stack_made_and_the_engine_forgot_is_deleted_unless_somebody_else_made_it_anew(dev: Any) -> None:
+def test_a_forgotten_object_is_deleted_unless_another_manager_recreated_it(dev: Any) -> None:
     site = dropping(managed(dev), "ray-head")
     held = {key: StateObject(managed=True, forgotten=True) for key in site.state.objects.reveal() if key.name == HEAD}
     assert target(site._replace(state=site.state._replace(state_objects=held)).plan(), HEAD).action == "delete"
@@ -334,7 +334,7 @@ def test_what_the_stack_made_and_the_engine_forgot_is_deleted_unless_somebody_el
     assert HEAD not in {one.name for one in plan.targets}
 
 
-def test_an_approval_holds_only_for_the_object_that_it_saw(dev: Any) -> None:
+def test_a_changed_object_makes_the_plan_of_a_restore_stale(dev: Any) -> None:
     site = dropping(dev.applied(), "ray-head")
     plan = site.plan()
     assert moved(plan, site.plan()) == ()
@@ -347,7 +347,7 @@ def test_an_approval_holds_only_for_the_object_that_it_saw(dev: Any) -> None:
 
 
 @pytest.mark.parametrize("refused", [False, True])
-def test_the_api_server_is_asked_what_it_would_make_of_it(dev: Any, refused: bool) -> None:
+def test_restores_are_tried_on_the_api_server(dev: Any, refused: bool) -> None:
     site = dropping(dev.applied(), "ray-head")
     asked: list[Any] = []
 
@@ -365,7 +365,7 @@ def test_the_api_server_is_asked_what_it_would_make_of_it(dev: Any, refused: boo
     assert ("OWN009" in codes(plan, HEAD)) is refused
 
 
-def test_right_before_its_step_an_object_of_the_stack_may_be_gone_and_not_changed(dev: Any) -> None:
+def test_an_owned_object_may_be_missing_before_its_step_but_not_changed(dev: Any) -> None:
     one = target(managed(dev).plan(), HEAD)
     assert one.managed
     assert moved_object(one, None) is None
@@ -377,7 +377,7 @@ def test_right_before_its_step_an_object_of_the_stack_may_be_gone_and_not_change
     assert "spec.replicas 1 → 9" in finding.summary
 
 
-def test_a_target_whose_only_patch_is_broken_is_not_one_that_was_dropped(dev: Any, tmp_path: Path) -> None:
+def test_a_target_with_a_broken_patch_is_not_a_dropped_target(dev: Any, tmp_path: Path) -> None:
     site = dropping(dev, "ray-head")
     applied = site.patched(tmp_path / "right", "{paused: true}").applied()
     broken = site.patched(tmp_path / "wrong", "{paused: [}").library

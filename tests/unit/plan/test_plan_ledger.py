@@ -1,4 +1,4 @@
-"""What fields held before we took them is noted, and goes back: offline, by the rules of the API server."""
+"""The ledger keeps earlier values and owners of fields, and an undo restores them, offline by the server's rules."""
 
 import json
 from collections.abc import Mapping
@@ -51,14 +51,14 @@ def body_of(site: Any, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
-def test_an_undo_of_the_examples_gives_every_target_its_values_and_owners_back(sites: Any, name: str) -> None:
+def test_an_undo_of_the_examples_restores_values_and_owners(sites: Any, name: str) -> None:
     for target in sites[name].plan().targets:
         back, _ = put_back(target.after.reveal(), DEPLOYMENT)
         assert essence(back) == essence(target.before.reveal())
         assert owners(back) == owners(target.before.reveal())
 
 
-def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
+def test_a_ledger_has_the_earlier_value_and_owners_of_each_field(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
     ledger = ledger_of(target.after.reveal())
     assert (
@@ -73,20 +73,20 @@ def test_a_ledger_says_what_each_field_held_and_by_whom(dev: Any) -> None:
     assert all(has(ledger.absent, path) for path in ours_alone)
 
 
-def test_a_ledger_is_read_back_exactly(dev: Any) -> None:
+def test_a_ledger_survives_writing_and_reading(dev: Any) -> None:
     ledger = ledger_of(named(dev.plan(), SERVICE).after.reveal())
     assert read_ledger(write_ledger(ledger)) == ledger
     assert ledger.values
     assert ledger.owners
 
 
-def test_the_same_ledger_is_the_same_text_whatever_order_it_was_made_in() -> None:
+def test_the_text_of_a_ledger_does_not_depend_on_the_order() -> None:
     one, other = Path.parse("spec.paused"), Path.parse("spec.minReadySeconds")
     texts = {write_ledger(Ledger(absent=fieldset.of(*paths))) for paths in ((one, other), (other, one))}
     assert len(texts) == 1
 
 
-def test_what_an_apply_of_a_field_in_a_list_item_owns_is_the_item_and_its_key_too() -> None:
+def test_an_apply_of_a_field_in_a_list_item_owns_the_item_and_its_key() -> None:
     image = Path.parse("spec.containers[name=a].image")
     assert {str(path) for path in fieldset.paths(in_items([image]))} == {
         "spec.containers[name=a]",
@@ -97,7 +97,7 @@ def test_what_an_apply_of_a_field_in_a_list_item_owns_is_the_item_and_its_key_to
     assert list(leaves(fieldset.of(Path(("immutable",))))) == [Path(("immutable",))]
 
 
-def test_a_request_for_some_fields_has_list_items_in_the_order_of_the_object_and_new_ones_last() -> None:
+def test_a_partial_request_keeps_the_order_of_list_items() -> None:
     live = {"containers": [{"name": "c", "image": "x"}, {"name": "b", "image": "y"}]}
     wanted = {Path.parse(f"containers[name={name}].image"): f"{name}:1" for name in ("a", "b", "c")}
     assert partial(wanted, live) == {
@@ -114,7 +114,7 @@ def test_a_request_for_some_fields_has_list_items_in_the_order_of_the_object_and
         ({"metadata": {"finalizers": ["x"]}}, "metadata.finalizers[=x]"),
     ],
 )
-def test_what_a_path_without_a_schema_does_not_lead_to_is_absent(body: dict[str, Any], path: str) -> None:
+def test_a_value_that_a_path_does_not_reach_is_absent(body: dict[str, Any], path: str) -> None:
     assert at(body, Path.parse(path)) is merge.ABSENT
 
 
@@ -130,12 +130,12 @@ def test_what_a_path_without_a_schema_does_not_lead_to_is_absent(body: dict[str,
         '{"formatVersion":1,"held":[],"items":{},"absent":{},"owners":[[{"manager":"x"},{}]],"returning":{}}',
     ],
 )
-def test_what_is_no_ledger_is_refused(text: str) -> None:
+def test_an_invalid_ledger_is_an_error(text: str) -> None:
     with pytest.raises(LedgerError):
         read_ledger(text)
 
 
-def test_what_was_applied_keeps_its_first_entry(dev: Any) -> None:
+def test_an_applied_field_keeps_its_first_entry(dev: Any) -> None:
     first = named(dev.plan(), SERVICE).after.reveal()
     bigger = dev.applied().asking(model_service=dev.stack.config.model_service._replace(replicas=4))
     second = named(bigger.plan(), SERVICE).after.reveal()
@@ -143,7 +143,7 @@ def test_what_was_applied_keeps_its_first_entry(dev: Any) -> None:
     assert ledger_of(second) == ledger_of(first)
 
 
-def test_a_field_that_a_version_drops_goes_back_at_once_and_to_its_owner(dev: Any, tmp_path: File) -> None:
+def test_a_field_that_a_patch_version_drops_is_restored_at_once(dev: Any, tmp_path: File) -> None:
     before = body_of(dev, HEAD)
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99, dnsPolicy: Default}}}")
     applied = mine.applied()
@@ -154,7 +154,7 @@ def test_a_field_that_a_version_drops_goes_back_at_once_and_to_its_owner(dev: An
         (change,) = [change for change in target.changes if change.path == path]
         assert change.after == before["spec"]["template"]["spec"][field]
         assert [owner.manager for owner in change.back] == ["kubectl-client-side-apply"]
-        # One request carries the earlier value: there is no moment at a default, and one rollout.
+        # One request has the earlier value: the field never has its default, and there is one rollout.
         assert target.applied.reveal()["spec"]["template"]["spec"][field] == change.after
         assert not has(ours(target.after.reveal()), path)
         assert [owner.manager for owner in merge.owners(target.after.reveal(), path, DEPLOYMENT)] == [
@@ -162,19 +162,19 @@ def test_a_field_that_a_version_drops_goes_back_at_once_and_to_its_owner(dev: An
         ]
 
 
-def test_what_has_gone_back_changes_nothing_any_more(dev: Any, tmp_path: File) -> None:
+def test_a_restored_field_changes_nothing(dev: Any, tmp_path: File) -> None:
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
     back = mine.applied()._replace(library=dev.library).applied()
     plan = back.plan()
     assert plan.changed == ()
     assert ledger_of(body_of(back, HEAD)).to_hand_over
     assert "terminationGracePeriodSeconds" not in named(plan, HEAD).applied.reveal()["spec"]["template"]["spec"]
-    # The note goes with the next change.
+    # The next change removes the entry.
     next_change = back.asking(ray_head=dev.stack.config.ray_head._replace(memory="24Gi"))
     assert ledger_of(named(next_change.plan(), HEAD).after.reveal()).to_hand_over == {}
 
 
-def test_a_field_that_is_asked_for_again_is_noted_anew(dev: Any, tmp_path: File) -> None:
+def test_a_field_that_is_set_again_gets_a_new_entry(dev: Any, tmp_path: File) -> None:
     path = Path(("spec", "template", "spec", "terminationGracePeriodSeconds"))
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
     back = mine.applied()._replace(library=dev.library).applied()
@@ -200,7 +200,7 @@ def set_by(name: str, manager: str, replicas: int) -> Any:
     return change
 
 
-def test_what_somebody_set_since_is_left_and_told(dev: Any) -> None:
+def test_a_field_that_another_manager_set_is_kept_and_reported(dev: Any) -> None:
     body = body_of(dev.applied().having(set_by(SERVICE, "somebody", 7)), SERVICE)
     plan = undo(body, ledger_of(body))
     assert plan is not None
@@ -213,7 +213,7 @@ def test_what_somebody_set_since_is_left_and_told(dev: Any) -> None:
     assert ours(back) == {}
 
 
-def test_a_field_that_was_taken_back_after_drift_keeps_its_first_entry(dev: Any) -> None:
+def test_a_field_that_is_retaken_after_drift_keeps_its_first_entry(dev: Any) -> None:
     drifted = dev.applied().having(set_by(SERVICE, "somebody", 7))
     target = named(drifted.plan(), SERVICE)
     assert dict(ledger_of(target.after.reveal()).values)[REPLICAS] == body_of(dev, SERVICE)["spec"]["replicas"]
@@ -221,7 +221,7 @@ def test_a_field_that_was_taken_back_after_drift_keeps_its_first_entry(dev: Any)
     assert essence(back) == essence(body_of(dev, SERVICE))
 
 
-def test_each_field_of_a_ledger_is_held_then_returning_then_returned(dev: Any) -> None:
+def test_a_ledger_field_is_held_then_returning_then_returned(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
     ledger = ledger_of(target.after.reveal())
 
@@ -231,12 +231,12 @@ def test_each_field_of_a_ledger_is_held_then_returning_then_returned(dev: Any) -
     half = merge.server_side(target.after.reveal(), plan.request, "modelyard", DEPLOYMENT, force=True).object
     states = {one.path: one.state for one in entries_of(half, plan.ledger)}
     assert states[REPLICAS] == "returning"
-    # What was not there before is gone at once.
+    # A field that did not exist before is removed at once.
     assert {states[path] for path in leaves(ledger.absent)} == {"returned"}
     assert {one.state for one in entries_of(finished(half, plan.ledger), plan.ledger)} == {"returned"}
 
 
-def test_a_field_that_changed_without_a_trace_of_who_changed_it_is_left(dev: Any) -> None:
+def test_a_field_changed_by_an_unknown_manager_is_kept(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
     ledger = ledger_of(target.after.reveal())
     untracked = {**target.before.reveal(), "metadata": {**target.before.reveal()["metadata"], "managedFields": []}}
@@ -257,9 +257,7 @@ def test_a_field_that_changed_without_a_trace_of_who_changed_it_is_left(dev: Any
         ({"tolerations": [{"key": "a", "operator": "Exists"}]}, "{tolerations: [{key: b, operator: Exists}]}"),
     ],
 )
-def test_what_is_owned_as_a_whole_goes_back_as_a_whole(
-    dev: Any, tmp_path: File, before: dict[str, Any], spec: str
-) -> None:
+def test_an_atomic_field_is_restored_as_a_whole(dev: Any, tmp_path: File, before: dict[str, Any], spec: str) -> None:
     def installed(body: dict[str, Any]) -> dict[str, Any]:
         new = merge.strategic(body, {"spec": {"template": {"spec": before}}}, DEPLOYMENT)
         return update(body, new, "installer", DEPLOYMENT) if body["metadata"]["name"] == HEAD else body
@@ -271,7 +269,7 @@ def test_what_is_owned_as_a_whole_goes_back_as_a_whole(
     assert back["spec"]["template"]["spec"][field] == before[field]
 
 
-def test_a_request_that_gives_one_field_back_may_ask_for_a_new_map(dev: Any, tmp_path: File) -> None:
+def test_a_request_that_restores_a_field_may_add_a_map(dev: Any, tmp_path: File) -> None:
     old = dev.patched(tmp_path / "old", "{template: {spec: {terminationGracePeriodSeconds: 99}}}")
     new = dev.patched(tmp_path / "new", "{template: {spec: {dnsConfig: {nameservers: [192.0.2.1]}}}}")
     spec = named(old.applied()._replace(library=new.library).plan(), HEAD).applied.reveal()["spec"]["template"]["spec"]
@@ -280,7 +278,7 @@ def test_a_request_that_gives_one_field_back_may_ask_for_a_new_map(dev: Any, tmp
     assert spec["terminationGracePeriodSeconds"] == before["terminationGracePeriodSeconds"]
 
 
-def test_an_undo_takes_a_ledger_back_that_somebody_wrote_over(dev: Any) -> None:
+def test_an_undo_works_with_an_overwritten_ledger(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
     alone = [path for path in leaves(ledger_of(target.after.reveal()).absent) if path[0] == "spec"]
     assert alone
@@ -288,7 +286,7 @@ def test_an_undo_takes_a_ledger_back_that_somebody_wrote_over(dev: Any) -> None:
     assert [at(back, path) for path in alone] == [merge.ABSENT] * len(alone)
 
 
-def test_an_undo_that_was_interrupted_goes_on(dev: Any) -> None:
+def test_an_interrupted_undo_continues(dev: Any) -> None:
     target = named(dev.plan(), SERVICE)
     first = undo(target.after.reveal(), ledger_of(target.after.reveal()))
     assert first is not None
@@ -302,7 +300,7 @@ def test_an_undo_that_was_interrupted_goes_on(dev: Any) -> None:
     assert undo(finished(whole, second.ledger), Ledger()) is None
 
 
-def test_a_handover_changes_nothing_but_owners_and_only_once(dev: Any, tmp_path: File) -> None:
+def test_a_handover_changes_only_owners_and_only_once(dev: Any, tmp_path: File) -> None:
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}").applied()
     target = named(mine._replace(library=dev.library).plan(), HEAD)
     sent = merge.server_side(
@@ -314,7 +312,7 @@ def test_a_handover_changes_nothing_but_owners_and_only_once(dev: Any, tmp_path:
     assert with_earlier_owners(after, ledger_of(after)) is after
 
 
-def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp_path: File) -> None:
+def test_an_apply_interrupted_before_its_handover_is_reported(dev: Any, tmp_path: File) -> None:
     mine = dev.patched(tmp_path, "{template: {spec: {terminationGracePeriodSeconds: 99}}}").applied()
     again = mine._replace(library=dev.library)
     target = named(again.plan(), HEAD)
@@ -332,14 +330,14 @@ def test_an_apply_that_was_interrupted_before_its_handover_is_told(dev: Any, tmp
     assert ledger_of(named(plan, HEAD).applied.reveal()).to_hand_over
 
 
-def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
+def test_a_removed_ledger_is_reported(dev: Any) -> None:
     def without(body: dict[str, Any]) -> dict[str, Any]:
         notes = dict(body["metadata"].get("annotations", {}))
         notes.pop("modelyard.dev/ledger", None)
         return {**body, "metadata": {**body["metadata"], "annotations": notes}}
 
     plan = dev.applied().having(without).plan()
-    # The installer holds what we hold of the route as well.
+    # The installer also owns the fields of the route.
     assert {finding.target for finding in plan.findings if finding.code == "OWN012"} == {
         target.name for target in plan.targets if target.name != "deployment-api-server"
     }
@@ -348,7 +346,7 @@ def test_a_ledger_that_somebody_removed_is_told(dev: Any) -> None:
 
 
 def replaced(site: Any, adopting: bool) -> Any:
-    """The installer writes every object anew, without our annotations: with its own values, or with sizes of ours."""
+    """Returns the stack after the installer has replaced each object, with its own values or with the applied sizes."""
     first = site.state.objects.reveal()
 
     def written(key: Any, live: dict[str, Any]) -> dict[str, Any]:
@@ -368,12 +366,12 @@ def replaced(site: Any, adopting: bool) -> Any:
 
 
 def copies(site: Any) -> dict[Any, str]:
-    """The ledgers as the engine's state knows them after the apply."""
+    """Returns the ledgers in Pulumi's state after the apply."""
     return {target.key: ledger_text(target.applied.reveal()) for target in site.plan().targets}
 
 
 def held(ledgers: Mapping[Any, str]) -> dict[Any, StateObject]:
-    """The same as a starting state has it."""
+    """Returns ledgers as state objects."""
     return {key: StateObject(managed=False, ledger=Confidential(text)) for key, text in ledgers.items()}
 
 
@@ -382,7 +380,7 @@ def codes(plan: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
-def test_after_a_whole_write_that_adopts_our_values_the_states_copy_counts(sites: Any, name: str) -> None:
+def test_the_ledger_in_the_state_counts_after_an_installer_overwrites_it(sites: Any, name: str) -> None:
     site = sites[name]
     adopted = replaced(site, adopting=True)
     assert "OWN012" in codes(adopted.plan())
@@ -406,18 +404,18 @@ def resources(spec: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
-def test_a_whole_write_of_the_installers_own_values_is_no_alarm(sites: Any, name: str) -> None:
-    """What it wrote is its own by that, and what is ours alone is nothing."""
+def test_an_installer_that_writes_its_own_values_is_not_reported(sites: Any, name: str) -> None:
+    """The installer owns the values that it wrote, so no restored value is missing."""
     assert "OWN012" not in codes(replaced(sites[name], adopting=False).plan())
 
 
-def test_a_copy_of_a_ledger_that_does_not_know_all_fields_is_told(dev: Any) -> None:
+def test_an_incomplete_copy_of_a_ledger_is_reported(dev: Any) -> None:
     adopted = replaced(dev, adopting=True)
     less = {key: write_ledger(Ledger()) for key in copies(dev)}
     assert "OWN012" in codes(adopted._replace(state=adopted.state._replace(state_objects=held(less))).plan())
 
 
-def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: Any) -> None:
+def test_a_ledger_gets_lost_entries_from_an_older_one(dev: Any) -> None:
     older = ledger_of(named(dev.plan(), SERVICE).applied.reveal())
     assert filled(Ledger(), older) == older
     assert filled(older, older) == older
@@ -427,14 +425,14 @@ def test_a_ledger_is_filled_with_what_an_older_one_knows_and_it_has_lost(dev: An
     assert filled(lost, older, {}) == lost
     newer = lost._replace(values=(*lost.values, (REPLICAS, 7)))
     assert dict(filled(newer, older).values)[REPLICAS] == 7
-    # What was not there when the newer one was made is known to it.
+    # The newer ledger knows that the field did not exist.
     absent = lost._replace(absent=fieldset.union(lost.absent, fieldset.of(REPLICAS)))
     assert filled(absent, older).values == lost.values
-    # What has gone back is nobody's to remember.
+    # A restored field needs no entry.
     assert filled(lost, older._replace(to_hand_over=fieldset.of(REPLICAS))).values == lost.values
 
 
-def test_a_ledger_of_an_object_that_we_hold_nothing_of_does_not_count(dev: Any) -> None:
+def test_a_ledger_of_an_object_without_owned_fields_does_not_count(dev: Any) -> None:
     def copied(body: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(body["metadata"]["managedFields"]).replace('"modelyard"', '"backup"')
         return {**body, "metadata": {**body["metadata"], "managedFields": json.loads(text)}}
@@ -461,25 +459,25 @@ def without_ledgers(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "metadata": {**body["metadata"], "annotations": notes}}
 
 
-def told(site: Any, copied: Mapping[Any, str]) -> dict[str, tuple[int, str]]:
+def ledgers_in_state(site: Any, copied: Mapping[Any, str]) -> dict[str, tuple[int, str]]:
     state = site.state._replace(state_objects=held(copied))
     return {one.key.name: (len(one.entries), one.problem) for one in noted_in(state)}
 
 
-def test_the_states_copy_is_read_where_an_object_has_lost_its_ledger(dev: Any) -> None:
-    whole = told(dev.applied(), {})
+def test_the_ledger_in_the_state_replaces_a_lost_one(dev: Any) -> None:
+    whole = ledgers_in_state(dev.applied(), {})
     lost = dev.applied().having(without_ledgers)
-    assert told(lost, {}) == {}
-    assert told(lost, copies(dev)) == whole
+    assert ledgers_in_state(lost, {}) == {}
+    assert ledgers_in_state(lost, copies(dev)) == whole
     patches = {one.key.name: one.patches for one in noted_in(dev.applied().state)}
     assert patches == {one.name: ",".join(one.patches) for one in dev.plan().targets}
-    assert told(lost, dict.fromkeys(copies(dev), "{")) == dict.fromkeys(whole, (0, ""))
+    assert ledgers_in_state(lost, dict.fromkeys(copies(dev), "{")) == dict.fromkeys(whole, (0, ""))
 
 
-def test_a_recording_from_before_the_apply_says_so_and_an_object_that_went_back_does_not(dev: Any) -> None:
-    before = told(dev, copies(dev))
+def test_a_recorded_platform_older_than_the_apply_is_reported(dev: Any) -> None:
+    before = ledgers_in_state(dev, copies(dev))
     assert {problem for _, problem in before.values()} == {
         "the recorded platform is older than the last apply; use --live, or record again"
     }
     assert len(before) == 5
-    assert told(dev._replace(state=dev.state._replace(source="live")), copies(dev)) == {}
+    assert ledgers_in_state(dev._replace(state=dev.state._replace(source="live")), copies(dev)) == {}

@@ -1,6 +1,6 @@
-"""Plans whose ends an API server tells: its answers are what the plan says, and what is odd about them is a finding.
+"""Live plans: the answers of the API server are the result of the plan, and unexpected answers are findings.
 
-The fake server answers with what the offline rules say, changed as admission would change it. The lab tests ask a real
+The fake server answers by the offline rules and can change objects like an admission webhook. Lab tests use a real
 one.
 """
 
@@ -24,7 +24,7 @@ RAY = "deployment-ray-model-training-worker"
 
 
 class Server:
-    """Answers for the objects of a site."""
+    """Answers dry runs for the objects of a site."""
 
     def __init__(self, site: Any, admission: Mapping[str, Change] | None = None) -> None:
         self.site = site
@@ -43,7 +43,7 @@ class Server:
         live = next((known for key, known in self.site.state.objects.reveal().items() if key.name == name), None)
         said = merge.server_side(live, body, FIELD_MANAGER, schema, force=True)
         after = json.loads(json.dumps(said.object))
-        # What a real one changes with every write, or says at another time.
+        # Fields that a real server changes with each write.
         self.time += 1
         after["metadata"] |= {"resourceVersion": f"new-{self.time}", "generation": 99, "uid": "new"}
         after["status"] = {"observedGeneration": self.time}
@@ -68,24 +68,24 @@ def target_of(plan: Any, name: str) -> Any:
     return next(target for target in plan.targets if target.name == name)
 
 
-def found(plan: Any, code: str) -> list[Any]:
+def findings_of(plan: Any, code: str) -> list[Any]:
     return [finding for finding in plan.findings if finding.code == code]
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
-def test_a_server_that_does_what_the_rules_say_gives_the_same_plan(sites: Any, name: str) -> None:
+def test_a_server_that_follows_the_offline_rules_gives_the_same_plan(sites: Any, name: str) -> None:
     server = Server(sites[name])
     assert plan_to_json(sites[name].plan(server)) == plan_to_json(sites[name].plan())
     assert server.asked == [sorted(server.asked[0])]
     assert len(server.asked[0]) == 5
 
 
-def test_a_second_answer_does_not_make_another_plan(dev: Any) -> None:
+def test_a_second_answer_gives_the_same_plan(dev: Any) -> None:
     server = Server(dev)
     assert plan_to_json(dev.plan(server)) == plan_to_json(dev.plan(server))
 
 
-def test_new_objects_have_no_versions_and_times_either(dev: Any) -> None:
+def test_new_objects_have_no_versions_and_times(dev: Any) -> None:
     nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
 
@@ -96,7 +96,7 @@ def test_new_objects_have_no_versions_and_times_either(dev: Any) -> None:
     assert plan_to_json(managed.plan(deployments)) == plan_to_json(managed.plan())
 
 
-def test_what_admission_adds_is_in_the_plan_and_noted_once(dev: Any) -> None:
+def test_fields_that_admission_adds_are_in_the_plan_with_one_note(dev: Any) -> None:
     def sidecar(body: dict[str, Any]) -> None:
         body["spec"]["template"]["spec"]["containers"].append({"name": "proxy", "image": "proxy:1"})
         body["spec"]["template"]["metadata"].setdefault("labels", {})["mesh"] = "yes"
@@ -105,19 +105,19 @@ def test_what_admission_adds_is_in_the_plan_and_noted_once(dev: Any) -> None:
     changes = {str(change.path): change for change in target_of(plan, HEAD).changes}
     added = "spec.template.spec.containers[name=proxy].image"
     assert (changes[added].after, changes[added].patch) == ("proxy:1", None)
-    (finding,) = found(plan, "OWN008")
+    (finding,) = findings_of(plan, "OWN008")
     assert (finding.target, finding.severity.value) == (HEAD, "advice")
     assert finding.summary == f"the API server changes 3 fields of {HEAD} that no patch sets"
     assert f"{added}: nothing → proxy:1" in finding.detail
     assert not plan.blocked
 
 
-def test_what_admission_makes_of_a_value_that_a_patch_asks_for_is_a_warning(dev: Any) -> None:
+def test_a_patched_value_that_admission_changes_is_a_warning(dev: Any) -> None:
     def less(body: dict[str, Any]) -> None:
         container(body)["resources"]["limits"]["memory"] = "1Gi"
 
     plan = dev.plan(Server(dev, {HEAD: less}))
-    (finding,) = found(plan, "OWN008")
+    (finding,) = findings_of(plan, "OWN008")
     field = "spec.template.spec.containers[name=ray-head].resources.limits.memory"
     assert (finding.severity.value, finding.field) == ("warning", field)
     assert finding.summary == f"the API server sets {field} to 1Gi, but the patches ask for 16Gi"
@@ -125,7 +125,7 @@ def test_what_admission_makes_of_a_value_that_a_patch_asks_for_is_a_warning(dev:
     assert change.after == "1Gi"
 
 
-def test_the_hardware_rules_look_at_what_comes_out(dev: Any) -> None:
+def test_the_hardware_rules_check_the_result_of_admission(dev: Any) -> None:
     def small(body: dict[str, Any]) -> None:
         resources = container(body)["resources"]
         resources["limits"]["nvidia.com/gpu"] = resources["requests"]["nvidia.com/gpu"] = "64"
@@ -135,15 +135,15 @@ def test_the_hardware_rules_look_at_what_comes_out(dev: Any) -> None:
     assert plan.blocked
 
 
-def test_an_object_that_admission_sets_back_does_not_change(dev: Any) -> None:
-    """The same answer as what is there: no change, however often it is planned."""
+def test_an_object_that_admission_resets_does_not_change(dev: Any) -> None:
+    """Admission returns the live object, so every plan has no change."""
     live = next(body for key, body in dev.state.objects.reveal().items() if key.name == HEAD)
 
-    def back(body: dict[str, Any]) -> None:
+    def reset(body: dict[str, Any]) -> None:
         body["spec"] = live["spec"]
         body["metadata"] = live["metadata"]
 
-    target = target_of(dev.plan(Server(dev, {HEAD: back})), HEAD)
+    target = target_of(dev.plan(Server(dev, {HEAD: reset})), HEAD)
     assert (target.action, target.changes) == ("none", ())
 
 
@@ -157,42 +157,42 @@ def test_an_object_that_admission_sets_back_does_not_change(dev: Any) -> None:
         (Refusal("missing", 'namespaces "x" not found'), "the cluster lacks what"),
     ],
 )
-def test_a_refusal_is_an_error_of_its_target_alone(dev: Any, refusal: Refusal, words: str) -> None:
+def test_a_rejection_is_an_error_of_its_target_alone(dev: Any, refusal: Refusal, words: str) -> None:
     server = Server(dev)
     server.answers[HEAD] = lambda _answer: Answer(Confidential(None), (), refusal)
     plan = dev.plan(server)
-    (finding,) = found(plan, "OWN009")
+    (finding,) = findings_of(plan, "OWN009")
     assert plan.blocked
     assert finding.target == HEAD
     assert words in finding.summary
     assert finding.detail == refusal.message
     assert finding.remedy
-    # What would have become of it is still shown.
+    # The plan still shows the changes of the target.
     assert target_of(plan, HEAD) == target_of(dev.plan(), HEAD)
 
 
-def test_conflicts_are_the_servers(dev: Any) -> None:
-    """The server's word counts where the offline rules see another owner or none."""
+def test_conflicts_come_from_the_server(dev: Any) -> None:
+    """The conflicts of the server count, also if the offline rules find other owners."""
     server = Server(dev)
     server.answers[SERVICE] = lambda answer: answer._replace(claims=(Claim(".spec.replicas", "helm", "Apply"),))
     plan = dev.plan(server)
     target = target_of(plan, SERVICE)
     assert [str(change.path) for change in target.changes if change.taken] == ["spec.replicas"]
     assert target.conflicts == (Claim(".spec.replicas", "helm", "Apply"),)
-    assert [finding.field for finding in found(plan, "OWN001") if finding.target == SERVICE] == ["spec.replicas"]
+    assert [finding.field for finding in findings_of(plan, "OWN001") if finding.target == SERVICE] == ["spec.replicas"]
 
 
-def test_a_conflict_in_a_field_that_does_not_change_is_told_too(dev: Any) -> None:
+def test_a_conflict_in_an_unchanged_field_is_reported(dev: Any) -> None:
     claim = Claim('.spec.template.spec.containers[name="ray-head"].image', "keda-operator", "Apply")
     server = Server(dev)
     server.answers[HEAD] = lambda answer: answer._replace(claims=(*answer.claims, claim))
     plan = dev.plan(server)
-    (finding,) = found(plan, "OWN002")
+    (finding,) = findings_of(plan, "OWN002")
     assert finding.summary == "keda-operator keeps writing spec.template.spec.containers[name=ray-head].image"
     assert plan.blocked
 
 
-def test_approval_ends_where_the_owners_are_others(dev: Any) -> None:
+def test_other_owners_make_an_approved_plan_stale(dev: Any) -> None:
     server = Server(dev)
     approved = dev.plan(server)
     server.answers[HEAD] = lambda answer: answer._replace(claims=(Claim(".spec.replicas", "helm", "Apply"),))
@@ -203,7 +203,7 @@ def test_approval_ends_where_the_owners_are_others(dev: Any) -> None:
     )
 
 
-def test_approval_ends_where_admission_makes_something_else(dev: Any) -> None:
+def test_another_result_of_admission_makes_an_approved_plan_stale(dev: Any) -> None:
     live = dev._replace(state=dev.state._replace(source="live"))
 
     def less(body: dict[str, Any]) -> None:
@@ -215,11 +215,11 @@ def test_approval_ends_where_admission_makes_something_else(dev: Any) -> None:
     assert moved(dev.plan(), live.plan(Server(live, {HEAD: less}))) == ()
 
 
-def test_no_finding_has_a_secret(dev: Any) -> None:
+def test_findings_have_no_secrets(dev: Any) -> None:
     def password(body: dict[str, Any]) -> None:
         container(body).setdefault("env", []).append({"name": "DB_PASSWORD", "value": "hunter2"})
 
-    (finding,) = found(dev.plan(Server(dev, {HEAD: password})), "OWN008")
+    (finding,) = findings_of(dev.plan(Server(dev, {HEAD: password})), "OWN008")
     assert "DB_PASSWORD" in finding.detail
     assert "hunter2" not in str(finding)
 
@@ -234,7 +234,7 @@ def test_no_finding_has_a_secret(dev: Any) -> None:
         ({"clusterIP": "None", "clusterIPs": ["None"], "ports": [{"port": 80}]}, None),
     ],
 )
-def test_a_new_service_has_no_address_yet_unless_it_is_to_have_none(sent: Any, kept: Any) -> None:
+def test_a_new_service_keeps_only_the_clusterip_none(sent: Any, kept: Any) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": sent}
     assert settled(service, None)["spec"] == (kept or sent)
     assert settled(service, service)["spec"] == sent

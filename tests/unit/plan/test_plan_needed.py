@@ -1,4 +1,4 @@
-"""What pods of new objects name and the cluster does not have."""
+"""Objects that pods of new workloads refer to and that the cluster does not have."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,7 +21,7 @@ LOGINS = ObjectKey("v1", "Secret", "ml-platform", "logins")
 
 
 def plan(site: Site, gone: Iterable[ObjectKey] = (), asked: list[ObjectKey] | None = None) -> Plan:
-    """The plan against a cluster that has none of these objects; ``asked`` gets what was asked for."""
+    """Returns the plan for a cluster without the objects in ``gone``; ``asked`` gets the queried keys."""
 
     def absent(keys: Iterable[ObjectKey]) -> set[ObjectKey]:
         wanted = list(keys)
@@ -32,33 +32,33 @@ def plan(site: Site, gone: Iterable[ObjectKey] = (), asked: list[ObjectKey] | No
     return make_plan(site.stack, site.library, site.state, TODAY, absent=absent)
 
 
-def told(made: Plan) -> list[str]:
+def summaries(made: Plan) -> list[str]:
     return sorted(one.summary for one in made.findings if one.code == "PAT019")
 
 
-def test_what_new_pods_cannot_start_without_is_told(dev: Site) -> None:
+def test_missing_objects_that_new_pods_need_are_reported(dev: Site) -> None:
     site, asked = dev.asking(notebooks=SERVERS), list[ObjectKey]()
     made = plan(site, (CLAIM, LOGINS), asked)
-    assert told(made) == [
+    assert summaries(made) == [
         "pods of notebook-server-ada and 1 more need Secret logins, which namespace ml-platform does not have",
         "pods of notebook-server-ada and 1 more need claim workspace, which namespace ml-platform does not have",
     ]
-    # The account and the settings of the servers are the stack's own.
+    # The account and the settings of the servers belong to the stack.
     assert sorted(asked) == [CLAIM, LOGINS]
     (finding, _) = [one for one in made.findings if one.code == "PAT019"]
     assert finding.target == "notebook-server-ada"
     assert not made.blocked
-    assert told(plan(site, (CLAIM,))) == told(made)[1:]
+    assert summaries(plan(site, (CLAIM,))) == summaries(made)[1:]
 
 
-def test_nothing_is_asked_for_pods_that_are_there(dev: Site) -> None:
+def test_running_pods_need_no_question(dev: Site) -> None:
     asked: list[ObjectKey] = []
     plan(dev.asking(notebooks=SERVERS).applied(), (CLAIM,), asked)
     assert asked == []
 
 
-def test_nobody_is_asked_offline(dev: Site) -> None:
-    assert told(dev.asking(notebooks=SERVERS).plan()) == []
+def test_an_offline_plan_asks_no_server(dev: Site) -> None:
+    assert summaries(dev.asking(notebooks=SERVERS).plan()) == []
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_nobody_is_asked_offline(dev: Site) -> None:
             ["ConfigMap b", "Secret a"],
         ),
         ({"volumes": [{"name": "v", "emptyDir": {}}]}, []),
-        # Nobody has validated an object whose namespace is yet to be made.
+        # An object in a namespace that does not exist yet has not been validated.
         ({"volumes": [{"name": "v", "persistentVolumeClaim": {"readOnly": True}}]}, []),
         ({"serviceAccountName": "a"}, ["ServiceAccount a"]),
         ({"serviceAccountName": "default"}, []),
         ({"initContainers": [{"name": "i", "image": "i", "envFrom": [{"secretRef": {"name": "a"}}]}]}, ["Secret a"]),
     ],
 )
-def test_where_pods_name_what_they_need(dev: Site, part: dict[str, Any], names: list[str]) -> None:
+def test_each_place_where_pods_name_objects_is_read(dev: Site, part: dict[str, Any], names: list[str]) -> None:
     from modelyard.plan.checks.needed import named_by_new_pods
 
     (target, *_) = [one for one in dev.plan().targets if one.key.kind == "Deployment"]

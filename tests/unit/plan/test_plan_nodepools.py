@@ -1,4 +1,4 @@
-"""Pools of GPU nodes: Karpenter's objects, and what is wrong with them before a node is missing."""
+"""Pools of GPU nodes: the objects of Karpenter, and findings about them."""
 
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ def pools(site: Any, *wanted: NodePool, **more: Any) -> Any:
     return site.asking(node_pools=wanted, **more)
 
 
-def found(site: Any) -> list[tuple[str, str, str]]:
+def findings_of(site: Any) -> list[tuple[str, str, str]]:
     told = [finding for finding in site.plan().findings if finding.code.startswith("QUE")]
     return [(finding.code, finding.field, finding.summary) for finding in told]
 
@@ -38,7 +38,7 @@ def chosen(spec: Any) -> dict[str, list[str]]:
     return {rule["key"]: rule["values"] for rule in rules}
 
 
-def test_a_pool_rents_the_machines_with_its_gpu_and_keeps_nodes_with_jobs(dev: Any) -> None:
+def test_a_node_pool_adds_machines_with_its_gpu(dev: Any) -> None:
     assert [one.name for one in dev.plan().targets if one.key.kind == "NodePool"] == []
     spec = spec_of(pools(dev, A10G._replace(zones=("us-east-1a",), labels={"team": "vision"})), "a10g")
     assert chosen(spec) == {
@@ -59,7 +59,7 @@ def test_a_pool_rents_the_machines_with_its_gpu_and_keeps_nodes_with_jobs(dev: A
     assert spec["limits"] == {"nvidia.com/gpu": "8"}
     disruption = spec["disruption"]
     assert (disruption["consolidationPolicy"], disruption["consolidateAfter"]) == ("WhenEmpty", "600s")
-    assert found(pools(dev, A10G)) == []
+    assert findings_of(pools(dev, A10G)) == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,9 @@ def test_a_pool_rents_the_machines_with_its_gpu_and_keeps_nodes_with_jobs(dev: A
         ("aws", "a100-80gb", "EC2NodeClass", "NVIDIA-A100-SXM4-80GB"),
     ],
 )
-def test_each_cloud_has_its_node_class_and_its_boards(dev: Any, cloud: Any, gpu: str, kind: str, product: str) -> None:
+def test_each_cloud_has_its_node_class_and_gpu_products(
+    dev: Any, cloud: Any, gpu: str, kind: str, product: str
+) -> None:
     pool = NodePool("gpu", gpu, 16, "mine", cloud=cloud, taint=False, capacity="any", types=())
     spec = spec_of(pools(dev, pool), "gpu")
     assert spec["template"]["spec"]["nodeClassRef"]["kind"] == kind
@@ -79,7 +81,7 @@ def test_each_cloud_has_its_node_class_and_its_boards(dev: Any, cloud: Any, gpu:
     assert chosen(spec)["karpenter.sh/capacity-type"] == ["on-demand", "spot"]
 
 
-def test_only_whole_gpus_are_rented() -> None:
+def test_node_pools_use_only_machines_with_whole_gpus() -> None:
     gpu = resolve("L4")
     assert gpu is not None
     there = machines("aws", gpu)
@@ -88,7 +90,7 @@ def test_only_whole_gpus_are_rented() -> None:
     assert not any(one.type.startswith("g6f.") for one in there)
 
 
-def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() -> None:
+def test_an_ambiguous_gpu_product_of_a_cloud_is_not_guessed() -> None:
     gpu = resolve("a100-80gb")
     assert gpu is not None
     assert product_on("azure", gpu) is None
@@ -147,7 +149,7 @@ def test_boards_of_one_gpu_that_a_cloud_does_not_tell_apart_are_not_guessed() ->
         ({"gpus": 0}, "QUE022", "nodePools[0].gpus", "is limited to 0 GPUs, but its smallest node has 1"),
     ],
 )
-def test_what_would_never_get_a_node_is_an_error(
+def test_a_node_pool_that_can_never_add_a_node_is_an_error(
     dev: Any, change: dict[str, Any], code: str, field: str, words: str
 ) -> None:
     plan = pools(dev, A10G._replace(**change)).plan()
@@ -164,7 +166,7 @@ def test_what_would_never_get_a_node_is_an_error(
         ("a100-80gb", "set one of the values in the pool's labels: nvidia.com/gpu.product"),
     ],
 )
-def test_a_variant_in_several_forms_needs_the_label(dev: Any, gpu: str, remedy: str) -> None:
+def test_a_gpu_variant_in_several_forms_needs_a_label(dev: Any, gpu: str, remedy: str) -> None:
     told = [one for one in pools(dev, A10G._replace(gpu=gpu, cloud="azure")).plan().findings if one.code == "QUE021"]
     assert [one.remedy for one in told] == [remedy]
 
@@ -177,7 +179,7 @@ def test_a_variant_in_several_forms_needs_the_label(dev: Any, gpu: str, remedy: 
         ({"gpu": "rtx-4090"}, "", "l40s"),
     ],
 )
-def test_a_gpu_that_a_cloud_lacks_is_told_with_what_there_is(
+def test_a_gpu_that_a_cloud_lacks_is_reported_with_the_available_ones(
     dev: Any, change: dict[str, Any], detail: str, remedy: str
 ) -> None:
     (one,) = [finding for finding in pools(dev, A10G._replace(**change)).plan().findings if finding.code == "QUE020"]
@@ -186,21 +188,21 @@ def test_a_gpu_that_a_cloud_lacks_is_told_with_what_there_is(
     assert one.remedy.startswith("choose a GPU that is offered there: ")
 
 
-def test_a_family_needs_one_variant_or_its_label(dev: Any) -> None:
+def test_a_label_selects_the_variant_of_a_gpu_family(dev: Any) -> None:
     named = A10G._replace(gpu="A100", labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"})
-    assert found(pools(dev, named)) == []
+    assert findings_of(pools(dev, named)) == []
 
 
-def test_two_pools_of_one_name(dev: Any) -> None:
-    assert [code for code, _, _ in found(pools(dev, A10G, A10G))] == ["QUE001"]
+def test_two_node_pools_with_one_name_are_an_error(dev: Any) -> None:
+    assert [code for code, _, _ in findings_of(pools(dev, A10G, A10G))] == ["QUE001"]
 
 
-def test_a_worker_that_no_node_holds(dev: Any) -> None:
+def test_a_worker_that_no_machine_of_the_pool_holds_is_an_error(dev: Any) -> None:
     gpu = dev.stack.config.gpu._replace(model="A10G", per_worker=4, allocation="multi_gpu")
     small = A10G._replace(types=("g5.xlarge", "g5.2xlarge"))
-    assert [code for code, _, _ in found(pools(dev, small, gpu=gpu))] == ["QUE023"]
-    assert found(pools(dev, A10G, gpu=gpu)) == []
-    assert [code for code, _, _ in found(pools(dev, A10G._replace(gpus=2), gpu=gpu))] == ["QUE023"]
+    assert [code for code, _, _ in findings_of(pools(dev, small, gpu=gpu))] == ["QUE023"]
+    assert findings_of(pools(dev, A10G, gpu=gpu)) == []
+    assert [code for code, _, _ in findings_of(pools(dev, A10G._replace(gpus=2), gpu=gpu))] == ["QUE023"]
 
 
 @pytest.mark.parametrize(
@@ -217,73 +219,73 @@ def test_a_worker_that_no_node_holds(dev: Any) -> None:
         ({"team": "vision"}, True),
     ],
 )
-def test_a_flavor_that_no_pool_gives(dev: Any, labels: dict[str, str], told: bool) -> None:
+def test_a_flavor_with_labels_that_no_pool_gives_is_an_error(dev: Any, labels: dict[str, str], told: bool) -> None:
     site = pools(dev, A10G, flavors=(Flavor("mine", "A10G", labels),))
-    assert [code for code, _, _ in found(site)] == (["QUE024"] if told else [])
+    assert [code for code, _, _ in findings_of(site)] == (["QUE024"] if told else [])
 
 
-def test_a_flavor_of_nodes_that_are_there_needs_no_pool(dev: Any) -> None:
-    assert found(pools(dev, A10G, flavors=(Flavor("there", "A10"),))) == []
+def test_a_flavor_of_existing_nodes_needs_no_node_pool(dev: Any) -> None:
+    assert findings_of(pools(dev, A10G, flavors=(Flavor("there", "A10"),))) == []
 
 
-def test_a_flavor_of_another_gpu_is_none_of_the_pools_business(dev: Any) -> None:
-    assert [code for code, _, _ in found(pools(dev, A10G, flavors=(Flavor("other", "A30"),)))] == ["QUE005"]
+def test_a_flavor_of_another_gpu_is_not_checked_against_the_pool(dev: Any) -> None:
+    assert [code for code, _, _ in findings_of(pools(dev, A10G, flavors=(Flavor("other", "A30"),)))] == ["QUE005"]
 
 
-def test_quotas_may_promise_what_pools_may_add(dev: Any) -> None:
-    def told(gpus: int) -> list[str]:
+def test_quotas_may_count_gpus_that_node_pools_can_add(dev: Any) -> None:
+    def reported(gpus: int) -> list[str]:
         team = Team("vision", (Quota("mine", "64", "256Gi", gpus),))
-        return [code for code, _, _ in found(pools(dev, A10G, flavors=(Flavor("mine", "A10G"),), teams=(team,)))]
+        return [code for code, _, _ in findings_of(pools(dev, A10G, flavors=(Flavor("mine", "A10G"),), teams=(team,)))]
 
-    assert told(8) == []
-    assert told(9) == ["QUE006"]
+    assert reported(8) == []
+    assert reported(9) == ["QUE006"]
 
 
-def test_pods_for_which_a_pool_may_add_a_node_stop_no_apply(dev: Any) -> None:
+def test_pods_that_fit_on_new_nodes_of_a_pool_do_not_block_an_apply(dev: Any) -> None:
     gpu = dev.stack.config.gpu._replace(model="L40S")
 
-    def told(*pool: NodePool) -> list[tuple[Severity, str]]:
+    def reported(*pool: NodePool) -> list[tuple[Severity, str]]:
         plan = pools(dev, *pool, gpu=gpu).plan()
         return [(one.severity, one.remedy) for one in plan.findings if one.code == "RES101"]
 
-    assert [severity for severity, _ in told()] == [Severity.ERROR]
-    ((severity, remedy),) = told(L40S)
+    assert [severity for severity, _ in reported()] == [Severity.ERROR]
+    ((severity, remedy),) = reported(L40S)
     assert severity is Severity.ADVICE
     assert remedy.startswith("no action needed: the node pool may add l40s/g6e.")
-    assert [severity for severity, _ in told(L40S._replace(types=("g6e.xlarge",)))] == [Severity.ERROR]
+    assert [severity for severity, _ in reported(L40S._replace(types=("g6e.xlarge",)))] == [Severity.ERROR]
 
 
-def test_pods_beyond_what_pools_may_have_are_told(dev: Any) -> None:
-    """The limit of a pool is of all its nodes together: those that are there count, and no node comes beyond it."""
+def test_pods_beyond_the_limits_of_node_pools_are_reported(dev: Any) -> None:
+    """The limit of a pool applies to all its nodes, including the existing ones."""
     from modelyard.plan.checks.nodepools import possible_nodes
 
-    def told(replicas: int, *pool: NodePool, site: Any = dev, **more: Any) -> list[tuple[Severity, str]]:
+    def reported(replicas: int, *pool: NodePool, site: Any = dev, **more: Any) -> list[tuple[Severity, str]]:
         gpu = dev.stack.config.gpu._replace(model="L40S")
         worker = dev.stack.config.ray_worker._replace(replicas=replicas, cpu="2", memory="24Gi")
         plan = pools(site, *pool, gpu=gpu, ray_worker=worker, **more).plan()
         return [(one.severity, one.remedy) for one in plan.findings if one.code == "RES101"]
 
-    assert [severity for severity, _ in told(8, L40S)] == [Severity.ADVICE]
-    assert told(11, L40S) == [
+    assert [severity for severity, _ in reported(8, L40S)] == [Severity.ADVICE]
+    assert reported(11, L40S) == [
         (
             Severity.ERROR,
             "node pool l40s may have 8 GPUs, and the pods need 3 GPUs more: "
             "raise gpus of the pool, or ask for fewer pods",
         )
     ]
-    assert [severity for severity, _ in told(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
-    # A node of the pool is full of its one pod, and what is left of the limit is for three more.
+    assert [severity for severity, _ in reported(11, L40S, L40S._replace(name="more", gpus=3))] == [Severity.ADVICE]
+    # One pod fills a node of the pool, and the limit allows three more nodes.
     (node, *_) = (one for one in possible_nodes((L40S,)) if one.name == "l40s/g6e.xlarge")
     grown = dev._replace(state=dev.state._replace(nodes=(*dev.state.nodes, node._replace(name="new"))))
-    limits = [told(4, L40S._replace(gpus=gpus), site=grown) for gpus in (4, 3)]
+    limits = [reported(4, L40S._replace(gpus=gpus), site=grown) for gpus in (4, 3)]
     assert [severity for ((severity, _),) in limits] == [Severity.ADVICE, Severity.ERROR]
     keda = dev.stack.config.autoscaling._replace(mode="keda", prometheus="http://p:9090", max_replicas=9)
-    ((severity, remedy),) = told(1, L40S, autoscaling=keda)
+    ((severity, remedy),) = reported(1, L40S, autoscaling=keda)
     assert (severity, "the pods need 1 GPU more" in remedy) == (Severity.WARNING, True)
 
 
-def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_there(dev: Any) -> None:
-    """Karpenter holds a pod's node affinity against the pool: without the GPU's label there, it adds nothing."""
+def test_worker_pods_fit_the_labels_of_a_node_pool(dev: Any) -> None:
+    """Karpenter matches the node affinity of pods with the pool: without the GPU label, it adds no nodes."""
     from modelyard.kube.scheduling.capacity import obstacle
     from modelyard.kube.scheduling.pods import pods_of
     from modelyard.plan.checks.nodepools import possible_nodes
@@ -298,24 +300,24 @@ def test_the_pods_of_a_worker_fit_the_labels_that_a_pool_gives_before_a_node_is_
     assert obstacle(pods_of(worker.after.reveal()), unlabelled)
 
 
-def test_jobs_run_on_nodes_that_a_pool_may_add(dev: Any) -> None:
+def test_jobs_may_run_on_nodes_that_a_pool_can_add(dev: Any) -> None:
     wide = Resource("deep", "training", workers=2, cpu="4", memory="24Gi", gpus=4, gpu="L40S")
     job = Job("train", "training", "deep", command=("python", "train.py"))
 
-    def told(*wanted: NodePool, **changes: Any) -> list[str]:
+    def reported(*wanted: NodePool, **changes: Any) -> list[str]:
         site = dev.asking(node_pools=wanted, resources=(wide._replace(**changes),), jobs=(job,))
         return [one.summary for one in site.plan().findings if one.code == "RES212"]
 
-    (nothing,) = told()
-    assert told(L40S) == []
-    # No machine of the pool has so many.
-    assert told(L40S, gpus=9) == [nothing]
-    assert told(L40S._replace(types=("g6e.xlarge",))) == [nothing]
-    # A gang is more than its workers one by one.
-    assert told(L40S, workers=3) == [
+    (nothing,) = reported()
+    assert reported(L40S) == []
+    # No machine of the pool has that many GPUs.
+    assert reported(L40S, gpus=9) == [nothing]
+    assert reported(L40S._replace(types=("g6e.xlarge",))) == [nothing]
+    # All workers of a gang must fit together.
+    assert reported(L40S, workers=3) == [
         "job train can never run: the nodes, with those that node pools may add, hold 2 of its 3 workers"
     ]
-    assert told(L40S, L40S._replace(name="more"), workers=3) == []
+    assert reported(L40S, L40S._replace(name="more"), workers=3) == []
 
 
 def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
@@ -332,11 +334,11 @@ def test_no_pool_adds_a_node_for_slices(dev: Any) -> None:
     assert "the node pool may add" not in finding.remedy
 
 
-def test_a_pool_s_gpu_is_held_to_the_same_rule_as_a_rented_machine_s(dev: Any) -> None:
+def test_the_gpu_of_a_pool_follows_the_rules_for_remote_machines(dev: Any) -> None:
     def refused(site: Any) -> list[tuple[str, str, str]]:
         judged = [one for one in site.plan().findings if one.code.startswith("GPU") and one.blocks]
         told = [one for one in judged if one.field.startswith("nodePools")]
-        # The others say everything in their summary.
+        # Other codes have no detail.
         assert all(one.detail for one in told if one.code in ("GPU001", "GPU004"))
         return [(one.code, one.field, one.summary) for one in told]
 

@@ -1,4 +1,4 @@
-"""Notebook servers: what their objects come out as, what is wrong with them, and how the rest of a plan sees them."""
+"""Notebook servers: their objects, findings about them, and their place in a plan."""
 
 import ast
 from pathlib import Path
@@ -30,17 +30,17 @@ def body(site: Any, kind: str) -> Any:
     return next(one.after.reveal() for one in targets(site) if one.key.kind == kind)
 
 
-def found(site: Any) -> list[tuple[str, str, str]]:
+def findings_of(site: Any) -> list[tuple[str, str, str]]:
     ours = ("RES210", "RES222", "RES223", "RES224")
     return [(one.code, one.field, one.summary) for one in site.plan().findings if one.code in ours]
 
 
-def test_a_stack_without_servers_has_none_of_it(dev: Any) -> None:
+def test_a_stack_without_notebook_servers_has_no_objects_for_them(dev: Any) -> None:
     assert targets(dev) == []
     assert targets(dev.asking(notebooks=Notebooks("images.example.com/notebook:1"))) == []
 
 
-def test_what_a_server_needs_comes_before_it(dev: Any) -> None:
+def test_the_objects_that_a_server_needs_come_before_it(dev: Any) -> None:
     made = targets(dev.asking(notebooks=notebooks(NotebookUser("ada"), NotebookUser("bob"))))
     assert [(one.key.kind, one.name) for one in made] == [
         ("Role", "notebook-access-ml-platform"),
@@ -63,7 +63,7 @@ def test_what_a_server_needs_comes_before_it(dev: Any) -> None:
     assert max(steps.index(one) for one in before) < steps.index("notebook-server-ada")
 
 
-def test_a_server_is_where_its_notebooks_run(dev: Any) -> None:
+def test_a_server_runs_in_the_namespace_of_its_team(dev: Any) -> None:
     both = notebooks(NotebookUser("ada", "vision"), NotebookUser("bob", "speech"), NotebookUser("eve", "vision"))
     made = targets(dev.asking(notebooks=both, teams=(VISION, SPEECH)))
     assert {(one.key.namespace, one.name) for one in made if one.key.kind in ("Deployment", "ServiceAccount")} == {
@@ -74,7 +74,7 @@ def test_a_server_is_where_its_notebooks_run(dev: Any) -> None:
         ("speech-ml", "notebook-server-bob"),
         ("vision", "notebook-server-eve"),
     }
-    # Where there is one team only, it is meant.
+    # The only team is the default.
     one = targets(dev.asking(notebooks=notebooks(), teams=(SPEECH,)))
     assert {target.key.namespace for target in one} == {"speech-ml", ""}
 
@@ -102,7 +102,7 @@ def test_a_server_has_no_gpu_and_few_rights(dev: Any) -> None:
     assert next(one for one in site.plan().targets if one.name == "notebook-server-ada").gpus == (0, 0)
 
 
-def test_a_path_stays_text_in_the_configuration(dev: Any) -> None:
+def test_special_characters_in_a_path_are_escaped(dev: Any) -> None:
     strange = notebooks(project='/srv/a"b\\c')._replace(path="/srv/it's")
     text = body(dev.asking(notebooks=strange), "ConfigMap")["data"]["jupyter_server_config.py"]
     values = {
@@ -116,7 +116,7 @@ def test_a_path_stays_text_in_the_configuration(dev: Any) -> None:
     assert values["c.MappingKernelManager.cull_idle_timeout"] == 3600
 
 
-def test_another_configuration_starts_a_server_anew_and_nothing_else_does(dev: Any) -> None:
+def test_only_a_changed_configuration_restarts_a_server(dev: Any) -> None:
     def template(*users: NotebookUser, **changes: Any) -> Any:
         return body(dev.asking(notebooks=notebooks(*users, **changes)), "Deployment")["spec"]["template"]
 
@@ -125,10 +125,10 @@ def test_another_configuration_starts_a_server_anew_and_nothing_else_does(dev: A
     assert template() != template(project="/srv/platform")
 
 
-def test_the_servers_kubeconfig_knows_the_stacks_cluster_by_the_stacks_name(
+def test_the_kubeconfig_of_a_server_names_the_cluster_as_the_stack_does(
     dev: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the cluster that the server runs in; the account's token is read where the kubelet renews it."""
+    """It is the cluster of the server itself; the token is read from the file that the kubelet renews."""
     from modelyard.cluster.connection import transport
 
     for context in ("prod-eks", None):
@@ -139,7 +139,7 @@ def test_the_servers_kubeconfig_knows_the_stacks_cluster_by_the_stacks_name(
         written = yaml.safe_load(text.replace(f"{account}/token", str(tmp_path / "token")))
         cluster = written["clusters"][0]["cluster"]
         assert cluster == {"server": "https://kubernetes.default.svc", "certificate-authority": f"{account}/ca.crt"}
-        # Nothing here has that file or that name.
+        # The test machine has neither that file nor that host name.
         written["clusters"][0]["cluster"] = {"server": "http://127.0.0.1:9"}
         (tmp_path / "kubeconfig").write_text(yaml.safe_dump(written))
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
@@ -148,27 +148,27 @@ def test_the_servers_kubeconfig_knows_the_stacks_cluster_by_the_stacks_name(
         assert next(flow).headers["Authorization"] == "Bearer first"
 
 
-def test_each_mistake(dev: Any) -> None:
+def test_each_invalid_notebook_server_is_reported(dev: Any) -> None:
     twice = dev.asking(notebooks=notebooks(NotebookUser("ada"), NotebookUser("ada")))
-    ((code, field, said),) = found(twice)
+    ((code, field, said),) = findings_of(twice)
     assert (code, field, "ada" in said) == ("RES222", "notebooks.servers.users[1].name", True)
     teamless = dev.asking(notebooks=notebooks(), teams=(VISION, SPEECH))
     summary = "notebook server ada names no team, and the stack has several"
-    assert found(teamless) == [("RES223", "notebooks.servers.users[0]", summary)]
+    assert findings_of(teamless) == [("RES223", "notebooks.servers.users[0]", summary)]
     unknown = dev.asking(notebooks=notebooks(NotebookUser("ada", "visoin")), teams=(VISION, SPEECH))
     summary = "notebook server ada names the team visoin, which is not defined"
-    assert found(unknown) == [("RES210", "notebooks.servers.users[0].team", summary)]
+    assert findings_of(unknown) == [("RES210", "notebooks.servers.users[0].team", summary)]
     assert targets(unknown) == targets(teamless) == []
     useless = dev.asking(notebooks=notebooks()._replace(image=None))
     summary = "notebook servers cannot submit jobs: notebooks.image is not set"
-    assert found(useless) == [("RES224", "notebooks.servers", summary)]
+    assert findings_of(useless) == [("RES224", "notebooks.servers", summary)]
     assert not useless.plan().blocked
     away = dev.asking(notebooks=notebooks(), teams=(SPEECH._replace(clusters=("farm",)),))
     summary = "notebook server ada cannot submit jobs: team speech runs its jobs in other clusters"
-    assert found(away) == [("RES224", "notebooks.servers.users[0]", summary)]
+    assert findings_of(away) == [("RES224", "notebooks.servers.users[0]", summary)]
 
 
-def test_servers_that_no_node_holds_or_no_quota_allows_are_found(dev: Any) -> None:
+def test_servers_beyond_every_node_or_quota_are_reported(dev: Any) -> None:
     large = dev.asking(notebooks=notebooks(memory="4Ti")).plan()
     assert [one.target for one in large.findings if one.code == "RES101"] == ["notebook-server-ada"]
     quota = Quota("ml-platform", "small", amounts({"requests.memory": "1Gi"}), amounts({"requests.memory": "0"}))

@@ -1,4 +1,4 @@
-"""The order of the changes, by free GPUs; what can never run; what is stopped before it is done."""
+"""The order of changes by free GPUs; pods that can never run; jobs that a change stops early."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def without_drain(site: Any) -> Any:
 
 
 def serving(site: Any, most: int | None) -> Any:
-    """With a resource whose Deployment, Service and ScaledObject have one name; None: nothing scales it."""
+    """Adds a resource whose Deployment, Service and ScaledObject have one name; with None, there is no ScaledObject."""
     scale = Scale(most, query="sum(up) or vector(0)", each="8") if most is not None else None
     return site.asking(
         autoscaling=site.stack.config.autoscaling._replace(prometheus="http://prometheus:9090"),
@@ -38,7 +38,7 @@ def serving(site: Any, most: int | None) -> Any:
     )
 
 
-def test_keda_lets_go_of_a_deployment_of_its_object_s_name_before_anybody_sets_its_number(dev: Any) -> None:
+def test_a_scaledobject_is_deleted_before_its_deployment_changes(dev: Any) -> None:
     plan = serving(dev, None)._replace(state=serving(dev, 4).applied().state).plan()
     first, second = ((one.key.kind, one.action) for one in plan.changed)
     assert (first, second) == (("ScaledObject", "delete"), ("Deployment", "update"))
@@ -46,7 +46,7 @@ def test_keda_lets_go_of_a_deployment_of_its_object_s_name_before_anybody_sets_i
     assert "resource-answers" in plan.steps[0].why
 
 
-def test_what_has_the_name_of_a_deployment_that_stays_has_a_turn(dev: Any) -> None:
+def test_a_scaledobject_named_like_its_deployment_has_its_own_step(dev: Any) -> None:
     plan = serving(dev, 6)._replace(state=serving(dev, 4).applied().state).plan()
     (changed,) = plan.changed
     assert (changed.key.kind, changed.name) == ("ScaledObject", "resource-answers")
@@ -55,7 +55,7 @@ def test_what_has_the_name_of_a_deployment_that_stays_has_a_turn(dev: Any) -> No
     assert "up to 6 pods of resource-answers" in step.why
 
 
-def test_with_gpus_for_both_sides_the_new_one_comes_up_before_the_old_one_goes_down(dev: Any) -> None:
+def test_with_spare_gpus_the_new_backend_starts_before_the_old_one_stops(dev: Any) -> None:
     plan = without_drain(dev.applied()).asking(training="celery").plan()
     assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (CELERY, "up"), (RAY, "down")]
     _, up, down = (step.why for step in plan.steps)
@@ -63,7 +63,7 @@ def test_with_gpus_for_both_sides_the_new_one_comes_up_before_the_old_one_goes_d
     assert "6 h 5 min" in down
 
 
-def test_without_a_spare_gpu_the_old_side_goes_down_first(dev: Any) -> None:
+def test_without_a_spare_gpu_the_old_backend_stops_first(dev: Any) -> None:
     plan = without_drain(dev.applied()).on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert [(step.target, step.phase) for step in plan.steps] == [(ROUTE, "route"), (RAY, "down"), (CELERY, "up")]
     assert "at most 6 h 5 min" in plan.steps[0].why
@@ -72,14 +72,14 @@ def test_without_a_spare_gpu_the_old_side_goes_down_first(dev: Any) -> None:
     assert tuple(target.name for target in plan.targets if target.action != "none") == tuple(names(plan))
 
 
-def test_with_an_autoscaler_the_pods_are_its_to_move(staging: Any) -> None:
+def test_with_an_autoscaler_the_steps_state_its_maximum(staging: Any) -> None:
     plan = without_drain(staging.applied()).asking(training="celery").plan()
     _, up, down = (step.why for step in plan.steps)
     assert "up to 2 pods" in up
     assert "6 h 5 min" in down
 
 
-def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led_to_it(dev: Any) -> None:
+def test_a_head_that_changes_in_a_switch_comes_before_the_route(dev: Any) -> None:
     celery = without_drain(dev.asking(training="celery").applied())
     head = celery.stack.config.ray_head
     changes = {"training": "ray", "ray_head": head._replace(memory="20Gi")}
@@ -96,7 +96,7 @@ def test_a_head_that_changes_in_the_very_switch_is_there_before_requests_are_led
     assert plan.steps[0].why.startswith(f"{step.why}; ")
 
 
-def test_flipping_the_flag_of_an_applied_stack_changes_the_route_and_both_sides_and_nothing_else(dev: Any) -> None:
+def test_a_switch_changes_only_the_route_and_both_backends(dev: Any) -> None:
     before = dev.applied()
     assert before.plan().changed == ()
     plan = before.asking(training="celery").plan()
@@ -110,7 +110,7 @@ def test_flipping_the_flag_of_an_applied_stack_changes_the_route_and_both_sides_
     assert plan.blocked is False
 
 
-def test_flipping_back_and_forth_ends_where_it_began(dev: Any) -> None:
+def test_a_switch_back_restores_all_objects(dev: Any) -> None:
     first = dev.applied()
     there = first.asking(training="celery").applied()
     back = there.asking(training="ray").applied()
@@ -120,13 +120,13 @@ def test_flipping_back_and_forth_ends_where_it_began(dev: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
-def test_every_changed_target_has_exactly_one_turn(sites: Any, name: str) -> None:
+def test_each_changed_target_has_one_step(sites: Any, name: str) -> None:
     plan = sites[name].plan()
     assert sorted(names(plan)) == sorted(target.name for target in plan.changed)
     assert names(plan)[0] == ROUTE
 
 
-def test_what_no_node_can_hold_is_told_node_by_node(dev: Any) -> None:
+def test_pods_that_no_node_can_hold_have_a_reason_for_each_node(dev: Any) -> None:
     plan = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(replicas=3)).plan()
     (finding,) = (finding for finding in plan.findings if finding.code == "RES101")
     assert (finding.blocks, finding.target, finding.line) == (True, RAY, 26)
@@ -143,12 +143,12 @@ def test_with_an_autoscaler_too_few_nodes_are_a_warning(staging: Any) -> None:
     assert "autoscaler" in finding.remedy
 
 
-def test_a_gpu_that_cannot_train_is_told_once(dev: Any) -> None:
+def test_a_gpu_that_cannot_train_is_reported_once(dev: Any) -> None:
     plan = dev.asking(gpu=dev.stack.config.gpu._replace(model="L4")).plan()
     assert [finding.code for finding in plan.findings if finding.blocks] == ["GPU001"]
 
 
-def test_running_jobs_that_a_change_stops_are_told_until_their_pods_have_the_time(dev: Any) -> None:
+def test_jobs_that_a_change_stops_are_reported_if_the_grace_period_is_short(dev: Any) -> None:
     first = without_drain(dev).plan()
     (finding,) = (finding for finding in first.findings if finding.code == "RES102")
     assert (finding.target, finding.severity.value) == (RAY, "warning")
@@ -161,9 +161,7 @@ def test_running_jobs_that_a_change_stops_are_told_until_their_pods_have_the_tim
 
 
 @pytest.mark.parametrize(("longest", "warned"), [(900, False), (901, True)])
-def test_running_jobs_have_the_time_that_the_longest_job_of_their_backend_takes(
-    dev: Any, longest: int, warned: bool
-) -> None:
+def test_the_grace_period_must_cover_the_longest_job_of_the_backend(dev: Any, longest: int, warned: bool) -> None:
     celery = dev.stack.config.celery._replace(job_limit=longest, grace_period=900)
     applied = without_drain(dev.asking(training="celery", celery=celery).applied())
     plan = applied.asking(celery=celery._replace(cpu="3")).plan()
@@ -172,7 +170,7 @@ def test_running_jobs_have_the_time_that_the_longest_job_of_their_backend_takes(
     assert [one.target for one in plan.findings if one.code == "RES102"] == [CELERY] * warned
 
 
-def test_a_variable_more_on_the_api_server_is_no_switch(dev: Any, tmp_path: Path) -> None:
+def test_another_variable_on_the_api_server_is_not_a_switch(dev: Any, tmp_path: Path) -> None:
     meta = "description: log more\nwhen: {training: [ray, celery]}\n"
     spec = "{template: {spec: {containers: [{name: api-server, env: [{name: LOG_LEVEL, value: debug}]}]}}}"
     plan = without_drain(dev).patched(tmp_path, spec, meta, ROUTE).plan()
@@ -195,7 +193,7 @@ def test_a_variable_more_on_the_api_server_is_no_switch(dev: Any, tmp_path: Path
         (7260, "2 h 1 min"),
     ],
 )
-def test_the_time_that_jobs_get_is_rounded_down_to_minutes_once_it_is_hours(dev: Any, seconds: int, words: str) -> None:
+def test_the_time_for_jobs_is_rounded_down_to_minutes(dev: Any, seconds: int, words: str) -> None:
     def patient(body: dict[str, Any]) -> dict[str, Any]:
         body = json.loads(json.dumps(body))
         body["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = seconds
@@ -206,7 +204,7 @@ def test_the_time_that_jobs_get_is_rounded_down_to_minutes_once_it_is_hours(dev:
     assert why[RAY] == f"replaces 1 running pod; its jobs get {words} to finish"
 
 
-def test_where_a_deployment_and_what_scales_it_both_change_the_step_says_what_becomes_of_the_pods(dev: Any) -> None:
+def test_a_changed_deployment_and_scaledobject_share_one_step(dev: Any) -> None:
     def scaled(body: dict[str, Any]) -> dict[str, Any]:
         mine = (body["kind"], body["metadata"]["name"]) == ("Deployment", "resource-answers")
         return {**body, "spec": {**body["spec"], "replicas": 3}} if mine else body

@@ -1,4 +1,4 @@
-"""Who holds the fields: take-overs, held replicas, and the switch between the modes."""
+"""Owners of fields: takeovers, held replicas, and changes of the mode."""
 
 import json
 from datetime import date
@@ -16,12 +16,12 @@ RAY = "deployment-ray-model-training-worker"
 CELERY = "deployment-model-training-tasks-gpu"
 
 
-def found(plan: Any, code: str) -> list[Any]:
+def findings_of(plan: Any, code: str) -> list[Any]:
     return [finding for finding in plan.findings if finding.code == code]
 
 
 def managed_by(name: str) -> Any:
-    """Changes the manager of every field of an object."""
+    """Makes a manager the owner of each field of an object."""
 
     def change(body: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(body["metadata"]["managedFields"])
@@ -52,7 +52,9 @@ def managed_by(name: str) -> Any:
         ("kustomize-controller", "OWN003", False, "will write it again at its next sync"),
     ],
 )
-def test_taking_a_field_over(dev: Any, manager: str, code: str, blocked: bool, words: str) -> None:
+def test_a_takeover_has_a_finding_by_the_kind_of_owner(
+    dev: Any, manager: str, code: str, blocked: bool, words: str
+) -> None:
     plan = dev.having(managed_by(manager)).plan()
     taken = {(target.name, str(change.path)) for target in plan.targets for change in target.changes if change.taken}
     findings = [finding for finding in plan.findings if finding.code.startswith("OWN")]
@@ -64,7 +66,7 @@ def test_taking_a_field_over(dev: Any, manager: str, code: str, blocked: bool, w
 
 
 @pytest.mark.parametrize("manager", ["manager", "our-operator", "OpenAPI-Generator", "keda"])
-def test_a_manager_that_the_stack_calls_an_installer_is_one(dev: Any, manager: str) -> None:
+def test_a_manager_that_the_stack_lists_as_installer_is_an_installer(dev: Any, manager: str) -> None:
     named = dev.asking(platform=dev.stack.config.platform._replace(installers=(manager,)))
     codes = {finding.code for finding in named.having(managed_by(manager)).plan().findings}
     assert "OWN001" in codes
@@ -74,7 +76,7 @@ def test_a_manager_that_the_stack_calls_an_installer_is_one(dev: Any, manager: s
 
 
 def held_by(manager: str, subresource: str) -> Any:
-    """Somebody holds the replicas, as who writes through a subresource does."""
+    """Makes a manager the owner of the replicas through a subresource."""
     entry = {"manager": manager, "operation": "Update", "apiVersion": "apps/v1", "subresource": subresource}
 
     def change(body: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def held_by(manager: str, subresource: str) -> Any:
         ("argocd-server", "scale", "OWN003"),
     ],
 )
-def test_whoever_scales_and_is_no_installer_is_a_controller(
+def test_a_manager_that_scales_is_a_controller_unless_it_installs(
     dev: Any, manager: str, subresource: str, code: str
 ) -> None:
     plan = dev.having(held_by(manager, subresource)).plan()
@@ -112,30 +114,26 @@ def with_scaler(site: Any, name: str, kind: str = HPA, version: str = "apps/v1")
 
 
 @pytest.mark.parametrize("kind", [HPA, "ScaledObject"])
-def test_an_autoscaler_that_has_not_written_yet_is_in_conflict_with_replicas_that_a_plan_sets(
-    dev: Any, kind: str
-) -> None:
+def test_an_autoscaler_that_has_not_written_yet_conflicts_with_replicas(dev: Any, kind: str) -> None:
     for site in (dev, dev.applied()):
         plan = with_scaler(site, SERVICE, kind).plan()
-        (finding,) = found(plan, "OWN002")
+        (finding,) = findings_of(plan, "OWN002")
         assert finding.summary == f"{kind} mine sets spec.replicas of {SERVICE}"
         assert plan.blocked
 
 
-def test_an_autoscaler_of_another_object_or_of_replicas_that_a_plan_leaves_alone_is_none(
-    dev: Any, staging: Any
-) -> None:
-    assert not found(with_scaler(dev, "deployment-api-server").plan(), "OWN002")
-    assert not found(with_scaler(dev, SERVICE, version="example.com/v1").plan(), "OWN002")
-    assert not found(with_scaler(staging, RAY, "ScaledObject").plan(), "OWN002")
+def test_an_autoscaler_of_other_replicas_does_not_conflict(dev: Any, staging: Any) -> None:
+    assert not findings_of(with_scaler(dev, "deployment-api-server").plan(), "OWN002")
+    assert not findings_of(with_scaler(dev, SERVICE, version="example.com/v1").plan(), "OWN002")
+    assert not findings_of(with_scaler(staging, RAY, "ScaledObject").plan(), "OWN002")
 
 
-def test_nothing_is_taken_over_twice(dev: Any) -> None:
+def test_an_applied_plan_has_no_takeovers(dev: Any) -> None:
     assert not [finding for finding in dev.applied().plan().findings if finding.code.startswith("OWN")]
 
 
 def scaled_by_somebody(name: str) -> Any:
-    """An autoscaler sets the replicas of one Deployment to 2, through the scale subresource."""
+    """Sets the replicas of a Deployment to 2 as an autoscaler, through the scale subresource."""
     entry = {
         "manager": "the-autoscaler",
         "operation": "Update",
@@ -156,14 +154,14 @@ def scaled_by_somebody(name: str) -> Any:
 
 
 def test_replicas_are_held_until_the_autoscaler_has_set_them(sites: Any) -> None:
-    # Applied once, modelyard alone holds the replicas of the active side: it changed 2 to 3.
+    # After an apply, only modelyard owns the replicas of the active backend: it changed 2 to 3.
     prod = sites["prod"].applied()
     scaled = prod.asking(autoscaling=prod.stack.config.autoscaling._replace(mode="annotations", max_replicas=3))
     first = scaled.plan()
     target = next(target for target in first.targets if target.name == CELERY)
     assert target.applied.reveal()["spec"]["replicas"] == 3
     assert target.after.reveal()["spec"]["replicas"] == 3
-    (note,) = found(first, "AUT002")
+    (note,) = findings_of(first, "AUT002")
     assert note.summary == f"modelyard holds spec.replicas of {CELERY} at 3 until an autoscaler sets it"
 
     second = scaled.applied().having(scaled_by_somebody(CELERY)).plan()
@@ -171,36 +169,36 @@ def test_replicas_are_held_until_the_autoscaler_has_set_them(sites: Any) -> None
     assert "replicas" not in target.applied.reveal()["spec"]
     assert target.after.reveal()["spec"]["replicas"] == 2
     assert target.replicas == (2, None)
-    assert not found(second, "AUT002")
+    assert not findings_of(second, "AUT002")
 
 
-def test_replicas_that_somebody_else_holds_are_left_to_them(staging: Any) -> None:
+def test_replicas_of_another_owner_are_left_to_it(staging: Any) -> None:
     for target in staging.plan().targets:
         if target.role in ("rayWorker", "celery"):
             assert "replicas" not in target.applied.reveal()["spec"]
             assert target.after.reveal()["spec"]["replicas"] == target.before.reveal()["spec"]["replicas"]
 
 
-def test_replicas_that_nobody_holds_stay_as_they_are(staging: Any) -> None:
-    """The API server notes nobody for an autoscaler's 0. Held, the number would stop the step once it wakes a pod."""
+def test_replicas_without_an_owner_stay(staging: Any) -> None:
+    """The API server tracks no owner for the 0 of an autoscaler. A held 0 would stop the step after a pod starts."""
     asleep = staging.having(lambda body: {**body, "spec": {**body["spec"], "replicas": 0}})
     plan = asleep.having(without_managers).plan()
     target = next(target for target in plan.targets if target.name == RAY)
     assert "replicas" not in target.applied.reveal()["spec"]
     assert target.after.reveal()["spec"]["replicas"] == 0
-    assert not found(plan, "AUT002")
+    assert not findings_of(plan, "AUT002")
 
 
 def without_managers(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "metadata": {**body["metadata"], "managedFields": []}}
 
 
-def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None:
+def test_managed_mode_creates_missing_objects(dev: Any) -> None:
     nothing = dev._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
     plan = managed.plan()
     made = {(target.key.kind, target.name): target for target in plan.targets}
-    # The route is the platform's own, which managed mode does not make.
+    # The route belongs to the platform; managed mode does not create it.
     assert [finding.code for finding in plan.findings if finding.blocks] == ["PAT013"]
     assert {target.action for target in plan.targets} == {"create"}
     assert all(target.managed and target.before.reveal() is None for target in plan.targets)
@@ -212,18 +210,18 @@ def test_managed_mode_makes_whole_objects_where_there_are_none(dev: Any) -> None
     assert len(plan.steps) == len(plan.targets)
 
 
-def test_managed_mode_does_not_take_somebody_elses_objects(dev: Any) -> None:
+def test_managed_mode_does_not_take_existing_objects(dev: Any) -> None:
     plan = dev.asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
-    refused = found(plan, "OWN004")
+    refused = findings_of(plan, "OWN004")
     assert plan.blocked
     assert {finding.target for finding in refused} >= {RAY, "deployment-ray-head"}
     assert all(finding.target in finding.summary for finding in refused)
     assert RAY not in {target.name for target in plan.targets}
 
 
-def test_switching_the_mode_of_an_applied_stack_is_refused_both_ways(dev: Any) -> None:
+def test_changing_the_mode_of_an_applied_stack_is_an_error(dev: Any) -> None:
     to_managed = dev.applied().asking(platform=dev.stack.config.platform._replace(mode="managed")).plan()
-    assert "applied in mode existing" in found(to_managed, "OWN004")[0].summary
+    assert "applied in mode existing" in findings_of(to_managed, "OWN004")[0].summary
     assert to_managed.blocked
 
     def marked(body: dict[str, Any]) -> dict[str, Any]:
@@ -231,11 +229,11 @@ def test_switching_the_mode_of_an_applied_stack_is_refused_both_ways(dev: Any) -
         return {**body, "metadata": {**body["metadata"], "annotations": notes}}
 
     to_existing = dev.having(marked).plan()
-    assert len(found(to_existing, "OWN004")) == 5
+    assert len(findings_of(to_existing, "OWN004")) == 5
     assert to_existing.targets == ()
 
 
-def test_a_target_that_no_patch_asks_for_any_more_is_told(dev: Any) -> None:
+def test_a_target_without_patches_is_reported(dev: Any) -> None:
     (finding,) = [
         finding
         for finding in dev.applied().asking(patches=(PatchChoice("ray-head", enabled=False),)).plan().findings
@@ -245,7 +243,7 @@ def test_a_target_that_no_patch_asks_for_any_more_is_told(dev: Any) -> None:
     assert finding.detail.startswith("it has ray-head@v1; ")
 
 
-def test_a_target_that_was_never_ours_is_not_given_up(dev: Any) -> None:
+def test_a_target_that_was_never_applied_is_not_restored(dev: Any) -> None:
     plan = dev.asking(patches=(PatchChoice("ray-head", enabled=False),)).plan()
     assert "deployment-ray-head" not in {target.name for target in plan.targets}
     assert not [finding for finding in plan.findings if finding.code == "OWN006"]
@@ -255,7 +253,7 @@ def of_project(site: Any, project: str, name: str = "dev") -> Any:
     return site._replace(stack=site.stack._replace(project=project, name=name))
 
 
-def test_every_object_says_which_stack_applied_it(dev: Any) -> None:
+def test_each_object_names_the_stack_that_applied_it(dev: Any) -> None:
     mine = of_project(dev, "platform")
     nothing = mine._replace(state=dev.state._replace(objects=Confidential({}), pods=()))
     managed = nothing.asking(platform=dev.stack.config.platform._replace(mode="managed"))
@@ -264,10 +262,10 @@ def test_every_object_says_which_stack_applied_it(dev: Any) -> None:
         assert plan.targets
         for target in plan.targets:
             assert target.applied.reveal()["metadata"]["annotations"]["modelyard.dev/stack"] == "platform/dev"
-    assert found(mine.applied().plan(), "OWN015") == []
-    # Objects that were applied before there was such a note.
+    assert findings_of(mine.applied().plan(), "OWN015") == []
+    # Objects that were applied before this annotation existed.
     unsaid = dev.applied().having(lambda body: with_note(body, None))
-    assert found(of_project(unsaid, "platform").plan(), "OWN015") == []
+    assert findings_of(of_project(unsaid, "platform").plan(), "OWN015") == []
 
 
 def with_note(body: dict[str, Any], stack: str | None) -> dict[str, Any]:
@@ -279,25 +277,25 @@ def with_note(body: dict[str, Any], stack: str | None) -> dict[str, Any]:
 def test_objects_of_another_stack_are_an_error(dev: Any, project: str, name: str) -> None:
     theirs = of_project(dev, project, name).applied()
     plan = of_project(theirs, "platform").plan()
-    refused = found(plan, "OWN015")
+    refused = findings_of(plan, "OWN015")
     assert {finding.target for finding in refused} == {target.name for target in plan.targets}
     assert {refused[0].target, f"{project}/{name}"} <= set(refused[0].summary.split())
     assert plan.blocked
 
 
-def test_a_copy_of_another_stacks_object_is_nobodys(dev: Any) -> None:
+def test_a_copy_of_an_object_of_another_stack_is_not_an_error(dev: Any) -> None:
     copied = dev.having(lambda body: with_note(body, "platform/other"))
-    assert found(of_project(copied, "platform").plan(), "OWN015") == []
+    assert findings_of(of_project(copied, "platform").plan(), "OWN015") == []
 
 
-def test_a_waiver_takes_the_objects_of_another_stack_over_and_keeps_what_they_were(dev: Any) -> None:
+def test_a_waiver_lets_a_stack_take_over_objects_of_another(dev: Any) -> None:
     first = of_project(dev, "platform", "old").applied()
     waiver = Waiver("OWN015", "the stack was renamed", date(2026, 12, 24), by="somebody")
     renamed = of_project(first, "platform").asking(waivers=(waiver,))
     plan = renamed.plan()
     assert not plan.blocked
     after = renamed.applied()
-    assert found(after.plan(), "OWN015") == []
+    assert findings_of(after.plan(), "OWN015") == []
     schema = merge.MergeSchema.kubernetes("1.35").of("apps/v1", "Deployment")
     for target in plan.targets:
         back, _ = put_back(after.state.objects.reveal()[target.key], schema)

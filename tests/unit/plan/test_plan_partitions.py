@@ -1,4 +1,4 @@
-"""Partitions: what their objects come out as, what is wrong with them, and what pods on their slices ask for."""
+"""Partitions: their objects, findings about them, and the requests of pods on their slices."""
 
 from fractions import Fraction
 from typing import Any
@@ -24,13 +24,13 @@ TALK = Job("talk", "llm-serving", "chat", model=Model("1G"))
 LABEL = "nvidia.com/device-plugin.config"
 
 
-def found(site: Any, *codes: str) -> list[tuple[str, str, str]]:
+def findings_of(site: Any, *codes: str) -> list[tuple[str, str, str]]:
     told = [one for one in site.plan().findings if one.code.startswith("PAR") and (not codes or one.code in codes)]
     return [(one.code, one.field, one.summary) for one in told if codes or one.code not in ("PAR009", "PAR015")]
 
 
 def configs(site: Any) -> dict[str, Any]:
-    """What the partitions' ConfigMaps say, by name of the ConfigMap and key."""
+    """Returns the content of the partitions' ConfigMaps by name and key."""
     targets = [one for one in site.plan().targets if one.patches == ("gpu-partitions@v1",)]
     return {
         f"{one.name}/{key}": yaml.safe_load(text) for one in targets for key, text in one.after.reveal()["data"].items()
@@ -55,13 +55,13 @@ def with_nodes(site: Any, *nodes: Node, pods: tuple[Pod, ...] = ()) -> Any:
     return site._replace(state=site.state._replace(nodes=(*site.state.nodes, *nodes), pods=(*site.state.pods, *pods)))
 
 
-def test_a_stack_without_partitions_has_no_configurations(dev: Any) -> None:
+def test_a_stack_without_partitions_has_no_configmaps(dev: Any) -> None:
     assert configs(dev) == {}
-    assert found(dev, "PAR009", "PAR015") == []
+    assert findings_of(dev, "PAR009", "PAR015") == []
 
 
-def test_the_device_plugin_and_the_mig_manager_get_a_configuration_each(dev: Any) -> None:
-    """The names of the fields are the device plugin's (api/config/v1) and mig-parted's own."""
+def test_the_device_plugin_and_the_mig_manager_get_a_configmap_each(dev: Any) -> None:
+    """The field names are those of the device plugin (api/config/v1) and of mig-parted."""
     assert configs(dev.asking(partitions=(SMALL, SHARED, EVEN))) == {
         "gpu-partitions-device-plugin/default": {"version": "v1", "flags": {"migStrategy": "none"}},
         "gpu-partitions-device-plugin/small": {"version": "v1", "flags": {"migStrategy": "mixed"}},
@@ -99,7 +99,7 @@ def test_the_device_plugin_and_the_mig_manager_get_a_configuration_each(dev: Any
     }
 
 
-def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
+def test_without_mig_there_is_no_mig_configmap(dev: Any) -> None:
     assert {key.partition("/")[0] for key in configs(dev.asking(partitions=(SHARED,)))} == {
         "gpu-partitions-device-plugin"
     }
@@ -167,8 +167,10 @@ def test_without_mig_there_is_no_mig_configuration(dev: Any) -> None:
         ),
     ],
 )
-def test_what_a_gpu_and_a_mode_can_do(dev: Any, partition: Partition, code: str | None, summary: str) -> None:
-    told = [(one[0], one[2]) for one in found(dev.asking(partitions=(partition,)))]
+def test_a_partition_that_a_gpu_or_mode_cannot_have_is_reported(
+    dev: Any, partition: Partition, code: str | None, summary: str
+) -> None:
+    told = [(one[0], one[2]) for one in findings_of(dev.asking(partitions=(partition,)))]
     assert told == ([(code, summary)] if code else [])
 
 
@@ -178,32 +180,34 @@ def test_what_a_gpu_and_a_mode_can_do(dev: Any, partition: Partition, code: str 
         (SHARED, 24, Fraction(24 * GB), 24),
         (EVEN, 6, Fraction(6 * GB), 6),
         (EVEN._replace(replicas=5), 4, Fraction(24 * GB, 5), 4),
-        # Less than CUDA itself needs is no size to plan with.
+        # A share that is smaller than the memory of CUDA itself has no usable memory.
         (EVEN._replace(replicas=20), 1, Fraction(24 * GB, 20), 2),
     ],
 )
-def test_the_memory_of_a_share(dev: Any, partition: Partition, whole: int, exact: Fraction, least: int) -> None:
+def test_a_share_has_its_part_of_the_gpu_memory(
+    dev: Any, partition: Partition, whole: int, exact: Fraction, least: int
+) -> None:
     (share,) = slices(dev.stack.config, partition).values()
     assert (share.memory_gb, share.memory) == (whole, exact)
     assert share.as_gpu is not None
     assert share.as_gpu.memory_gb == least
 
 
-def test_strategy_single_takes_one_profile_and_calls_slices_gpus(dev: Any) -> None:
+def test_strategy_single_takes_one_profile(dev: Any) -> None:
     single = SMALL._replace(strategy="single")
-    assert [one[0] for one in found(dev.asking(partitions=(single,)))] == ["PAR006", "PAR010"]
+    assert [one[0] for one in findings_of(dev.asking(partitions=(single,)))] == ["PAR006", "PAR010"]
     alike = single._replace(layout={"1g.10gb": 7})
-    assert [one[0] for one in found(dev.asking(partitions=(alike,)))] == ["PAR010"]
+    assert [one[0] for one in findings_of(dev.asking(partitions=(alike,)))] == ["PAR010"]
 
 
 @pytest.mark.parametrize(("change", "key"), [({"gpu": "p40"}, "mode"), ({"replicas": 49}, "replicas")])
-def test_what_mps_cannot_do_is_found_at_the_key_to_change(dev: Any, change: dict[str, Any], key: str) -> None:
-    told = found(dev.asking(partitions=(SHARED, EVEN._replace(**change))), "PAR007")
+def test_a_setting_that_mps_does_not_support_has_the_key_to_change(dev: Any, change: dict[str, Any], key: str) -> None:
+    told = findings_of(dev.asking(partitions=(SHARED, EVEN._replace(**change))), "PAR007")
     assert [field for _, field, _ in told] == [f"partitions[1].{key}"]
 
 
-def test_names_twice(dev: Any) -> None:
-    ((_, field, summary),) = found(dev.asking(partitions=(SHARED, SHARED)), "PAR001")
+def test_a_duplicate_partition_name_is_an_error(dev: Any) -> None:
+    ((_, field, summary),) = findings_of(dev.asking(partitions=(SHARED, SHARED)), "PAR001")
     assert field == "partitions[1].name"
     assert "shared" in summary
 
@@ -215,29 +219,29 @@ def test_names_twice(dev: Any) -> None:
         ((Flavor("a10", "A10", {LABEL: "other"}),), "nodes of flavor a10 have nvidia.com/device-plugin.config=other"),
     ],
 )
-def test_one_node_is_divided_in_one_way(dev: Any, flavors: tuple[Flavor, ...], summary: str) -> None:
+def test_two_partitions_of_one_node_are_an_error(dev: Any, flavors: tuple[Flavor, ...], summary: str) -> None:
     both = (SHARED._replace(name="one", flavor="a10"), EVEN._replace(name="two", flavor="a10"))
-    told = found(dev.asking(partitions=both, flavors=flavors), "PAR008")
+    told = findings_of(dev.asking(partitions=both, flavors=flavors), "PAR008")
     assert any(one[2].startswith(summary) for one in told)
 
 
-def test_two_flavors_of_one_node_are_told_by_the_nodes(dev: Any) -> None:
+def test_two_partitions_with_flavors_of_one_node_name_the_node(dev: Any) -> None:
     flavors = (Flavor("a10", "A10"), Flavor("all", labels={"nvidia.com/gpu.product": "NVIDIA-A10"}))
     both = (SHARED._replace(name="one", flavor="a10"), EVEN._replace(name="two", flavor="all"))
-    ((_, field, summary),) = found(dev.asking(partitions=both, flavors=flavors), "PAR008")
+    ((_, field, summary),) = findings_of(dev.asking(partitions=both, flavors=flavors), "PAR008")
     assert field == "partitions[1].flavor"
     assert {"one", "two", "dev-gpu-1"} <= set(summary.split())
     apart = (
         flavors[0]._replace(labels={LABEL: "one"}),
         flavors[1]._replace(labels={**flavors[1].labels, LABEL: "two"}),
     )
-    assert found(dev.asking(partitions=both, flavors=apart), "PAR008") == []
+    assert findings_of(dev.asking(partitions=both, flavors=apart), "PAR008") == []
 
 
 @pytest.mark.parametrize(
     ("partition", "words"), [(SMALL, "slices are isolated"), (EVEN, "a fault ends all"), (SHARED, "not isolated")]
 )
-def test_each_mode_says_what_it_keeps_apart(dev: Any, partition: Partition, words: str) -> None:
+def test_a_note_states_the_isolation_of_each_mode(dev: Any, partition: Partition, words: str) -> None:
     (told,) = [one for one in dev.asking(partitions=(partition,)).plan().findings if one.code == "PAR009"]
     assert words in told.summary
     assert told.severity.value == "advice"
@@ -260,7 +264,7 @@ def asking(site: Any, resource: Resource, job: Job = TALK, *partitions: Partitio
         (CHAT._replace(partition=None, gpus=1), "nvidia.com/gpu", None),
     ],
 )
-def test_pods_ask_for_the_slice_on_nodes_of_the_partition(
+def test_pods_request_the_slice_on_nodes_of_the_partition(
     dev: Any, resource: Resource, name: str, nodes: dict[str, str] | None
 ) -> None:
     (made,) = [one for one in asking(dev, resource).plan().targets if one.patches == ("job-resources@v1",)]
@@ -268,13 +272,13 @@ def test_pods_ask_for_the_slice_on_nodes_of_the_partition(
     limits = spec["containers"][0]["resources"]["limits"]
     assert {key: value for key, value in limits.items() if key.startswith("nvidia.com/")} == {name: "1"}
     assert spec.get("nodeSelector") == nodes
-    # A node with slices may have another product label.
+    # Nodes with slices may have another product label, so there is no affinity.
     assert ("affinity" in spec) is (nodes is None)
-    assert found(asking(dev, resource)) == []
+    assert findings_of(asking(dev, resource)) == []
 
 
 @pytest.mark.parametrize("engine", ["job", "ray"])
-def test_a_submitted_job_asks_for_the_slice(dev: Any, engine: Any) -> None:
+def test_a_submitted_job_requests_the_slice(dev: Any, engine: Any) -> None:
     train = Job("train", "training", "deep", command=("python", "train.py"), engine=engine)
     deep = Resource("deep", "training", partition="small", slice="3g.40gb")
     site = asking(dev, deep, train)
@@ -286,7 +290,7 @@ def test_a_submitted_job_asks_for_the_slice(dev: Any, engine: Any) -> None:
     assert "nvidia.com/gpu:" not in text
 
 
-def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
+def test_a_job_with_an_unknown_slice_is_not_submitted(dev: Any) -> None:
     train = Job("train", "training", "deep", command=("python", "train.py"))
     site = asking(dev, Resource("deep", "training", partition="smal"), train)
     made = job_submission(site.stack, site.library, "train", "train-x")
@@ -340,8 +344,8 @@ def test_a_job_on_slices_that_are_not_there_is_not_submitted(dev: Any) -> None:
         ),
     ],
 )
-def test_what_a_resource_may_ask_of_a_partition(dev: Any, resource: Resource, code: str | None, summary: str) -> None:
-    told = [(one[0], one[2]) for one in found(asking(dev, resource))]
+def test_a_wrong_request_for_a_slice_is_reported(dev: Any, resource: Resource, code: str | None, summary: str) -> None:
+    told = [(one[0], one[2]) for one in findings_of(asking(dev, resource))]
     assert told == ([(code, summary)] if code else [])
 
 
@@ -369,14 +373,16 @@ def test_what_a_resource_may_ask_of_a_partition(dev: Any, resource: Resource, co
         (CHAT, "2G", None),
     ],
 )
-def test_memory_is_held_against_the_slice(dev: Any, resource: Resource, parameters: str, summary: str | None) -> None:
+def test_memory_of_a_model_is_compared_with_the_slice(
+    dev: Any, resource: Resource, parameters: str, summary: str | None
+) -> None:
     site = asking(dev, resource, TALK._replace(model=Model(parameters)))
-    assert [one[2] for one in found(site)] == ([summary] if summary else [])
-    # Several slices are no way out.
+    assert [one[2] for one in findings_of(site)] == ([summary] if summary else [])
+    # Requesting several slices is not suggested.
     assert [one.summary for one in site.plan().findings if one.code == "RES204" and one.field.endswith("gpus")] == []
 
 
-def test_only_jobs_with_a_model_on_the_gpu_are_named(dev: Any) -> None:
+def test_only_jobs_with_a_model_on_the_gpu_are_listed(dev: Any) -> None:
     deep = Resource("deep", "training", partition="even", image="images.example.com/jobs:1")
     table = Job("table", "training", "deep", rows="1k", columns=10)
     net = Job("net", "training", "deep", model=Model("3G"))
@@ -385,7 +391,7 @@ def test_only_jobs_with_a_model_on_the_gpu_are_named(dev: Any) -> None:
     assert told.detail.startswith("jobs: net; modelyard size")
 
 
-def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> None:
+def test_nodes_to_divide_are_named_with_their_running_pods(dev: Any) -> None:
     site = dev.asking(partitions=(SHARED,))
     (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
     assert ": dev-gpu-1, dev-gpu-2; 1 pod " in told.detail
@@ -395,15 +401,15 @@ def test_nodes_that_could_be_divided_are_named_with_what_it_ends(dev: Any) -> No
     (told,) = [one for one in elsewhere.plan().findings if one.code == "PAR015"]
     assert told.remedy.startswith("add such a node, then kubectl label node NODE")
     labelled = with_nodes(site, sliced("new", "shared", {"nvidia.com/gpu.shared": 4}))
-    assert found(labelled, "PAR015", "PAR016") == []
+    assert findings_of(labelled, "PAR015", "PAR016") == []
 
 
-def test_of_a_flavor_that_is_not_there_the_gpu_is_not_judged(dev: Any) -> None:
+def test_a_partition_of_an_unknown_flavor_has_no_gpu_findings(dev: Any) -> None:
     site = dev.asking(partitions=(SMALL._replace(gpu=None, flavor="nope"),))
-    assert [code for code, *_ in found(site)] == ["PAR002"]
+    assert [code for code, *_ in findings_of(site)] == ["PAR002"]
 
 
-def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
+def test_the_remedy_names_no_node_pool_for_slices(dev: Any) -> None:
     def remedy(partition: Partition) -> str:
         site = dev.asking(partitions=(partition,))
         (told,) = [one for one in site.plan().findings if one.code == "PAR015"]
@@ -413,7 +419,7 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
     assert remedy(SHARED) == f"{keeps}nvidia.com/gpu.shared"
     several = Partition("small", "mig", gpu="a100-80gb", layout={"3g.40gb": 1, "1g.10gb": 4})
     assert remedy(several) == f"{keeps}nvidia.com/mig-1g.10gb or nvidia.com/mig-3g.40gb"
-    # By the name of whole GPUs they are what machine types have.
+    # Slices that are named like whole GPUs match machine types.
     assert remedy(SHARED._replace(rename=False)) == "add the labels to its node pool"
 
 
@@ -459,10 +465,8 @@ def test_no_node_pool_is_named_that_adds_no_node_for_a_slice(dev: Any) -> None:
         ),
     ],
 )
-def test_nodes_that_are_not_divided_as_they_should_be(
-    dev: Any, partition: Partition, there: Node, problem: str
-) -> None:
-    told = found(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016")
+def test_a_wrongly_divided_node_is_reported(dev: Any, partition: Partition, there: Node, problem: str) -> None:
+    told = findings_of(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016")
     assert [(one[2].split()[0], partition.name in one[2], problem in one[2]) for one in told] == [("n", True, True)]
 
 
@@ -483,11 +487,11 @@ def test_nodes_that_are_not_divided_as_they_should_be(
         ),
     ],
 )
-def test_nodes_that_are_divided_as_they_should_be(dev: Any, partition: Partition, there: Node) -> None:
-    assert found(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016") == []
+def test_a_correctly_divided_node_has_no_finding(dev: Any, partition: Partition, there: Node) -> None:
+    assert findings_of(with_nodes(dev.asking(partitions=(partition,)), there), "PAR016") == []
 
 
-def test_what_runs_on_a_node_that_is_divided_in_another_way_is_told(dev: Any) -> None:
+def test_running_pods_of_a_wrongly_divided_node_are_reported(dev: Any) -> None:
     there = sliced("n", "shared", {"nvidia.com/gpu": 2})
     runs = dev.state.pods[0]._replace(node="n", requests={"nvidia.com/gpu": Fraction(1)})
     idle = runs._replace(requests={})
@@ -496,8 +500,8 @@ def test_what_runs_on_a_node_that_is_divided_in_another_way_is_told(dev: Any) ->
     assert told.detail == "1 pod runs on its GPUs now: drain it before they are divided anew."
 
 
-def test_slices_are_counted_where_pods_are_placed(dev: Any) -> None:
-    """Four slices on one node: five pods of a Deployment do not fit, nor five workers of a job."""
+def test_placing_pods_counts_the_slices_of_nodes(dev: Any) -> None:
+    """On a node with four slices, neither five pods of a Deployment nor five workers of a job fit."""
     there = sliced("n", "shared", {"nvidia.com/gpu.shared": 4})
     for workers, short in ((4, False), (5, True)):
         served = with_nodes(asking(dev, CHAT._replace(workers=workers, cpu="1", memory="1Gi")), there)
@@ -510,14 +514,14 @@ def test_slices_are_counted_where_pods_are_placed(dev: Any) -> None:
         assert ["4 of its 5" in summary for summary in told] == [True] * short
 
 
-def test_pods_for_a_label_that_no_node_has_are_told_of_the_label(dev: Any) -> None:
-    """Fewer replicas would be of no use to them."""
+def test_pods_for_a_partition_without_nodes_name_the_missing_label(dev: Any) -> None:
+    """The remedy does not suggest fewer replicas."""
     site = asking(dev, CHAT._replace(workers=1, cpu="1", memory="1Gi"))
     (told,) = [one for one in site.plan().findings if one.code == "RES101"]
     assert told.remedy.startswith("add nodes with nvidia.com/device-plugin.config=shared, which no node has")
 
 
-def test_of_a_partition_that_cannot_be_it_is_not_told_that_no_node_has_it(dev: Any) -> None:
+def test_an_invalid_partition_does_not_report_missing_nodes(dev: Any) -> None:
     plan = dev.asking(partitions=(Partition("small", "mig", gpu="L4", layout={"1g.10gb": 1}), SHARED)).plan()
     told = [(one.code, one.field) for one in plan.findings if one.code in ("PAR004", "PAR015")]
     assert told == [("PAR004", "partitions[0].mode"), ("PAR015", "partitions[1]")]
@@ -526,46 +530,46 @@ def test_of_a_partition_that_cannot_be_it_is_not_told_that_no_node_has_it(dev: A
 def test_slices_need_a_quota_that_counts_them(dev: Any) -> None:
     team = Team("vision", (Quota("a10", "16", "128Gi", 1),))
     site = asking(dev, CHAT._replace(team="vision")).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
-    ((_, _, summary),) = found(site, "PAR017")
+    ((_, _, summary),) = findings_of(site, "PAR017")
     assert {"chat", "nvidia.com/gpu.shared", "vision"} <= set(summary.replace(",", "").split())
     called = asking(dev, CHAT._replace(team="vision"), TALK, SHARED._replace(rename=False))
-    assert found(called.asking(teams=(team,), flavors=(Flavor("a10", "A10"),)), "PAR017") == []
+    assert findings_of(called.asking(teams=(team,), flavors=(Flavor("a10", "A10"),)), "PAR017") == []
 
 
-def test_a_resource_that_may_get_whole_gpus_needs_a_quota_of_them_too(dev: Any) -> None:
+def test_a_resource_that_may_grow_needs_a_quota_of_whole_gpus(dev: Any) -> None:
     slices = Quota("a10", gpus=4, resource="nvidia.com/gpu.shared")
     even = CHAT._replace(team="vision", partition="even", grow=True)
 
-    def told(resource: Resource, *quotas: Quota) -> list[str]:
+    def summaries(resource: Resource, *quotas: Quota) -> list[str]:
         site = asking(dev, resource).asking(teams=(Team("vision", quotas),), flavors=(Flavor("a10", "A10"),))
-        return [summary for _, _, summary in found(site, "PAR017")]
+        return [summary for _, _, summary in findings_of(site, "PAR017")]
 
-    assert told(even, slices) == ["resource chat may grow to nvidia.com/gpu, of which team vision has no quota"]
-    assert told(even, slices, Quota("a10", "16", "128Gi", 1)) == []
-    assert told(even._replace(grow=False), slices) == []
-    assert told(even._replace(partition="shared"), slices) == []
+    assert summaries(even, slices) == ["resource chat may grow to nvidia.com/gpu, of which team vision has no quota"]
+    assert summaries(even, slices, Quota("a10", "16", "128Gi", 1)) == []
+    assert summaries(even._replace(grow=False), slices) == []
+    assert summaries(even._replace(partition="shared"), slices) == []
     called = EVEN._replace(rename=False)
     site = asking(dev, even, TALK, called).asking(teams=(Team("vision", ()),), flavors=(Flavor("a10", "A10"),))
-    assert len(found(site, "PAR017")) == 1
+    assert len(findings_of(site, "PAR017")) == 1
 
 
 @pytest.mark.parametrize("partition", ["small", "even", "shared"])
-def test_a_run_never_grows_by_a_restart(dev: Any, partition: str) -> None:
+def test_a_job_with_a_command_cannot_grow_by_a_restart(dev: Any, partition: str) -> None:
     train = Job("train", "training", "deep", command=("python", "train.py"))
     deep = Resource(
         "deep", "training", partition=partition, slice="3g.40gb" if partition == "small" else None, grow=True
     )
-    told = [summary for _, _, summary in found(asking(dev, deep, train), "PAR012")]
+    told = [summary for _, _, summary in findings_of(asking(dev, deep, train), "PAR012")]
     words = "resource deep cannot grow: job train has a command, and a run keeps its slice"
     assert told == ([] if partition == "shared" else [words])
 
 
 @pytest.mark.parametrize(("gpus", "short"), [(4, False), (3, True)])
-def test_a_quota_of_slices_is_held_against_a_gang(dev: Any, gpus: int, short: bool) -> None:
+def test_a_gang_needs_a_quota_of_all_its_slices(dev: Any, gpus: int, short: bool) -> None:
     team = Team("vision", (Quota("a10", "64", "512Gi", gpus, resource="nvidia.com/gpu.shared"),))
     job = Job("train", "training", "deep", command=("python", "train.py"))
     deep = Resource("deep", "training", 4, "1", "1Gi", partition="shared", team="vision")
     site = asking(dev, deep, job).asking(teams=(team,), flavors=(Flavor("a10", "A10"),))
     told = [one.summary for one in site.plan().findings if one.code == "RES213"]
     assert ["4 nvidia.com/gpu.shared" in summary and summary.endswith(" 3") for summary in told] == [True] * short
-    assert found(site, "PAR017") == []
+    assert findings_of(site, "PAR017") == []

@@ -1,4 +1,4 @@
-"""Plans and the queries that an autoscaler will find on the targets."""
+"""The autoscaling queries on the targets of plans."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 RAY, CELERY = "deployment-ray-model-training-worker", "deployment-model-training-tasks-gpu"
 
 
-def found(plan: Any) -> list[tuple[str, str, str]]:
+def findings_of(plan: Any) -> list[tuple[str, str, str]]:
     return [(one.code, one.target, one.field) for one in plan.findings if one.code.startswith("AUT01")]
 
 
@@ -29,13 +29,13 @@ def asking(site: Any, query: str, **scaling: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
-def test_the_examples_have_no_finding(sites: Any, name: str) -> None:
-    assert found(sites[name].plan()) == []
+def test_the_examples_have_no_findings(sites: Any, name: str) -> None:
+    assert findings_of(sites[name].plan()) == []
 
 
-def test_a_query_of_a_patchs_parameters_is_judged(staging: Any) -> None:
+def test_a_query_in_patch_parameters_is_checked(staging: Any) -> None:
     plan = asking(staging, "sum(ray_tasks[15s])")
-    assert found(plan) == [("AUT010", RAY, "patches[0].params.queries")]
+    assert findings_of(plan) == [("AUT010", RAY, "patches[0].params.queries")]
     assert plan.blocked
 
 
@@ -45,43 +45,45 @@ def test_a_parameter_of_a_patch_has_a_line_in_the_stack_file(prod: Any) -> None:
     assert line.strip() == "version: v1"
 
 
-def test_the_stacks_scrape_interval_counts(staging: Any) -> None:
+def test_the_scrape_interval_of_the_stack_is_used(staging: Any) -> None:
     query = "sum(rate(ray_tasks[1m])) or vector(0)"
-    assert found(asking(staging, query)) == []
-    assert found(asking(staging, query, scrape_interval=60)) == [("AUT017", RAY, "patches[0].params.queries")]
+    assert findings_of(asking(staging, query)) == []
+    assert findings_of(asking(staging, query, scrape_interval=60)) == [("AUT017", RAY, "patches[0].params.queries")]
 
 
-def test_a_window_may_be_as_long_as_the_longest_job_of_its_backend(staging: Any) -> None:
+def test_a_window_may_be_as_long_as_the_longest_job_of_the_backend(staging: Any) -> None:
     choice = PatchChoice("autoscaling-celery", params={"queries": "sum(max_over_time(x[2h])) or vector(0)"})
     patches = (*staging.stack.config.patches, choice)
     celery = staging.asking(training="celery", autoscaling=Autoscaling("annotations"), patches=patches)
     shorter = celery.asking(celery=celery.stack.config.celery._replace(job_limit=3600))
-    assert found(celery.plan()) == []
-    assert found(shorter.plan()) == [("AUT018", CELERY, "patches[0].params.queries")]
+    assert findings_of(celery.plan()) == []
+    assert findings_of(shorter.plan()) == [("AUT018", CELERY, "patches[0].params.queries")]
 
 
-def test_the_vendors_queries_are_told_of_once(staging: Any) -> None:
+def test_vendor_queries_are_reported_once(staging: Any) -> None:
     plan = staging.asking(autoscaling=Autoscaling("annotations", queries="vendor")).plan()
     assert [one.code for one in plan.findings if one.code.startswith("AUT")].count("AUT001") == 1
-    assert found(plan) == []
+    assert findings_of(plan) == []
 
 
-def test_the_vendors_query_by_hand_is_judged_as_any_other(staging: Any) -> None:
-    assert found(asking(staging, BACKENDS["ray"].queries.vendor)) == [("AUT010", RAY, "patches[0].params.queries")]
+def test_a_vendor_query_in_patch_parameters_is_checked(staging: Any) -> None:
+    assert findings_of(asking(staging, BACKENDS["ray"].queries.vendor)) == [
+        ("AUT010", RAY, "patches[0].params.queries")
+    ]
 
 
-def test_a_query_that_somebody_else_left_on_the_target_stops_nothing(dev: Any) -> None:
+def test_an_invalid_query_of_another_manager_does_not_block_a_plan(dev: Any) -> None:
     def asleep(body: dict[str, Any]) -> dict[str, Any]:
         if body["metadata"]["name"] != CELERY:
             return body
         return {**body, "metadata": {**body["metadata"], "annotations": {"autoscaling/queries": "sum(x["}}}
 
     plan = dev.having(asleep).plan()
-    assert found(plan) == [("AUT010", CELERY, "metadata.annotations.autoscaling/queries")]
+    assert findings_of(plan) == [("AUT010", CELERY, "metadata.annotations.autoscaling/queries")]
     assert not plan.blocked
 
 
-def test_queries_of_all_targets_with_where_they_are_written(staging: Any) -> None:
+def test_queries_have_their_targets_and_fields(staging: Any) -> None:
     site = staging.asking(autoscaling=Autoscaling("annotations"))
     queries = queries_of(site.stack.config, site.plan().targets)
     assert {(query.target, query.field, query.ours) for query in queries} == {
@@ -96,12 +98,12 @@ def test_queries_of_all_targets_with_where_they_are_written(staging: Any) -> Non
 
 @pytest.mark.parametrize("query", [one.queries.valid for one in BACKENDS.values()])
 @pytest.mark.parametrize("interval", [1, 15, 30, 60, WIDEST_INTERVAL])
-def test_our_queries_are_rightly_left_unread(query: str, interval: int) -> None:
+def test_the_built_in_queries_need_no_check(query: str, interval: int) -> None:
     problems = check_query(query.replace("%(queue)s", "train"), scrape_interval=interval)
     assert {problem.kind for problem in problems} <= {Kind.STEP}
 
 
-def test_a_plan_without_queries_of_its_own_does_not_load_the_parser() -> None:
+def test_a_plan_with_only_built_in_queries_does_not_load_promql() -> None:
     code = (
         "import sys; from datetime import date; from pathlib import Path\n"
         "from modelyard.plan.project import plan_recorded\n"

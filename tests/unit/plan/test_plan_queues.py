@@ -1,4 +1,4 @@
-"""The pool that teams share: what its objects come out as, and what is wrong with it."""
+"""The GPU pool of teams: its objects, and findings about it."""
 
 import re
 from fractions import Fraction
@@ -21,12 +21,12 @@ def pool(site: Any, *teams: Team, flavors: tuple[Flavor, ...] = (A10,), prioriti
 
 
 def queues(site: Any) -> dict[str, Any]:
-    """The bodies of the pool's objects by kind and name."""
+    """Returns the targets of the pool by kind and name."""
     targets = [target for target in site.plan().targets if target.key.api_version.startswith("kueue")]
     return {f"{target.key.kind}/{target.name}": target for target in targets}
 
 
-def found(site: Any) -> list[tuple[str, str, str]]:
+def findings_of(site: Any) -> list[tuple[str, str, str]]:
     told = [finding for finding in site.plan().findings if finding.code.startswith("QUE")]
     return [(finding.code, finding.field, finding.summary) for finding in told]
 
@@ -36,7 +36,7 @@ def test_a_stack_without_teams_has_no_queues(dev: Any) -> None:
     assert queues(dev.asking(flavors=(A10,))) == {}
 
 
-def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patched(dev: Any) -> None:
+def test_teams_become_queues_that_the_stack_owns(dev: Any) -> None:
     made = queues(pool(dev, VISION, SPEECH, priorities=(Priority("urgent", 1000, 'of "all"'),)))
     assert set(made) == {
         "ResourceFlavor/a10",
@@ -81,14 +81,14 @@ def test_teams_are_queues_that_the_stack_owns_though_the_platform_is_only_patche
     assert made["WorkloadPriorityClass/urgent"].after.reveal()["value"] == 1000
 
 
-def test_they_have_their_turn_and_no_pods(dev: Any) -> None:
+def test_queues_have_a_step_and_no_replicas(dev: Any) -> None:
     plan = pool(dev, VISION).plan()
     steps = {step.target: (step.phase, step.why) for step in plan.steps}
     assert {steps[name] for name in ("a10", "team-vision", "vision")} == {("normal", "")}
     assert {target.replicas for target in plan.targets if target.managed} == {(None, None)}
 
 
-def test_applied_they_are_left_alone_and_a_team_that_goes_takes_its_queues_along(dev: Any) -> None:
+def test_a_removed_team_deletes_its_queues(dev: Any) -> None:
     site = pool(dev, VISION, SPEECH).applied()
     assert site.plan().changed == ()
     fewer = pool(site, SPEECH).plan()
@@ -108,17 +108,17 @@ def test_applied_they_are_left_alone_and_a_team_that_goes_takes_its_queues_along
         (Flavor("it", "A100"), {}),
     ],
 )
-def test_the_labels_of_a_flavor(flavor: Flavor, labels: dict[str, str]) -> None:
+def test_a_flavor_selects_nodes_by_labels(flavor: Flavor, labels: dict[str, str]) -> None:
     assert node_labels(flavor) == labels
 
 
-def test_a_pool_that_fits_has_nothing_to_say(dev: Any) -> None:
-    assert found(pool(dev, VISION, SPEECH)) == []
+def test_a_valid_pool_has_no_findings(dev: Any) -> None:
+    assert findings_of(pool(dev, VISION, SPEECH)) == []
 
 
-def test_names_that_stand_twice(dev: Any) -> None:
+def test_duplicate_names_are_an_error(dev: Any) -> None:
     site = pool(dev, VISION, VISION, flavors=(A10, A10), priorities=(Priority("p", 1), Priority("p", 2)))
-    assert {field for code, field, _ in found(site) if code == "QUE001"} == {
+    assert {field for code, field, _ in findings_of(site) if code == "QUE001"} == {
         "flavors[1].name",
         "teams[1].name",
         "priorities[1].name",
@@ -133,18 +133,18 @@ def test_names_that_stand_twice(dev: Any) -> None:
         (Flavor("a10", "A100"), " 4 values for A100"),
     ],
 )
-def test_a_gpu_that_no_label_tells(dev: Any, flavor: Flavor, said: str) -> None:
-    (first, *_) = found(pool(dev, VISION, flavors=(flavor,)))
+def test_a_gpu_without_an_unambiguous_label_is_an_error(dev: Any, flavor: Flavor, said: str) -> None:
+    (first, *_) = findings_of(pool(dev, VISION, flavors=(flavor,)))
     assert first[:2] == ("QUE002", "flavors[0].gpu")
     assert said in first[2]
     named = flavor._replace(gpu="A100", labels={"nvidia.com/gpu.product": "NVIDIA-A10"})
-    assert found(pool(dev, VISION, flavors=(named,))) == []
+    assert findings_of(pool(dev, VISION, flavors=(named,))) == []
 
 
-def test_a_quota_of_no_flavor_and_of_one_twice(dev: Any) -> None:
+def test_a_quota_of_an_unknown_or_repeated_flavor_is_an_error(dev: Any) -> None:
     quota = VISION.quotas[0]
     site = pool(dev, VISION._replace(quotas=(quota._replace(flavor="a11"), quota, quota)))
-    assert [one[:2] for one in found(site) if one[0] == "QUE003"] == [
+    assert [one[:2] for one in findings_of(site) if one[0] == "QUE003"] == [
         ("QUE003", "teams[0].quotas[0].flavor"),
         ("QUE003", "teams[0].quotas[2].flavor"),
     ]
@@ -159,8 +159,8 @@ def test_a_quota_of_no_flavor_and_of_one_twice(dev: Any) -> None:
         (Quota("a10", "1", "1Gi", 1, lend=2), "research", "lend"),
     ],
 )
-def test_borrowing_and_lending_without_anybody(dev: Any, quota: Quota, cohort: str | None, field: str) -> None:
-    (told,) = found(pool(dev, Team("vision", (quota,), cohort=cohort)))
+def test_an_invalid_borrow_or_lend_limit_is_reported(dev: Any, quota: Quota, cohort: str | None, field: str) -> None:
+    (told,) = findings_of(pool(dev, Team("vision", (quota,), cohort=cohort)))
     assert told[:2] == ("QUE004", f"teams[0].quotas[0].{field}")
 
 
@@ -171,14 +171,14 @@ def test_a_flavor_without_nodes_is_a_warning(dev: Any) -> None:
     assert (told.severity.value, told.detail) == ("warning", "nvidia.com/gpu.product=NVIDIA-A30")
 
 
-def test_a_flavor_of_other_clusters_needs_no_nodes_here_and_hides_no_other(dev: Any) -> None:
+def test_a_flavor_of_a_worker_cluster_hides_no_other_finding(dev: Any) -> None:
     far = Flavor("far", "H200")
     away = Team("away", (Quota("far", "16", "128Gi", 8),), clusters=("east",))
     site = pool(dev, away, VISION, flavors=(far, A10._replace(gpu="A30")))
     assert [one.field for one in site.plan().findings if one.code == "QUE005"] == ["flavors[1]"]
 
 
-def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
+def test_quotas_beyond_the_gpus_of_the_nodes_are_a_warning(dev: Any) -> None:
     many = VISION._replace(quotas=(VISION.quotas[0]._replace(gpus=2),))
     (told,) = [one for one in pool(dev, many, SPEECH).plan().findings if one.code == "QUE006"]
     assert re.findall(r"\b\d+\b", told.summary) == ["3", "2"]
@@ -186,8 +186,8 @@ def test_quotas_of_more_gpus_than_there_are(dev: Any) -> None:
     assert not pool(dev, many, SPEECH).plan().blocked
 
 
-def test_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
-    def told(*flavors: Flavor, gpus: int = 1, more: tuple[Node, ...] = ()) -> list[tuple[str, str]]:
+def test_quotas_of_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
+    def reported(*flavors: Flavor, gpus: int = 1, more: tuple[Node, ...] = ()) -> list[tuple[str, str]]:
         quotas = tuple(VISION.quotas[0]._replace(flavor=one.name, gpus=gpus) for one in flavors)
         site = pool(dev, VISION._replace(quotas=quotas), flavors=flavors)
         site = site._replace(state=site.state._replace(nodes=(*site.state.nodes, *more)))
@@ -195,21 +195,21 @@ def test_flavors_that_share_nodes_are_added_up(dev: Any) -> None:
 
     again, third = A10._replace(name="again"), A10._replace(name="third")
     other = A10._replace(name="first-node", labels={"kubernetes.io/hostname": "dev-gpu-1"})
-    # There are two nodes with a GPU each.
-    assert told(A10, again) == []
+    # Two nodes have one GPU each.
+    assert reported(A10, again) == []
     words = "share nodes: teams have quotas of 3 GPUs of them, but the nodes have 2"
-    assert told(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
-    ((field, summary),) = told(A10, again, other)
+    assert reported(A10, again, third) == [("flavors[2]", f"flavors a10, again and third {words}")]
+    ((field, summary),) = reported(A10, again, other)
     assert (field, "first-node" in summary) == ("flavors[2]", True)
-    # Its node with many GPUs does not stand for theirs: what it shares with them has none.
+    # Its node with many GPUs does not count for the others: the shared nodes have no more GPUs.
     (gpu,) = [node for node in pool(dev, VISION).state.nodes if node.name == "dev-gpu-1"]
     zone = {"topology.kubernetes.io/zone": "a"}
     large = gpu._replace(name="large", labels=zone, allocatable={"nvidia.com/gpu": Fraction(8)})
     bare = gpu._replace(name="bare", labels={**gpu.labels, **zone}, allocatable={"cpu": Fraction(8)})
     beside = Flavor("beside", labels=zone)
-    assert told(A10, again, third, beside, more=(large, bare)) == told(A10, again, third)
-    # Of one that alone is too much nothing more is told.
-    assert [field for field, _ in told(A10, again, gpus=3)] == ["flavors[0]", "flavors[1]"]
+    assert reported(A10, again, third, beside, more=(large, bare)) == reported(A10, again, third)
+    # A flavor that alone exceeds the GPUs is reported once.
+    assert [field for field, _ in reported(A10, again, gpus=3)] == ["flavors[0]", "flavors[1]"]
 
 
 RACKS = A10._replace(topology=("example.com/rack", "kubernetes.io/hostname"))
@@ -218,7 +218,7 @@ ROOM = Quota("any", "32", "256Gi")
 
 
 def groups(site: Any) -> list[tuple[list[str], list[tuple[str, list[Any]]]]]:
-    """What the team's queue counts together, and the quotas by flavor in the order in which flavors are tried."""
+    """Returns the resource groups of the team's queue, with the quotas by flavor in the order that Kueue tries them."""
     spec = queues(site)["ClusterQueue/team-vision"].after.reveal()["spec"]
     return [
         (
@@ -229,7 +229,7 @@ def groups(site: Any) -> list[tuple[list[str], list[tuple[str, list[Any]]]]]:
     ]
 
 
-def test_a_topology_is_an_object_that_its_flavor_names(dev: Any) -> None:
+def test_a_flavor_refers_to_its_topology(dev: Any) -> None:
     made = queues(pool(dev, VISION, flavors=(RACKS,)))
     assert made["Topology/topology-a10"].after.reveal()["spec"] == {
         "levels": [{"nodeLabel": "example.com/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
@@ -246,8 +246,8 @@ def test_a_topology_is_an_object_that_its_flavor_names(dev: Any) -> None:
         (RACKS._replace(gpu=None), "has no node labels"),
     ],
 )
-def test_a_topology_that_cannot_be(dev: Any, flavor: Flavor, said: str) -> None:
-    (told,) = [one for one in found(pool(dev, VISION, flavors=(flavor,))) if one[0] == "QUE007"]
+def test_an_invalid_topology_is_an_error(dev: Any, flavor: Flavor, said: str) -> None:
+    (told,) = [one for one in findings_of(pool(dev, VISION, flavors=(flavor,))) if one[0] == "QUE007"]
     assert told[1] == "flavors[0].topology"
     assert said in told[2]
 
@@ -264,7 +264,9 @@ def test_a_topology_that_cannot_be(dev: Any, flavor: Flavor, said: str) -> None:
         (RACKS, RACKS._replace(name="a10-2", labels={"zone": "a"}), None),
     ],
 )
-def test_what_a_flavor_with_a_topology_cannot_change(dev: Any, before: Flavor, after: Flavor, said: str | None) -> None:
+def test_a_forbidden_change_of_a_flavor_with_a_topology_is_an_error(
+    dev: Any, before: Flavor, after: Flavor, said: str | None
+) -> None:
     site = pool(dev, VISION, flavors=(before,)).applied()
     team = VISION._replace(quotas=(VISION.quotas[0]._replace(flavor=after.name),))
     plan = pool(site, team, flavors=(after,)).plan()
@@ -273,7 +275,7 @@ def test_what_a_flavor_with_a_topology_cannot_change(dev: Any, before: Flavor, a
     assert plan.blocked == bool(said)
 
 
-def test_a_queue_that_goes_while_jobs_are_in_it_is_told(dev: Any) -> None:
+def test_a_deleted_queue_with_jobs_is_reported(dev: Any) -> None:
     site = pool(dev, VISION, SPEECH).applied()
     status = {
         ("ClusterQueue", "team-vision"): {"reservingWorkloads": 2, "pendingWorkloads": 1},
@@ -285,8 +287,8 @@ def test_a_queue_that_goes_while_jobs_are_in_it_is_told(dev: Any) -> None:
         for key, body in site.state.objects.reveal().items()
     }
     site = site._replace(state=site.state._replace(objects=Confidential(objects)))
-    assert found(pool(site, VISION, SPEECH)) == []
-    assert sorted(found(pool(site, SPEECH))) == [
+    assert findings_of(pool(site, VISION, SPEECH)) == []
+    assert sorted(findings_of(pool(site, SPEECH))) == [
         ("QUE013", "", "team-vision is deleted, and 2 jobs hold its quota"),
         ("QUE013", "", "vision/vision is deleted, and 1 job waits in it"),
     ]
@@ -295,29 +297,29 @@ def test_a_queue_that_goes_while_jobs_are_in_it_is_told(dev: Any) -> None:
     assert "modelyard job list dev" in told.remedy
 
 
-def test_nodes_without_gpus_come_first_for_who_needs_none(dev: Any) -> None:
+def test_flavors_without_gpus_come_first_in_a_group(dev: Any) -> None:
     vision = VISION._replace(quotas=(*VISION.quotas, ROOM))
     assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
         (["cpu", "memory", "nvidia.com/gpu"], [("any", ["32", "256Gi", "0"]), ("a10", ["16", "128Gi", "1"])])
     ]
 
 
-def test_cpu_and_memory_may_stand_apart_from_gpus(dev: Any) -> None:
+def test_cpu_and_memory_may_have_another_flavor_than_gpus(dev: Any) -> None:
     vision = VISION._replace(quotas=(Quota("a10", gpus=2), ROOM))
     assert groups(pool(dev, vision, flavors=(A10, ANY))) == [
         (["nvidia.com/gpu"], [("a10", ["2"])]),
         (["cpu", "memory"], [("any", ["32", "256Gi"])]),
     ]
-    assert found(pool(dev, vision, flavors=(A10, ANY))) == []
+    assert findings_of(pool(dev, vision, flavors=(A10, ANY))) == []
 
 
-def test_slices_are_counted_by_their_own_name(dev: Any) -> None:
+def test_slices_are_counted_by_their_resource_name(dev: Any) -> None:
     slices = Quota("a10", gpus=7, resource="nvidia.com/mig-1g.5gb")
     site = pool(dev, VISION._replace(quotas=(VISION.quotas[0], slices)))
     assert groups(site) == [
         (["cpu", "memory", "nvidia.com/gpu", "nvidia.com/mig-1g.5gb"], [("a10", ["16", "128Gi", "1", "7"])])
     ]
-    (told,) = found(site)
+    (told,) = findings_of(site)
     assert "flavor a10 add up to 7 nvidia.com/mig-1g.5gb" in told[2]
     assert re.findall(r"\b\d+\b", told[2])[-1] == "0"
 
@@ -335,15 +337,15 @@ def test_slices_are_counted_by_their_own_name(dev: Any) -> None:
         ((Quota("a10", gpus=1), ROOM), (RACKS, ANY), "quotas[0]", "which has a topology"),
     ],
 )
-def test_cpu_and_memory_are_counted_in_one_place(
+def test_invalid_quotas_of_cpu_and_memory_are_reported(
     dev: Any, quotas: tuple[Quota, ...], flavors: tuple[Flavor, ...], field: str, said: str
 ) -> None:
-    (told,) = [one for one in found(pool(dev, Team("vision", quotas), flavors=flavors)) if one[0] == "QUE008"]
+    (told,) = [one for one in findings_of(pool(dev, Team("vision", quotas), flavors=flavors)) if one[0] == "QUE008"]
     assert told[1] == f"teams[0].{field}"
     assert said in told[2]
 
 
-def test_cpu_and_memory_of_one_flavor_are_said_once(dev: Any) -> None:
+def test_cpu_and_memory_of_one_flavor_given_twice_are_an_error(dev: Any) -> None:
     again = Quota("a10", "1", "1Gi", resource="nvidia.com/gpu.shared")
-    (told,) = found(pool(dev, VISION._replace(quotas=(*VISION.quotas, again))))
+    (told,) = findings_of(pool(dev, VISION._replace(quotas=(*VISION.quotas, again))))
     assert told == ("QUE003", "teams[0].quotas[1].cpu", "team vision has cpu and memory of a10 twice")

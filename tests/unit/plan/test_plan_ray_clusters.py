@@ -58,7 +58,7 @@ def test_head_and_workers_get_the_same_pods_as_in_deployments(dev: Site, ray: Si
     assert groups_of(after)["cpu"] == groups_of(ray.state.objects.reveal()[KEY])["cpu"]
 
 
-def test_pods_of_all_groups_are_counted_and_kept(ray: Site) -> None:
+def test_pods_of_all_groups_are_counted_and_not_replaced(ray: Site) -> None:
     plan = ray.plan()
     target = target_of(plan)
     assert (target.role, target.replicas, target.gpus, target.replaces_pods) == ("rayWorker", (1, 1), (1, 1), 0)
@@ -76,7 +76,7 @@ def test_a_cluster_that_kuberay_recreates_is_drained(dev: Site) -> None:
     assert target_of(plan).replaces_pods == 4
     assert "RES110" not in codes(plan)
     assert plan.drains[0].targets == (KEY.name,)
-    # The head has the jobs that wait for workers.
+    # The head keeps the jobs that wait for workers.
     body["spec"]["workerGroupSpecs"][1]["replicas"] = 0
     assert with_ray_object(dev, KEY, body).plan().drains[0].targets == (KEY.name,)
 
@@ -105,7 +105,7 @@ def test_kuberay_recreates_the_pods_for_most_fields_of_the_spec(field: str, repl
 
 
 @pytest.mark.parametrize("upgrade", ["None", "Recreate"])
-def test_after_a_plan_each_group_has_its_pods(dev: Site, upgrade: str) -> None:
+def test_each_group_has_its_pods_after_a_plan(dev: Site, upgrade: str) -> None:
     body = ray_object(KEY)
     body["spec"]["upgradeStrategy"] = {"type": upgrade}
     site = with_ray_object(dev, KEY, body)
@@ -151,7 +151,7 @@ def test_a_switch_to_ray_starts_the_workers_when_the_nodes_have_gpus(dev: Site) 
     assert "RES110" in codes(plan)
 
 
-def test_the_bounds_of_a_group_decide_how_many_pods_run(dev: Site) -> None:
+def test_minreplicas_and_maxreplicas_limit_the_pods_of_a_group(dev: Site) -> None:
     ray = with_ray_object(dev, KEY, ray_object(KEY, maxReplicas=2)).asking(ray_worker=RayWorker(replicas=3))
     plan = ray.plan()
     assert target_of(plan).replicas == (1, 2)
@@ -161,7 +161,7 @@ def test_the_bounds_of_a_group_decide_how_many_pods_run(dev: Site) -> None:
     assert finding.detail == "the RayCluster has maxReplicas 2, and training-replicas@v4 sets replicas to 3"
 
 
-def test_two_writers_of_the_replicas_are_an_error(dev: Site) -> None:
+def test_replicas_with_the_in_tree_autoscaler_are_an_error(dev: Site) -> None:
     body = ray_object(KEY)
     body["spec"]["enableInTreeAutoscaling"] = True
     plan = with_ray_object(dev, KEY, body).plan()
@@ -206,13 +206,13 @@ def test_sizes_that_a_patch_of_the_project_sets_are_checked(ray: Site, tmp_path:
         ),
     ],
 )
-def test_a_wrong_name_is_an_error_at_its_place(ray: Site, change: dict[str, Any], field: str) -> None:
+def test_a_wrong_name_is_an_error_with_its_field(ray: Site, change: dict[str, Any], field: str) -> None:
     plan = ray.asking(targets=ray.stack.config.targets._replace(**change)).plan()
     (finding,) = (one for one in plan.findings if one.code == "PAT014" and one.blocks)
     assert (finding.field, finding.file) == (field, ray.stack.file)
 
 
-def test_several_gpus_of_a_worker(ray: Site) -> None:
+def test_a_worker_may_have_several_gpus(ray: Site) -> None:
     plan = ray.asking(gpu=ray.stack.config.gpu._replace(per_worker=2)).plan()
     target = target_of(plan)
     assert "ray-worker-multi-gpu@v4" in target.patches
@@ -261,7 +261,7 @@ config:
         ("", "rayCluster: c", "rayCluster: c, group: g", ""),
     ],
 )
-def test_what_goes_together(platform: str, head: str, worker: str, words: str) -> None:
+def test_invalid_combinations_of_targets_are_errors(platform: str, head: str, worker: str, words: str) -> None:
     text = BASE % (platform, head, worker)
     text = text.replace("training: ray", "training: celery") if "rayWorker" in platform else text
     stack, findings = load_text(text, "dev", "stacks/Pulumi.dev.yaml")
@@ -278,7 +278,7 @@ def test_a_ray_cluster_is_not_scaled_by_keda() -> None:
     assert (finding.line, finding.summary) == (5, "autoscaling.mode is annotations, which cannot scale a RayCluster")
 
 
-def test_the_jobs_api_is_that_of_the_cluster(ray: Site) -> None:
+def test_the_drain_asks_the_jobs_api_of_the_raycluster(ray: Site) -> None:
     source = RAY_BACKEND.source(ray.stack)
     assert source == HeadService("dev", "ml-platform", KEY.name, "RayCluster")
     assert isinstance(Drain("ray", (KEY.name,), 60, 10, source).source, HeadService)
@@ -286,7 +286,7 @@ def test_the_jobs_api_is_that_of_the_cluster(ray: Site) -> None:
 
 def ray_pod(name: str, memory: str, cluster: str = "training", **metadata: Any) -> dict[str, Any]:
     amounts = {"cpu": "4000m", "memory": memory, "nvidia.com/gpu": "1"}
-    # Admission and KubeRay add requests and containers.
+    # Admission and KubeRay add requests and containers to pods.
     containers = [
         {"name": "ray-worker", "resources": {"limits": amounts, "requests": amounts | {"x": "1"}}},
         {"name": "x"},
@@ -300,16 +300,16 @@ def test_a_verification_waits_for_pods_with_an_old_template(dev: Site) -> None:
     body["status"] = {f"{name}WorkerReplicas": 3 for name in ("desired", "available", "ready")}
     plan = with_ray_object(dev, KEY, body).plan()
 
-    def found(*pods: dict[str, Any]) -> Check:
+    def rollout_check(*pods: dict[str, Any]) -> Check:
         return next(one for one in checks_of(plan, {KEY: pods}) if (one.kind, one.subject) == ("rollout", "training"))
 
     fine = (ray_pod("new", "12Gi"), ray_pod("gone", "8Gi", deletionTimestamp="now"), ray_pod("b", "8Gi", "another"))
-    assert found(*fine).state == "ok"
+    assert rollout_check(*fine).state == "ok"
     body["spec"]["workerGroupSpecs"][1]["template"]["metadata"] = {"annotations": {"a": "b"}}
     plan = with_ray_object(dev, KEY, body).plan()
-    assert found(ray_pod("new", "12Gi")).state == "waiting"
+    assert rollout_check(ray_pod("new", "12Gi")).state == "waiting"
     fine = (ray_pod("new", "12Gi", annotations={"a": "b", "c": "d"}),)
-    assert found(*fine).state == "ok"
-    old = found(*fine, ray_pod("old", "8Gi", annotations={"a": "b"}))
+    assert rollout_check(*fine).state == "ok"
+    old = rollout_check(*fine, ray_pod("old", "8Gi", annotations={"a": "b"}))
     assert (old.state, old.found) == ("waiting", "old has the old template")
     assert old.remedy.endswith("delete pods --selector ray.io/cluster=training,ray.io/group=a10")

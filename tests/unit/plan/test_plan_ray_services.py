@@ -41,18 +41,18 @@ def target_of(plan: Plan) -> TargetPlan:
     return next(target for target in plan.targets if target.key == KEY)
 
 
-def found(plan: Plan, code: str) -> list[Finding]:
+def findings_of(plan: Plan, code: str) -> list[Finding]:
     return [finding for finding in plan.findings if finding.code == code and finding.target == KEY.name]
 
 
 def after_plan(site: Site) -> Site:
-    """The platform once its plan has been applied."""
+    """Returns the platform after its plan has been applied."""
     objects = {**site.state.objects.reveal(), **{one.key: one.after.reveal() for one in site.plan().targets}}
     return site._replace(state=site.state._replace(objects=Confidential(objects)))
 
 
 def with_patch(site: Site, folder: Path, text: str) -> Site:
-    """The platform with a patch of the project's own, instead of the built-in ones for Ray."""
+    """Returns the platform with a patch of the project instead of the built-in ones for Ray."""
     off = tuple(PatchChoice(name, enabled=False) for name in ("ray-head", "ray-worker", "training-replicas"))
     mine = folder / "patches/mine/v1"
     mine.mkdir(parents=True)
@@ -74,7 +74,7 @@ def test_a_service_gets_the_same_cluster_as_a_raycluster(dev: Site, ray: Site) -
     cluster = next(one for one in theirs.targets if one.key == CLUSTER).after.reveal()
     assert groups == groups_of(cluster)
     assert service["spec"]["rayClusterConfig"]["headGroupSpec"] == cluster["spec"]["headGroupSpec"]
-    (finding,) = found(plan, "OWN018")
+    (finding,) = findings_of(plan, "OWN018")
     assert finding.field == "spec.rayClusterConfig.workerGroupSpecs"
 
 
@@ -83,8 +83,8 @@ def test_an_upgrade_replaces_all_pods_with_those_of_a_second_cluster(ray: Site) 
     target = target_of(plan)
     assert (target.role, target.replicas, target.gpus) == ("rayWorker", (1, 1), (1, 1))
     assert (target.replaces_pods, target.upgrades) == (4, True)
-    assert found(plan, "RES110") == []
-    (finding,) = found(plan, "RES112")
+    assert findings_of(plan, "RES110") == []
+    (finding,) = findings_of(plan, "RES112")
     assert finding.severity is Severity.ADVICE
     assert finding.summary == "the upgrade of models starts 4 pods with 1 GPU beside the running ones"
     (drain,) = plan.drains
@@ -98,21 +98,21 @@ def test_an_upgrade_replaces_all_pods_with_those_of_a_second_cluster(ray: Site) 
     assert (cost.pods, cost.gpus) == (((4, 4), (4, 4)), ((1, 1), (1, 1)))
 
 
-def test_an_upgrade_without_room_for_a_second_cluster_is_a_warning(ray: Site) -> None:
+def test_an_upgrade_without_capacity_for_a_second_cluster_is_a_warning(ray: Site) -> None:
     most = sum(int(node.allocatable.get("nvidia.com/gpu", 0)) for node in ray.state.nodes)
     body = ray_object(KEY, replicas=most, maxReplicas=most)
     plan = with_ray_object(ray, KEY, body).asking(ray_worker=RayWorker(replicas=most)).plan()
-    (finding,) = found(plan, "RES112")
+    (finding,) = findings_of(plan, "RES112")
     assert finding.severity is Severity.WARNING
     assert finding.summary.endswith("but the nodes have no room for group a10 of models")
 
 
-def test_a_quota_has_to_allow_both_clusters(ray: Site) -> None:
+def test_a_quota_must_allow_both_clusters(ray: Site) -> None:
     applied = after_plan(ray).asking(ray_worker=RayWorker(cpu="5"))
 
     def errors(hard: int) -> list[Finding]:
         quota = Quota(KEY.namespace, "team", {"pods": Fraction(hard)}, {"pods": Fraction(10)})
-        return found(applied._replace(state=applied.state._replace(quotas=(quota,))).plan(), "RES108")
+        return findings_of(applied._replace(state=applied.state._replace(quotas=(quota,))).plan(), "RES108")
 
     assert [len(errors(hard)) for hard in (14, 13)] == [0, 1]
 
@@ -125,20 +125,18 @@ def test_a_service_that_kuberay_does_not_upgrade_keeps_its_pods(dev: Site) -> No
     body = ray_object(KEY)
     body["spec"]["upgradeStrategy"] = {"type": "None"}
     plan = with_ray_object(dev, KEY, body).asking(ray_worker=RayWorker(replicas=3)).plan()
-    assert (target_of(plan).replaces_pods, found(plan, "RES112")) == (0, [])
+    assert (target_of(plan).replaces_pods, findings_of(plan, "RES112")) == (0, [])
     assert all(KEY.name not in drain.targets for drain in plan.drains)
-    (kept,), (size,) = found(plan, "RES110"), found(plan, "RES111")
+    (kept,), (size,) = findings_of(plan, "RES110"), findings_of(plan, "RES111")
     assert kept.remedy == "set upgradeStrategy.type of the RayService to NewCluster"
     assert size.summary == "KubeRay will keep 1 pod of group a10 of models"
 
 
-def test_a_service_that_is_not_upgraded_keeps_its_pods_also_for_a_field_outside_of_templates(
-    dev: Site, tmp_path: Path
-) -> None:
+def test_a_service_without_upgrades_keeps_its_pods_for_any_field(dev: Site, tmp_path: Path) -> None:
     body = ray_object(KEY)
     body["spec"]["upgradeStrategy"] = {"type": "None"}
     text = PATCH.partition("    workerGroupSpecs")[0] + "    rayVersion: 2.53.0\n"
-    (kept,) = found(with_patch(with_ray_object(dev, KEY, body), tmp_path, text).plan(), "RES110")
+    (kept,) = findings_of(with_patch(with_ray_object(dev, KEY, body), tmp_path, text).plan(), "RES110")
     assert kept.summary == "running pods of models will keep the old template"
 
 
@@ -147,15 +145,15 @@ def test_a_switch_to_celery_upgrades_to_a_cluster_without_the_workers(ray: Site)
     target = target_of(plan)
     assert (target.replicas, target.gpus, target.phase, target.upgrades) == ((1, 0), (1, 0), "down", True)
     assert [step.phase for step in plan.steps if step.target == KEY.name] == ["drain", "down"]
-    assert found(plan, "RES111") == []
+    assert findings_of(plan, "RES111") == []
 
 
-def test_more_workers_need_room_beside_the_running_ones(ray: Site) -> None:
+def test_more_workers_need_capacity_for_a_second_cluster(ray: Site) -> None:
     idle = with_ray_object(ray.asking(training="celery"), KEY, ray_object(KEY, replicas=0))
     plan = after_plan(idle).asking(training="ray").plan()
     target = target_of(plan)
     assert (target.replicas, target.phase, target.upgrades) == ((0, 1), "up", True)
-    (finding,) = found(plan, "RES112")
+    (finding,) = findings_of(plan, "RES112")
     assert finding.summary == "the upgrade of models starts 4 pods with 1 GPU beside the running ones"
 
 
@@ -163,7 +161,7 @@ def test_a_patch_that_sets_only_replicas_changes_no_pod(ray: Site, tmp_path: Pat
     plan = with_patch(ray, tmp_path, PATCH).plan()
     target = target_of(plan)
     assert (target.action, target.upgrades) == ("update", False)
-    (finding,) = found(plan, "RES111")
+    (finding,) = findings_of(plan, "RES111")
     assert finding.field == "spec.rayClusterConfig.workerGroupSpecs[groupName=a10].replicas"
     assert finding.summary == "KubeRay will keep 1 pod of group a10 of models"
 
@@ -185,7 +183,7 @@ def test_a_patch_that_sets_only_replicas_changes_no_pod(ray: Site, tmp_path: Pat
         ("spec.rayClusterConfig.rayVersion", True),
     ],
 )
-def test_what_makes_kuberay_start_a_second_cluster(field: str, upgrades: bool) -> None:
+def test_only_some_fields_make_kuberay_start_a_second_cluster(field: str, upgrades: bool) -> None:
     body = ray_object(KEY)
     assert changes_template(body, body, [FieldPath.parse(field)]) is upgrades
 
@@ -223,7 +221,7 @@ config:
         ("annotations", "rayService: s", "rayService: s, group: g", "annotations, which cannot scale a RayService"),
     ],
 )
-def test_what_goes_together(mode: str, head: str, worker: str, words: str) -> None:
+def test_invalid_combinations_of_targets_are_errors(mode: str, head: str, worker: str, words: str) -> None:
     stack, findings = load_text(STACK % (mode, head, worker), "dev", "stacks/Pulumi.dev.yaml")
     assert (stack is None) == bool(words)
     assert all(one.line in (5, 7, 8) for one in findings)

@@ -1,4 +1,4 @@
-"""That worker clusters stay within Kueue's reach while jobs run there."""
+"""Kueue can reach a worker cluster while jobs run there."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ def pool(site: Any, *teams: Team, clusters: tuple[WorkerCluster, ...] = (FARM, C
 
 
 def waits(site: Any) -> dict[str, tuple[str, ...]]:
-    """What each of Kueue's targets waits for, in their order, those that wait for nothing left out."""
+    """Returns the dependencies of each target of Kueue that has some, in order."""
     return {one.name: needs for one, needs in in_turn(site.plan().targets) if needs}
 
 
 def busy(site: Any, jobs: int) -> Any:
-    """The same, with so many jobs that have quota."""
+    """Returns the applied site with this number of admitted jobs."""
     objects = {
         key: {**body, "status": {"reservingWorkloads": jobs}} if key.kind == "ClusterQueue" else body
         for key, body in site.applied().state.objects.reveal().items()
@@ -29,11 +29,11 @@ def busy(site: Any, jobs: int) -> Any:
     return site._replace(state=site.state._replace(objects=Confidential(objects)))
 
 
-def told(site: Any) -> list[str]:
+def summaries(site: Any) -> list[str]:
     return [one.summary for one in site.plan().findings if one.code == "QUE014"]
 
 
-def test_what_is_named_is_made_first(dev: Any) -> None:
+def test_a_referenced_object_is_created_first(dev: Any) -> None:
     made = pool(dev, BOTH)
     expected = {
         "clusters-vision": ("cluster-farm", "cluster-cloud"),
@@ -42,11 +42,11 @@ def test_what_is_named_is_made_first(dev: Any) -> None:
     }
     assert waits(made) == expected
     assert list(waits(made)) == list(expected)
-    # The engine deletes in the opposite order what it knows to wait, also after a run that changed nothing.
+    # Pulumi deletes dependent targets in reverse order, so the dependencies are also needed without changes.
     assert waits(made.applied()) == expected
 
 
-def test_what_goes_waits_for_what_named_it(dev: Any) -> None:
+def test_a_referenced_object_is_deleted_last(dev: Any) -> None:
     before = pool(dev, BOTH).applied()
     assert waits(pool(before, ONE, clusters=(CLOUD,)))["cluster-farm"] == ("clusters-vision",)
     gone = waits(pool(before, clusters=()))
@@ -58,7 +58,7 @@ def test_what_goes_waits_for_what_named_it(dev: Any) -> None:
     }
 
 
-def test_others_keep_their_order_and_wait_for_nothing(dev: Any) -> None:
+def test_other_objects_keep_their_order(dev: Any) -> None:
     targets = pool(dev, BOTH).plan().targets
     order = [one.name for one, _ in in_turn(targets)]
     others = [one.name for one in targets if one.name not in waits(pool(dev, BOTH)) and "cluster-" not in one.name]
@@ -66,12 +66,12 @@ def test_others_keep_their_order_and_wait_for_nothing(dev: Any) -> None:
     assert sorted(order) == sorted(one.name for one in targets)
 
 
-def test_a_cluster_in_which_jobs_may_run_is_not_dropped_in_silence(dev: Any) -> None:
+def test_dropping_a_worker_cluster_with_jobs_is_reported(dev: Any) -> None:
     before = pool(dev, BOTH)
-    (said,) = told(pool(busy(before, 2), ONE, clusters=(CLOUD,)))
+    (said,) = summaries(pool(busy(before, 2), ONE, clusters=(CLOUD,)))
     assert said.startswith("cluster-farm ")
     assert " 2 jobs of team-vision " in said
-    assert told(pool(busy(before, 0), ONE, clusters=(CLOUD,))) == []
-    assert told(pool(busy(before, 2), ONE)) == []
-    # A queue that goes as well stays until its jobs have ended, and what leads to the cluster with it.
-    assert told(pool(busy(before, 2), clusters=())) == []
+    assert summaries(pool(busy(before, 0), ONE, clusters=(CLOUD,))) == []
+    assert summaries(pool(busy(before, 2), ONE)) == []
+    # A deleted queue stays until its jobs have ended, and so do the objects that it needs.
+    assert summaries(pool(busy(before, 2), clusters=())) == []

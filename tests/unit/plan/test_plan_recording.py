@@ -1,4 +1,4 @@
-"""Where the recorded platform is not the live one any more, in what a plan reads of it."""
+"""Differences between the recorded and the live platform in the values that a plan reads."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ HEAD = "deployment-ray-head"
 
 
 def live(site: Any, change: Any, name: str = HEAD) -> Any:
-    """The site with one object changed."""
+    """Returns the site with one changed object."""
 
     def only(body: dict[str, Any]) -> dict[str, Any]:
         if body["metadata"]["name"] != name:
@@ -28,7 +28,7 @@ def findings(site: Any, now: Any) -> list[Any]:
     return list(outdated(site.stack, site.state, now.state, now.plan().targets))
 
 
-def test_nothing_is_said_of_what_is_as_it_was(dev: Any) -> None:
+def test_an_unchanged_platform_has_no_findings(dev: Any) -> None:
     assert findings(dev, dev) == []
 
 
@@ -41,7 +41,7 @@ def by_another(body: dict[str, Any]) -> None:
         entry["manager"] = entry["manager"].replace("kubectl-client-side-apply", "helm")
 
 
-def test_a_value_that_a_plan_reads_is_told_with_the_way_out(dev: Any) -> None:
+def test_a_changed_value_that_a_plan_reads_is_reported(dev: Any) -> None:
     (finding,) = findings(dev, live(dev, replicas))
     assert (finding.code, finding.severity.value, finding.target) == ("OWN010", "advice", HEAD)
     assert "spec.replicas: 1 → 7" in finding.detail
@@ -49,7 +49,7 @@ def test_a_value_that_a_plan_reads_is_told_with_the_way_out(dev: Any) -> None:
     assert finding.stack == "dev"
 
 
-def test_an_owner_that_a_plan_reads_is_told(dev: Any) -> None:
+def test_a_changed_owner_that_a_plan_reads_is_reported(dev: Any) -> None:
     (finding,) = findings(dev, live(dev, by_another))
     assert "owner of spec.strategy.rollingUpdate.maxSurge: kubectl-client-side-apply → helm" in finding.detail
     assert "and 4 more" in finding.detail
@@ -67,18 +67,18 @@ def later(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [noted, later])
-def test_what_no_plan_reads_is_not_told(dev: Any, change: Any) -> None:
+def test_a_change_that_no_plan_reads_is_not_reported(dev: Any, change: Any) -> None:
     assert findings(dev, live(dev, change)) == []
 
 
-def test_an_object_that_is_not_recorded_is_told(dev: Any) -> None:
+def test_an_object_that_is_not_recorded_is_reported(dev: Any) -> None:
     objects = {key: body for key, body in dev.state.objects.reveal().items() if key.name != HEAD}
     before = dev._replace(state=dev.state._replace(objects=Confidential(objects)))
     (finding,) = findings(before, dev)
     assert finding.summary == f"{HEAD} is not recorded"
 
 
-def test_nodes_that_came_went_or_changed_are_told(dev: Any) -> None:
+def test_new_missing_and_changed_nodes_are_reported(dev: Any) -> None:
     first, second, *rest = dev.state.nodes
     nodes = (first._replace(labels={**first.labels, "more": "yes"}), second._replace(name="new"), *rest)
     (finding,) = findings(dev, dev._replace(state=dev.state._replace(nodes=nodes)))
@@ -95,7 +95,7 @@ def with_password(value: str) -> Any:
     return change
 
 
-def test_a_secret_is_neither_told_nor_missed_in_a_recording(dev: Any) -> None:
+def test_a_hidden_secret_in_the_recorded_platform_is_not_a_change(dev: Any) -> None:
     recorded = live(dev, with_password("(hidden)"))
     assert findings(recorded, live(dev, with_password("hunter2"))) == []
     (finding,) = findings(dev, live(dev, with_password("hunter2")))

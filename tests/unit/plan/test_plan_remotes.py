@@ -1,4 +1,4 @@
-"""The second clusters of a stack: plans of their own within the stack's plan."""
+"""Remote clusters of a stack: each has its own plan within the plan of the stack."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def library() -> Library:
     return load_library(ROOT)
 
 
-def far(name: str = "far", **changes: Any) -> Resource:
+def remote_resource(name: str = "far", **changes: Any) -> Resource:
     cluster = FARM._replace(**changes)
     return Resource(name, "runtime", cpu="4", memory="16Gi", gpus=1, remote=Remote(cluster=cluster))
 
@@ -49,7 +49,7 @@ def far(name: str = "far", **changes: Any) -> Resource:
 def stack(*resources: Resource) -> Stack:
     loaded, findings = load(ROOT / "stacks" / "Pulumi.dev.yaml", "stacks/Pulumi.dev.yaml")
     assert loaded is not None, findings
-    return loaded._replace(config=loaded.config._replace(resources=resources or (far(),)))
+    return loaded._replace(config=loaded.config._replace(resources=resources or (remote_resource(),)))
 
 
 def plan(library: Library, made: Stack, state: ClusterState = EMPTY, ask: Any = None) -> Plan:
@@ -69,7 +69,7 @@ def after(made: Plan) -> ClusterState:
     return EMPTY._replace(objects=Confidential({target.key: target.after.reveal() for target in remote.targets}))
 
 
-def test_it_has_what_remote_jobs_need_and_nothing_of_the_platform(library: Library) -> None:
+def test_a_remote_cluster_gets_only_objects_for_remote_jobs(library: Library) -> None:
     assert names(plan(library, stack())) == [
         "Namespace far/far-jobs",
         "ClusterQueue far/remote-far",
@@ -77,42 +77,42 @@ def test_it_has_what_remote_jobs_need_and_nothing_of_the_platform(library: Libra
         "ResourceFlavor far/remote-far-nodes",
         "ServiceAccount far/remote-job",
     ]
-    bare = stack(far(quota=None, create_namespace=False))
+    bare = stack(remote_resource(quota=None, create_namespace=False))
     assert names(plan(library, bare)) == ["ServiceAccount far/remote-job"]
 
 
-def test_the_platforms_side_is_what_it_would_be_without(library: Library) -> None:
+def test_a_remote_cluster_does_not_change_the_plan_of_the_home_cluster(library: Library) -> None:
     own, _ = load_recorded(ROOT, "dev")
     assert own is not None
     alone = make_plan(stack(), library, own, TODAY)
     assert plan(library, stack())._replace(remotes=()) == alone
 
 
-def test_resources_of_one_place_share_a_cluster_and_each_has_its_queue(library: Library) -> None:
-    both = plan(library, stack(far(), far("near", quota=RemoteQuota("8", "32Gi"))))
+def test_resources_with_one_context_share_a_cluster_but_not_a_queue(library: Library) -> None:
+    both = plan(library, stack(remote_resource(), remote_resource("near", quota=RemoteQuota("8", "32Gi"))))
     assert [name for name in names(both) if "LocalQueue" in name] == ["LocalQueue far/far", "LocalQueue far/near"]
-    apart = plan(library, stack(far(), far("near", context="other")))
+    apart = plan(library, stack(remote_resource(), remote_resource("near", context="other")))
     assert [one.remote for one in apart.remotes] == ["far", "near"]
 
 
-def test_what_is_there_does_not_change(library: Library) -> None:
+def test_applied_objects_do_not_change(library: Library) -> None:
     first = plan(library, stack())
     again = plan(library, stack(), after(first))
     assert [target.action for target in again.remotes[0].targets] == ["none"] * 5
     assert {target.action for target in first.remotes[0].targets} == {"create"}
 
 
-def test_what_is_dropped_goes_and_its_namespace_last(library: Library) -> None:
+def test_dropped_objects_are_deleted_and_the_namespace_last(library: Library) -> None:
     there = after(plan(library, stack()))
     held = {key: StateObject(managed=True) for key in there.objects.reveal()}
-    gone = plan(library, stack(far(quota=None, create_namespace=False)), there._replace(state_objects=held))
+    gone = plan(library, stack(remote_resource(quota=None, create_namespace=False)), there._replace(state_objects=held))
     (remote,) = gone.remotes
     deleted = [target.name for target in remote.targets if target.action == "delete"]
     assert deleted == ["far/remote-far", "far/far", "far/remote-far-nodes", "far/far-jobs"]
     assert remote.steps[-1].why == "is deleted with all its jobs"
 
 
-def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(library: Library) -> None:
+def test_objects_of_a_missing_namespace_are_not_sent_to_the_api_server(library: Library) -> None:
     asked: list[str] = []
 
     def ask(questions: Sequence[Question]) -> Sequence[Answer]:
@@ -132,7 +132,7 @@ def test_the_api_server_is_asked_about_nothing_in_a_namespace_that_is_not_there(
     assert {"LocalQueue", "ServiceAccount"} <= set(asked)
 
 
-def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name(library: Library) -> None:
+def test_an_object_of_another_owner_blocks_the_whole_plan(library: Library) -> None:
     theirs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far-jobs"}}
     made = plan(library, stack(), EMPTY._replace(objects=Confidential({SPACE: theirs})))
     (found,) = [one for one in made.findings if one.target == "far/far-jobs" and one.blocks]
@@ -142,11 +142,13 @@ def test_an_object_of_somebody_else_stops_the_whole_plan_under_its_clusters_name
     )
     assert found.remedy.startswith("set createNamespace to false")
     assert made.blocked
-    given = plan(library, stack(far(create_namespace=False)), EMPTY._replace(objects=Confidential({SPACE: theirs})))
+    given = plan(
+        library, stack(remote_resource(create_namespace=False)), EMPTY._replace(objects=Confidential({SPACE: theirs}))
+    )
     assert [one for one in given.findings if one.target.startswith("far/")] == []
 
 
-def test_a_saved_plan_holds_both_and_says_which_moved(library: Library) -> None:
+def test_a_saved_plan_contains_all_clusters_and_names_the_changed_one(library: Library) -> None:
     made = plan(library, stack())
     text = json.dumps(plan_to_json(made))
     read = plan_from_json(text, "plan.json")
@@ -160,7 +162,7 @@ def test_a_saved_plan_holds_both_and_says_which_moved(library: Library) -> None:
     assert moved(made, made._replace(remotes=())) == ("remote cluster far is gone",)
 
 
-def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) -> None:
+def test_a_deleted_queue_with_jobs_is_reported(library: Library) -> None:
     there = after(plan(library, stack()))
     status = {
         ("ClusterQueue", "remote-far"): {"reservingWorkloads": 1, "pendingWorkloads": 2},
@@ -173,7 +175,9 @@ def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) 
     busy_state = there._replace(
         objects=Confidential(busy), state_objects={key: StateObject(managed=True) for key in busy}
     )
-    told = [one for one in plan(library, stack(far(quota=None)), busy_state).findings if one.code == "QUE013"]
+    told = [
+        one for one in plan(library, stack(remote_resource(quota=None)), busy_state).findings if one.code == "QUE013"
+    ]
     assert sorted((one.target, *re.findall(r"\d+ jobs?", one.summary)) for one in told) == [
         ("far/far", "2 jobs"),
         ("far/remote-far", "1 job"),
@@ -182,7 +186,7 @@ def test_a_queue_there_that_goes_while_jobs_are_in_it_is_told(library: Library) 
     assert all("modelyard job list dev --remote far" in one.remedy for one in told)
 
 
-def test_the_text_shows_it_apart(library: Library) -> None:
+def test_the_text_shows_the_remote_cluster_separately(library: Library) -> None:
     lines = plan_text(plan(library, stack()))
     at = lines.index("remote cluster far · https://10.8.0.5:6443")
     assert lines[at + 1] == (
@@ -192,7 +196,7 @@ def test_the_text_shows_it_apart(library: Library) -> None:
     assert not any("far/" in line for line in lines[:at])
 
 
-def test_a_cluster_that_is_planned_no_more_is_told_with_what_goes() -> None:
+def test_a_dropped_cluster_is_reported_with_the_deleted_objects() -> None:
     clusters = {"": {}, "far": {SPACE: StateObject(managed=True)}, "near": {}}
     gone = dropped_remotes(clusters, ())
     assert gone == {"far": ("far-jobs",)}
@@ -201,8 +205,8 @@ def test_a_cluster_that_is_planned_no_more_is_told_with_what_goes() -> None:
     assert dropped_remotes(clusters, ["far"]) == {}
 
 
-def test_a_cluster_that_the_stack_leaves_is_something_to_apply(library: Library) -> None:
-    """No target of a plan shows what goes there, and nobody should be told that nothing does."""
+def test_dropping_a_cluster_is_a_change_to_apply(library: Library) -> None:
+    """Deletions in a dropped cluster are not targets of the plan, but the plan must not report that nothing changes."""
     made = plan(library, stack(), after(plan(library, stack())))
     same = tuple(one._replace(action="none", changes=()) for one in made.targets)
     still = made._replace(targets=same, findings=())
@@ -217,13 +221,13 @@ def test_a_cluster_that_the_stack_leaves_is_something_to_apply(library: Library)
     assert step == "Next: modelyard apply dev"
 
 
-def test_jobs_do_not_make_it_anything_but_what_it_is(library: Library) -> None:
+def test_jobs_do_not_change_the_objects_of_a_remote_cluster(library: Library) -> None:
     made = stack()
     busy = made._replace(config=made.config._replace(jobs=(Job("own", "runtime", "far", command=("run",)),)))
     assert names(plan(library, busy)) == names(plan(library, made))
 
 
-def test_a_remote_cluster_without_a_recorded_platform_starts_empty_and_is_not_dropped(tmp_path: Path) -> None:
+def test_a_remote_cluster_without_a_recorded_platform_starts_empty(tmp_path: Path) -> None:
     copied(tmp_path)
     file = tmp_path / "stacks" / "Pulumi.dev.yaml"
     file.write_text(file.read_text() + REMOTE)
@@ -235,7 +239,7 @@ def test_a_remote_cluster_without_a_recorded_platform_starts_empty_and_is_not_dr
     assert not [one for one in made.findings if one.code.startswith("CFG1")]
 
 
-def test_a_live_plan_also_reads_the_objects_that_the_engine_made_earlier(
+def test_a_live_plan_reads_objects_in_the_state(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     earlier = {"metadata": {"name": "serve", "namespace": "far-jobs"}, "spec": {"replicas": 2}}
@@ -246,7 +250,7 @@ def test_a_live_plan_also_reads_the_objects_that_the_engine_made_earlier(
         server.answers["/version"] = {"gitVersion": "v1.35.4"}
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
         url = yaml.safe_load(server.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
-        made = stack(far(controller=url, context="dev", quota=None))
+        made = stack(remote_resource(controller=url, context="dev", quota=None))
         own = EMPTY._replace(identity="home-id")
         (unknown,), _ = live_remotes(made, library, own, None)
         (known,), _ = live_remotes(made, library, own, {"far": {key: StateObject(managed=True)}})

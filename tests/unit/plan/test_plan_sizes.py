@@ -1,4 +1,4 @@
-"""The hardware rules hold for what pods really get, not only for what the stack file says."""
+"""The hardware rules check the actual sizes of pods, not only those in the stack file."""
 
 from copy import deepcopy
 from pathlib import Path
@@ -39,7 +39,7 @@ def by_code(plan: Any, severity: Severity = Severity.ERROR) -> dict[str, Any]:
         ("model-service", {"volume": "1Gi"}, "RES005", "modelService.volume is 1Gi"),
     ],
 )
-def test_a_parameter_does_not_walk_past_the_minima(
+def test_a_patch_parameter_below_a_minimum_is_an_error(
     dev: Any, patch: str, params: dict[str, Any], code: str, words: str
 ) -> None:
     finding = by_code(with_params(dev, patch, **params).plan())[code]
@@ -50,7 +50,7 @@ def test_a_parameter_does_not_walk_past_the_minima(
     assert finding.file == "stacks/Pulumi.dev.yaml"
 
 
-def test_what_the_platform_has_counts_while_the_patch_is_off(dev: Any) -> None:
+def test_sizes_of_the_platform_count_while_a_patch_is_off(dev: Any) -> None:
     off = dev.asking(patches=(PatchChoice("celery-training"), PatchChoice("ray-head", enabled=False)))
     plan = off.plan()
     assert "deployment-ray-head" not in {target.name for target in plan.targets}
@@ -78,7 +78,7 @@ def test_a_note_does_not_hide_that_a_value_has_no_effect(prod: Any) -> None:
     assert "rayWorker.memory" in fields["RES001"] & fields["RES113"]
 
 
-def test_an_object_that_is_not_of_its_kind_is_not_read_while_its_patch_is_off(dev: Any) -> None:
+def test_an_invalid_object_is_not_read_while_its_patch_is_off(dev: Any) -> None:
     def broken(body: dict[str, Any]) -> dict[str, Any]:
         copy = deepcopy(body)
         if body["metadata"]["name"] == "deployment-ray-head":
@@ -89,7 +89,7 @@ def test_an_object_that_is_not_of_its_kind_is_not_read_while_its_patch_is_off(de
     assert "RAY002" not in by_code(plan, Severity.WARNING)
 
 
-def test_memory_is_judged_for_the_pod_and_per_gpu(dev: Any) -> None:
+def test_memory_is_checked_for_the_pod_and_per_gpu(dev: Any) -> None:
     plan = with_params(dev, "ray-worker", gpus=2, memory="40Gi").plan()
     finding = by_code(plan, Severity.WARNING)["RES001"]
     assert "rayWorker.memory is 20Gi (21.47 GB) per GPU" in finding.summary
@@ -97,14 +97,14 @@ def test_memory_is_judged_for_the_pod_and_per_gpu(dev: Any) -> None:
     assert "rayWorker.memory is 10Gi" in by_code(plan)["RES001"].summary
 
 
-def test_a_dropped_patch_leaves_the_platforms_own_sizes_and_they_are_judged(dev: Any) -> None:
+def test_sizes_of_the_platform_are_checked_after_a_patch_is_dropped(dev: Any) -> None:
     plan = dev.asking(patches=(PatchChoice("ray-worker", enabled=False),)).plan()
     finding = by_code(plan)["RES001"]
     assert " 12Gi (12.88 GB) " in finding.summary
     assert finding.detail.startswith(f"{RAY} has this value without a patch: no patch sets spec.template")
 
 
-def test_sizes_that_a_broken_patch_was_to_set_are_not_judged(dev: Any, tmp_path: Path) -> None:
+def test_sizes_that_a_broken_patch_would_set_are_not_checked(dev: Any, tmp_path: Path) -> None:
     site = dev.asking(patches=(PatchChoice("ray-worker", enabled=False),))
     assert "RES001" in by_code(site.patched(tmp_path / "other", "{paused: {{ nope }}}").plan())
     plan = site.patched(tmp_path / "mine", "{paused: {{ nope }}}", target=RAY).plan()
@@ -112,8 +112,8 @@ def test_sizes_that_a_broken_patch_was_to_set_are_not_judged(dev: Any, tmp_path:
     assert "RES001" not in by_code(plan)
 
 
-def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: Any, tmp_path: Path) -> None:
-    """A patch that owns its Deployment may say a size in the object itself: nobody else can correct it."""
+def test_a_wrong_size_in_a_base_names_its_patch(dev: Any, tmp_path: Path) -> None:
+    """A patch that owns its Deployment may set a size in its base, which only the patch can correct."""
     copytree(ROOT / "patches", tmp_path / "patches")
     folder = tmp_path / "patches/ray-worker/v1"
     patch, base = folder / "patch.yaml.j2", folder / "base.yaml.j2"
@@ -133,7 +133,7 @@ def test_a_size_that_only_the_base_of_an_owned_object_says_names_its_patch(dev: 
     )
 
 
-def test_a_field_that_the_base_of_an_owned_object_gives_wrong_is_found_in_the_base(dev: Any, tmp_path: Path) -> None:
+def test_an_invalid_field_in_a_base_has_the_file_of_the_base(dev: Any, tmp_path: Path) -> None:
     copytree(ROOT / "patches", tmp_path / "patches")
     base = tmp_path / "patches/ray-worker/v1/base.yaml.j2"
     base.write_text(base.read_text().replace("\nspec:\n", "\nspec:\n  paused: never\n", 1))
@@ -145,18 +145,18 @@ def test_a_field_that_the_base_of_an_owned_object_gives_wrong_is_found_in_the_ba
     assert (finding.file, finding.field) == ("patches/ray-worker/v1/base.yaml.j2", "spec.paused")
 
 
-def test_what_the_stack_file_says_wrong_is_told_once(dev: Any) -> None:
+def test_a_wrong_size_in_the_stack_file_is_reported_once(dev: Any) -> None:
     plan = dev.asking(ray_worker=dev.stack.config.ray_worker._replace(memory="12Gi")).plan()
     assert [finding.code for finding in plan.findings if finding.code == "RES001"] == ["RES001"]
 
 
-def test_the_idle_side_is_advice(dev: Any) -> None:
+def test_findings_about_the_idle_backend_are_notes(dev: Any) -> None:
     plan = with_params(dev, "celery-training", memory="1Gi").plan()
     assert "(idle now, an error once training is celery)" in by_code(plan, Severity.ADVICE)["RES001"].summary
     assert "RES001" not in by_code(plan)
 
 
-def test_more_gpus_than_a_celery_job_can_use(prod: Any) -> None:
+def test_more_gpus_than_a_celery_job_can_use_are_a_warning(prod: Any) -> None:
     plan = with_params(prod, "celery-training", gpus=2, memory="64Gi").plan()
     finding = by_code(plan, Severity.WARNING)["CEL007"]
     assert finding.target == CELERY
@@ -164,16 +164,14 @@ def test_more_gpus_than_a_celery_job_can_use(prod: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging"])
-def test_the_examples_have_nothing_to_tell(sites: Any, name: str) -> None:
+def test_the_examples_have_no_errors_or_warnings(sites: Any, name: str) -> None:
     plan = sites[name].plan()
     assert not by_code(plan)
     assert not by_code(plan, Severity.WARNING)
 
 
 @pytest.mark.parametrize("stated", ["4", "0", "many"])
-def test_a_number_of_gpus_that_a_patch_states_wrong_is_found_in_the_patch(
-    dev: Any, tmp_path: Path, stated: str
-) -> None:
+def test_a_wrong_number_of_gpus_in_a_patch_is_an_error(dev: Any, tmp_path: Path, stated: str) -> None:
     variable = f"{{name: NUM_GPUS_REQUESTED, value: '{stated}'}}"
     spec = f"{{template: {{spec: {{containers: [{{name: ray-model-training-worker, env: [{variable}]}}]}}}}}}"
     finding = by_code(dev.patched(tmp_path, spec, target=RAY).plan())["RAY010"]
@@ -182,7 +180,7 @@ def test_a_number_of_gpus_that_a_patch_states_wrong_is_found_in_the_patch(
     assert finding.line
 
 
-def test_a_number_of_gpus_that_the_cluster_has_kept_is_found(dev: Any) -> None:
+def test_a_wrong_number_of_gpus_in_the_cluster_is_an_error(dev: Any) -> None:
     ((key, worker),) = [item for item in dev.state.objects.reveal().items() if item[0].name == RAY]
     changed = deepcopy(worker)
     (container,) = changed["spec"]["template"]["spec"]["containers"]

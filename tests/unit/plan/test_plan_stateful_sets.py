@@ -21,7 +21,7 @@ SET = ObjectKey("apps/v1", "StatefulSet", "ml-platform", "ray-workers")
 
 
 def as_set(body: dict[str, Any], strategy: str) -> dict[str, Any]:
-    """The StatefulSet that an installer would have made instead of a Deployment."""
+    """Returns the StatefulSet that an installer would create instead of a Deployment."""
     made = deepcopy(body)
     made["kind"] = "StatefulSet"
     made["metadata"]["name"] = SET.name
@@ -62,7 +62,7 @@ def test_a_plan_against_its_own_result_changes_nothing(rolling: Site) -> None:
     assert {target.action for target in rolling.applied().plan().targets} == {"none"}
 
 
-def test_jobs_are_drained_and_rules_look_at_the_pods(rolling: Site) -> None:
+def test_jobs_are_drained_and_rules_check_the_pods(rolling: Site) -> None:
     plan = rolling.plan()
     assert SET.name in plan.drains[0].targets
     wide = rolling.asking(ray_worker=rolling.stack.config.ray_worker._replace(replicas=50)).plan()
@@ -70,7 +70,7 @@ def test_jobs_are_drained_and_rules_look_at_the_pods(rolling: Site) -> None:
     assert (finding.target, finding.field) == (SET.name, "rayWorker.replicas")
 
 
-def test_pods_that_are_replaced_on_deletion_keep_their_template(dev: Site) -> None:
+def test_pods_of_an_ondelete_strategy_keep_their_template(dev: Site) -> None:
     plan = with_set(dev, "OnDelete").plan()
     ours = next(target for target in plan.targets if target.key == SET)
     assert ours.replaces_pods == 0
@@ -79,7 +79,7 @@ def test_pods_that_are_replaced_on_deletion_keep_their_template(dev: Site) -> No
     assert all(SET.name not in drain.targets for drain in plan.drains)
 
 
-def test_a_pinned_version_for_deployments_is_an_error_that_names_both_kinds(rolling: Site) -> None:
+def test_a_patch_version_for_deployments_is_an_error(rolling: Site) -> None:
     plan = rolling.asking(patches=(PatchChoice("ray-worker", "v1"),)).plan()
     (finding,) = (one for one in plan.findings if one.blocks)
     assert (finding.code, finding.target) == ("PAT013", SET.name)
@@ -100,7 +100,7 @@ def test_keda_scales_the_stateful_set(rolling: Site) -> None:
     assert found.scaled.key == SET
 
 
-def test_the_jobs_api_of_a_head_in_a_stateful_set(dev: Site) -> None:
+def test_the_drain_asks_the_jobs_api_of_a_head_in_a_statefulset(dev: Site) -> None:
     head = dev.stack.config.targets.ray_head._replace(stateful_set="heads")
     stack = dev.asking(targets=dev.stack.config.targets._replace(ray_head=head)).stack
     source = RAY_BACKEND.source(stack)
@@ -126,14 +126,14 @@ config:
         (", mode: managed", "", "mode managed creates Deployments"),
     ],
 )
-def test_what_does_not_go_together(platform: str, target: str, words: str) -> None:
+def test_invalid_combinations_of_targets_are_errors(platform: str, target: str, words: str) -> None:
     stack, (finding,) = load_text(BASE % (platform, target), "dev", "stacks/Pulumi.dev.yaml")
     assert stack is None
     assert (finding.code, finding.line) == ("CFG018", 6)
     assert words in finding.summary
 
 
-def test_the_container_keeps_its_name(dev: Site) -> None:
+def test_the_container_has_its_default_name(dev: Site) -> None:
     stack, findings = load_text(BASE % ("", ""), "dev", "stacks/Pulumi.dev.yaml")
     assert not findings
     assert stack is not None

@@ -1,4 +1,4 @@
-"""Saved plans: they come back as they were, and they notice what moved."""
+"""Saved plans: reading returns the same plan, and changes since then make it stale."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def site_of(sites: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ["dev", "prod", "staging", "managed", "flipped"])
-def test_a_plan_comes_back_as_it_was(sites: Any, name: str) -> None:
+def test_a_plan_survives_saving_and_reading(sites: Any, name: str) -> None:
     plan = site_of(sites, name).plan()
     text = json_text(plan_to_json(plan))
     again = plan_from_json(text, "plan.json")
@@ -35,8 +35,8 @@ def test_a_plan_comes_back_as_it_was(sites: Any, name: str) -> None:
     assert moved(again, plan) == ()
 
 
-def test_a_plan_that_an_earlier_version_saved_still_says_what_an_apply_acts_on() -> None:
-    """It lacks the keys that say so; the codes of its findings do."""
+def test_a_plan_of_an_earlier_version_still_has_its_actions() -> None:
+    """The file lacks the keys for these actions, so they are read from the codes of its findings."""
     text = EARLIER.read_text()
     assert not {"handsOver", "droppedRemotes"} & {*json.loads(text), *json.loads(text)["targets"][0]}
     plan = plan_from_json(text, "plan.json")
@@ -47,7 +47,7 @@ def test_a_plan_that_an_earlier_version_saved_still_says_what_an_apply_acts_on()
     assert moved(plan, again) == ()
 
 
-def test_a_remote_plan_that_an_earlier_version_saved_hands_over_by_the_findings_of_the_whole() -> None:
+def test_a_remote_plan_of_an_earlier_version_reads_all_findings() -> None:
     document = json.loads(EARLIER.read_text())
     document["remotes"] = [{**document, "remote": "near", "findings": []}]
     document["targets"] = []
@@ -58,12 +58,12 @@ def test_a_remote_plan_that_an_earlier_version_saved_hands_over_by_the_findings_
     assert [one.dropped_remotes for one in plan.remotes] == [()]
 
 
-def test_the_same_environment_gives_the_same_plan(dev: Any) -> None:
+def test_the_same_state_gives_the_same_plan(dev: Any) -> None:
     assert plan_to_json(dev.plan()) == plan_to_json(dev.plan())
 
 
 def objects(site: Any, **changes: Any) -> Any:
-    """Every object with parts of it replaced, by path with double underscores."""
+    """Replaces parts of each object; double underscores separate the names of a path."""
 
     def change(body: dict[str, Any]) -> dict[str, Any]:
         body = json.loads(json.dumps(body))
@@ -78,7 +78,7 @@ def objects(site: Any, **changes: Any) -> Any:
     return site.having(change)
 
 
-def test_what_changes_by_itself_does_not_make_a_plan_stale(dev: Any) -> None:
+def test_fields_that_change_by_themselves_do_not_make_a_plan_stale(dev: Any) -> None:
     later = objects(
         dev,
         status={"replicas": 9},
@@ -89,7 +89,7 @@ def test_what_changes_by_itself_does_not_make_a_plan_stale(dev: Any) -> None:
     assert starting_state(later.plan()) == starting_state(dev.plan())
 
 
-def test_what_somebody_changed_does_and_is_named(dev: Any) -> None:
+def test_a_changed_field_makes_a_plan_stale_and_is_named(dev: Any) -> None:
     later = objects(dev, spec__progressDeadlineSeconds=7)
     assert moved(dev.plan(), later.plan()) == tuple(
         f"{name} has changed since the plan was made (spec.progressDeadlineSeconds 600 → 7)"
@@ -97,7 +97,7 @@ def test_what_somebody_changed_does_and_is_named(dev: Any) -> None:
     )
 
 
-def test_what_a_plan_does_not_read_may_move(dev: Any) -> None:
+def test_fields_that_a_plan_does_not_read_may_change(dev: Any) -> None:
     def noted(body: dict[str, Any]) -> dict[str, Any]:
         notes = {**body["metadata"].get("annotations", {}), "note": "moved"}
         return {**body, "metadata": {**body["metadata"], "annotations": notes, "labels": {"team": "search"}}}
@@ -107,7 +107,7 @@ def test_what_a_plan_does_not_read_may_move(dev: Any) -> None:
     assert starting_state(later.plan()) == starting_state(dev.plan())
 
 
-def test_our_own_notes_are_read(dev: Any) -> None:
+def test_annotations_of_modelyard_make_a_plan_stale(dev: Any) -> None:
     later = dev.having(
         lambda body: {**body, "metadata": {**body["metadata"], "annotations": {"modelyard.dev/patches": "a@v1"}}}
     )
@@ -115,7 +115,7 @@ def test_our_own_notes_are_read(dev: Any) -> None:
     assert any('metadata.annotations["modelyard.dev/patches"] nothing → a@v1' in one for one in differences)
 
 
-def test_replicas_that_an_autoscaler_moves_make_no_plan_stale(staging: Any) -> None:
+def test_replicas_that_an_autoscaler_changes_do_not_make_a_plan_stale(staging: Any) -> None:
     def scaled(body: dict[str, Any]) -> dict[str, Any]:
         worker = body["metadata"]["name"] == "deployment-ray-model-training-worker"
         return {**body, "spec": {**body["spec"], "replicas": 2}} if worker else body
@@ -126,8 +126,8 @@ def test_replicas_that_an_autoscaler_moves_make_no_plan_stale(staging: Any) -> N
     assert moved(approved, now) == ()
 
 
-def test_replicas_that_a_plan_holds_until_an_autoscaler_sets_them_count(prod: Any) -> None:
-    """The step would set them back."""
+def test_replicas_that_a_plan_holds_for_an_autoscaler_make_it_stale(prod: Any) -> None:
+    """The step would reset them."""
     side = "deployment-model-training-tasks-gpu"
     scaling = prod.stack.config.autoscaling._replace(mode="annotations", max_replicas=3)
     site = prod.applied().asking(autoscaling=scaling)
@@ -140,7 +140,7 @@ def test_replicas_that_a_plan_holds_until_an_autoscaler_sets_them_count(prod: An
     assert difference.endswith("has changed since the plan was made (spec.replicas 3 → 0)")
 
 
-def test_replicas_that_no_patch_sets_may_move(dev: Any) -> None:
+def test_replicas_that_no_patch_sets_may_change(dev: Any) -> None:
     def scaled(body: dict[str, Any]) -> dict[str, Any]:
         route = body["metadata"]["name"] == "deployment-api-server"
         return {**body, "spec": {**body["spec"], "replicas": 9}} if route else body
@@ -148,7 +148,7 @@ def test_replicas_that_no_patch_sets_may_move(dev: Any) -> None:
     assert moved(dev.plan(), dev.having(scaled).plan()) == ()
 
 
-def test_another_order_of_changes_is_another_plan(dev: Any) -> None:
+def test_another_order_of_changes_makes_a_plan_stale(dev: Any) -> None:
     plan = dev.plan()
     assert len(plan.steps) > 1
     (difference,) = moved(plan, plan._replace(steps=plan.steps[::-1]))
@@ -157,7 +157,7 @@ def test_another_order_of_changes_is_another_plan(dev: Any) -> None:
 
 
 def secretive(site: Any, value: str) -> Any:
-    """Every container has a password in its environment, and an address with one."""
+    """Adds a password and an address with a password to the environment of each container."""
 
     def change(body: dict[str, Any]) -> dict[str, Any]:
         body = json.loads(json.dumps(body))
@@ -169,7 +169,7 @@ def secretive(site: Any, value: str) -> Any:
     return site.having(change)
 
 
-def test_a_plan_file_holds_no_secrets(dev: Any) -> None:
+def test_a_plan_file_has_no_secrets(dev: Any) -> None:
     plan = secretive(dev, "hunter2").plan()
     text = json_text(plan_to_json(plan))
     assert "hunter2" not in text
@@ -179,7 +179,7 @@ def test_a_plan_file_holds_no_secrets(dev: Any) -> None:
     assert json_text(plan_to_json(again)) == text
 
 
-def test_a_secret_that_a_patch_sets_is_not_in_a_plan_file_either(dev: Any, tmp_path: Any) -> None:
+def test_a_secret_that_a_patch_sets_is_not_in_a_plan_file(dev: Any, tmp_path: Any) -> None:
     env = "{template: {spec: {containers: [{name: ray-head, env: [{name: API_TOKEN, value: hunter2}]}]}}}"
     plan = dev.patched(tmp_path, env).plan()
     assert not plan.blocked
@@ -193,7 +193,7 @@ def test_a_secret_that_a_patch_sets_is_not_in_a_plan_file_either(dev: Any, tmp_p
     assert "hunter2" not in shown
 
 
-def test_arguments_that_a_patch_replaces_are_told_without_their_secrets(dev: Any, tmp_path: Any) -> None:
+def test_replaced_arguments_are_shown_without_their_secrets(dev: Any, tmp_path: Any) -> None:
     def with_arguments(body: dict[str, Any]) -> dict[str, Any]:
         body = json.loads(json.dumps(body))
         for container in body["spec"]["template"]["spec"]["containers"]:
@@ -215,11 +215,11 @@ def fields_of_containers(entry: dict[str, Any]) -> list[dict[str, Any]]:
     return list(template.get("f:spec", {}).get("f:containers", {}).values())
 
 
-def test_a_secret_that_moves_is_not_told(dev: Any) -> None:
+def test_a_changed_secret_does_not_make_a_plan_stale(dev: Any) -> None:
     assert moved(secretive(dev, "hunter2").plan(), secretive(dev, "hunter3").plan()) == ()
 
 
-def test_another_cluster_is_noticed(dev: Any) -> None:
+def test_another_cluster_makes_a_plan_stale(dev: Any) -> None:
     other = dev._replace(state=dev.state._replace(identity="another"))
     assert moved(dev.plan(), other.plan()) == (
         f"the plan was approved for cluster {dev.state.identity}, this is another",
@@ -253,7 +253,7 @@ def test_every_patch_in_use_is_an_input_with_its_digest(dev: Any) -> None:
 @pytest.mark.parametrize(
     "path", ["stack", "cluster.identity", "targets.0.after", "targets.1.changes.0.after", "inputs"]
 )
-def test_any_change_breaks_the_seal(dev: Any, path: str) -> None:
+def test_any_change_of_a_plan_file_breaks_its_seal(dev: Any, path: str) -> None:
     document = plan_to_json(dev.plan())
     document = json.loads(json.dumps(document))
     *above, last = path.split(".")
@@ -266,7 +266,7 @@ def test_any_change_breaks_the_seal(dev: Any, path: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["stack", "cluster", "targets", "steps", "findings", "inputs"])
-def test_a_well_sealed_file_that_is_no_plan_is_told(dev: Any, part: str) -> None:
+def test_a_sealed_file_with_a_missing_or_wrong_part_is_an_error(dev: Any, part: str) -> None:
     for damage in ("gone", 5, [5], {"a": 5}):
         document = plan_to_json(dev.plan())
         if damage == "gone":
@@ -281,7 +281,7 @@ def test_a_well_sealed_file_that_is_no_plan_is_told(dev: Any, part: str) -> None
 
 
 @pytest.mark.parametrize("part", ["labels", "annotations"])
-def test_a_well_sealed_plan_of_something_that_is_no_object_is_told(dev: Any, part: str) -> None:
+def test_a_sealed_plan_with_an_invalid_object_is_an_error(dev: Any, part: str) -> None:
     document = json.loads(json.dumps(plan_to_json(dev.plan())))
     document["targets"][0]["before"]["metadata"][part] = "text"
     document["sha256"] = seal(document)

@@ -1,4 +1,4 @@
-"""The gate between waves: what a live plan shows, and how long to wait for it."""
+"""The gate between waves: the checks of a live plan, and how long to wait for them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -25,7 +25,7 @@ UNNAMED = SILENT._replace(lasting=True)
 def waited(
     looks: dict[str, list[Check]], *, timeout: float = 60, bake: float = 0
 ) -> tuple[Checks, float, list[str], dict[str, int]]:
-    """Waits while each look takes the next check of a stack, and then its last one; a minute is 12 looks."""
+    """Waits with the given checks of each stack, the last one repeated, at 12 checks per minute."""
     now, said, asked = [0.0], [], dict.fromkeys(looks, 0)
 
     def look(stacks: Sequence[str]) -> Checks:
@@ -43,19 +43,19 @@ def waited(
     return found, now[0], said, asked
 
 
-def test_a_stack_that_passes_at_once_is_not_waited_for() -> None:
+def test_a_stack_that_passes_needs_no_wait() -> None:
     found, seconds, said, _ = waited({"dev": [GOOD]})
     assert (failures(found), seconds, said) == ((), 0, [])
 
 
 @pytest.mark.parametrize("wrong", [ROLLING, DRIFTED, SILENT])
-def test_what_passes_in_time_passes_and_progress_is_reported_once(wrong: Check) -> None:
+def test_a_stack_that_passes_in_time_reports_progress_once(wrong: Check) -> None:
     found, seconds, said, _ = waited({"dev": [wrong, wrong, wrong, GOOD]})
     assert (failures(found), seconds, len(said)) == ((), 15, 1)
 
 
 @pytest.mark.parametrize("wrong", [ROLLING, DRIFTED, SILENT])
-def test_what_does_not_pass_in_time_fails(wrong: Check) -> None:
+def test_a_stack_that_does_not_pass_in_time_fails(wrong: Check) -> None:
     found, seconds, _, _ = waited({"dev": [wrong]})
     assert (failures(found), seconds) == (("dev",), 60)
 
@@ -66,7 +66,7 @@ def test_a_stack_must_keep_passing() -> None:
     assert said[-1] == "dev: passes; must keep passing for 30s"
 
 
-def test_what_lasts_ends_the_wait_unless_the_stack_has_passed() -> None:
+def test_a_lasting_failure_ends_the_wait_unless_the_stack_has_passed() -> None:
     found, seconds, _, asked = waited({"dev": [UNNAMED], "prod": [ROLLING, GOOD]})
     assert (failures(found), seconds, asked) == (("dev",), 5, {"dev": 1, "prod": 2})
     found, seconds, _, _ = waited({"dev": [GOOD, UNNAMED, GOOD]}, bake=30)
@@ -76,25 +76,25 @@ def test_what_lasts_ends_the_wait_unless_the_stack_has_passed() -> None:
 @pytest.mark.parametrize(
     ("subject", "words"), [("dev", "no answer"), ("deployment-ray-head", "deployment-ray-head: no answer")]
 )
-def test_progress_names_what_it_waits_for_once(subject: str, words: str) -> None:
+def test_progress_names_the_reason_for_waiting_once(subject: str, words: str) -> None:
     _, _, said, _ = waited({"dev": [SILENT._replace(subject=subject), GOOD]})
     assert said == [f"dev: waiting: {words}"]
 
 
-def test_what_breaks_while_it_bakes_fails_at_once() -> None:
+def test_a_failure_during_the_bake_time_fails_at_once() -> None:
     found, seconds, _, _ = waited({"dev": [GOOD, GOOD, DRIFTED, GOOD]}, bake=300)
     assert (failures(found), seconds) == (("dev",), 10)
 
 
 @pytest.mark.parametrize("wrong", [ROLLING, SILENT])
-def test_a_scale_up_or_a_short_silence_does_not_end_the_bake(wrong: Check) -> None:
+def test_a_rollout_or_a_missing_answer_does_not_end_the_bake_time(wrong: Check) -> None:
     found, seconds, _, _ = waited({"dev": [GOOD, wrong, wrong, GOOD]}, bake=30)
     assert (failures(found), seconds) == ((), 30)
     found, seconds, _, _ = waited({"dev": [GOOD, wrong]}, bake=300)
     assert (failures(found), seconds) == (("dev",), 60)
 
 
-def test_each_stack_is_looked_at_until_it_is_decided() -> None:
+def test_each_stack_is_checked_until_its_result_is_known() -> None:
     found, seconds, _, asked = waited({"dev": [GOOD], "prod": [ROLLING], "staging": [ROLLING, GOOD]})
     assert (failures(found), seconds) == (("prod",), 60)
     assert asked == {"dev": 1, "prod": 13, "staging": 2}
@@ -109,7 +109,7 @@ def dev() -> Plan:
 
 
 def settled(plan: Plan, change: Callable[[dict[str, Any]], dict[str, Any]] = lambda body: body) -> Plan:
-    """The plan after an apply whose rollouts are complete; ``change`` edits each object."""
+    """Returns the plan after an apply with complete rollouts; ``change`` edits each object."""
 
     def targets() -> Iterator[Any]:
         for target in plan.targets:
@@ -124,32 +124,32 @@ def settled(plan: Plan, change: Callable[[dict[str, Any]], dict[str, Any]] = lam
     return plan._replace(targets=tuple(targets()), findings=())
 
 
-def wrong(plan: Plan) -> list[tuple[str, str, str]]:
+def not_passed(plan: Plan) -> list[tuple[str, str, str]]:
     return [(one.kind, one.subject, one.state) for one in checks_of(plan) if one.state != "ok"]
 
 
 def test_an_applied_stack_with_all_pods_passes(dev: Plan) -> None:
-    assert wrong(settled(dev)) == []
+    assert not_passed(settled(dev)) == []
     assert {check.kind for check in checks_of(settled(dev))} == {"change", "rollout"}
 
 
 def test_every_target_that_differs_from_the_stack_file_fails(dev: Plan) -> None:
-    failed = {subject for kind, subject, state in wrong(dev) if (kind, state) == ("change", "failed")}
+    failed = {subject for kind, subject, state in not_passed(dev) if (kind, state) == ("change", "failed")}
     assert failed == dev.pending
     assert failed
 
 
-def test_a_pod_that_is_missing_is_waited_for(dev: Plan) -> None:
+def test_a_missing_pod_makes_the_check_wait(dev: Plan) -> None:
     def lost(body: dict[str, Any]) -> dict[str, Any]:
         fewer = {**body["status"], "availableReplicas": 0}
         return {**body, "status": fewer} if body["metadata"]["name"] == "deployment-ray-head" else body
 
-    assert wrong(settled(dev, lost)) == [("rollout", "deployment-ray-head", "waiting")]
+    assert not_passed(settled(dev, lost)) == [("rollout", "deployment-ray-head", "waiting")]
 
 
 def test_an_error_of_the_plan_fails(dev: Plan) -> None:
     error = Finding("RES001", Severity.ERROR, "too little memory", "dev", target="deployment-ray-head")
-    assert wrong(settled(dev)._replace(findings=(error,))) == [("stack", "deployment-ray-head", "failed")]
+    assert not_passed(settled(dev)._replace(findings=(error,))) == [("stack", "deployment-ray-head", "failed")]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,6 @@ def test_an_error_of_the_plan_fails(dev: Plan) -> None:
         ({}, "0 of 2 pods available"),
     ],
 )
-def test_what_a_rollout_lacks(status: dict[str, int], words: str) -> None:
+def test_an_unfinished_rollout_has_its_reason(status: dict[str, int], words: str) -> None:
     assert unfinished({"kind": "Deployment", "metadata": {}, "spec": {"replicas": 2}, "status": status}) == words
     assert unfinished(None) == "it does not exist"

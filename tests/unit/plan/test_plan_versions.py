@@ -10,22 +10,20 @@ from modelyard.kube import merge
 OLDEST, *_, NEWEST = merge.supported_versions()
 
 
-def told(site: Any, runs: str, names: str, source: Literal["live", "recorded"] = "recorded") -> list[Finding]:
+def findings_of(site: Any, runs: str, names: str, source: Literal["live", "recorded"] = "recorded") -> list[Finding]:
     state = site.state._replace(version=runs, source=source)
     plan = site.asking(kubernetes_version=names)._replace(state=state).plan()
     return [finding for finding in plan.findings if finding.code == "CFG105"]
 
 
 @pytest.mark.parametrize("runs", ["v1.35.4", "v1.35.0-gke.1", "1.35", "unknown", ""])
-def test_the_same_minor_version_and_one_that_nobody_can_read_are_silent(dev: Any, runs: str) -> None:
-    assert told(dev, runs, "1.35") == []
+def test_the_same_or_an_unknown_minor_version_has_no_finding(dev: Any, runs: str) -> None:
+    assert findings_of(dev, runs, "1.35") == []
 
 
 @pytest.mark.parametrize(("source", "words"), [("recorded", "modelyard record dev"), ("live", "")])
-def test_another_minor_version_is_a_warning_with_the_version_to_set(
-    dev: Any, source: Literal["live", "recorded"], words: str
-) -> None:
-    (finding,) = told(dev, "v1.35.4", OLDEST, source)
+def test_another_minor_version_is_a_warning(dev: Any, source: Literal["live", "recorded"], words: str) -> None:
+    (finding,) = findings_of(dev, "v1.35.4", OLDEST, source)
     assert finding.severity is Severity.WARNING
     runs = "the cluster runs" if source == "live" else "the recorded platform runs"
     assert finding.summary.startswith(f"kubernetesVersion is {OLDEST}, and {runs} ")
@@ -36,12 +34,12 @@ def test_another_minor_version_is_a_warning_with_the_version_to_set(
     assert finding.file == "stacks/Pulumi.dev.yaml"
 
 
-def test_the_nearest_to_a_version_whose_schema_is_not_shipped_is_right(dev: Any) -> None:
+def test_the_nearest_version_is_accepted_where_a_schema_is_missing(dev: Any) -> None:
     major, minor = map(int, NEWEST.split("."))
-    (finding,) = told(dev, f"v{major}.{minor + 3}.1", NEWEST)
+    (finding,) = findings_of(dev, f"v{major}.{minor + 3}.1", NEWEST)
     assert finding.severity is Severity.ADVICE
     assert f"modelyard has no schema of {major}.{minor + 3}; {NEWEST} is the nearest" in finding.detail
-    (finding,) = told(dev, f"v{major}.{minor + 3}.1", OLDEST)
+    (finding,) = findings_of(dev, f"v{major}.{minor + 3}.1", OLDEST)
     assert finding.severity is Severity.WARNING
     assert f'"{NEWEST}"' in finding.remedy
 

@@ -29,7 +29,7 @@ def test_canaries_come_first() -> None:
     assert split(canaries={"other"}) == [("all", "abcde")]
 
 
-def test_a_wave_for_each_value_of_a_label_and_the_rest_last() -> None:
+def test_each_value_of_a_label_is_a_wave() -> None:
     assert split(by="region", canaries={"b"}) == [
         ("canary", "b"),
         ("region=eu", "c"),
@@ -61,7 +61,7 @@ def test_each_stack_is_in_one_wave(number: int, shares: set[int], canaries: set[
     assert all(wave.stacks for wave in found)
 
 
-def test_no_canary_and_not_all_stacks_of_a_wave_may_fail() -> None:
+def test_neither_a_canary_nor_all_stacks_of_a_wave_may_fail() -> None:
     gate = Gate(max_failures=2)
     assert gate.may_fail(Wave("canary", ("a", "b", "c", "d"), canary=True)) == 0
     assert [gate.may_fail(Wave("all", NAMES[:number])) for number in (1, 2, 3, 4)] == [0, 1, 2, 2]

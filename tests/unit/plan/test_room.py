@@ -1,4 +1,4 @@
-"""Room for the pods of Deployments: the counted answer is the one that a look at every node gives."""
+"""Capacity for the pods of Deployments: the node index gives the same answer as a check of each node."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -39,7 +39,7 @@ def amounts(rng: Random) -> dict[str, Fraction]:
 
 
 def state(rng: Random) -> ClusterState:
-    """Nodes that are alike, that differ a little or a lot, with pods on some of them."""
+    """Returns equal, slightly different and very different nodes, with pods on some of them."""
     nodes, pods = [], []
     for number in range(rng.randint(0, 16)):
         name = f"n{number:02}"
@@ -60,8 +60,8 @@ def asking(rng: Random) -> Pods:
     return Pods(spec, amounts(rng), 0)
 
 
-def slow(pods: Pods, there: ClusterState, without: Collection[str]) -> tuple[int, dict[str, list[str]]]:
-    """What a look at every node finds."""
+def by_each_node(pods: Pods, there: ClusterState, without: Collection[str]) -> tuple[int, dict[str, list[str]]]:
+    """Returns the pods that fit and the reasons of nodes, by checking each node."""
     total, found = 0, dict[str, list[str]]()
     for node in there.nodes:
         reason = obstacle(pods, node)
@@ -75,12 +75,12 @@ def slow(pods: Pods, there: ClusterState, without: Collection[str]) -> tuple[int
 
 @settings(max_examples=250, deadline=None)
 @given(st.randoms(use_true_random=True))
-def test_the_answer_is_that_of_a_look_at_every_node(rng: Random) -> None:
+def test_the_capacity_equals_a_check_of_each_node(rng: Random) -> None:
     there = state(rng)
     room = room_of(there)
     for _ in range(4):
         pods, without = asking(rng), set(rng.choices(OWNERS, k=rng.randint(0, 2)))
-        total, reasons = slow(pods, there, without)
+        total, reasons = by_each_node(pods, there, without)
         assert room.holds(pods, without, 10**9) == total
         assert room.holds(pods, without, 3) == min(total, 3)
         assert list(room.limits(pods, without).items()) == list(reasons.items())
@@ -88,7 +88,7 @@ def test_the_answer_is_that_of_a_look_at_every_node(rng: Random) -> None:
 
 @settings(max_examples=250, deadline=None)
 @given(st.randoms(use_true_random=True))
-def test_owners_get_the_pods_that_fit_and_pods_that_are_not_replaced_stay(rng: Random) -> None:
+def test_owners_get_the_pods_that_fit(rng: Random) -> None:
     before, pods, number, replaced = state(rng), asking(rng), rng.randint(0, 6), rng.random() < 0.5
     gone = Wanted("ns", "other", asking(rng), 0, {}, replaced=False)
     train = Wanted("ns", "train", pods, number, pods.requests, replaced)
@@ -100,8 +100,8 @@ def test_owners_get_the_pods_that_fit_and_pods_that_are_not_replaced_stay(rng: R
     assert tuple(pod for pod in after.pods if pod.owner != "train") == web
     assert all(pod.requests == pods.requests for pod in want[len(kept) :])
     assert (Counter(pod.node for pod in want), {}) == (homes, none)
-    # Room that another owner gives up counts, whatever the order.
-    fit = slow(pods, before._replace(pods=(*web, *kept)), ())[0]
+    # Capacity that another owner releases counts in any order.
+    fit = by_each_node(pods, before._replace(pods=(*web, *kept)), ())[0]
     assert len(want) == len(kept) + min(number - len(kept), fit)
     assert placed(before, [gone, train])[0].pods == after.pods
 

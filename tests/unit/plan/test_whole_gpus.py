@@ -1,4 +1,4 @@
-"""Resources that grow by replacement: whole GPUs while enough are free and no other pod waits, else their slices."""
+"""Resources that grow by a restart: whole GPUs while enough are free and no other pod waits, otherwise slices."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -71,7 +71,7 @@ def site(dev: Any, resource: Resource = CHAT, *, nodes: Any = IDLE, pods: Any = 
 
 
 def decided(made: Any) -> tuple[Resource, str]:
-    """The resource as it is planned, and why."""
+    """Returns the planned resource and the reason."""
     grown = with_whole_gpus(made.stack, made.state)
     (note,) = grown.findings
     assert (note.code, note.field, note.target) == ("PAR018", "resources[0].grow", "resource-chat")
@@ -106,7 +106,7 @@ SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
         ({"nodes": [node("whole", 2, 32, {"key": "team", "value": "vision", "effect": "NoSchedule"})]}, NONE),
         ({"nodes": [node(cpu=3)]}, ONE),
         ({"nodes": [node(**{"nvidia.com/gpu.replicas": "4"})]}, NONE),
-        # Somebody who waits, and could use a GPU there.
+        # Waiting pods that could use a GPU there.
         ({"waiting": [wait()]}, SOMEBODY),
         ({"waiting": [wait(THEIRS)]}, "1g.10gb of small: train-x of other waits for a GPU"),
         ({"pods": [held(2, OURS)], "waiting": [wait()]}, SOMEBODY),
@@ -119,13 +119,13 @@ SOMEBODY = "1g.10gb of small: train-x of vision waits for a GPU"
         ({"waiting": None}, "1g.10gb of small: the pods that wait for a GPU are unknown"),
     ],
 )
-def test_it_gets_whole_gpus_while_enough_are_free_and_nobody_waits(dev: Any, changes: Any, why: str) -> None:
+def test_a_resource_grows_while_gpus_are_free_and_no_pod_waits(dev: Any, changes: Any, why: str) -> None:
     resource, said = decided(site(dev, **changes))
     assert said == why
     assert resource == (WHOLE if why == ENOUGH else CHAT)
 
 
-def test_with_mps_it_is_the_same(dev: Any) -> None:
+def test_a_resource_with_mps_grows_too(dev: Any) -> None:
     even = CHAT._replace(partition="even", slice=None)
     assert decided(site(dev, even)) == (WHOLE, ENOUGH)
     assert decided(site(dev, even, waiting=[wait()])) == (even, "slices of even: train-x of vision waits for a GPU")
@@ -141,27 +141,27 @@ def test_with_mps_it_is_the_same(dev: Any) -> None:
         WHOLE,
     ],
 )
-def test_other_resources_stay_as_they_are(dev: Any, resource: Resource) -> None:
+def test_other_resources_do_not_grow(dev: Any, resource: Resource) -> None:
     made = site(dev, resource)
     assert not growing(made.stack.config)
     assert with_whole_gpus(made.stack, made.state) == (made.stack, (), {})
 
 
-def test_the_pods_that_an_autoscaler_may_add_need_gpus_too(dev: Any) -> None:
+def test_pods_that_an_autoscaler_may_add_need_gpus_too(dev: Any) -> None:
     scaled = CHAT._replace(workers=1, scale=Scale(3, cpu=70))
     assert decided(site(dev, scaled))[1] == "1g.10gb of small: 2 × a100-80gb are free for its 3 pods"
     assert decided(site(dev, scaled, nodes=[node(gpus=3)]))[0].partition is None
 
 
-def test_an_error_of_its_slice_shows_at_once(dev: Any) -> None:
-    """Else the plan that gives the whole GPUs back would be the first to have it."""
+def test_a_resource_with_an_error_in_its_slice_does_not_grow(dev: Any) -> None:
+    """Otherwise only the plan that returns to slices would report the error."""
     large = site(dev).asking(jobs=(TALK._replace(type="llm-serving", model=Model("7G")),))
     large = large.asking(resources=(CHAT._replace(type="llm-serving"),))
     assert decided(large)[1] == "1g.10gb of small: PAR014 is an error"
     assert decided(large.asking(resources=(CHAT._replace(type="llm-serving", slice="3g.40gb"),)))[0].partition is None
 
 
-def test_no_gpu_is_given_twice(dev: Any) -> None:
+def test_no_gpu_is_used_by_two_resources(dev: Any) -> None:
     made = site(dev, nodes=[node(gpus=3)])
     second = Resource("more", "serving", workers=1, cpu="2", memory="8Gi", partition="even", grow=True)
     jobs = (TALK, Job("add", "serving", "more"))
@@ -175,36 +175,36 @@ def test_no_gpu_is_given_twice(dev: Any) -> None:
     assert kinds(second._replace(workers=2), CHAT) == [None, "small"]
 
 
-def test_in_a_team_kueue_must_admit_the_whole_gpus(dev: Any) -> None:
+def test_the_quota_of_a_team_must_admit_whole_gpus(dev: Any) -> None:
     made = site(dev, CHAT._replace(team="vision"))
     slices = Quota("big", gpus=4, resource="nvidia.com/mig-1g.10gb")
 
-    def told(*quotas: Quota, nodes: Any = IDLE, pods: Any = (), **flavor: Any) -> str:
+    def reason(*quotas: Quota, nodes: Any = IDLE, pods: Any = (), **flavor: Any) -> str:
         flavors = (Flavor("big", "a100-80gb", **flavor), Flavor("a10", "A10"))
         team = made.asking(teams=(Team("vision", quotas),), flavors=flavors)
         return decided(team._replace(state=made.state._replace(nodes=nodes, pods=pods)))[1]
 
-    enough = told(slices, Quota("big", "64", "512Gi", gpus=2))
+    enough = reason(slices, Quota("big", "64", "512Gi", gpus=2))
     assert enough == ENOUGH
-    assert told(slices) == "1g.10gb of small: team vision has no quota of nvidia.com/gpu"
-    assert told(Quota("big", gpus=2)) == "1g.10gb of small: team vision has no quota of nvidia.com/mig-1g.10gb"
+    assert reason(slices) == "1g.10gb of small: team vision has no quota of nvidia.com/gpu"
+    assert reason(Quota("big", gpus=2)) == "1g.10gb of small: team vision has no quota of nvidia.com/mig-1g.10gb"
     some = "1g.10gb of small: team vision has quota for 1 × a100-80gb, for its 2 pods"
-    assert told(slices, Quota("big", gpus=1), Quota("a10", gpus=8)) == some
+    assert reason(slices, Quota("big", gpus=1), Quota("a10", gpus=8)) == some
     busy = {"nodes": [node(gpus=8)], "pods": [held(1, ("vision", "train")), held(1, ("speech", "train"))]}
-    assert told(slices, Quota("big", gpus=2), **busy) == some
-    assert told(slices, Quota("big", gpus=3), **busy).startswith("whole GPUs: 6 × a100-80gb are free")
-    # Kueue sends its pods to the nodes of the flavor.
-    assert told(slices, Quota("big", gpus=2), labels={"zone": "a"}) == NONE
+    assert reason(slices, Quota("big", gpus=2), **busy) == some
+    assert reason(slices, Quota("big", gpus=3), **busy).startswith("whole GPUs: 6 × a100-80gb are free")
+    # Kueue sends the pods to nodes of the flavor.
+    assert reason(slices, Quota("big", gpus=2), labels={"zone": "a"}) == NONE
 
 
-def test_the_plan_sees_the_whole_gpu_and_drains_as_for_any_change_of_the_template(dev: Any) -> None:
-    """From slices to whole GPUs and back: a rollout, as for another image."""
+def test_growing_is_planned_like_any_change_of_the_template(dev: Any) -> None:
+    """From slices to whole GPUs and back is a rollout, like a change of the image."""
 
     def planned(made: Any) -> Any:
         return made._replace(stack=with_whole_gpus(made.stack, made.state).stack)
 
     def change(made: Any, running: Any) -> tuple[Any, Any, Any]:
-        """The Deployment, and all steps and drains in a plan that starts where another was applied."""
+        """Returns the Deployment, the steps and the drains of a plan after another plan was applied."""
         (ran,) = [one for one in running.plan().targets if one.name == "resource-chat"]
         objects = {**made.state.objects.reveal(), ran.key: ran.after.reveal()}
         plan = made._replace(state=made.state._replace(objects=Confidential(objects))).plan()
@@ -226,7 +226,7 @@ def test_the_plan_sees_the_whole_gpu_and_drains_as_for_any_change_of_the_templat
     assert [change(one, one)[0].action for one in (slices, whole)] == ["none", "none"]
 
 
-# Who waits, as the API server has it.
+# Waiting pods and workloads as the API server returns them.
 QUEUES: dict[str, Any] = {
     "queues": (cluster_queue("team-vision", 2, flavor="big"),),
     "local_queues": (local_queue(),),
@@ -269,11 +269,11 @@ def owners(dev: Any, **objects: Any) -> list[tuple[str, str, str]]:
         ),
     ],
 )
-def test_who_waits(dev: Any, objects: Any, expected: list[tuple[str, str, str]]) -> None:
+def test_waiting_pods_have_their_owner(dev: Any, objects: Any, expected: list[tuple[str, str, str]]) -> None:
     assert owners(dev, **objects) == expected
 
 
-def test_a_pod_that_kueue_holds_belongs_to_its_deployment(dev: Any) -> None:
+def test_a_pod_that_kueue_gates_belongs_to_its_deployment(dev: Any) -> None:
     made = pod("chat-5f-x", None, phase="Pending", owner=("ReplicaSet", "chat-5f", "u"))
     work = workload(RUN, waits("no quota"))
     work["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "chat-5f-x", "uid": "u2", "controller": True}]
@@ -292,11 +292,11 @@ def test_a_run_in_a_queue_waits_for_the_nodes_of_its_flavor(dev: Any) -> None:
     assert decided(site(dev, waiting=waiting("NVIDIA-A10")))[1] == ENOUGH
 
 
-def test_without_the_right_to_read_who_waits_it_is_not_known(dev: Any) -> None:
+def test_without_the_right_to_read_workloads_waiting_pods_are_unknown(dev: Any) -> None:
     assert waiting_pods(PoolObjects(nodes=(), pods=(), unread=("workloads",)), dev.stack.config) is None
 
 
-def test_nothing_of_a_pod_is_kept_but_what_places_it(dev: Any) -> None:
+def test_only_the_scheduling_fields_of_a_waiting_pod_are_kept(dev: Any) -> None:
     secret = spec(volumes=[{"name": "key"}], affinity={"podAffinity": {"x": 1}})
     secret["containers"][0]["env"] = [{"name": "TOKEN", "value": "hidden"}]
     objects = PoolObjects(nodes=(), pods=(pod("a", None, secret, **UNSCHEDULABLE),))
@@ -305,7 +305,7 @@ def test_nothing_of_a_pod_is_kept_but_what_places_it(dev: Any) -> None:
     assert one.spec.reveal() == {"containers": [{"name": "job", "resources": container["resources"]}]}
 
 
-def test_a_plan_that_was_approved_for_the_other_size_is_stale(dev: Any) -> None:
+def test_a_plan_approved_for_another_size_is_stale(dev: Any) -> None:
     def plan(state: Callable[[ClusterState], ClusterState]) -> Any:
         made = site(dev)
         grown = with_whole_gpus(made.stack, state(made.state))
