@@ -165,6 +165,8 @@ class Library(NamedTuple):
 
     If the lock cannot be read, it is unknown which versions are drafts, and every version is here.
     """
+    has_lock: bool
+    """Whether the project has a lock, even one that cannot be read."""
 
     def latest(self, name: str) -> PatchVersion:
         """Returns the newest version of a patch that is for every stack; the newest if there is none."""
@@ -222,7 +224,7 @@ def load_library(root: Path) -> Library:
         summary = f"{at[-1]} was still being read after {SECONDS:g} seconds; later patches are unknown"
         remedy = "remove patches, or use shorter patterns with fewer repetitions in their schemas"
         findings.append(_error("PAT009", at[-1], summary, remedy))
-        return Library(patches, tuple(findings), frozenset(locked))
+        return Library(patches, tuple(findings), frozenset(locked), has_lock(folder))
     _compare_with_lock(patches, locked, folder, lines, findings)
     every = [patch for own in patches.values() for patch in own.values()]
     if unclear:
@@ -230,7 +232,8 @@ def load_library(root: Path) -> Library:
     else:
         _compare_with_built_in(patches, locked, folder, findings)
         unlocked = [patch for patch in every if patch.built_in and wanted is None]
-    return Library(patches, tuple(findings), frozenset(locked) | {f"{one.name}/{one.version}" for one in unlocked})
+    released = frozenset(locked) | {f"{one.name}/{one.version}" for one in unlocked}
+    return Library(patches, tuple(findings), released, has_lock(folder))
 
 
 def _lock_remedy(words: Collection[str]) -> str:

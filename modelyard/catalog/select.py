@@ -5,9 +5,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from modelyard.catalog.library import TEMPLATE, Library, PatchVersion, bad_schema, use_built_in
+from modelyard.catalog.lock import LOCK_FILE
 from modelyard.catalog.templates import Rendered, in_time, render, render_base, time_up
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first
 from modelyard.hiding import HIDDEN, Confidential, hidden, is_secret, secrets_in
+from modelyard.names import PATCHES_FOLDER
 from modelyard.stack.config import PARTS, ROLES, PatchChoice, Stack, dotted
 from modelyard.stack.config import Path as ConfigPath
 from modelyard.stack.mistakes import given, kinds_of
@@ -56,8 +58,7 @@ def select(library: Library, stack: Stack, known: Facts) -> tuple[tuple[Selected
             bound = _bind(patch, choice, index, stack, known, findings)
             if bound is not None:
                 selected.append(bound)
-                if f"{name}/{patch.version}" not in library.released:
-                    findings.append(_draft(patch))
+                findings += _draft(library, patch)
     return _in_order(selected, findings), tuple(findings)
 
 
@@ -124,8 +125,7 @@ def select_for_job(
     patch = _version(library, choice, index, stack, known, findings)
     if patch is None:
         return None, tuple(findings)
-    if f"{name}/{patch.version}" not in library.released:
-        findings.append(_draft(patch))
+    findings += _draft(library, patch)
     return _bind(patch, choice, index, stack, known, findings), tuple(findings)
 
 
@@ -145,7 +145,7 @@ def _version(
     if choice.version is None:
         return _newest(versions.values(), known, findings)
     if choice.version not in versions:
-        pin = f"pin one of {', '.join(versions)}, or drop the pin to follow the newest"
+        pin = f"pin {_versions_for(versions, known)}, or drop the pin to follow the newest"
         findings.append(
             stack.finding(
                 "PAT002",
@@ -156,6 +156,12 @@ def _version(
             )
         )
     return versions.get(choice.version)
+
+
+def _versions_for(versions: Mapping[str, PatchVersion], known: Facts) -> str:
+    """The versions of a patch for stacks with these facts, in words; all versions if there are none."""
+    fit = [name for name, one in versions.items() if _holds(one, "for", one.meta.version_for, known, [])]
+    return listed(fit or [*versions], "or")
 
 
 def _newest(versions: Iterable[PatchVersion], known: Facts, findings: list[Finding]) -> PatchVersion | None:
@@ -195,8 +201,22 @@ def _likely(patch: PatchVersion, choice: PatchChoice, known: Facts) -> dict[str,
     return {**params, **choice.params}
 
 
-def _draft(patch: PatchVersion) -> Finding:
-    return Finding(
+def _draft(library: Library, patch: PatchVersion) -> Iterator[Finding]:
+    """Yields the finding about a draft; without a lock, the same one for every draft."""
+    if f"{patch.name}/{patch.version}" in library.released:
+        return
+    if not library.has_lock:
+        lock = f"{PATCHES_FOLDER}/{LOCK_FILE}"
+        yield Finding(
+            "PAT018",
+            Severity.WARNING,
+            f"{lock} does not exist, so every patch in {PATCHES_FOLDER}/ is a draft: an apply uses its current files",
+            file=lock,
+            detail="without the SHA-256 of a patch, later changes of its files are not detected",
+            remedy=f"restore it: git checkout HEAD -- {lock}; in a new project, create it: modelyard patches --release",
+        )
+        return
+    yield Finding(
         "PAT018",
         Severity.WARNING,
         f"patch {patch.id} is a draft: an apply uses its current files",
@@ -272,10 +292,29 @@ def _misfits(
         whole = tuple(error.instance_path)
         # The validator's message quotes the value.
         secret = hidden(params) is not params or bool(whole and is_secret(str(whole[0])))
+        fact = patch.meta.params.get(str(whole[0]), "") if len(whole) == 1 else ""
+        source = sources.get(str(whole[0]), ()) if whole else ()
+        if fact in patch.meta.version_for and source[:1] != ("patches",):
+            # Only a pin leads to a version for other stacks.
+            yield _other_stacks(patch, fact, error.instance, index, stack)
+            continue
+        if fact and source and source not in stack.positions and error.instance in ("", []):
+            summary = f"patch {patch.id} needs {dotted(source)}, which is not set"
+            where = source if source[:1] in stack.positions else ("patches", index)
+            yield stack.finding("PAT004", Severity.ERROR, where, summary, f"set {dotted(source)}")
+            continue
         for at, summary, remedy in _worded(patch, error, secret):
             source = sources.get(str(at[0]), ()) if at else ()
             where = source or (("patches", index) if index >= 0 and not whole else ())
             yield stack.place(_misfit(patch, summary, remedy)._replace(field=".".join(map(str, at))), *where)
+
+
+def _other_stacks(patch: PatchVersion, fact: str, value: Any, index: int, stack: Stack) -> Finding:
+    wanted = patch.meta.version_for[fact]
+    kinds = plain(listed(map(str, wanted if isinstance(wanted, list) else [wanted]), "or"))
+    summary = f"patch {patch.id} needs {fact} {kinds}, but it is {plain(str(value))}"
+    remedy = "drop version to use the newest that fits, or pin another"
+    return stack.finding("PAT004", Severity.ERROR, ("patches", index, "version"), summary, remedy)
 
 
 def _worded(patch: PatchVersion, error: "ValidationError", secret: bool) -> Iterator[tuple[ConfigPath, str, str]]:

@@ -64,9 +64,9 @@ def _ended(words: list[str]) -> int:
     except Stop as stop:
         return _stopped(stop, words)
     except BrokenPipeError:
-        # The reader closed the pipe, as `| head` does.
+        # The reader closed the pipe, as `| head` does; the run did not get to its result.
         _drop_output()
-        return Exit.FINE
+        return Exit.PIPE
     except KeyboardInterrupt:
         if _wants_json(words):
             return _stopped(Stop(Exit.INTERRUPTED, "interrupted"), words)

@@ -93,7 +93,7 @@ def run(args: Namespace) -> Exit:
     )
 
     def text(style: Style) -> list[str]:
-        return _text(checked, args.notes, style)
+        return _text(checked if args.notes else _visible(checked), style)
 
     printed = publish(wanted, checked, text, style_for(args, sys.stdout), notes=args.notes, root=root)
     code = exit_code(checked.findings, bool(checked.unplanned))
@@ -231,19 +231,10 @@ def _server(address: str | None) -> "Server | None":
         raise Stop(Exit.USAGE, error.summary, error.remedy) from error
 
 
-def _text(checked: "Checked", notes: bool, style: Style) -> list[str]:
-    from modelyard.report.finding import findings_text, tally
-    from modelyard.stack.words import few, plural
+def _text(visible: "Checked", style: Style) -> list[str]:
+    from modelyard.report.finding import findings_text
 
-    shown = checked.findings if notes else _shown(checked.findings)
-    words = tally(checked.findings)
-    hint = " (list them with --notes)" if len(shown) < len(checked.findings) else ""
-    unplanned = few(sorted(checked.unplanned))
-    part = f"; {unplanned} could not be planned, so some checks did not run" if unplanned else ""
-    return [
-        *findings_text(shown, style),
-        f"{plural(len(checked.stacks), 'stack')} checked: {words or 'no findings'}{hint}{part}",
-    ]
+    return [*findings_text(visible.findings, style), visible.counted]
 
 
 # Output formats for CI systems, by the file ending that selects them.
@@ -327,7 +318,7 @@ def publish(wanted: Wanted, checked: "Checked", text: Text, style: Style, *, not
     Raises:
         OSError: a file cannot be written; each file is complete or absent.
     """
-    visible = checked if notes else checked._replace(findings=_shown(checked.findings))
+    visible = checked if notes else _visible(checked)
     for form, path in wanted.files:
         from modelyard.files import write_output
 
@@ -345,11 +336,12 @@ def publish(wanted: Wanted, checked: "Checked", text: Text, style: Style, *, not
     return printed
 
 
-def _shown(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings to show without ``--notes``, among them that checks were left out."""
+def _visible(checked: "Checked") -> "Checked":
+    """The run without ``--notes``; that checks were left out is still shown."""
     from modelyard.cluster.recorded import ABSENT
 
-    return ordered((*loud(findings), *(one for one in findings if one.code == ABSENT)))
+    shown = ordered((*loud(checked.findings), *(one for one in checked.findings if one.code == ABSENT)))
+    return checked._replace(findings=shown, left_out=ordered({*checked.findings} - {*shown}))
 
 
 def _document(form: str, checked: "Checked", visible: "Checked", text: Text, style: Style) -> str:

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 STACK = "MODELYARD_STACK"
 """Environment variable that names the stack where the command line names none."""
 DEFAULT_STACK = f"default: ${STACK}, or the project's only stack"
+_MOST_LABELS = 8
+"""Labels, or values of one, that a suggestion lists."""
 
 
 def stack_options(parser: ArgumentParser, *, many: bool = True) -> None:
@@ -77,6 +79,14 @@ def verbose_option(parser: ArgumentParser) -> None:
     )
 
 
+def whole_number(text: str) -> int:
+    """A whole number of the command line."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text[:20]!r} is not a whole number") from None
+
+
 def renamed_option(parser: ArgumentParser, name: str, before: str, **settings: Any) -> None:
     """Adds an option, which its earlier name still sets; the help shows the new one only."""
     action = parser.add_argument(name, **settings)
@@ -121,6 +131,7 @@ def _wrong_project(root: Path, *, cached: bool) -> tuple[Finding, ...]:
 def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str, Path]:
     """The requested stack files, by stack name, sorted."""
     from modelyard.stack import discover, misnamed
+    from modelyard.stack.project import FILE_NAME
 
     known = {found.name: found.path for found in discover(root)}
     if everything and names:
@@ -133,8 +144,12 @@ def stack_files(root: Path, names: Sequence[str], everything: bool) -> dict[str,
     names = names or [_named(sorted(known), None, more=", or give --all")]
     missing = [name for name in names if name not in known]
     if missing:
-        saved = Path(missing[0]).is_file() and not _stack_of(missing[0], known)
-        remedy = "to apply a saved plan: modelyard apply --plan FILE" if saved else near_stack(missing[0], known)
+        name = missing[0]
+        saved = Path(name).is_file() and not _stack_of(name, known)
+        remedy = "to apply a saved plan: modelyard apply --plan FILE" if saved else near_stack(name, known)
+        wrong = [one.shown for one in misnamed(root) if one.path.stem.casefold() == f"pulumi.{name}".casefold()]
+        if wrong and FILE_NAME.fullmatch(f"Pulumi.{name}.yaml"):
+            remedy = f"rename {wrong[0]} to Pulumi.{name}.yaml"
         raise Stop(Exit.USAGE, f"unknown stack {', '.join(map(repr, missing))}", remedy)
     return {name: known[name] for name in dict.fromkeys(names)}
 
@@ -164,7 +179,11 @@ def chosen_files(root: Path, args: Namespace) -> dict[str, Path]:
 def matching(
     root: Path, files: dict[str, Path], changed_since: str | None, labels: Collection[tuple[str, str]]
 ) -> dict[str, Path]:
-    """The stack files among some that changed since a commit, and have all labels; those that cannot be read, too."""
+    """The stack files among some that changed since a commit, and have all labels; those that cannot be read, too.
+
+    Ends the run if no stack has all labels, whether changed or not.
+    """
+    every = files
     if changed_since:
         from modelyard.preview.project import changed_stacks
         from modelyard.preview.revisions import RevisionError
@@ -175,15 +194,50 @@ def matching(
             raise Stop(Exit.USAGE, error.summary, error.remedy) from error
         files = {name: path for name, path in files.items() if name in changed}
     if labels:
-        from modelyard.stack import load
-
-        read = {name: load(path, path.name, root)[0] for name, path in files.items()}
-        files = {
-            name: path
-            for name, path in files.items()
-            if (stack := read[name]) is None or set(labels) <= stack.config.labels.items()
-        }
+        chosen = _with_labels(_labels(root, files), labels)
+        if not chosen:
+            _need_labels(_labels(root, every), labels)
+        files = {name: files[name] for name in chosen}
     return files
+
+
+def _labels(root: Path, files: Mapping[str, Path]) -> dict[str, Mapping[str, str] | None]:
+    """The labels of each stack; None for one that cannot be read."""
+    from modelyard.stack import load
+
+    read = {name: load(path, path.name, root)[0] for name, path in files.items()}
+    return {name: None if stack is None else stack.config.labels for name, stack in read.items()}
+
+
+def _with_labels(stacks: Mapping[str, Mapping[str, str] | None], labels: Collection[tuple[str, str]]) -> list[str]:
+    return [name for name, own in stacks.items() if own is None or set(labels) <= own.items()]
+
+
+def _need_labels(stacks: Mapping[str, Mapping[str, str] | None], labels: Collection[tuple[str, str]]) -> None:
+    """Ends the run if no stack has all labels."""
+    if _with_labels(stacks, labels):
+        return
+    every = [own for own in stacks.values() if own is not None]
+    for key, value in labels:
+        if all(own.get(key) != value for own in every):
+            raise Stop(Exit.USAGE, f"no stack has the label {key}={value}", near_label(key, value, every))
+    words = " and ".join(f"{key}={value}" for key, value in labels)
+    raise Stop(Exit.USAGE, f"no stack has the labels {words}", "give fewer of them: a stack must have all")
+
+
+def near_label(key: str, value: str, labels: Collection[Mapping[str, str]]) -> str:
+    """A suggestion for a label that no stack has: a value of its key, or else a label."""
+    from modelyard.stack.words import did_you_mean, few
+
+    every = sorted({pair for own in labels for pair in own.items()})
+    if not every:
+        return "add it to modelyard:labels of a stack"
+    close = did_you_mean(f"{key}={value}", [f"{name}={found}" for name, found in every])
+    values = [found for name, found in every if name == key]
+    noun, of = ("value", f" of {key}") if values else ("label", "")
+    known = values or [f"{name}={found}" for name, found in every]
+    are = f"{noun}s{of} are {few(known, _MOST_LABELS)}" if len(known) > 1 else f"only {noun}{of} is {known[0]}"
+    return f"{close} The {are}" if close else f"the {are}"
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -444,7 +498,7 @@ def exit_code(findings: Iterable[Finding], unplanned: bool) -> Exit:
 
 def say(lines: Iterable[str]) -> None:
     """Prints lines to standard output in one write."""
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
 def say_wrapped(lines: Iterable[str]) -> None:

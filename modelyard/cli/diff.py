@@ -13,8 +13,9 @@ from modelyard.cli.common import (
     say_wrapped,
     stack_options,
     the_plan,
+    whole_number,
 )
-from modelyard.cli.exit import Exit
+from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 
 
@@ -23,13 +24,19 @@ def configure(parser: ArgumentParser) -> None:
     stack_options(parser, many=False)
     parser.add_argument("--target", metavar="T", help="only this target (part of its name, or its workload)")
     parser.add_argument(
-        "--context", type=int, default=3, metavar="N", help="unchanged lines around a change (default 3)"
+        "--context", type=whole_number, default=3, metavar="N", help="unchanged lines around a change (default 3)"
     )
     json_option(parser)
 
 
 def run(args: Namespace) -> Exit:
     """Plans and prints the diff."""
+    if args.context < 0:
+        raise Stop(
+            Exit.USAGE,
+            f"--context is {args.context}; it must be a whole number, 0 or more",
+            "give the number of lines, such as --context 3",
+        )
     result = the_plan(args, project_root(args))
     plan = result.plan
     assert plan is not None

@@ -32,7 +32,7 @@ def run(args: Namespace) -> Exit:
         root = project_root(args)
         on = executor(args)
         stacks = [_read(root, name, path) for name, path in chosen_files(root, args).items()]
-        if is_local(args):
+        if stacks and is_local(args):
             need_engine()
         found = [drift for drifts in each(stacks, partial(_drifts, root), (root,), on) for drift in drifts]
         if args.json:

@@ -18,6 +18,7 @@ class Exit(IntEnum):
     INTERNAL = 70
     HANGUP = 129
     INTERRUPTED = 130
+    PIPE = 141
     TERMINATED = 143
 
 

@@ -67,8 +67,8 @@ def run(args: Namespace) -> Exit:
     if not args.check and not args.diff:
         for result in changing:
             write_atomically(result.file.path, result.after.text, within=root)
-    say([*_reports(changing, args), *_total(files, changing, args)])
     broken = _broken(results)
+    say([*_reports(changing, args), *_total(files, changing, len(broken), args)])
     if broken:
         raise Stop(Exit.USAGE, "not every file could be read", "", broken)
     return Exit.FINDINGS if args.check and changing else Exit.FINE
@@ -212,14 +212,17 @@ def _document(text: str) -> Any:
     return None if document is None else document.value
 
 
-def _total(files: Sequence[File], changing: Sequence[Result], args: Namespace) -> Iterator[str]:
+def _total(files: Sequence[File], changing: Sequence[Result], broken: int, args: Namespace) -> Iterator[str]:
     from modelyard.stack.words import plural
 
     done = "would change" if args.check or args.diff else "changed"
     versions = {file.path.parent for file in files if file.released}
+    unread = f", {broken} could not be read" if broken else ""
     left = f"; {plural(len(versions), 'released patch version')} skipped" if versions else ""
-    checked = plural(len(files) - sum(file.released for file in files), "file")
-    yield from wrapped(f"{checked} checked, {len(changing)} {done}{left}", 0, style_for(args, sys.stdout).columns)
+    checked = plural(len(files) - sum(file.released for file in files) - broken, "file")
+    yield from wrapped(
+        f"{checked} checked, {len(changing)} {done}{unread}{left}", 0, style_for(args, sys.stdout).columns
+    )
 
 
 def _broken(results: Sequence[Result]) -> tuple[Finding, ...]:

@@ -5,8 +5,10 @@ for a node. --team, --node, --nodes, --metrics and --idle are only for --live.
 """
 
 import os
+import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,12 +68,15 @@ def run(args: Namespace) -> Exit:
             )
         return _run_live(args)
     if live := [f"--{name}" for name in ("team", "node", "nodes", "metrics", "idle") if getattr(args, name)]:
-        raise Stop(Exit.USAGE, f"{', '.join(live)} cannot be given without --live", "modelyard gpus --live STACK")
-    from modelyard.hardware import Ambiguous, GpuModel, find, near_gpus
+        given = shlex.join(("modelyard", "gpus", "--live", "STACK", *_live_words(args)))
+        raise Stop(Exit.USAGE, f"{', '.join(live)} cannot be given without --live", given)
+    from modelyard.hardware import Ambiguous, GpuModel, find, near_gpus, not_one_gpu
     from modelyard.hardware.table import table
     from modelyard.report.gpus import gpu_text, gpus_document, gpus_text
+    from modelyard.stack import discover, find_project
 
-    _check_own(args)
+    root = find_project(Path(args.directory or ".").resolve())
+    _check_own(root)
     try:
         rows = table(args.cuda, args.embeds_ptx)
     except ValueError as error:
@@ -85,7 +90,9 @@ def run(args: Namespace) -> Exit:
                 case Ambiguous(_, gpus):
                     wanted |= {gpu.id for gpu in gpus}
                 case _:
-                    raise Stop(Exit.USAGE, f"unknown GPU {name!r}", near_gpus(name))
+                    if root is not None and name in (one.name for one in discover(root)):
+                        raise Stop(Exit.USAGE, f"{name} is a stack", f"modelyard gpus --live {name}")
+                    raise Stop(Exit.USAGE, not_one_gpu(name), near_gpus(name))
         rows = tuple(row for row in rows if row.id in wanted)
     if args.supported:
         rows = tuple(row for row in rows if row.supported == "yes")
@@ -102,12 +109,19 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _check_own(args: Namespace) -> None:
+def _live_words(args: Namespace) -> Iterator[str]:
+    """The options of the command line that need --live."""
+    for name in ("team", "node", "metrics", "idle"):
+        if value := getattr(args, name):
+            yield from (f"--{name}", str(value))
+    if args.nodes:
+        yield "--nodes"
+
+
+def _check_own(root: Path | None) -> None:
     """Ends the run if the GPUs that the project defines, if there is one, cannot be used."""
     from modelyard.hardware.own import load_gpus
-    from modelyard.stack import find_project
 
-    root = find_project(Path(args.directory or ".").resolve())
     wrong = load_gpus(root).findings if root is not None else ()
     if any(finding.blocks for finding in wrong):
         raise Stop(Exit.USAGE, f"the GPUs in {HARDWARE_FILE} cannot be used", "", wrong)

@@ -75,7 +75,7 @@ def run(args: Namespace) -> Exit:
     if args.from_cluster:
         return _from_cluster(args, root)
     _check_cluster(args)
-    stacks = _stacks(args.stacks or "dev")
+    stacks = _stacks("dev" if args.stacks is None else args.stacks)
     files, ignored = _files(args, root, stacks)
     with all_or_none() as undo:
         for name, text in files.items():
@@ -104,7 +104,7 @@ def _check_cluster(args: Namespace) -> None:
     """Ends the run if an option needs --from-cluster."""
     for option, value in (("--context", args.context), ("--namespace", args.namespace)):
         if value:
-            raise Stop(Exit.USAGE, f"{option} is about a cluster", "add --from-cluster")
+            raise Stop(Exit.USAGE, f"{option} needs --from-cluster", f"add --from-cluster, or drop {option}")
 
 
 def _from_cluster(args: Namespace, root: Path) -> Exit:
@@ -112,7 +112,7 @@ def _from_cluster(args: Namespace, root: Path) -> Exit:
     from modelyard.cli.from_cluster import from_cluster
     from modelyard.stack import find_project
 
-    names = _stacks(args.stacks) if args.stacks else ()
+    names = _stacks(args.stacks) if args.stacks is not None else ()
     if len(names) > 1:
         raise Stop(Exit.USAGE, "a cluster gives one stack", "give --stacks one name")
     project = find_project(root)

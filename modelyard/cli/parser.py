@@ -11,7 +11,8 @@ from argparse import (
     RawDescriptionHelpFormatter,
     _SubParsersAction,
 )
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
@@ -120,6 +121,10 @@ _ARGUMENTS = {
     "modelyard preview": "it compares all stacks of the project; ",
 }
 """The answers to a stack's name, by verbs that take none."""
+_ONE_STACK = "it takes one stack; "
+"""The answer to a second stack's name."""
+_REQUIRED = {"modelyard blame": "name a target and a field, such as: modelyard blame dev rayWorker spec.replicas; "}
+"""The answers to arguments that are missing, by verbs."""
 _SYNONYMS = {
     **dict.fromkeys(("ls", "status", "ps", "get"), "list"),
     **dict.fromkeys(("run", "start", "create"), "submit"),
@@ -137,7 +142,8 @@ class Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Prints the message in one line and stops with the code for bad usage."""
-        raise Stop(Exit.USAGE, message, f"see {self.prog} --help")
+        example = _REQUIRED.get(self.prog, "") if "are required" in message else ""
+        raise Stop(Exit.USAGE, message, f"{example}see {self.prog} --help")
 
     def _check_value(self, action: Action, value: Any) -> None:
         """Stops at a value that is not one of the choices, with the one that was probably meant."""
@@ -204,25 +210,22 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
     if unknown:
         from modelyard.stack.words import listed, near, plain
 
+        parser = getattr(args, "sub_parser", parser)
         word = unknown[0].partition("=")[0]
-        kind, options = ("option", tuple(dict.fromkeys(_options(parser)))) if word.startswith("-") else ("argument", ())
+        kind, options = ("option", tuple(parser._option_string_actions)) if word.startswith("-") else ("argument", ())
         begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
         if word in _ELSEWHERE and not begun and word not in options:
             raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
         close = begun[:_MOST] or near(word, options, 1, _ALIKE)
-        elsewhere = _ARGUMENTS.get(parser.prog, "") if kind == "argument" else ""
-        suggested = f"did you mean {listed(close)}? " if close else elsewhere
+        elsewhere = _ARGUMENTS.get(parser.prog, _ONE_STACK if _ends_with_stack(parser) else "")
+        suggested = f"did you mean {listed(close)}? " if close else elsewhere if kind == "argument" else ""
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
 
 
-def _options(parser: ArgumentParser) -> Iterator[str]:
-    """The names of all options of a parser and of its sub-verbs."""
-    for action in parser._actions:
-        yield from action.option_strings
-        if isinstance(action, _SubParsersAction):
-            for inner in action.choices.values():
-                yield from _options(inner)
+def _ends_with_stack(parser: ArgumentParser) -> bool:
+    """Whether the last argument of a verb is the name of one stack."""
+    return [action.dest for action in parser._get_positional_actions()][-1:] == ["stack"]
 
 
 def verb_in(words: list[str]) -> str | None:
@@ -248,7 +251,8 @@ def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
         parser: the verb's parser.
         known: the sub-verbs, each with ``configure`` and ``run``; modules import their tools only when they run.
     """
-    verbs = parser.add_subparsers(metavar="WHAT", required=True, parser_class=Parser)
+    parser.set_defaults(run_sub=partial(_no_subverb, parser.prog, tuple(known)))
+    verbs = parser.add_subparsers(metavar="WHAT", parser_class=Parser)
     for name, verb in known.items():
         module = import_module(f"modelyard.cli.{verb.module}")
         sub = verbs.add_parser(name, help=verb.help, description=module.__doc__, formatter_class=Formatter)
@@ -259,7 +263,13 @@ def add_subverbs(parser: ArgumentParser, known: Mapping[str, Verb]) -> None:
                 # An option given before the sub-verb counts, unless it is repeated after it.
                 action.default = SUPPRESS
         module.configure(sub)
-        sub.set_defaults(run_sub=module.run)
+        sub.set_defaults(run_sub=module.run, sub_parser=sub)
+
+
+def _no_subverb(verb: str, known: Sequence[str], _args: Namespace) -> NoReturn:
+    from modelyard.stack.words import listed
+
+    raise Stop(Exit.USAGE, f"{verb} needs a verb: {listed(known, 'or')}", f"see {verb} --help")
 
 
 def run_subverb(args: Namespace) -> Exit:

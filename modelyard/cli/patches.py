@@ -42,15 +42,15 @@ def run(args: Namespace) -> Exit:
     root = project_root(args)
     library = load_library(root)
     new = new_built_in(root, library)
-    name, _, version = (args.name or "").partition("@")
+    name, at, version = (args.name or "").partition("@")
     known = {*library.patches, *(patch.name for patch in new.values())} if args.release else library.patches
     if args.name is not None and name not in known:
         if any(finding.file.startswith(f"{PATCHES_FOLDER}/{name}/") for finding in library.findings):
             raise Stop(Exit.USAGE, f"patch {name} cannot be read", "correct its errors first", library.findings)
         raise Stop(Exit.USAGE, f"unknown patch {name!r}", library.near(name), library.findings)
-    if version and args.release:
+    if at and args.release:
         raise Stop(Exit.USAGE, f"--release takes no version: {args.name}", f"run: modelyard patches --release {name}")
-    if version and version not in library.patches[name]:
+    if at and version not in library.patches[name]:
         has = ", ".join(library.patches[name])
         raise Stop(Exit.USAGE, f"patch {name} has no version {version!r}", f"it has {has}", library.findings)
     if args.release:

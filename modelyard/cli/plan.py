@@ -190,8 +190,10 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
     """Prints where the plans of several stacks set different values."""
     from modelyard.preview.matrix import rows
 
-    if len(files) < 2 or args.out:
-        raise Stop(Exit.USAGE, "--matrix compares stacks", "name two or more, or give --all, and no --out")
+    if args.out:
+        raise Stop(Exit.USAGE, "--matrix compares stacks, and makes no plan to save", "drop --out or --matrix")
+    if len(files) < 2:
+        raise Stop(Exit.USAGE, "--matrix compares stacks", "name two or more, or give --all")
     columns: list[Column] = []
     failed: list[str] = []
     reasons: list[Finding] = []

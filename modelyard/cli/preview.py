@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
-from modelyard.cli.common import note, project_root, renamed_option
+from modelyard.cli.common import note, project_root, renamed_option, whole_number
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
@@ -76,7 +76,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--limit",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="maximum length of the markdown in characters (default 65000, which GitHub accepts; at least 4000 plus "
         "the length of --report-url)",

@@ -45,7 +45,7 @@ def run(args: Namespace) -> Exit:
     named, name = stack_and_name(root, args.stack, args.name)
     stack = chosen_stack(root, named)
     everything = sized(stack.config)
-    resources = everything if name is None else _named(everything, name)
+    resources = everything if name is None else _named(stack.name, everything, name)
     # A plan reports findings about the waivers themselves, because it knows all findings.
     judged, _ = waive(check_jobs(stack, everything), stack, date.today())
     wrong = ordered(finding for finding in judged if finding.blocks)
@@ -62,7 +62,7 @@ def run(args: Namespace) -> Exit:
     return Exit.FINDINGS if wrong else Exit.FINE
 
 
-def _named(resources: "Sequence[Sized]", name: str) -> "tuple[Sized, ...]":
+def _named(stack: str, resources: "Sequence[Sized]", name: str) -> "tuple[Sized, ...]":
     """The resource of that name, or those of the jobs of that name."""
     from modelyard.stack.words import did_you_mean
 
@@ -72,5 +72,5 @@ def _named(resources: "Sequence[Sized]", name: str) -> "tuple[Sized, ...]":
         known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
         have = f"known names: {', '.join(dict.fromkeys(known))}" if known else _ADD
         remedy = did_you_mean(name, known) or have
-        raise Stop(Exit.USAGE, f"{name!r} is neither a resource nor a sized job", remedy)
+        raise Stop(Exit.USAGE, f"{stack} has no resource or sized job {name!r}", remedy)
     return tuple(found)

@@ -3,6 +3,7 @@
 --max-failures applies to each wave separately, but a wave always fails if a canary or all of its stacks fail.
 """
 
+import re
 import shlex
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -10,10 +11,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import change_and_label_options, matching, near_stack, project_root, stack_files
+from modelyard.cli.common import (
+    change_and_label_options,
+    matching,
+    near_label,
+    near_stack,
+    project_root,
+    stack_files,
+)
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.cli.verify import gate_options
+from modelyard.hiding import hidden_text
 from modelyard.stack import durations
 
 if TYPE_CHECKING:
@@ -23,6 +32,8 @@ if TYPE_CHECKING:
     from modelyard.report.waves import Source
 
 FORMATS = ("text", "json", "github", "gitlab", "operator")
+_ORGANIZATION = "organization"
+_REPOSITORY = re.compile(r"(https?|ssh)://[^\s/]+/\S+|[^\s/:@]+@[^\s/:]+:\S+")
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -57,12 +68,19 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--organization",
-        default="organization",
+        type=_organization,
+        default=_ORGANIZATION,
         metavar="NAME",
         help="for operator: organization in Pulumi Cloud (default: organization, the name that "
         "self-managed backends use)",
     )
     parser.add_argument("--out", metavar="FILE", help="write to this file; replaces an existing one")
+
+
+def _organization(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", text):
+        raise ArgumentTypeError(f"{text!r} is not the name of an organization; use letters, digits, -, _ and .")
+    return text
 
 
 def percentages(text: str) -> tuple[int, ...]:
@@ -131,9 +149,11 @@ def _canaries(wanted: "Sequence[str]", labels: Mapping[str, Mapping[str, str]]) 
     for word in wanted:
         key, equals, value = word.partition("=")
         named = {name for name, own in labels.items() if own.get(key) == value} if equals else {word} & labels.keys()
+        if not named and equals:
+            remedy = near_label(key, value, labels.values())
+            raise Stop(Exit.USAGE, f"no stack has the label {word} (--canary)", remedy)
         if not named:
-            remedy = "add it to modelyard:labels of a stack" if equals else near_stack(word, labels)
-            raise Stop(Exit.USAGE, f"no stack is canary {word!r}", remedy)
+            raise Stop(Exit.USAGE, f"unknown stack {word!r} (--canary)", near_stack(word, labels))
         canaries |= named
     return canaries
 
@@ -190,6 +210,12 @@ def _words(args: Namespace) -> Iterator[str]:
     if args.max_failures:
         yield from ("--max-failures", str(args.max_failures))
     yield from ("--format", str(args.format))
+    if args.format != "operator":
+        return
+    if args.repo_url is not None:
+        yield from ("--repo-url", args.repo_url)
+    if args.organization != _ORGANIZATION:
+        yield from ("--organization", args.organization)
 
 
 def _source(root: Path, args: Namespace) -> "Source":
@@ -210,6 +236,9 @@ def _source(root: Path, args: Namespace) -> "Source":
     url = repository_url(os.environ) if args.repo_url is None else args.repo_url
     if not url:
         raise Stop(Exit.USAGE, "the operator needs the URL of the git repository", "give --repo-url URL")
+    if args.repo_url is not None and not _REPOSITORY.fullmatch(url):
+        words = f"--repo-url {hidden_text(url)!r} is not the address of a git repository"
+        raise Stop(Exit.USAGE, words, "begin it with https:// or ssh://, or write git@HOST:PATH")
     try:
         return Source(project_name(root), url, commit_of(root, "HEAD"), prefix_of(root), args.organization)
     except RevisionError as error:

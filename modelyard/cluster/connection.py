@@ -32,6 +32,7 @@ from modelyard.stack import Stack
 
 _PLUGIN_INFO = "KUBERNETES_EXEC_INFO"
 _PLUGIN_V1, _PLUGIN_V1BETA1 = "client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"
+_ERROR_NUMBER = re.compile(r"\[Errno -?\d+\] ")
 _PLUGIN_ENDED = re.compile(r"Exec (.+?) returned (-?\d+):")
 _FILES = ("certificate_auth", "client_cert", "client_key", "token_file")
 """The client's names for the settings of a kubeconfig's cluster or user that name a file."""
@@ -262,9 +263,10 @@ def kubeconfigs() -> list[KubeConfig]:
             return found or [KubeConfig.from_env()]
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
+        why = _why(error).removeprefix(f"{os.path.expanduser(named)}: ")  # noqa: PTH111 (no home)
         raise ClusterError(
-            f"no kubeconfig could be read from {named}: {_why(error)}",
-            "set KUBECONFIG to your kubeconfig, or correct the file; without --live, most commands need no cluster",
+            f"no kubeconfig could be read from {named}: {why}",
+            "set KUBECONFIG to your kubeconfig, or correct the file",
             lasting=True,
         ) from error
 
@@ -312,7 +314,7 @@ def _transport_words(error: Exception) -> str:
     """The client's message, unless it quotes a text that cannot be sent, such as a token with a line break."""
     if isinstance(error, httpx2.LocalProtocolError | httpx2.InvalidURL):
         return "the address or the credentials contain characters that cannot be sent"
-    return hidden_text(str(error))
+    return hidden_text(_ERROR_NUMBER.sub("", str(error)))
 
 
 def _place(error: Exception) -> str:

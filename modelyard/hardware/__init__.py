@@ -7,7 +7,7 @@ of a stack (``rules``), the meaning of node labels (``nodes``), and the clouds' 
 Does not read stack files, render workloads, place pods (``kube.scheduling`` does), or apply waivers.
 """
 
-from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, products, resolve
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, not_one_gpu, products, resolve
 from modelyard.hardware.table import Row, table
 from modelyard.hardware.verdict import Use, Verdict, verdict
 
@@ -20,6 +20,7 @@ __all__ = [
     "Verdict",
     "find",
     "near_gpus",
+    "not_one_gpu",
     "products",
     "resolve",
     "table",

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from modelyard.hardware.limits import LISTED
 from modelyard.names import HARDWARE_FILE
 from modelyard.patterns import regex
-from modelyard.stack.words import listed
+from modelyard.stack.words import listed, plain
 
 Version = tuple[int, int]
 
@@ -236,6 +236,17 @@ def _ids(name: str) -> tuple[str, ...] | None:
 
 _OTHER_MAKERS = regex(r"(amd|instinct|radeon|mi\d|intel|gaudi|arc|tpu|inferentia|inf\d|trn?\d|trainium)", re.I)
 """Beginnings of the names of accelerators from other vendors than NVIDIA."""
+
+
+def not_one_gpu(name: str) -> str:
+    """Returns what is wrong with a name that is not one GPU's; empty if the name is fine."""
+    match find(name):
+        case Ambiguous(_, sharing):
+            return f"{plain(name)!r} is the name of {len(sharing)} GPUs: {', '.join(gpu.id for gpu in sharing)}"
+        case Unknown(name, _):
+            return f"unknown GPU {plain(name)!r}"
+        case _:
+            return ""
 
 
 def near_gpus(name: str) -> str:

@@ -9,20 +9,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Document, Library, PatchVersion, Selected, left_out
+from modelyard.catalog.library import TEMPLATE
 from modelyard.cluster import Answer, Question
 from modelyard.findings import Finding, Severity, first_of_each
 from modelyard.kube import merge
 from modelyard.kube.state import ClusterState, ObjectKey, key_of
 from modelyard.patterns import regex
 from modelyard.plan.cluster_parts import ClusterPart
+from modelyard.plan.compose import MISFIT
 from modelyard.plan.keda import freed
 from modelyard.plan.missing import in_namespace, unset
 from modelyard.plan.ownership import mode_switch
 from modelyard.plan.target import REPLICAS, Foreign, ObjectRequest, Prepared, finish, old_pods, prepare
+from modelyard.plan.trace import Renderings, with_items
 from modelyard.plan.undo.leaving import Leaving, leaving, let_go_of, of_another_state, strangers
 from modelyard.plan.values import TargetPlan
 from modelyard.stack import codes
-from modelyard.stack.config import Config, Stack
+from modelyard.stack.config import Config, Stack, dotted
 from modelyard.stack.words import nearest
 from modelyard.workloads import Facts, Workload
 
@@ -83,6 +86,7 @@ def planned_objects(
     schemas = merge.MergeSchema.kubernetes(config.kubernetes_version)
     prepared = []
     wrong: list[Finding] = []
+    known = Renderings()
     wishes = tuple(_wishes(chosen, parts, bases, by_name))
     for wish in wishes:
         try:
@@ -91,7 +95,7 @@ def planned_objects(
             wrong.append(_unknown_kind(wish, schemas, config.kubernetes_version))
             continue
         request, problems = prepare(wish, schema, state, stack.full_name, foreign)
-        wrong.extend(problems)
+        wrong.extend(_at_parameter(problem, wish, chosen, schema, stack, known) for problem in problems)
         if request is not None:
             prepared.append(request)
     if state.identity:  # Otherwise no platform is recorded, and nothing is known about its namespace.
@@ -177,6 +181,40 @@ def _documents(
                 bases[key_of(body, namespace)] = (one.patch, body)
     # A partial object is no plan: its patches would search for a missing target.
     return {key: documents for key, documents in parts.items() if key not in incomplete}, bases
+
+
+def _at_parameter(
+    finding: Finding,
+    wish: ObjectRequest,
+    chosen: Iterable[Selected],
+    schema: merge.Type,
+    stack: Stack,
+    known: Renderings,
+) -> Finding:
+    """The finding about a value that does not fit, at the parameter under ``modelyard:patches`` that fills the field.
+
+    A finding about several parameters, or none, stays as it is.
+    """
+    folder, _, file = finding.file.rpartition("/")
+    why = finding.summary.partition(f"{finding.field}: ")[2]
+    one = next((one for one in chosen if finding.code == MISFIT and one.patch.file == folder), None)
+    if one is None or not why:
+        return finding
+    at = wish.key.name if file == TEMPLATE else (wish.key.api_version, wish.key.kind, wish.key.name)
+    schema, path = with_items(schema, (one.patch,)), merge.Path.parse(finding.field)
+
+    def value(other: str | None = None) -> Any:
+        return merge.value_at(schema, known.of(one, file, other).get(at), path)
+
+    own = [name for name, source in one.sources.items() if source[:1] == ("patches",)]
+    filling = [name for name in own if value(name) != value()]
+    if len(filling) != 1:
+        return finding
+    (name,) = filling
+    summary = f"parameter {name} of patch {one.patch.id} does not fit {wish.key.kind}: {why}"
+    source = one.sources[name]
+    remedy = f"correct {dotted(source)}"
+    return stack.finding(MISFIT, Severity.ERROR, source, summary, remedy, target=finding.target)
 
 
 def _key(document: Document, namespace: str) -> ObjectKey:

@@ -1,10 +1,11 @@
 """Traces a field back to what set it: patches, owners, and the line of the stack file."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from modelyard.catalog import Selected, render, render_base
-from modelyard.catalog.library import BASE, TEMPLATE
+from modelyard.catalog.library import BASE, TEMPLATE, PatchVersion
 from modelyard.catalog.places import line_of
 from modelyard.findings import Finding
 from modelyard.hiding import HIDDEN, hidden_at
@@ -30,7 +31,9 @@ class Source(NamedTuple):
     path: ConfigPath
     """The path in the stack file; empty if the value is the patch's default."""
     line: int
-    """Line of the stack file, from 1; 0 if the value is not in the file."""
+    """Line of the stack file, from 1, of the value or of the nearest section; 0 if the file has neither."""
+    written: bool
+    """Whether the value itself is in the stack file."""
 
 
 class Setting(NamedTuple):
@@ -191,13 +194,16 @@ def _settings(
             gone = file == BASE and isinstance(given, list) and given != []
             if gone if other is None else _value_at(other, path, schema) != value:
                 where = one.sources.get(param, ())
-                sources.append(Source(param, known.shown(one, param), where, _line(stack, where)))
+                sources.append(_source(param, known.shown(one, param), where, stack))
         yield Setting(one.patch.id, f"{one.patch.file}/{file}", value, tuple(sources))
 
 
-def _line(stack: Stack, where: ConfigPath) -> int:
-    """The line of the nearest section that is in the stack file; 0 if there is none."""
-    return stack.position(where)[0] if where and where[:1] in stack.positions else 0
+def _source(param: str, value: Any, where: ConfigPath, stack: Stack) -> Source:
+    if not where or where[:1] not in stack.positions:
+        return Source(param, value, where, 0, False)
+    # A section that is JSON text has one position for all of its values.
+    whole = not any(path[:1] == where[:1] for path in stack.positions if len(path) > 1)
+    return Source(param, value, where, stack.position(where)[0], whole or where in stack.positions)
 
 
 def _patched(one: Selected, params: Mapping[str, Any]) -> Mapping[_Name, dict[str, Any]]:
@@ -252,12 +258,16 @@ def kind_of(target: TargetPlan, chosen: Iterable[Selected], version: str) -> mer
         LookupError: this Kubernetes version is not known to have the kind.
     """
     schema = merge.MergeSchema.kubernetes(version).of(target.key.api_version, target.key.kind)
-    for patch in (one.patch for one in chosen if one.patch.id in target.patches):
+    return with_items(schema, (one.patch for one in chosen if one.patch.id in target.patches))
+
+
+def with_items(schema: merge.Type, patches: Iterable[PatchVersion]) -> merge.Type:
+    """The type in which lists merge by item if patches name their items."""
+    for patch in patches:
         for text, key in patch.meta.items.items():
-            try:
+            # Another patch may name it too, or it is a list of another object.
+            with suppress(LookupError, ValueError):
                 schema = merge.keyed(schema, Path.parse(text), key)
-            except LookupError:
-                continue  # another patch names it too, or it is a list of another object
     return schema
 
 

@@ -141,6 +141,10 @@ def wait(
 
 
 def first_wrong(stack: str, checks: Iterable[Check]) -> str:
-    """The first check of a stack that does not pass, in words; without its subject if that is the stack."""
-    wrong = next(one for one in checks if one.state != "ok")
-    return wrong.found if wrong.subject == stack else f"{wrong.subject}: {wrong.found}"
+    """The first check of a stack that does not pass, in words."""
+    return found_words(stack, next(one for one in checks if one.state != "ok"))
+
+
+def found_words(stack: str, check: Check) -> str:
+    """What a check of a stack found; without its subject if that is the stack."""
+    return check.found if check.subject == stack else f"{check.subject}: {check.found}"

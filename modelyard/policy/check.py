@@ -52,10 +52,13 @@ def check_plan(root: Path, stack: Stack, plan: Plan, today: date, base: Path | N
         if found:
             placed = _placed(doubt.without(found), part, one, library_of(root))
             judged += (on_cluster(finding, part.name) for finding in placed)
-    own = apply_policy_waivers((*wrong, *judged), stack, today)
+    own = apply_policy_waivers((*wrong, *judged), stack, today, {*policies.rules, *policies.pending})
     if doubtful or not plan.cluster:
         # A waiver may be for a finding about an object that could not be judged, or for one that needs the cluster.
         own = tuple(finding for finding in own if finding.code != codes.WAIVER_UNUSED)
+    if any(finding.blocks for finding in policies.findings):
+        # A waiver may be for a rule that could not be loaded.
+        own = tuple(finding for finding in own if finding.code != codes.WAIVER_CODE)
     if not own and not policies.findings and not settings.raised:
         return plan.findings  # they are in order already
     return ordered((*settings.weighed(plan.findings), *policies.findings, *own))

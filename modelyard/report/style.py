@@ -115,21 +115,29 @@ def shorten(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
 
 
+class _Wrapper(textwrap.TextWrapper):
+    """Breaks a word that is longer than a line, such as a path, before a dot or a bracket."""
+
+    def _handle_long_word(self, reversed_chunks: list[str], cur_line: list[str], cur_len: int, width: int) -> None:
+        word = reversed_chunks[-1]
+        end = max(word.rfind(mark, 1, width - cur_len + 1) for mark in ".[")
+        if end > 0:
+            cur_line.append(word[:end])
+            reversed_chunks[-1] = word[end:]
+        elif not cur_line or max(word.rfind(mark, 1, width + 1) for mark in ".[") < 0:
+            super()._handle_long_word(reversed_chunks, cur_line, cur_len, width)
+
+
 def wrapped(text: str, indent: int, width: int, first: str = "") -> list[str]:
     """A paragraph broken at words, every line indented; ``first`` is in the indent of the first line."""
     lead = f"{first:<{indent}}" if first else " " * indent
-    return textwrap.wrap(
-        safe(" ".join(text.splitlines())),
-        width,
-        initial_indent=lead,
-        subsequent_indent=" " * indent,
-        break_on_hyphens=False,
-    ) or [lead.rstrip()]
+    wrapper = _Wrapper(width, initial_indent=lead, subsequent_indent=" " * indent, break_on_hyphens=False)
+    return wrapper.wrap(safe(" ".join(text.splitlines()))) or [lead.rstrip()]
 
 
 def hanging(text: str, indent: int, width: int) -> list[str]:
     """A paragraph broken at words, every line but the first one indented."""
-    return textwrap.wrap(safe(text), width, subsequent_indent=" " * indent, break_on_hyphens=False) or [""]
+    return _Wrapper(width, subsequent_indent=" " * indent, break_on_hyphens=False).wrap(safe(text)) or [""]
 
 
 def about(name: str, words: str, style: Style) -> list[str]:

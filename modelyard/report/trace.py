@@ -22,7 +22,7 @@ def trace_text(traced: Trace, stack_file: str, style: Style = PLAIN) -> list[str
         who = f"    {verb} {style.bold(safe(setting.patch))}"
         lines.append(_pair(who, 5 + len(verb) + len(setting.patch), setting.file, style))
         for source in setting.sources:
-            if source.line:
+            if source.written:
                 where = f"{stack_file}:{source.line}"
             else:
                 where = "default of the stack" if source.path else "default of the patch"
@@ -61,7 +61,12 @@ def trace_document(traced: Trace) -> dict[str, Any]:
                 "file": setting.file,
                 "value": setting.value,
                 "sources": [
-                    {"param": source.param, "value": source.value, "path": list(source.path), "line": source.line}
+                    {
+                        "param": source.param,
+                        "value": source.value,
+                        "path": list(source.path),
+                        "line": source.line if source.written else 0,
+                    }
                     for source in setting.sources
                 ],
             }

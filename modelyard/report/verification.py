@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from modelyard.plan.verification import Check, Checks, failures, verified
+from modelyard.plan.verification import Check, Checks, failures, found_words, verified
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, wrapped
 from modelyard.stack.words import plural
@@ -37,7 +37,7 @@ def _stack(stack: str, checks: tuple[Check, ...], style: Style) -> Iterator[str]
         return
     yield from hanging(f"{stack}: not verified", 2, style.columns)
     for check in wrong:
-        yield from hanging(f"  {check.subject}: {check.found}", 4, style.columns)
+        yield from hanging(f"  {found_words(stack, check)}", 4, style.columns)
     for remedy in dict.fromkeys(check.remedy for check in wrong if check.remedy):
         yield from wrapped(remedy, 2, style.columns, "→")
 

@@ -264,13 +264,19 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
             elif not LEAST_BYTES <= amount <= MOST_BYTES and (key != "activation" or amount > MOST_BYTES):
                 small = amount < LEAST_BYTES
                 side = "less than 1Mi" if small else "more than 1Pi"
-                remedy = "write an amount such as 16Gi"
-                if small:
-                    thousandths = str(value).endswith("m")
-                    unit = "m is thousandths of a byte, M and Mi are millions" if thousandths else "16 is 16 bytes"
-                    remedy = f"write the unit, as in 16Gi: {unit}"
+                remedy = _with_unit(str(texts.get(at, value))) if small else ""
                 summary = f"{name(at)} is {text}: {side}"
-                yield Mistake(at, codes.QUANTITY, summary, remedy)
+                yield Mistake(at, codes.QUANTITY, summary, remedy or "write an amount such as 16Gi")
+
+
+def _with_unit(text: str) -> str:
+    """What to write instead of very few bytes; empty if the text has another unit than ``m``."""
+    number = text.removesuffix("m")
+    if not number.replace(".", "", 1).isdecimal():
+        return ""
+    if number != text:
+        return f"m is thousandths of a byte; write {number}Mi"
+    return f"{text} is {text} {'byte' if text == '1' else 'bytes'}; write {text}{'Gi' if float(text) < 1024 else 'Mi'}"
 
 
 def _sections(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -71,9 +71,8 @@ _INSIDE: dict[str, str] = {"prefix": "its bucket", "subfolder": "its volume"}
 """By format of the schema: what a path must not leave."""
 
 
-_AMOUNTS: dict[str, str] = {
-    "cpu": "write a number of cores such as 4 or 500m",
-    "driverCpu": "write a number of cores such as 4 or 500m",
+_CORES: dict[str, str] = dict.fromkeys(("cpu", "driverCpu"), "write a number of cores such as 4 or 500m")
+_COUNTS: dict[str, str] = {
     "each": "write what one pod can take, such as 8 or 500m, which is half of one",
     "overhead": "write a share such as 0.4",
     "rows": "write a number such as 50M, which is 50 million",
@@ -81,7 +80,12 @@ _AMOUNTS: dict[str, str] = {
     "requestRate": "write requests a second, such as 200 or 500m",
     "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
 }
-"""How to write quantities that are not bytes, by key."""
+"""How to write quantities that are neither bytes nor cores, by key."""
+_TEXTS: dict[str, str] = {
+    "discount": 'write why the price differs from the list price, such as "reserved for 3 years"; it does not change '
+    "the price"
+}
+"""How to write texts that users take for numbers, by key."""
 _NUMBERS: dict[str, str] = {
     "price": "write USD as a number such as 14.69, or delete the entry; the price is then unknown",
     "tflops": "write dense FP16 TFLOPS as a number such as 119.5, without sparsity",
@@ -199,6 +203,8 @@ def _unknown_section(key: str, known: list[str]) -> Mistake:
 
 def _unknown(path: Path, key: str, known: list[str]) -> Mistake:
     keys = f"{name(path)} has the keys" if path else "the keys are"
+    if len(known) == 1:
+        keys = f"the only key of {name(path)} is" if path else "the only key is"
     close = nearest(key, known)
     remedy = f"did you mean {close}?" if close else f"{keys} {listed(known, 'and')}"
     meant: Path = (*path, close) if close else ()
@@ -267,6 +273,8 @@ def _of_format(
         meant = (_month(meant) if form == "release" else "") or meant
         if not plain_type:
             return _kind(path, value, schema["type"], texts)
+        if path[-1] in _TEXTS:
+            return Mistake(path, codes.KIND, f"{full} is {said}; it must be text", _TEXTS[str(path[-1])])
         if "pattern" not in schema or re.search(schema["pattern"], meant):
             return _unquoted(path, meant, value, texts)
     elif form == "finding-code":
@@ -321,20 +329,32 @@ def _month(text: str) -> str:
 
 
 def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
-    full, said = name(path), given(value, path, texts)
-    example = _AMOUNTS.get(str(path[-1]), "write an amount such as 16Gi")
+    full, said, key = name(path), given(value, path, texts), str(path[-1])
+    example = {**_CORES, **_COUNTS}.get(key, "write an amount such as 16Gi")
+    wanted = "number" if key in _COUNTS else "Kubernetes quantity"
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a Kubernetes quantity", example)
+        return Mistake(path, codes.KIND, f"{full} is {said}; it must be a {wanted}", example)
     try:
         # If a section appears twice, the texts may belong to the numbers of the other one.
         amount = quantity.parse(value if isinstance(value, str) else texts.get(path, value))
     except ValueError:
-        meant = quantity.suggest(value) if isinstance(value, str) else ""
-        remedy = f"did you mean {meant}?" if meant else example
-        return Mistake(path, codes.QUANTITY, f"{full} is {said}, not a Kubernetes quantity", remedy)
+        remedy = (_meant(value, key) if isinstance(value, str) else "") or example
+        return Mistake(path, codes.QUANTITY, f"{full} is {said}, not a {wanted}", remedy)
     if amount == 0:
         return Mistake(path, codes.RANGE, f"{full} is {said}; it must be above zero", example)
     return Mistake(path, codes.RANGE, f"{full} is {said}; it cannot be negative", example)
+
+
+def _meant(text: str, key: str) -> str:
+    """Returns what to write instead of a misspelt amount; empty if that is unclear."""
+    if key not in _COUNTS:
+        meant = quantity.suggest(text)
+    else:
+        # B is a billion, and no count has a binary unit.
+        meant = quantity.suggest(text.upper()).partition(" or ")[0]
+        if meant.endswith("G"):
+            return f"write {meant} for {meant[:-1]} billion"
+    return f"did you mean {meant}?" if meant else ""
 
 
 def _count(path: Path, value: Any, schema: Mapping[str, Any], texts: Mapping[Path, str]) -> Mistake:

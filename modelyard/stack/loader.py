@@ -56,15 +56,22 @@ def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
         return None, (of_problem(content, shown, stack),)
     loaded, findings = load_text(content, stack, shown)
     if loaded is not None and loaded.context is None:
-        findings = in_order((*findings, _without_context(loaded)))
+        findings = in_order((*findings, _without_context(loaded, content)))
     return loaded, findings
 
 
-def _without_context(stack: Stack) -> Finding:
+def _without_context(stack: Stack, content: bytes) -> Finding:
     summary = f"{stack.name} does not name its cluster: {CONTEXT} is not set"
     detail = "other commands use the current context of the kubeconfig; apply and destroy refuse to run"
     remedy = f"set {CONTEXT} to a context of your kubeconfig"
-    return stack.finding(codes.NO_CONTEXT, Severity.WARNING, (), summary, remedy, detail=detail)
+    found = stack.finding(codes.NO_CONTEXT, Severity.WARNING, (), summary, remedy, detail=detail)
+    space, _, word = CONTEXT.partition(":")
+    document = parse(content)[0] if space.encode() in content else None
+    for path, (line, column) in document.keys.items() if document is not None else ():
+        key = str(path[-1])
+        if path[:-1] == ("config",) and key.startswith(f"{space}:") and nearest(key.removeprefix(f"{space}:"), [word]):
+            return found._replace(remedy=f"did you mean {CONTEXT} instead of {plain(key)}?", line=line, column=column)
+    return found
 
 
 def load_text(content: bytes | str, stack: str, shown: str) -> Loaded:

@@ -55,7 +55,7 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
         kind: what the names are names of, in the plural.
     """
     # Of two equally near names the first wins; a set would have a different first name in each run.
-    names = sorted(known)
+    names = sorted(set(known))
     if meant := did_you_mean(name, names):
         return meant
     return f"known {kind}: {few(names, MANY)}" if names else f"the stack has no {kind} yet; add one"

@@ -17,7 +17,7 @@ FOLDERS: dict[bytes, str] = {}
 FILE_NAME = regex(r"Pulumi\.((?!\.{1,2}\.yaml)[A-Za-z0-9_.-]{1,100})\.yaml")
 """The names that Pulumi gives stack files; the group is the stack's name."""
 _MISNAMED = regex(r"pulumi\..+\.ya?ml", re.IGNORECASE | re.DOTALL)
-_STRANGE = regex(r"[^A-Za-z0-9_.-]")
+_STRANGE = regex(r"[^\w. ()+-]")
 
 
 class StackFile(NamedTuple):
@@ -142,7 +142,7 @@ def misnamed(root: Path) -> tuple[StackFile, ...]:
 def stack_of(file: str) -> str:
     """Returns the stack name of a file in the stack file folder, from the file's name; empty for other files.
 
-    Control sequences are removed from the name of a misnamed file.
+    Control sequences and markup are removed from the name of a misnamed file.
     """
     found = FILE_NAME.fullmatch(file)
     if found is not None:

@@ -1,11 +1,12 @@
 """Waivers: findings that a stack accepts, with a reason, until a date."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date
 
 from modelyard.findings import Finding, Severity, ordered
 from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack, Waiver
+from modelyard.stack.words import did_you_mean
 
 UNWAIVABLE = ("CFG", "PAT", "POL0", "OWN005", "REM013")
 """Prefixes of the codes that you can only correct: errors in files and around rules, and a wrong cluster."""
@@ -17,8 +18,8 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
     """Returns the findings, with a waiver's reason where one applies, and what is wrong with the waivers themselves.
 
     A waiver covers findings of its code in its stack and, if it names a target, of that target, up to and including its
-    expiry date. An expired waiver covers nothing and is an error; a waiver that covers nothing is advice to remove it.
-    A waiver that does not say who decided is a warning.
+    expiry date. A waiver that is expired or has an unknown code covers nothing and is an error; another waiver that
+    covers nothing is advice to remove it. A waiver that does not say who decided is a warning.
     Waivers for policy codes are not judged here; ``apply_policy_waivers`` does that.
 
     Args:
@@ -37,8 +38,13 @@ def apply_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tup
     return ordered(judged)
 
 
-def apply_policy_waivers(findings: Iterable[Finding], stack: Stack, today: date) -> tuple[Finding, ...]:
-    """Applies the policies' waivers to the policies' findings, which a plan does not have, and judges only those."""
+def apply_policy_waivers(
+    findings: Iterable[Finding], stack: Stack, today: date, rules: Collection[str]
+) -> tuple[Finding, ...]:
+    """Applies the policies' waivers to the policies' findings, which a plan does not have, and judges only those.
+
+    ``rules`` are the codes of the project's rules.
+    """
     judged, used = waive(findings, stack, today)
     for index, waiver in enumerate(stack.config.waivers):
         if not waiver.code.startswith(POLICY):
@@ -46,7 +52,7 @@ def apply_policy_waivers(findings: Iterable[Finding], stack: Stack, today: date)
         if waiver.expires < today:
             judged.append(_expired(index, waiver, stack))
         elif index not in used:
-            judged.append(_unused(index, waiver, stack))
+            judged.append(_unused(index, waiver, stack, rules))
     return ordered(judged)
 
 
@@ -98,7 +104,18 @@ def _nobody(index: int, waiver: Waiver, stack: Stack) -> Finding:
     return stack.place(finding, "waivers", index)
 
 
-def _unused(index: int, waiver: Waiver, stack: Stack) -> Finding:
+def _unused(index: int, waiver: Waiver, stack: Stack, rules: Collection[str] = ()) -> Finding:
+    from modelyard.explanations import explanations
+
+    known = explanations()
+    if waiver.code not in known and waiver.code not in rules:
+        return stack.finding(
+            codes.WAIVER_CODE,
+            Severity.ERROR,
+            ("waivers", index, "code"),
+            f"unknown code {waiver.code!r}",
+            did_you_mean(waiver.code, [*known, *rules]) or "modelyard explain lists all codes",
+        )
     of = f" for {waiver.target}" if waiver.target else ""
     finding = Finding(
         codes.WAIVER_UNUSED,

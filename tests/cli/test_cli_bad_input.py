@@ -142,7 +142,7 @@ def test_the_advice_for_a_tampered_release_brings_it_back(project: Any, run: Any
         ("{% for i in range(100001) %}x{% endfor %}", "PAT006", 1, "limit"),
         ("{{ '%999999999d' % 1 }}", "PAT006", None, "16,777,216"),
         ("{{ 'x' * 9999999999 }}", "PAT006", None, "16,777,216"),
-        ("spec: [\n", "PAT007", 2, "YAML"),
+        ("spec: [\n", "PAT007", 1, "YAML"),
         ("spec: {replicas: 1}\n", "PAT007", 1, "`# target: NAME`"),
     ],
 )
@@ -176,7 +176,7 @@ BOMB = "config:\n  a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         (b"config:\n  modelyard:gpu:\n\tmodel: A10\n", "CFG004", 3, "tab"),
         (BOMB.encode(), "CFG003", 6, "50,000"),
         (b"config:\n  a: \xff\xfe\n", "CFG002", 2, "0xff"),
-        (b"config:\n  a: [\n", "CFG004", 3, "YAML"),
+        (b"config:\n  a: [\n", "CFG004", 2, "YAML"),
         (b"", "CFG007", 1, "empty"),
         (b"- 1\n", "CFG007", 1, "list"),
     ],

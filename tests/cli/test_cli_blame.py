@@ -28,10 +28,21 @@ def test_what_blame_shows(run: Any, golden: Any) -> None:
         run("blame", "dev", "ray-head", "spec.progressDeadlineSeconds"),
         run("blame", "dev", "ray-head", "modelyard.dev/mode"),
         run("blame", "dev", "training-worker", "resources"),
+        # Of the section that is in the stack file, these settings are not.
+        run("blame", "dev", "celery", "CELERY_TASK_TIME_LIMIT"),
     )
     document = json.loads(run("blame", "dev", "training-worker", "resources.limits.memory", "--json").out)
     memory = next(source for source in document["settings"][0]["sources"] if source["param"] == "memory")
     assert memory == {"param": "memory", "value": "32Gi", "path": ["rayWorker", "memory"], "line": 28}
+
+
+def test_a_value_in_a_section_of_json_text_has_the_line_of_the_section(project: Any, run: Any) -> None:
+    text = project.stack_file().read_text()
+    start, end = text.index("  modelyard:rayHead:"), text.index("  modelyard:rayWorker:")
+    section = """  modelyard:rayHead: '{"cpu": 2, "memory": "20Gi"}'\n"""
+    project.stack_file().write_text(text[:start] + section + text[end:])
+    line = text[:start].count("\n") + 1
+    assert f"memory = 20Gi  stacks/Pulumi.dev.yaml:{line}" in run("blame", "dev", "ray-head", "limits.memory").out
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ def chosen(run: Any, *words: str) -> list[str]:
         (("region=eu",), ["dev", "staging"]),
         (("region=eu", "tier=canary"), ["dev"]),
         (("region=us",), ["prod"]),
-        (("tier=",), []),
     ],
 )
 def test_labels_choose_stacks(run: Any, labelled: Any, labels: tuple[str, ...], stacks: list[str]) -> None:
@@ -81,7 +80,32 @@ def test_all_options_apply_together(run: Any, labelled: Any, committed: Any) -> 
     assert [chosen(run, *words, shard) for shard in ("1/2", "2/2")] == [["dev"], ["staging"]]
 
 
-@pytest.mark.parametrize("verb", ["plan", "check", "render", "ledger"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--label", "region=eur"),
+        ("check", "--label", "rgion=eu"),
+        ("verify", "--label", "tier="),
+        ("render", "--label", "region=us", "--label", "tier=canary"),
+        ("drift", "--changed-since", "main", "--label", "region=eur"),
+        ("waves", "--changed-since", "main", "--label", "owner=ada"),
+    ],
+)
+def test_a_label_that_no_stack_has_is_an_error(
+    refused: Any, labelled: Any, committed: Any, golden: Any, words: tuple[str, ...]
+) -> None:
+    golden(refused(*words, code=2))
+
+
+def test_a_label_of_a_project_without_labels_is_an_error(refused: Any, project: Any, golden: Any) -> None:
+    golden(refused("plan", "--label", "region=eu", code=2))
+
+
+def test_a_label_of_unchanged_stacks_only_is_not_an_error(run: Any, labelled: Any, committed: Any) -> None:
+    assert chosen(run, "--changed-since", "main", "--label", "region=eu") == []
+
+
+@pytest.mark.parametrize("verb", ["plan", "check", "render", "ledger", "verify", "drift"])
 def test_no_matching_stack_is_not_an_error(run: Any, committed: Any, verb: str) -> None:
     result = run(verb, "--changed-since", "main")
     assert result.code == 0, result.text

@@ -100,6 +100,11 @@ USAGE = [
     "plan dev --no",
     "plan dev --bogus",
     "plan dev --targt x",
+    "job",
+    "pipeline --foo",
+    "job render dev x --follow",
+    "diff dev prod",
+    "blame dev",
     "job submit dev --devise A10",
     "diff dev --base main",
     "plan --stack dev",
@@ -117,10 +122,19 @@ USAGE = [
     "plan dev --target nope",
     "diff dev --target ray",
     "diff dev --context x",
+    "diff dev --context -1",
+    "preview --limit x",
+    "job logs dev train-1 --tail x",
     "blame dev ray-head spec.replcas",
     "blame dev ray-head spec[",
     "blame dev ray-head cpu",
     "gpus a11",
+    "gpus dev",
+    "gpus --team red --nodes",
+    "job render dev train.ipynb",
+    "plan dev --matrix --out x",
+    "init --context dev",
+    "patches ray-worker@",
     "gpus --cuda new",
     "patches ray-workers",
     "explain GPU999",
@@ -307,7 +321,7 @@ def test_a_closed_pipe_ends_the_run_quietly(project: Any, cli: Any) -> None:
         done = subprocess.run(
             [*cli.PROGRAM, *words], cwd=project.root, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
         )
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (Exit.PIPE, "")
     os.close(writer)
 
 

@@ -158,6 +158,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(project: Project, r
     (project.root / "stacks" / "Pulumi.odd.yaml").write_bytes(b"config:\n  a: \xff\n")
     result = run("fmt")
     assert result.code == 2
+    assert "1 changed, 2 could not be read" in result.out
     assert sorted(result.errors) == ["CFG002", "CFG004"]
     assert "stacks/Pulumi.prod.yaml:2:1" in result.err
     assert "stacks/Pulumi.odd.yaml:2:6" in result.err

@@ -86,6 +86,12 @@ def test_one_run_writes_every_file_and_text_for_the_log(project: Project, run: R
     assert "out/b.xml" in result.err
 
 
+def test_annotations_count_what_text_counts(run: Run) -> None:
+    total = run("check", "--all").out.splitlines()[-1]
+    assert "notes" in total
+    assert run("check", "--all", "--format", "github").out.splitlines()[-1] == total
+
+
 def test_annotations_and_a_file_are_written_together(project: Project, run: Run) -> None:
     project.edit(BAD)
     result = run("check", "--all", "--format", "github", "--output", "a.sarif")

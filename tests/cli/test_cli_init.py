@@ -142,7 +142,8 @@ def test_an_existing_ignore_file_stays(run: Run, empty: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("--stacks", ","), ("--stacks", "a/b"), ("--name", "a b"), ("--name", ""), ("-C", "nowhere")]
+    "words",
+    [("--stacks", ""), ("--stacks", ","), ("--stacks", "a/b"), ("--name", "a b"), ("--name", ""), ("-C", "nowhere")],
 )
 def test_bad_arguments_write_nothing(run: Run, empty: Path, words: tuple[str, ...]) -> None:
     assert run("init", *words).code == 2

@@ -34,7 +34,17 @@ def jobs(project: Any) -> Any:
 
 REFUSED = {
     1: ("dev clicks",),
-    2: ("dev trian", "dev xyz", "dev x.txt", "x.txt", "dev jobs/train", "nope train", "train"),
+    2: (
+        "dev trian",
+        "dev xyz",
+        "dev x.txt",
+        "x.txt",
+        "dev jobs/train",
+        "nope train",
+        "train",
+        "dev train -p a=1",
+        "dev train --wait --team x",
+    ),
     3: ("dev train",),
 }
 

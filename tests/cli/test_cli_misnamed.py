@@ -35,6 +35,22 @@ def test_a_misnamed_file_is_an_error_of_commands_on_all_stacks(misnamed: str, ru
     assert run("check", "dev").code == 0
 
 
+@pytest.mark.parametrize(("file", "name"), [("Pulumi.qa.yml", "qa"), ("pulumi.qa.yaml", "qa"), ("Pulumi.QA.yml", "qa")])
+def test_a_stack_whose_file_is_misnamed_is_unknown_and_the_remedy_names_the_file(
+    project: Any, run: Any, file: str, name: str
+) -> None:
+    (project.root / "stacks" / file).write_bytes(project.stack_file("dev").read_bytes())
+    result = run("check", name)
+    assert result.code == 2
+    assert f"rename stacks/{file} to Pulumi.{name}.yaml" in result.err
+
+
+@pytest.mark.parametrize("file", ["Pulumi.my stack.yaml", "Pulumi.dev (1).yaml"])
+def test_a_summary_names_a_misnamed_file_as_it_is(project: Any, run: Any, file: str) -> None:
+    (project.root / "stacks" / file).write_bytes(project.stack_file("dev").read_bytes())
+    assert f"{file} could not be planned" in run("check", "--all").words
+
+
 def test_preview_reports_an_added_file(project: Any, misnamed: str, run: Any, tmp_path: Path) -> None:
     def git(*words: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")

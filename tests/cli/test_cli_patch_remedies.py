@@ -84,8 +84,9 @@ def test_remedies_in_a_template(
 def test_a_remedy_in_a_parameter(project: Project, run: Run) -> None:
     project.patch("mine", f"{HEAD}spec:\n  minReadySeconds: {{{{ ready | tojson }}}}\n", schema=SCHEMA)
     project.add("modelyard:patches:\n  - {name: mine, params: {ready: '1'}}")
-    assert loud(run)[0] == ("error", "PAT008", "patches/mine/v1/patch.yaml.j2:5")
-    assert "or the parameter" in run("check", "dev").words
+    line = (project.root / "stacks/Pulumi.dev.yaml").read_text().count("\n")
+    assert loud(run)[0] == ("error", "PAT008", f"stacks/Pulumi.dev.yaml:{line}")
+    assert "correct patches[0].params.ready" in run("check", "dev").words
     project.edit(("ready: '1'", "ready: 1"))
     assert run("patches", "mine", "--release").code == 0
     assert loud(run) == []

@@ -102,6 +102,12 @@ def test_operator_objects_wait_for_the_wave_before(run: Any, labelled: Any) -> N
     assert {body["spec"]["projectRepo"] for body in objects.values()} == {REPOSITORY}
 
 
+@pytest.mark.parametrize("url", [REPOSITORY, "git@code.example.com:acme/platform.git", "ssh://git@code.example.com/a"])
+def test_operator_objects_begin_with_the_whole_command(run: Any, labelled: Any, url: str) -> None:
+    words = ("waves", "--format", "operator", "--repo-url", url, "--organization", "acme")
+    assert run(*words).out.splitlines()[1] == f"# modelyard {' '.join(words)}"
+
+
 def test_bad_options_are_refused(refused: Any, labelled: Any, golden: Any) -> None:
     cases = (
         ("--canary", "nope"),
@@ -113,9 +119,11 @@ def test_bad_options_are_refused(refused: Any, labelled: Any, golden: Any) -> No
         ("--percent", "50,100", "--by", "region"),
         ("--query", "max(errors)"),
         ("--format", "operator"),
+        ("--format", "operator", "--repo-url", "foo"),
+        ("--organization", "a b"),
         ("--format", "operator", "--repo-url", REPOSITORY, "--bake", "1h"),
         ("--format", "operator", "--repo-url", REPOSITORY, "--timeout", "1h"),
-        ("--format", "github", "--label", "region=nope"),
+        ("--format", "github", "--changed-since", "main"),
         ("--format", "github", "--query", 'errors{a="${{ secrets.A }}"} > 1'),
         ("--out", "stacks/Pulumi.dev.yaml"),
     )

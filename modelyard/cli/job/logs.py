@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from modelyard.cli.common import note
+from modelyard.cli.common import note, whole_number
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.job import PART, StackRuns, reached, run_options, run_or_part, runs_in, worker_contexts
 from modelyard.cli.streams import style_for
@@ -32,9 +32,9 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     run_options(parser, PART)
     parser.add_argument(
-        "--worker", type=int, metavar="N", help="only this worker, or this trial of a search, counted from 0"
+        "--worker", type=whole_number, metavar="N", help="only this worker, or this trial of a search, counted from 0"
     )
-    parser.add_argument("--tail", type=int, metavar="N", help="only the last N lines of each worker")
+    parser.add_argument("--tail", type=whole_number, metavar="N", help="only the last N lines of each worker")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "-f", "--follow", action="store_true", help="print new lines, also of new pods, until the run ends"

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from modelyard.runs.notebooks import Chosen, Place, Problem
     from modelyard.stack import Stack
 
-OPTIONS: Final = (
-    "flavor",
-    "device",
-    "allocation",
-    "partition",
-    "slice",
-    "team",
-    "priority",
-    "parameters",
-    "workspace",
-    "wait",
-)
-"""Options that only notebooks have, by argument name."""
+OPTIONS: Final = {
+    "flavor": "set flavor of its resource",
+    "device": "set gpu of its resource",
+    "allocation": "set gpus or partition of its resource",
+    "partition": "set partition of its resource",
+    "slice": "set slice of its resource",
+    "team": "set team of the job",
+    "priority": "set priority of the job",
+    "parameter": "set its variables in env of the job",
+    "workspace": "drop --workspace",
+    "wait": "drop --wait, and follow the run with modelyard job logs STACK RUN --follow",
+}
+"""Options that only notebooks have, and what to do for a job instead."""
 PAUSE: Final = 2.0
 """Seconds between two checks of a job that the verb waits for."""
 ENDS: Final = {"Complete": "complete", "Failed": "failed"}
@@ -71,7 +71,6 @@ def options(parser: ArgumentParser) -> None:
     add(
         "-p",
         "--parameter",
-        dest="parameters",
         action="append",
         default=[],
         metavar="NAME=VALUE",
@@ -158,7 +157,7 @@ def _made(args: Namespace) -> Submission:
     if not isinstance(chosen, Chosen):
         problems += chosen
     parameters, wrong = parse_parameters(
-        args.parameters, notebook if isinstance(notebook, Notebook) else None, args.what
+        args.parameter, notebook if isinstance(notebook, Notebook) else None, args.what
     )
     problems += wrong
     if problems or not isinstance(place, Place) or not isinstance(chosen, Chosen):

@@ -6,9 +6,11 @@ name of the job, so the output is always the same; a submission gives every run 
 
 from argparse import ArgumentParser, Namespace
 from datetime import date
+from shlex import quote
 
 from modelyard.cli.common import chosen_stack, json_option, project_root, stack_argument
-from modelyard.cli.exit import Exit
+from modelyard.cli.exit import Exit, Stop
+from modelyard.cli.job.notebook import is_notebook
 from modelyard.cli.submitting import need_job, rendered
 
 
@@ -27,6 +29,9 @@ def run(args: Namespace) -> Exit:
 
     root = project_root(args)
     stack = chosen_stack(root, args.stack, "job", args.job)
+    if is_notebook(args.job):
+        remedy = f"submit it: modelyard job submit {stack.name} {quote(args.job)}; with --dry-run, only check it"
+        raise Stop(Exit.USAGE, "notebooks cannot be rendered", remedy)
     need_job(stack, args.job)
     name, today = run_name(args.job, shown=True), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.job, name, today), {args.job}, today)

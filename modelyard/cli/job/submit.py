@@ -44,16 +44,17 @@ def run(args: Namespace) -> Exit:
     from modelyard.plan.admission import admitted
     from modelyard.plan.project import library_of
     from modelyard.runs.jobs import job_submission, run_name
+    from modelyard.stack.words import listed
 
     if _is_file(args.what):
         remedy = "only jobs of the stack, by their names, and notebooks (.ipynb) can be submitted"
         raise Stop(Exit.USAGE, f"{args.what!r} is neither a notebook nor the name of a job", remedy)
-    if idle := [f"--{name}" for name in job_notebook.OPTIONS if getattr(args, name)]:
-        remedy = "set these in the stack file for a job, or give a notebook (.ipynb)"
-        raise Stop(Exit.USAGE, f"{args.what} is not a notebook, so {', '.join(idle)} cannot be given", remedy)
     root = project_root(args)
     stack = chosen_stack(root, args.stack, "job", args.what)
     need_job(stack, args.what)
+    if idle := {f"--{name}": remedy for name, remedy in job_notebook.OPTIONS.items() if getattr(args, name)}:
+        words = f"only notebooks take {listed(list(idle), 'and')}, and {args.what} is a job"
+        raise Stop(Exit.USAGE, words, "; ".join(idle.values()))
     name, today = run_name(args.what), date.today()
     made = admitted(stack, job_submission(stack, library_of(root), args.what, name, today), {args.what}, today)
     return send(root, stack, name, made, args)

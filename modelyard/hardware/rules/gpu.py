@@ -3,10 +3,9 @@
 from collections.abc import Container
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus
+from modelyard.hardware.gpu_models import Ambiguous, GpuModel, Unknown, find, near_gpus, not_one_gpu
 from modelyard.hardware.verdict import Use, verdict
 from modelyard.stack.config import Config, Path, Stack
-from modelyard.stack.words import plain
 
 _MODEL = ("gpu", "model")
 
@@ -16,8 +15,8 @@ def gpu_findings(stack: Stack) -> list[Finding]:
     match find(stack.config.gpu.model):
         case Unknown(name, _):
             return [_unknown(stack, name)]
-        case Ambiguous(name, gpus):
-            return [_ambiguous(stack, name, gpus)]
+        case Ambiguous(name, _):
+            return [_ambiguous(stack, name)]
         case GpuModel() as gpu:
             return use_findings(stack, _MODEL, gpu, training_use(stack.config))
 
@@ -27,19 +26,18 @@ def _unknown(stack: Stack, name: str) -> Finding:
         "GPU002",
         Severity.ERROR,
         _MODEL,
-        f"unknown GPU {plain(name)!r}",
+        not_one_gpu(name),
         detail="Only letter case may differ, because an A10G is not an A10.",
         remedy=near_gpus(name),
     )
 
 
-def _ambiguous(stack: Stack, name: str, gpus: tuple[GpuModel, ...]) -> Finding:
-    ids = ", ".join(gpu.id for gpu in gpus)
+def _ambiguous(stack: Stack, name: str) -> Finding:
     return stack.finding(
         "GPU003",
         Severity.ERROR,
         _MODEL,
-        f"{plain(name)!r} is the name of {len(gpus)} GPUs: {ids}",
+        not_one_gpu(name),
         detail="They differ in throughput, memory or NVLink, which the rules depend on.",
         remedy=near_gpus(name),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware.gpu_models import GpuModel, by_id, near_gpus
+from modelyard.hardware.gpu_models import GpuModel, by_id, near_gpus, not_one_gpu
 from modelyard.hardware.partitions import (
     CONFIG_LABEL,
     MIG_LABEL,
@@ -121,7 +121,7 @@ def _nodes(stack: Stack, index: int, partition: Partition, seen: dict[str, str])
             "PAR002",
             Severity.ERROR,
             (*where, "gpu"),
-            f"partition {partition.name} has GPU {name}, which is not a single GPU",
+            f"partition {partition.name}: {not_one_gpu(name)}",
             near_gpus(name),
         )
 

@@ -41,8 +41,9 @@ def check_job_room(
     """
     config = stack.config
     everything = tuple(everything)
-    yield from check_bare_quotas(stack, everything)
-    yield from check_resource_quotas(stack, everything, {team.name: team for team in config.teams}, Quotas(config))
+    teams = _sound_teams(config)
+    yield from check_bare_quotas(stack, everything, teams)
+    yield from check_resource_quotas(stack, everything, teams, Quotas(config))
     for index, ask, why in _verdicts(config, everything, nodes, growth):
         yield from _findings(stack, ("jobs", index), f"job {config.jobs[index].name}", ask, why)
 
@@ -63,7 +64,7 @@ def _verdicts(
     if not any(job.command for job in config.jobs):
         return
     quotas = Quotas(config)
-    teams = {team.name: team for team in config.teams}
+    teams = _sound_teams(config)
     by_job = {id(job): one for one in everything for job, _ in one.jobs}
     kinds = Kinds(nodes, config.flavors, growth, most_gpus(config))
     judged: dict[Ask, _Verdict] = {}
@@ -75,6 +76,12 @@ def _verdicts(
         if ask not in judged:
             judged[ask] = _verdict(config, ask, teams, quotas, kinds)
         yield index, ask, judged[ask]
+
+
+def _sound_teams(config: Config) -> dict[str, Team]:
+    """The teams by name, without those with a quota of an undefined flavor, which another finding reports."""
+    flavors = {flavor.name for flavor in config.flavors}
+    return {team.name: team for team in config.teams if all(quota.flavor in flavors for quota in team.quotas)}
 
 
 def check_endless(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
@@ -269,7 +276,7 @@ def check_resource_quotas(
             )
 
 
-def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Finding]:
+def check_bare_quotas(stack: Stack, everything: Iterable[Sized], teams: Mapping[str, Team]) -> Iterator[Finding]:
     """Whether pods without GPUs have a quota of nodes without GPUs, reported once per team."""
     config = stack.config
     bare = {flavor.name for flavor in config.flavors if not has_gpus(flavor)}
@@ -280,7 +287,7 @@ def check_bare_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fin
                 without.setdefault(job.team or one.resource.team, {})[job.name] = None
     for index, team in enumerate(config.teams):
         flavors = {quota.flavor for quota in team.quotas}
-        if team.name in without and flavors and not flavors & bare:
+        if team.name in without and team.name in teams and flavors and not flavors & bare:
             yield stack.finding(
                 "RES216",
                 Severity.ADVICE,
@@ -305,7 +312,7 @@ class _Verdict(NamedTuple):
 def _verdict(config: Config, ask: Ask, teams: Mapping[str, Team], quotas: Quotas, kinds: Kinds) -> _Verdict:
     team = teams.get(ask.team or "")
     if team is None:
-        # Another finding reports an undefined team.
+        # Another finding reports an undefined team, or an undefined flavor in its quotas.
         return _Verdict(unplaced=unplaced(ask, kinds, None) if kinds.nodes and ask.team is None else None)
     if (level := missing_level(config, ask, team)) is not None:
         return _Verdict(level=level)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Final
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import GpuModel, near_gpus, products, resolve
+from modelyard.hardware import GpuModel, near_gpus, not_one_gpu, products, resolve
 from modelyard.hardware.instances import by_type, machines, offered, product_on, region_names, whole
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, HARDWARE_FILE, MACHINE_LABEL, NODE_POOL_LABEL, PRODUCT_LABEL
@@ -66,7 +66,7 @@ def _machines(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
     """Whether machines with the pool's GPU exist, and one label identifies them."""
     gpu = resolve(pool.gpu)
     if gpu is None:
-        summary = f"node pool {pool.name} has GPU {pool.gpu}, which does not name exactly one known GPU"
+        summary = f"node pool {pool.name}: {not_one_gpu(pool.gpu)}"
         yield stack.finding("QUE020", Severity.ERROR, (*where, "gpu"), summary, near_gpus(pool.gpu))
         return
     regions = region_names(pool.cloud)

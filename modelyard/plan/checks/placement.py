@@ -147,7 +147,7 @@ def _lacking_gpus(target: TargetPlan, workload: Workload, pods: Pods, room: Room
     have = Counter((one.product or "an unknown GPU", one.whole, one.kind) for one in ours or every)
     detail = "; ".join(_gpus_of(*key, nodes=number) for key, number in sorted(have.items()) if key[2] != "none")
     more = len(workload.products) - 2
-    names = listed((*workload.products[:2], *([f"{more} more"] if more > 0 else ())), "or")
+    names = listed((*workload.products[:2], *([plural(more, "more product")] if more > 0 else ())), "or")
     if ours:
         fitting = f"{most}{' or less' if most > 1 else ''}"
         return Finding(
@@ -206,7 +206,7 @@ def _way_out(pods: Pods, room: Room, can: int, scaled: bool) -> str:
     if taints:
         named = f"the taint {taints[0]}" if len(taints) == 1 else f"the taints {listed(taints)}"
         return f"let the pods tolerate {named}, or add nodes without {'it' if len(taints) == 1 else 'them'}{added}"
-    less = "request less per pod, reduce the replicas" if can else "reduce what a pod requests to what one node has"
+    less = "request less per pod, run fewer pods" if can else "reduce what a pod requests to what one node has"
     return f"{less}, or add nodes{added}"
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import near_gpus, products, resolve
+from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
 from modelyard.kube.state import Node
 from modelyard.names import GPU_RESOURCE, NODE_POOL_LABEL, PRODUCT_LABEL
 from modelyard.plan.values import TargetPlan
@@ -53,7 +53,7 @@ def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             "QUE002",
             Severity.ERROR,
             ("flavors", index, "gpu"),
-            f"flavor {flavor.name} has GPU {flavor.gpu}, which does not name exactly one known GPU",
+            f"flavor {flavor.name}: {not_one_gpu(flavor.gpu)}",
             near_gpus(flavor.gpu),
         )
         return

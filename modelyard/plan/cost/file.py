@@ -13,7 +13,7 @@ from typing import Any
 
 from modelyard.files import MAX_YAML_BYTES, ReadError, read_file
 from modelyard.findings import MOST_COUNTED, Finding, Severity, first, in_order, ordered
-from modelyard.hardware import near_gpus, resolve
+from modelyard.hardware import near_gpus, not_one_gpu, resolve
 from modelyard.hardware.gpu_models import GpuModel, by_id, own_gpus, using
 from modelyard.plan.cost.prices import NO_GPU, Prices
 from modelyard.plan.cost.values import Price
@@ -21,7 +21,7 @@ from modelyard.stack import codes
 from modelyard.stack.config import Path, Stack
 from modelyard.stack.mistakes import Mistake, name, of_mistake, of_problem, without_renamed
 from modelyard.stack.schema import gate
-from modelyard.stack.words import plain, quoted
+from modelyard.stack.words import plain
 from modelyard.stack.yaml.document import Document, parse
 from modelyard.stack.yaml.source import Problem
 
@@ -146,8 +146,7 @@ def _unknown_gpus(document: Document) -> Iterator[Mistake]:
             if not isinstance(given, str) or not given or (key, given) == ("gpu", NO_GPU) or resolve(given):
                 continue
             path: Path = (section, index, key)
-            summary = f"{name(path)} is {quoted(given)}, which does not name exactly one known GPU"
-            yield Mistake(path, codes.CHOICE, summary, near_gpus(given))
+            yield Mistake(path, codes.CHOICE, f"{name(path)}: {not_one_gpu(given)}", near_gpus(given))
 
 
 def _machines(document: Document) -> dict[tuple[str, str, str], Price]:

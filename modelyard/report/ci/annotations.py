@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from modelyard.findings import Finding, Severity
 from modelyard.report.ci.checked import Checked, sentences
-from modelyard.report.finding import ShownFinding, findings_text, gathered, tally
+from modelyard.report.finding import ShownFinding, findings_text, gathered
 from modelyard.report.style import safe
 from modelyard.report.values import NAMES
 from modelyard.stack.words import few, plural
@@ -31,6 +31,7 @@ def document(checked: Checked) -> str:
 
 def annotations_text(checked: Checked) -> list[str]:
     """The lines for the log: commands, findings without room, and a last line with the count."""
+    counted = checked.counted
     checked = _gathered(checked)
     lines: list[str] = []
     rest: list[Finding] = []
@@ -43,7 +44,7 @@ def annotations_text(checked: Checked) -> list[str]:
             more = f"{plural(len(found) - room, f'more {_WORDS[kind]}')}: see the log, or the summary of the run"
             lines.append(f"::{kind} title=modelyard check::{_data(more)}")
     lines += findings_text(rest)
-    return [*lines, _counted(checked)]
+    return [*lines, counted]
 
 
 def _gathered(checked: Checked) -> Checked:
@@ -81,14 +82,9 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _counted(checked: Checked) -> str:
-    return f"{plural(len(checked.stacks), 'stack')} checked: {tally(checked.findings) or 'no findings'}"
-
-
 def summary_markdown(checked: Checked) -> list[str]:
     """The findings as Markdown for the page of a run: a count and a table."""
-    checked = _gathered(checked)
-    return ["### modelyard check", "", f"{_counted(checked)}.", "", *_table(checked)]
+    return ["### modelyard check", "", f"{checked.counted}.", "", *_table(_gathered(checked))]
 
 
 def _table(checked: Checked) -> Iterator[str]:

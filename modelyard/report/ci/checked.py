@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from modelyard.explanations import Explanation, explanations
 from modelyard.findings import Finding
+from modelyard.report.finding import tally
+from modelyard.stack.words import few, plural
 
 _WORD = re.compile(r"[a-z]+(?=[ ,])")
 
@@ -33,6 +35,8 @@ class Checked(NamedTuple):
     """Stacks that could not be planned: only their findings are known."""
     folder: str = ""
     """The project's path inside its repository, with slashes; empty if the project is the repository."""
+    left_out: tuple[Finding, ...] = ()
+    """Findings that are counted and not shown, because ``--notes`` was not given."""
     rules: Mapping[str, Explanation] = {}
     """The pages of the project's own rules, by code."""
     documentation: str = ""
@@ -42,6 +46,15 @@ class Checked(NamedTuple):
     def known(self) -> Mapping[str, Explanation]:
         """The page of every code that a finding may have, sorted."""
         return dict(sorted({**explanations(), **self.rules}.items()))
+
+    @property
+    def counted(self) -> str:
+        """How many stacks were checked, and how many findings they have."""
+        words = tally((*self.findings, *self.left_out)) or "no findings"
+        hint = " (list them with --notes)" if self.left_out else ""
+        unplanned = few(sorted(self.unplanned))
+        part = f"; {unplanned} could not be planned, so some checks did not run" if unplanned else ""
+        return f"{plural(len(self.stacks), 'stack')} checked: {words}{hint}{part}"
 
     def place(self, finding: Finding) -> Place:
         """Where to show a finding: in its own file, else its stack's, else the project's."""

@@ -104,9 +104,9 @@ def _top(preview: Preview, happens: Sequence[Outcome], report: str, limit: int) 
         yield text(" · ".join(effects(preview)))
         yield ""
     link = f" · [full report]({markdown.address(report)})" if report else ""
-    when, command, note = next_command(preview)
-    next_step = f" · {when}: {code(command)}{f' ({text(note)})' if note else ''}"
-    yield f"{text(span(preview))}{link}" + (next_step if 0 < len(command) <= _COMMAND else "")
+    step = next_command(preview)
+    words = f" · {step.when}: {code(step.command)}{text(step.which)}"
+    yield f"{text(span(preview))}{link}" + (words if 0 < len(step.command + step.stacks) <= _COMMAND else "")
     yield ""
     yield from _about_clusters(preview, limit // 8)
     if preview.changes:

@@ -262,21 +262,41 @@ def _pods(target: TargetDiff | None, why: str) -> str:
     return ", ".join(filter(None, (f"pods {before} → {after}" if known else "", replaced)))
 
 
-def next_command(preview: Preview) -> tuple[str, str, str]:
-    """When to run what next, such as ``after the merge`` and ``modelyard apply prod``, and what to know about it.
+class Next(NamedTuple):
+    """What to run next."""
 
-    The command is empty if there is none.
-    """
+    when: str
+    command: str = ""
+    """Such as ``modelyard apply prod``, or ``modelyard apply STACK`` for several stacks; empty if there is none."""
+    stacks: str = ""
+    """The names that stand for ``STACK``."""
+    note: str = ""
+    """What to know about the command."""
+
+    @property
+    def which(self) -> str:
+        """What follows the command: its stacks and the note."""
+        return (f" for {self.stacks}" if self.stacks else "") + (f" ({self.note})" if self.note else "")
+
+
+def next_command(preview: Preview) -> Next:
+    """What to run next: a check or a record of stacks that cannot be applied, or after the merge the applies."""
     blocked = [stack for stack in preview.stacks if stack.blocked and stack.status != "removed"]
     wrong = [stack for stack in blocked if not _unrecorded(stack)]
     if blocked:
         names = [stack.stack for stack in wrong or blocked]
-        return "next", f"modelyard {'check' if wrong else 'record'} {' '.join(names[:_NAMES])}", ""
+        return Next("next", f"modelyard {'check' if wrong else 'record'} {' '.join(names[:_NAMES])}")
     acting = [stack for stack in preview.stacks if any(one.status != "same" for one in stack.targets)]
     if not acting:
-        return "after the merge", "", ""
-    first = acting[0]
+        return Next("after the merge")
+    names = [stack.stack for stack in acting]
     # A preview that did not read the cluster cannot know what earlier merges left to apply; a new stack has none.
-    unread = first.pending is None and first.status != "added"
+    unread = any(stack.pending is None and stack.status != "added" for stack in acting)
     also = f"also applies anything in {preview.base.name} that the cluster does not have yet" if unread else ""
-    return "after the merge", f"modelyard apply {first.stack}", also
+    several = len(names) > 1
+    return Next(
+        "after the merge",
+        command=f"modelyard apply {'STACK' if several else names[0]}",
+        stacks=few(names, _NAMES) if several else "",
+        note=also,
+    )

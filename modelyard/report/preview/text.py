@@ -49,9 +49,9 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
     if preview.unchanged:
         lines += map(style.dim, hanging(f"not affected: {few(preview.unchanged, NAMES)}", 2, style.columns))
     lines += [style.bold(line) for line in hanging(" · ".join(effects(preview)), 2, style.columns)]
-    when, command, note = next_command(preview)
-    words = f"{when.capitalize()}: {command}{f' ({note})' if note else ''}"
-    return [*lines, *(hanging(words, 2, style.columns) if command else [])]
+    step = next_command(preview)
+    words = f"{step.when.capitalize()}: {step.command}{step.which}"
+    return [*lines, *(hanging(words, 2, style.columns) if step.command else [])]
 
 
 def _happens(found: Sequence[Outcome], style: Style) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from modelyard import quantity
-from modelyard.hardware import near_gpus, products, resolve
+from modelyard.hardware import near_gpus, not_one_gpu, products, resolve
 from modelyard.hardware.partitions import Slice, partition_gpu, slices
 from modelyard.names import GPU_RESOURCE, PRODUCT_LABEL
 from modelyard.runs.notebooks.reading import Place, Problem
@@ -91,7 +91,7 @@ def _flavor(
     """The only flavor that fits the choice; the team must be able to hold ``whole`` of its GPUs; None: any number."""
     gpu = resolve(choice.device) if choice.device is not None else None
     if choice.device is not None and gpu is None:
-        summary = _empty("GPU", choice.device) or f"{choice.device} does not name exactly one GPU"
+        summary = _empty("GPU", choice.device) or not_one_gpu(choice.device)
         problems.append(Problem(summary, near_gpus(choice.device)))
     known = flavors(config)
     if choice.flavor is not None and (choice.flavor not in known or not choice.flavor):

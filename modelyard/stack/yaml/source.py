@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from yaml._yaml import CParser
 from yaml.error import MarkedYAMLError, YAMLError
-from yaml.events import ScalarEvent
+from yaml.events import CollectionEndEvent, CollectionStartEvent, ScalarEvent, SequenceStartEvent
 
 from modelyard.files import MAX_YAML_BYTES
 from modelyard.patterns import regex
@@ -18,6 +18,13 @@ _CONTROL: Final = bytes({*range(32), 127} - {9, 10, 13})
 _AFTER_NO_COLON = ("did not find expected key", "mapping values are not allowed in this context")
 _NO_COLON = regex(rb"[A-Za-z_][\w./-]*(:[\w./-]+)*([ \t]+[^\]}]+)?")
 """A line that starts as a key does, without a colon behind the key."""
+_NO_SPACE = regex(rb"(?!modelyard:|kubernetes:)([A-Za-z_][\w./-]*):(\S.*)")
+"""A key, a colon and a value without a space between them."""
+_CONFLICT = (b"<<<<<<< ", b">>>>>>> ")
+_BLOCKS = {
+    "while parsing a block mapping": ("mapping", "indent it as a key of one of the mappings above"),
+    "while parsing a block collection": ("list", "begin the item with `- `, or correct the indentation"),
+}
 _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -98,6 +105,11 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     lines = content.split(b"\n")
     source = lines[mark.line] if mark.line < len(lines) else b""
     indent = source[: len(source) - len(source.lstrip())]
+    conflict = next((number for number, text in enumerate(lines, 1) if text.startswith(_CONFLICT)), 0)
+    if conflict:
+        what = "the text has an unresolved merge conflict"
+        remedy = "keep one of the two versions, and remove the lines <<<<<<<, ======= and >>>>>>>"
+        return Problem(codes.SYNTAX, what, conflict, 1, remedy)
     if b"\t" in indent:
         what = "the line is indented with a tab"
         return Problem(
@@ -111,6 +123,14 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
         what, remedy = "the quote that opens here is not closed", "close it at the end of the value, on the same line"
         return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
     if (start := _without_colon(error, lines)) is not None:
+        found = _NO_SPACE.fullmatch(lines[start[0] - 1].strip())
+        if found is not None:
+            from modelyard.hiding import is_secret
+
+            key, value = (plain(part.decode(), 120) for part in found.groups())
+            value = "…" if is_secret(key) else value
+            what, remedy = "a space is missing after the colon", f"write a space after the colon: {key}: {value}"
+            return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
         what, remedy = "the line has no colon after its key", "write `key: value`; indent further lines of a long text"
         return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
     if _follows_salt(lines, mark.line):
@@ -119,6 +139,20 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
             "move this above the lines that Pulumi adds, such as encryptionsalt",
         )
         return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, len(indent) + 1, remedy=remedy)
+    if (opened := _open_bracket(content)) is not None:
+        bracket, closing, start = opened
+        between = b"\n".join(lines[start[0] - 1 : line])[start[1] :]
+        if closing not in between:
+            what, remedy = f"the {bracket} that opens here is not closed", f"close it with {closing.decode()}"
+            return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
+        what, remedy = "a comma or a value is missing here", "put a comma between items; quote a value with brackets"
+        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, column, remedy=remedy)
+    if error.context in _BLOCKS and error.context_mark is not None:
+        kind, remedy = _BLOCKS[error.context]
+        what = f"the line is not part of the {kind} that begins on line {error.context_mark.line + 1}"
+        if column > len(indent) + 1:
+            what, remedy = "the value ends before this", "put quotes around the whole value, or remove this"
+        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, column, remedy=remedy)
     problem = plain(error.problem or "cannot be read", 200)
     context = f" {plain(error.context, 200)}" if error.context else ""
     return Problem(
@@ -148,6 +182,23 @@ def _open_quote(error: MarkedYAMLError, content: bytes) -> Place | None:
     except YAMLError:
         pass
     return _at(start)
+
+
+def _open_bracket(content: bytes) -> tuple[str, bytes, Place] | None:
+    """The innermost bracket in which parsing ends: what opens it, what would close it, and where it opens."""
+    parser, opened = CParser(content), []
+    try:
+        while (event := parser.get_event()) is not None:
+            if isinstance(event, CollectionStartEvent):
+                opened.append(event)
+            elif isinstance(event, CollectionEndEvent):
+                opened.pop()
+    except YAMLError:
+        pass
+    start = _at(opened[-1].start_mark) if opened and opened[-1].flow_style else None
+    if start is None:
+        return None
+    return ("[", b"]", start) if isinstance(opened[-1], SequenceStartEvent) else ("{", b"}", start)
 
 
 def _without_colon(error: MarkedYAMLError, lines: list[bytes]) -> Place | None:

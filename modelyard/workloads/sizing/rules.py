@@ -7,7 +7,7 @@ from typing import Final
 
 from modelyard import quantity
 from modelyard.findings import Finding, Severity
-from modelyard.hardware import near_gpus, resolve
+from modelyard.hardware import near_gpus, not_one_gpu, resolve
 from modelyard.quantity import GI
 from modelyard.stack.config import Stack
 from modelyard.stack.jobs import Job, JobType, Model, Resource
@@ -239,7 +239,7 @@ def _known_gpu(stack: Stack, index: int, resource: Resource) -> Iterator[Finding
             "RES208",
             Severity.ERROR,
             ("resources", index, "gpu"),
-            f"resource {resource.name} has GPU {resource.gpu}, which does not name exactly one known GPU",
+            f"resource {resource.name}: {not_one_gpu(resource.gpu)}",
             near_gpus(resource.gpu),
         )
 
@@ -282,41 +282,69 @@ def _fits_together(
             "trials",
             job.trials is not None and job.engine != "job",
             f"trials run as plain pods, but its engine is {job.engine}",
+            "drop trials or engine",
         ),
         (
             "trials",
             # A search may share a resource with jobs that use all its workers.
             job.trials is not None and (workers or 1) > 1 and job.resource not in shared,
-            f"each trial has one worker, and no other job uses the {workers} workers of its resource",
+            f"trials need a resource with 1 worker, and {job.resource} has {workers}",
+            f"set workers of {job.resource} to 1",
         ),
-        ("leastWorkers", job.least_workers is not None and job.engine == "spark", "Spark has leastExecutors"),
+        (
+            "leastWorkers",
+            job.least_workers is not None and job.engine == "spark",
+            "Spark has leastExecutors",
+            "set spark.leastExecutors instead",
+        ),
         (
             "leastWorkers",
             job.least_workers is not None and job.trials is not None,
             "each trial has one worker and starts separately",
+            "drop leastWorkers or trials",
         ),
         (
             "leastWorkers",
-            job.least_workers is not None and workers is not None and job.least_workers > workers,
-            f"its resource has {workers} workers",
+            job.trials is None
+            and job.least_workers is not None
+            and workers is not None
+            and job.least_workers > workers,
+            f"it is {job.least_workers}, but {job.resource} has {plural(workers or 1, 'worker')}",
+            f"lower leastWorkers, or raise workers of {job.resource}",
         ),
         (
             "leastWorkers",
             job.least_workers is not None and free and job.engine != "ray",
             "only a team's queue starts fewer workers",
+            "drop leastWorkers, or name a team",
         ),
-        ("leastWorkers", job.grows and job.together is not None, "workers that Ray adds later get any place"),
-        ("priority", job.priority is not None and free, "only a team's queue has priorities"),
-        ("together", job.together is not None and free, "only a team's queue places workers together"),
+        (
+            "leastWorkers",
+            job.grows and job.together is not None,
+            "workers that Ray adds later get any place",
+            "drop leastWorkers or together",
+        ),
+        (
+            "priority",
+            job.priority is not None and free,
+            "only a team's queue has priorities",
+            "drop priority, or name a team",
+        ),
+        (
+            "together",
+            job.together is not None and free,
+            "only a team's queue places workers together",
+            "drop together, or name a team",
+        ),
     )
-    for key, clash, why in clashes:
+    for key, clash, why, remedy in clashes:
         if clash:
             yield stack.finding(
                 "RES211",
                 Severity.ERROR,
                 ("jobs", index, key),
                 f"job {job.name} cannot have {key}: {why}",
-                f"drop {key}" + (", or name a team" if team is None and "team" in why else ", or the other setting"),
+                remedy,
             )
 
 

@@ -257,11 +257,21 @@ def test_a_draft_in_use_is_a_warning_until_released(project: Path) -> None:
     assert findings == ()
 
 
+def test_without_a_lock_one_warning_is_about_every_draft(project: Path) -> None:
+    (project / "patches" / "patches.lock").unlink()
+    _, findings = chosen(load_library(project), stack())
+    (finding,) = set(findings)
+    assert (finding.code, finding.severity.value, finding.file) == ("PAT018", "warning", "patches/patches.lock")
+    assert "git checkout HEAD -- patches/patches.lock" in finding.remedy
+
+
 @pytest.mark.parametrize(
     ("choice", "code", "remedy"),
     [
         (PatchChoice("ray-workr"), "PAT001", "did you mean ray-worker?"),
-        (PatchChoice("ray-worker", "v7"), "PAT002", "pin one of v4, v3, v2, v1"),
+        (PatchChoice("ray-worker", "v7"), "PAT002", "pin v1, or drop the pin"),
+        (PatchChoice("ray-worker", "v4"), "PAT004", "drop version"),
+        (PatchChoice("keda-ray"), "PAT004", "set autoscaling.prometheus"),
         (PatchChoice("ray-worker", params={"gpus": 0}), "PAT004", "correct the value"),
         (PatchChoice("ray-worker", params={"colour": "red"}), "PAT004", "the parameters are namespace, "),
         (PatchChoice("ray-worker", params={"memry": "1Gi"}), "PAT004", "did you mean memory?"),

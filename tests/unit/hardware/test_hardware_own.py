@@ -99,6 +99,12 @@ def test_each_name_of_a_defined_gpu_resolves(fast, name):
     assert isinstance(find(name), Unknown)
 
 
+def test_an_unknown_key_names_the_only_one(tmp_path):
+    (tmp_path / "hardware.yaml").write_text("nodes: []\ngpus: []\n")
+    (finding,) = load_gpus(tmp_path).findings
+    assert finding.remedy == "the only key is gpus"
+
+
 def test_a_gpu_name_may_have_spaces(tmp_path):
     root = project(tmp_path / "other", name="My GPU 2")
     assert [one.code for one in load_gpus(root).findings] == ["CFG018", "CFG018"]  # labels have no spaces

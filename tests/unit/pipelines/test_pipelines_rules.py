@@ -98,6 +98,26 @@ def test_each_mistake_is_a_finding_with_its_place(pipeline: Pipeline, code: str,
     assert words in summary
 
 
+def test_an_artifact_that_nothing_writes_is_to_be_written_or_given() -> None:
+    pipeline = Pipeline("nightly", (Stage("train", "fit", reads=("data",)),))
+    (found,) = check_pipelines(given := stack(pipeline), sized(given.config))
+    assert (found.code, found.summary) == (
+        "PIP006",
+        "stage train of pipeline nightly reads data, and no stage writes it",
+    )
+    assert found.remedy == "list data in writes of an earlier stage, or under inputs of the pipeline"
+
+
+@pytest.mark.parametrize("resource", ["deeep", "chat"])
+def test_a_wrong_resource_is_not_reported_again_for_the_stage(resource: str) -> None:
+    assert told(stack(jobs=(LOAD, TRAIN._replace(resource=resource), ASSISTANT))) == []
+
+
+def test_jobs_of_one_name_are_offered_once() -> None:
+    given = stack(with_stages(Stage("x", "zzz")), jobs=(LOAD, LOAD, ASSISTANT))
+    assert [one.remedy for one in check_pipelines(given, sized(given.config))] == ["known jobs with a command: clicks"]
+
+
 def test_a_cycle_is_one_finding_with_all_its_stages() -> None:
     circle = with_stages(PREPARE._replace(needs=("train",)), FIT, SERVE)
     ((code, field, summary),) = told(stack(circle))
@@ -161,7 +181,6 @@ def test_a_reader_outside_a_cycle_must_need_the_writer() -> None:
         ({"resources": (DEEP._replace(remote=Remote()), CHAT)}, "PIP003", "on the remote resource deep"),
         ({"resources": (DEEP, CHAT._replace(remote=Remote()))}, "PIP003", "to the remote resource chat"),
         ({"jobs": (LOAD, TRAIN)}, "PIP002", "rolls out to chat, which has no pods"),
-        ({"resources": (DEEP._replace(type="runtime"), CHAT)}, "PIP002", "has no resource of its type"),
         ({"runtime": Runtime()}, "PIP010", "no image for the pod that starts its stages"),
         ({"jobs": (LOAD._replace(team=None), TRAIN, ASSISTANT)}, "PIP011", "in 2 namespaces"),
     ],

@@ -28,7 +28,7 @@ def only_error(plan: Any) -> tuple[str, str, int]:
         ("\n  strategy:\n    rollingUpdate:\n      maxSurges: 1", "", "PAT008", TEMPLATE, 7),
         ("\n  template:\n    $patch: replace", "", "PAT015", TEMPLATE, 5),
         (f"{CONTAINERS}        - name: ray-haed\n          tty: true", "", "PAT014", TEMPLATE, 7),
-        (f"{CONTAINERS}        - name: [", "", "PAT007", TEMPLATE, 9),
+        (f"{CONTAINERS}        - name: [", "", "PAT007", TEMPLATE, 8),
         ("\n  strategy:\n    rollingUpdate:\n      maxSurge: 1", "overrides: []\n", "PAT010", TEMPLATE, 7),
         ("\n  paused: true", "params:\n  a: gpu.model\n  b: gpu.nope\n", "PAT012", META, 4),
         ("\n  paused: true", "when:\n  gpu.nope: 1\n", "PAT012", META, 2),
@@ -41,6 +41,17 @@ def test_an_error_in_a_patch_has_its_line(
     dev: Any, tmp_path: Path, spec: str, meta: str, code: str, file: str, line: int
 ) -> None:
     assert only_error(dev.patched(tmp_path, spec, f"description: mine\n{meta}").plan()) == (code, file, line)
+
+
+def test_an_error_in_a_parameter_is_reported_once_where_the_stack_file_sets_it(dev: Any, tmp_path: Path) -> None:
+    text = (ROOT / dev.stack.file).read_text()
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(f"{text}  modelyard:patches:\n    - name: ray-worker\n      params: {{memory: x}}\n")
+    stack, _ = load(file, "Pulumi.dev.yaml")
+    plan = dev._replace(stack=stack).plan()
+    assert only_error(plan) == ("PAT008", "Pulumi.dev.yaml", text.count("\n") + 3)
+    (finding,) = (finding for finding in plan.findings if finding.blocks)
+    assert (finding.field, finding.target) == ("patches[0].params.memory", "deployment-ray-model-training-worker")
 
 
 def test_a_missing_target_has_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:

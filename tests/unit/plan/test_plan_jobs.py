@@ -400,6 +400,20 @@ def test_cores_and_memory_beyond_every_quota_are_reported(
     assert said is None or said in told[0]
 
 
+def test_a_quota_of_an_undefined_flavor_has_no_findings_about_its_size(dev: Any) -> None:
+    chat, it = Resource("chat", "llm-serving", workers=3, gpus=1, team="vision"), Job("it", "llm-serving", "chat")
+    site = dev.asking(
+        runtime=IMAGE,
+        resources=(DEEP, chat),
+        jobs=(TRAIN._replace(team="vision"), it),
+        flavors=(A10,),
+        teams=(Team("vision", (Quota("a11", "16", "128Gi", 1),)),),
+    )
+    found = {one.code for one in site.plan().findings}
+    assert "QUE003" in found
+    assert found.isdisjoint({"RES212", "RES213", "RES215", "RES216", "RES218"})
+
+
 def test_a_cohort_lends_cores_and_gpus_up_to_the_lending_limit(dev: Any) -> None:
     mine = Team("vision", (Quota("a10", "4", "24Gi", 1),), cohort="c")
     theirs = Team("speech", (Quota("a10", "4", "24Gi", 1),), cohort="c")

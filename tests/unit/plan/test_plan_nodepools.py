@@ -99,7 +99,7 @@ def test_an_ambiguous_gpu_product_of_a_cloud_is_not_guessed() -> None:
 @pytest.mark.parametrize(
     ("change", "code", "field", "words"),
     [
-        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "has GPU A1000, which does not name exactly one known GPU"),
+        ({"gpu": "A1000"}, "QUE020", "nodePools[0].gpu", "unknown GPU 'A1000'"),
         ({"gpu": "A30"}, "QUE020", "nodePools[0].gpu", "aws offers no machine with a whole A30"),
         ({"region": "us-est-1"}, "QUE020", "nodePools[0].region", "aws has no region us-est-1"),
         (

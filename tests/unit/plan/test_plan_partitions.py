@@ -119,7 +119,11 @@ def test_without_mig_there_is_no_mig_configmap(dev: Any) -> None:
             "PAR002",
             "partition small divides the A100, whose variants have different MIG profiles",
         ),
-        (SMALL._replace(gpu="H100"), "PAR002", "partition small has GPU H100, which is not a single GPU"),
+        (
+            SMALL._replace(gpu="H100"),
+            "PAR002",
+            "partition small: 'H100' is the name of 3 GPUs: h100-nvl-94gb, h100-pcie-80gb, h100-sxm5-80gb",
+        ),
         (SMALL._replace(gpu="a30", layout={"1g.5gb": 1}), "PAR005", "the A30 has no MIG profile 1g.5gb"),
         (
             SMALL._replace(layout={"3g.40gb": 2, "1g.10gb": 1}),

@@ -44,6 +44,11 @@ def test_cpu_workloads_that_no_node_can_hold_are_an_error(
     ("gpu", "field", "remedy"),
     [
         ({"model": "a100-80gb"}, "gpu.model", "set gpu.model to a10, or add nodes with NVIDIA-A100-80GB-PCIe or"),
+        (
+            {"model": "a100"},
+            "gpu.model",
+            "set gpu.model to a10, or add nodes with NVIDIA-A100-80GB-PCIe, NVIDIA-A100-PCIE-40GB or 2 more products",
+        ),
         ({"model": "a30", "per_worker": 2}, "gpu.model", "set gpu.model to a10 and gpu.perWorker to 1, or add nodes"),
         ({"per_worker": 4}, "gpu.perWorker", "set gpu.perWorker to 1, or add nodes with 4 of these GPUs each"),
     ],
@@ -77,7 +82,7 @@ def test_parameters_are_checked_against_the_nodes(dev: Any, patch: str, params: 
     assert finding.blocks
     assert words in finding.summary
     # Fewer pods help only if a node can hold one.
-    assert ("reduce the replicas" in finding.remedy) == finding.summary.endswith("2")
+    assert ("run fewer pods" in finding.remedy) == finding.summary.endswith("2")
 
 
 def test_the_maximum_of_an_autoscaler_is_read_from_the_object(staging: Any) -> None:

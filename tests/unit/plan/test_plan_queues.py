@@ -129,7 +129,7 @@ def test_duplicate_names_are_an_error(dev: Any) -> None:
 @pytest.mark.parametrize(
     ("flavor", "said"),
     [
-        (Flavor("a10", "A101"), "flavor a10 has GPU A101, which does not name exactly one known GPU"),
+        (Flavor("a10", "A101"), "flavor a10: unknown GPU 'A101'"),
         (Flavor("a10", "A100"), " 4 values for A100"),
     ],
 )

@@ -216,6 +216,17 @@ def test_a_waiver_that_covers_nothing_is_advice(project: Project) -> None:
     assert not unused.blocks
 
 
+def test_a_waiver_of_an_unknown_rule_is_an_error(project: Project) -> None:
+    project.own()
+    project.add(WAIVER.replace("POL112", "POL198") % "")
+    (unknown,) = (finding for finding in project.check() if finding.code == "CFG021")
+    assert unknown.blocks
+    assert "POL198" in unknown.summary
+    # Its rule may be in a file that cannot be loaded.
+    project.write("rules/own.py", "import nothing_of_the_sort\n")
+    assert "CFG021" not in {finding.code for finding in project.check()}
+
+
 @pytest.mark.parametrize("code", ["POL001", "POL005"])
 def test_mistakes_around_rules_cannot_be_waived(project: Project, code: str) -> None:
     project.rule("raise KeyError('x')")

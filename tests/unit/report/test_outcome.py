@@ -12,6 +12,7 @@ from modelyard.preview.values import Pending
 from modelyard.probes import Drain
 from modelyard.report.preview.markdown import preview_markdown
 from modelyard.report.preview.outcome import next_command, outcomes, title
+from modelyard.report.preview.text import preview_text
 from modelyard.workloads.training.backend import NoJobSource
 from tests.support.preview_values import finding, preview, stack, target
 
@@ -85,13 +86,22 @@ def test_the_gravest_outcome_comes_first_and_equal_ones_are_one(golden: Any) -> 
     )
 
 
-def test_the_next_command_applies_the_first_stack_and_warns_of_changes_pending_on_the_base() -> None:
-    found = preview(stack("a", API), stack("b", CELERY, RAY, **SWITCH), stack("c", API))
+def test_the_next_command_names_every_stack_that_an_apply_would_change(golden: Any) -> None:
+    same = stack("b", target(status="same", fields=()), fixed=(finding(),))
+    two = preview(stack("a", API), same, stack("c", CELERY, RAY, **SWITCH))
+    many = preview(*(stack(f"s{number}", API) for number in range(7)))
+    assert next_command(two).stacks == "a, c"
+    (comment,) = (line for line in preview_markdown(two).splitlines() if "after the merge" in line)
+    golden(*(line for one in (two, many) for line in preview_text(one)[-2:]), comment, "")
+
+
+def test_the_next_command_applies_the_stack_and_warns_of_changes_pending_on_the_base() -> None:
+    found = preview(stack("a", API))
     # A preview of live clusters shows on its own what an apply of the base would change.
     live = preview(stack("a", API)._replace(pending=Pending(fields=0, objects=0)))
     new = preview(stack("a", API, status="added"))
     commands = [next_command(one) for one in (found, live, new)]
-    assert [(command, bool(warning)) for _, command, warning in commands] == [
+    assert [(one.command, bool(one.note)) for one in commands] == [
         ("modelyard apply a", True),
         ("modelyard apply a", False),
         ("modelyard apply a", False),

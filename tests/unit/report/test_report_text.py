@@ -42,6 +42,12 @@ def test_text_is_cut_in_the_middle_and_wrapped_at_words() -> None:
     assert hanging("one two three", 2, 9) == ["one two", "  three"]
 
 
+def test_a_long_path_is_broken_before_a_dot_or_a_bracket() -> None:
+    assert wrapped("in spec.containers[name=a].env.value", 2, 20) == ["  in spec.containers", "  [name=a].env.value"]
+    assert hanging("of containers[name=a].value: 1", 2, 18) == ["of containers", "  [name=a].value:", "  1"]
+    assert hanging("field a" + "b" * 11 + ".c", 0, 10) == ["field abbb", "bbbbbbbb.c"]
+
+
 @pytest.mark.parametrize(
     ("value", "width", "text"),
     [

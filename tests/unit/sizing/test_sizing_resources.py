@@ -263,7 +263,7 @@ DEEP = Resource("deep", "training", workers=2)
     [
         (RUNS._replace(team="visoin"), "RES210", "uses team visoin"),
         (RUNS._replace(priority="urgnt"), "RES210", "uses priority urgnt"),
-        (RUNS._replace(trials=2), "RES211", "cannot have trials: each trial has one worker"),
+        (RUNS._replace(trials=2), "RES211", "cannot have trials: trials need a resource with 1 worker, and deep has 2"),
         (RUNS._replace(trials=2, engine="ray"), "RES211", "cannot have trials: trials run as plain pods"),
         (
             RUNS._replace(least_workers=1, engine="ray", team="vision", together="rack"),
@@ -273,9 +273,9 @@ DEEP = Resource("deep", "training", workers=2)
         (
             RUNS._replace(least_workers=3, engine="ray", team="vision"),
             "RES211",
-            "cannot have leastWorkers: its resource has 2",
+            "cannot have leastWorkers: it is 3, but deep has 2 workers",
         ),
-        (RUNS._replace(least_workers=3, team="vision"), "RES211", "cannot have leastWorkers: its resource has 2"),
+        (RUNS._replace(least_workers=3, team="vision"), "RES211", "cannot have leastWorkers: it is 3, but deep has 2"),
         (RUNS._replace(least_workers=1), "RES211", "cannot have leastWorkers: only a team's queue"),
         (RUNS._replace(together="rack"), "RES211", "cannot have together: only a team's queue"),
     ],
@@ -283,6 +283,16 @@ DEEP = Resource("deep", "training", workers=2)
 def test_settings_of_runs_that_cannot_be(job: Job, code: str, words: str) -> None:
     found = [(one, summary) for one, summary in findings(job, resources=(DEEP,)) if one == code]
     assert any(words in summary for _, summary in found)
+
+
+def test_settings_that_trials_exclude_have_their_own_remedies() -> None:
+    job = RUNS._replace(trials=5, least_workers=3, team="vision")
+    given = config((DEEP,), (job,))
+    found = check_jobs(Stack("dev", "stacks/Pulumi.dev.yaml", "", given, None, {}), sized(given))
+    assert [(one.field, one.remedy) for one in found if one.code == "RES211"] == [
+        ("jobs[0].trials", "set workers of deep to 1"),
+        ("jobs[0].leastWorkers", "drop leastWorkers or trials"),
+    ]
 
 
 @pytest.mark.parametrize(

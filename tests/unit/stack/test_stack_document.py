@@ -127,6 +127,11 @@ def test_aliases_and_merges_of_secrets_are_secrets() -> None:
     assert set(document.secrets) == {("a", "t"), ("b", "t"), ("c", "t")}
 
 
+def test_a_remedy_has_the_line_with_its_space_but_no_secret() -> None:
+    remedies = [parse(b"a: 1\n%s:A10\nb: 1\n" % key)[1][0].remedy for key in (b"model", b"password")]
+    assert remedies == [f"write a space after the colon: {line}" for line in ("model: A10", "password: …")]
+
+
 def test_empty_text_is_nothing() -> None:
     assert parse_plain(b"") == (None, None)
     assert parse_plain(b"# only a comment\n") == (None, None)
@@ -143,10 +148,19 @@ def bomb() -> bytes:
     [
         (b"a:\n\tb: 1\n", codes.SYNTAX, 2, 1, "indented with a tab"),
         (b"a:\n  b: 1\n \tc: 2\n", codes.SYNTAX, 3, 2, "indented with a tab"),
-        (b"a: [1, 2\n", codes.SYNTAX, 2, 1, "did not find expected ',' or ']'"),
+        (b"a: [1, 2\n", codes.SYNTAX, 1, 4, "the [ that opens here is not closed"),
+        (b"a:\n  b: [\n  c: 1\n", codes.SYNTAX, 2, 6, "the [ that opens here is not closed"),
+        (b"a: {b: 1\nc: 2\n", codes.SYNTAX, 1, 4, "the { that opens here is not closed"),
+        (b"a: {b: [1, 2}\n", codes.SYNTAX, 1, 8, "the [ that opens here is not closed"),
+        (b"a: {b: 1 c: 2}\n", codes.SYNTAX, 1, 11, "a comma or a value is missing here"),
+        (b"a:\n    b: 1\n  c: 2\n", codes.SYNTAX, 3, 3, "not part of the mapping that begins on line 1"),
+        (b"- a\nb: 1\n", codes.SYNTAX, 2, 1, "not part of the list that begins on line 1"),
+        (b"a:\n<<<<<<< HEAD\n  b: 1\n=======\n  b: 2\n>>>>>>> x\n", codes.SYNTAX, 2, 1, "unresolved merge conflict"),
+        (b"a:\n  model:A10\n  b: 1\n", codes.SYNTAX, 2, 3, "a space is missing after the colon"),
+        (b"a:\n  modelyard:gpu\n    b: 1\n", codes.SYNTAX, 2, 3, "the line has no colon after its key"),
         (b"a: 'x\nb: 1\nc: 2\n", codes.SYNTAX, 1, 4, "the quote that opens here is not closed"),
         (b'a: "x\nb: "y"\nc: 2\n', codes.SYNTAX, 1, 4, "the quote that opens here is not closed"),
-        (b'a: "x\n  y"\nb: "z"z\n', codes.SYNTAX, 3, 7, "did not find expected key"),
+        (b'a: "x\n  y"\nb: "z"z\n', codes.SYNTAX, 3, 7, "the value ends before this"),
         (b"a:\n  b B\n  # c\n  d: 1\n", codes.SYNTAX, 2, 3, "the line has no colon after its key"),
         (b"a:\n  b: 1\n  c 2\n", codes.SYNTAX, 3, 3, "the line has no colon after its key"),
         (b"a\n  b: 1\n", codes.SYNTAX, 1, 1, "the line has no colon after its key"),

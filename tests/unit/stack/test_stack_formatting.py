@@ -187,7 +187,7 @@ def test_text_without_a_known_layout_is_left_with_a_reason(text: str, line: int)
         ("config:\n  a: 1\n  a: 2\n", "CFG006", 3),
         ("a: 1\n---\nb: 2\n", "CFG005", 2),
         ("a: !!binary x\n", "CFG005", 1),
-        ("a: {b: 1\n", "CFG004", 2),
+        ("a: {b: 1\n", "CFG004", 1),
     ],
 )
 def test_a_text_that_readers_would_disagree_about_is_refused(text: str, code: str, line: int) -> None:

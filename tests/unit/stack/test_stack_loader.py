@@ -247,6 +247,10 @@ def test_load_takes_the_name_from_the_file(tmp_path: Path, stackfiles) -> None:
     (finding,) = findings
     assert (finding.code, finding.severity, finding.line) == (codes.NO_CONTEXT, Severity.WARNING, 1)
     assert "kubernetes:context" in finding.remedy
+    path.write_text(f"{stackfiles.BASE}  kubernetes:contxt: dev\n  kubernetes:namespace: x\n")
+    (finding,) = load(path, "stacks/Pulumi.eu-west.prod_1.yaml")[1]
+    assert finding.line == path.read_text().count("\n") - 1
+    assert finding.remedy == "did you mean kubernetes:context instead of kubernetes:contxt?"
     path.write_text(f"{stackfiles.BASE}  kubernetes:context: dev\n")
     assert load(path, "stacks/Pulumi.eu-west.prod_1.yaml")[1] == ()
 

@@ -1,5 +1,6 @@
 """Waivers: what they cover, and when they are wrong themselves."""
 
+import re
 from datetime import date
 
 import pytest
@@ -55,6 +56,15 @@ def test_a_waiver_that_covers_nothing_is_advice(stack, stackfiles) -> None:
     _, unused = apply_waivers((GPU,), stack(", target: deployment-z"), TODAY)
     assert unused.code == codes.WAIVER_UNUSED
     assert "GPU001 for deployment-z" in unused.summary
+
+
+def test_a_waiver_of_an_unknown_code_is_an_error(stackfiles) -> None:
+    stack = stackfiles.loaded(stackfiles.with_lines(WAIVER.replace("GPU001", "OWN999") % ""))
+    (unknown,) = apply_waivers((), stack, TODAY)
+    assert (unknown.code, unknown.severity) == (codes.WAIVER_CODE, Severity.ERROR)
+    assert unknown.location == f"{stackfiles.FILE}:4:24"
+    assert "OWN999" in unknown.summary
+    assert re.search(r"did you mean OWN\d", unknown.remedy)
 
 
 @pytest.mark.parametrize("by", ["", ', by: " "'])
