@@ -126,7 +126,8 @@ def others(stacks: int) -> Iterator[Row]:
     clusters = other("preview_live.py", "--stacks", str(min(stacks, 50)))
     yield Row("modelyard preview --live, each in its own cluster", clusters["stacks"], of_figures(clusters["live"]))
     for row in other("pool.py", "--runs", "1")[-2:]:
-        yield Row(f"modelyard {row['verb']}, {row['nodes']:,} different nodes, {row['jobs']:,} jobs", 1, of_figures(row))
+        size = f"{row['nodes']:,} different nodes, {row['jobs']:,} jobs"
+        yield Row(f"modelyard {row['verb']}, {size}", 1, of_figures(row))
 
 
 def text(rows: list[Row]) -> Iterator[str]:
