@@ -174,7 +174,9 @@ def test_a_committed_link_to_the_stack_files_leaves_them(project: Any, refused: 
     (project.root / "out/vendor").mkdir(parents=True)
     (project.root / "out/vendor/dev").symlink_to("../../stacks")
     for words in ((), ("--out", "out/vendor")):
-        assert "out/vendor/dev is a symbolic link" in refused("render", "dev", *words, code=2).words
+        # The path may be longer than a line.
+        said = "".join(refused("render", "dev", *words, code=2).words.split())
+        assert "out/vendor/devisasymboliclink" in said
 
 
 def test_a_stack_named_like_the_parent_folder_is_refused(project: Any, refused: Any) -> None:

@@ -28,7 +28,7 @@ def test_every_command_reports_a_damaged_project_file(project: Any, refused: Any
     (project.root / "Pulumi.yaml").write_text("name: x\nruntime: {\n")
     result = refused(*words, code=2)
     assert "CFG004" in result.text
-    assert "Pulumi.yaml:3:1" in result.text
+    assert "Pulumi.yaml:2:10" in result.text
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=[" ".join(words) for words in COMMANDS])
