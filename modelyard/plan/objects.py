@@ -95,7 +95,12 @@ def planned_objects(
             wrong.append(_unknown_kind(wish, schemas, config.kubernetes_version))
             continue
         request, problems = prepare(wish, schema, state, stack.full_name, foreign)
-        wrong.extend(_at_parameter(problem, wish, chosen, schema, stack, known) for problem in problems)
+        placed: dict[Finding, Finding] = {}
+        for problem in problems:
+            finding = _at_parameter(problem, wish, chosen, schema, stack, known)
+            # A parameter that fills several fields is wrong once.
+            placed.setdefault(problem if finding is problem else finding._replace(summary=""), finding)
+        wrong.extend(placed.values())
         if request is not None:
             prepared.append(request)
     if state.identity:  # Otherwise no platform is recorded, and nothing is known about its namespace.
@@ -191,30 +196,42 @@ def _at_parameter(
     stack: Stack,
     known: Renderings,
 ) -> Finding:
-    """The finding about a value that does not fit, at the parameter under ``modelyard:patches`` that fills the field.
+    """The finding about a value that does not fit, at the parameter under ``modelyard:patches`` that is this value.
 
-    A finding about several parameters, or none, stays as it is.
+    A finding about a value that the template makes of parameters, or about a field's name, stays as it is.
     """
     folder, _, file = finding.file.rpartition("/")
-    why = finding.summary.partition(f"{finding.field}: ")[2]
     one = next((one for one in chosen if finding.code == MISFIT and one.patch.file == folder), None)
-    if one is None or not why:
+    if one is None:
         return finding
     at = wish.key.name if file == TEMPLATE else (wish.key.api_version, wish.key.kind, wish.key.name)
     schema, path = with_items(schema, (one.patch,)), merge.Path.parse(finding.field)
+    if not _exists(schema, path):
+        return finding
 
     def value(other: str | None = None) -> Any:
         return merge.value_at(schema, known.of(one, file, other).get(at), path)
 
     own = [name for name, source in one.sources.items() if source[:1] == ("patches",)]
     filling = [name for name in own if value(name) != value()]
-    if len(filling) != 1:
+    # The value is compared plainly: it does not leave this function.
+    if len(filling) != 1 or value() != one.params.reveal()[filling[0]]:
         return finding
     (name,) = filling
-    summary = f"parameter {name} of patch {one.patch.id} does not fit {wish.key.kind}: {why}"
     source = one.sources[name]
+    summary = finding.summary.replace(f"patch {one.patch.id} does", f"parameter {name} of patch {one.patch.id} does", 1)
     remedy = f"correct {dotted(source)}"
     return stack.finding(MISFIT, Severity.ERROR, source, summary, remedy, target=finding.target)
+
+
+def _exists(schema: merge.Type, path: merge.Path) -> bool:
+    """Whether the kind has a field at the path."""
+    kind: merge.Type | None = schema
+    for element in path:
+        if kind is None:
+            return False
+        kind = kind.child[element] if isinstance(element, str) else kind.item
+    return kind is not None
 
 
 def _key(document: Document, namespace: str) -> ObjectKey:

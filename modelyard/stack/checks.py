@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from modelyard import quantity
+from modelyard.patterns import regex
 from modelyard.stack import codes, durations
 from modelyard.stack.config import WORKERS, Path
 from modelyard.stack.mistakes import Mistake, given, name
@@ -24,6 +25,7 @@ LEAST_BYTES: Final = Fraction(2**20)
 MOST_BYTES: Final = Fraction(2**50)
 MOST: Final = Fraction(10**15)
 """Maximum for anything that is counted: rows, parameters, requests."""
+_PLAIN_NUMBER: Final = regex(r"[0-9]+(\.[0-9]+)?")
 
 _LISTED: Final = ("resources", "jobs", "teams")
 """Sections that are lists of items with sizes."""
@@ -272,11 +274,13 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
 def _with_unit(text: str) -> str:
     """What to write instead of very few bytes; empty if the text has another unit than ``m``."""
     number = text.removesuffix("m")
-    if not number.replace(".", "", 1).isdecimal():
+    if not _PLAIN_NUMBER.fullmatch(number):
         return ""
     if number != text:
         return f"m is thousandths of a byte; write {number}Mi"
-    return f"{text} is {text} {'byte' if text == '1' else 'bytes'}; write {text}{'Gi' if float(text) < 1024 else 'Mi'}"
+    # Nobody has that much memory in these units.
+    meant = f"{text}Gi" if float(text) < 1024 else f"{text}Mi" if float(text) < 10**5 else "the unit, as in 16Gi"
+    return f"{text} is {text} {'byte' if text == '1' else 'bytes'}; write {meant}"
 
 
 def _sections(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -81,6 +81,7 @@ _COUNTS: dict[str, str] = {
     "requestTime": "write seconds, such as 4 or 50m, which is 50 milliseconds",
 }
 """How to write quantities that are neither bytes nor cores, by key."""
+_LARGE = ("rows", "parameters")
 _TEXTS: dict[str, str] = {
     "discount": 'write why the price differs from the list price, such as "reserved for 3 years"; it does not change '
     "the price"
@@ -350,10 +351,10 @@ def _meant(text: str, key: str) -> str:
     if key not in _COUNTS:
         meant = quantity.suggest(text)
     else:
-        # B is a billion, and no count has a binary unit.
-        meant = quantity.suggest(text.upper()).partition(" or ")[0]
+        # B is a billion, and no count has a binary unit. Only of large counts, m cannot mean thousandths.
+        meant = quantity.suggest(text.upper() if key in _LARGE else text).partition(" or ")[0]
         if meant.endswith("G"):
-            return f"write {meant} for {meant[:-1]} billion"
+            return f"write {meant} for {meant[:-1]} billion" if key in _LARGE else ""
     return f"did you mean {meant}?" if meant else ""
 
 

@@ -17,6 +17,8 @@ import pytest
 import yaml
 
 from modelyard.cli.destroy import report_runs
+from modelyard.cli.job import listed_again as again
+from modelyard.cluster.connection import ClusterError
 from modelyard.stack import load
 from tests.support.api_server import ApiServer, api_server
 from tests.support.cli_project import Result
@@ -473,6 +475,42 @@ def test_following_prints_pods_that_start_later_until_the_run_ends(
     assert (followed.code, followed.err) == (0, "")
     assert sorted(followed.out.splitlines()) == ["[0] done", "[0] epoch 1", "[1] epoch 1"]
     assert all("follow=true" in path for path in cluster.asked if "/log" in path)
+
+
+def test_following_a_stage_ends_with_a_failed_run(cluster: ApiServer, night: Any, run: Any) -> None:
+    for body in night[:2]:
+        body["status"] = {"conditions": [condition("Failed")]}
+    assert run("job", "logs", "dev", f"{NIGHT}-fit", "--follow").code == 1
+
+
+def test_following_survives_failed_looks_and_restarts(
+    cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("modelyard.cli.job.logs.POLL", 0.05)
+    first = f"{RUNNING}-0-x"
+    (worker,) = [one for one in cluster.objects["pods"] if one["metadata"]["name"] == first]
+    looks = []
+
+    def listed_again(*args: Any) -> Any:
+        looks.append(args)
+        if len(looks) < 3:
+            raise ClusterError("the API server does not answer", "check the network")
+        if len(looks) == 3:
+            cluster.logs[first] = [b"epoch 2\n"]
+            worker["status"]["containerStatuses"] = [{"name": "job", "restartCount": 1}]
+        if len(looks) == 6:
+            cluster.one("vision", "jobs", RUNNING)["status"] = {"conditions": [condition("Complete")]}
+        return again(*args)
+
+    monkeypatch.setattr("modelyard.cli.job.logs.listed_again", listed_again)
+    cluster.logs = {first: [b"epoch 1\n"]}
+    followed = run("job", "logs", "dev", RUNNING, "--worker", "0", "--follow")
+    assert (followed.code, followed.out, followed.err) == (0, "epoch 1\nepoch 2\n", "")
+
+
+def test_following_refuses_a_worker_that_the_run_never_has(cluster: ApiServer, refused: Any) -> None:
+    for name, worker in ((RUNNING, "2"), (WAITING, "1")):
+        refused("job", "logs", "dev", name, "--follow", "--worker", worker, code=2)
 
 
 def test_following_ends_when_the_run_is_deleted(cluster: ApiServer, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

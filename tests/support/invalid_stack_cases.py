@@ -76,6 +76,13 @@ CASES: list[Case] = [
         'jobs[0].model.parameters is "7B", not a number',
         "write 7G for 7 billion",
     ),
+    (
+        "modelyard:jobs: [{name: a, type: serving, requestTime: 50 m}]",
+        codes.QUANTITY,
+        58,
+        'is "50 m", not a number',
+        "mean 50m?",
+    ),
     ("modelyard:jobs: [{name: a, type: dataset, rows: 1K}]", codes.QUANTITY, 51, 'is "1K", not a number', "mean 1k?"),
     (
         "modelyard:jobs: [{name: a, type: serving, requestRate: 2/s}]",

@@ -79,12 +79,9 @@ def reached() -> Iterator[None]:
 
 def runs_in(args: Namespace, run: str = "") -> StackRuns:
     """The runs of the named stack, or of the default one; ``run`` is the run that the command line names."""
-    from modelyard.runs.pool import runs_of
-
     stack = chosen_stack(project_root(args), args.stack, "run", run)
     with reached():
         from modelyard.cluster.connection import connect
-        from modelyard.cluster.lists import run_objects, workloads_in
         from modelyard.workloads.facts.pool import namespaces
 
         if args.remote is None:
@@ -94,15 +91,31 @@ def runs_in(args: Namespace, run: str = "") -> StackRuns:
 
             client, remote = resource_client(args, stack, args.remote)
             where, config = (remote.cluster.namespace,), remote_part(stack, remote).stack.config
-        objects = run_objects(client, where)
-        runs, unread = runs_of(objects), objects.unread
-        ours = tuple(run._replace(remote=args.remote or "") for run in runs if run.stack == stack.name)
-        others = tuple(run for run in runs if run.stack != stack.name)
-        if dispatched := {run.namespace for run in ours if run.dispatched}:
-            from modelyard.runs.pool.dispatch import located
+        return _listed(stack, client, where, config, args.remote or "")
 
-            workloads, hidden = workloads_in(client, dispatched)
-            ours, unread = located(ours, workloads, config), (*unread, *hidden)
+
+def listed_again(listed: StackRuns, remote: str | None) -> StackRuns:
+    """The runs as they are now, by the same connection.
+
+    Raises:
+        ClusterError: the cluster does not answer or denies access.
+    """
+    return _listed(listed.stack, listed.client, listed.namespaces, listed.config, remote or "")
+
+
+def _listed(stack: "Stack", client: "Client", where: Collection[str], config: "Config", remote: str) -> StackRuns:
+    from modelyard.cluster.lists import run_objects, workloads_in
+    from modelyard.runs.pool import runs_of
+
+    objects = run_objects(client, where)
+    runs, unread = runs_of(objects), objects.unread
+    ours = tuple(run._replace(remote=remote) for run in runs if run.stack == stack.name)
+    others = tuple(run for run in runs if run.stack != stack.name)
+    if dispatched := {run.namespace for run in ours if run.dispatched}:
+        from modelyard.runs.pool.dispatch import located
+
+        workloads, hidden = workloads_in(client, dispatched)
+        ours, unread = located(ours, workloads, config), (*unread, *hidden)
     return StackRuns(
         stack=stack,
         client=client,

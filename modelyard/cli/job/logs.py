@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from modelyard.cli.common import note, whole_number
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.job import PART, StackRuns, reached, run_options, run_or_part, runs_in, worker_contexts
+from modelyard.cli.job import (
+    PART,
+    StackRuns,
+    listed_again,
+    reached,
+    run_options,
+    run_or_part,
+    runs_in,
+    worker_contexts,
+)
 from modelyard.cli.streams import style_for
 from modelyard.report.style import safe
 
@@ -45,27 +54,36 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> Exit:
     """Prints the lines as they arrive."""
     from modelyard.cli.signals import ended_by_signal
+    from modelyard.runs.pool.logs import worker_count
+    from modelyard.stack.words import plural
 
     if args.tail is not None and args.tail < 0:
         raise Stop(
             Exit.USAGE, f"--tail is {args.tail}; it must be 0 or more", "give the number of lines, such as --tail 100"
         )
-    logs = _logs(args)
+    found = runs_in(args, args.run)
+    with reached():
+        logs = _logs(args, found)
     run = logs.run
     why = f"modelyard job why {run.words} shows why"
     if logs.hidden is not None:
         if not logs.known:
             raise logs.hidden
         note(f"{logs.hidden.summary}: {logs.hidden.remedy}")
-    if not logs.known and (logs.over or not args.follow):
+    waits = args.follow and not logs.over
+    if not logs.known and not waits:
         raise Stop(Exit.FINDINGS, f"{run.name} is {run.state} and has no pod, so it has no log", why)
-    if logs.known and not logs.wanted:
+    workers = worker_count(run, args.run)
+    if args.worker is not None and waits and workers is not None and args.worker >= workers:
+        raise Stop(Exit.USAGE, f"{run.name} has no worker {args.worker}", f"it has {plural(workers, 'worker')}")
+    if logs.known and not logs.wanted and not waits:
         have = ", ".join(str(source.worker) for source in logs.known if source.worker is not None) or "none"
         raise Stop(Exit.USAGE, f"{run.name} has no pod for worker {args.worker}", f"workers with a pod: {have}")
-    if not logs.known:
-        note(f"{run.name} is {run.state} and has no pod yet; {why}")
+    if not logs.wanted:
+        worker = "" if args.worker is None else f" for worker {args.worker}"
+        note(f"{run.name} is {run.state} and has no pod{worker} yet; {why}")
     with ended_by_signal("no longer followed; the run continues"), reached():
-        missing, printed = _followed(args, logs) if args.follow else _in_turn(args, logs)
+        missing, printed = _followed(args, found, logs) if args.follow else _in_turn(args, logs)
     for source, words in missing:
         note(f"{source.pod}: {words}")
     if not printed:
@@ -114,21 +132,26 @@ class _Logs(NamedTuple):
             yield log_line(line, style, source.mark if marked else "")
 
 
-def _logs(args: Namespace) -> _Logs:
+def _logs(args: Namespace, found: "StackRuns") -> _Logs:
+    """The logs of the run that the command line names.
+
+    Raises:
+        Stop: there is no such run.
+        ClusterError: a cluster does not answer or denies access.
+    """
     from modelyard.cluster.lists import pods_of_run
     from modelyard.runs.pool.logs import of_part, sources
 
-    found = runs_in(args, args.run)
     run = run_or_part(found, args.run)
-    with reached():
-        pods = pods_of_run(found.client, run.namespace, run.name, [part.name for part in run.parts])
+    pods = pods_of_run(found.client, run.namespace, run.name, [part.name for part in run.parts])
     elsewhere = _pods_elsewhere(found, run)
     theirs = [(client, pod) for client, found_there in elsewhere.found for pod in found_there.reveal()]
     pods += [pod for _, pod in theirs]
     over = run.over
     if args.run != run.name:
         pods = of_part(run, args.run, pods)
-        over = all(part.over for part in run.named(args.run))
+        # A run that failed starts no further stage.
+        over = over or all(part.over for part in run.named(args.run))
     known = sources(run, pods)
     return _Logs(
         run=run,
@@ -162,18 +185,31 @@ def _in_turn(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
 
 POLL: Final = 5.0
 """Seconds between two looks for new pods of a run that is followed."""
+_PATIENCE: Final = 12
+"""Looks in a row that may fail; the logs that are open continue meanwhile."""
 
 
-def _followed(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
-    """Prints the lines of all workers as they arrive, and those of new pods, until the run has ended or is gone."""
+def _followed(args: Namespace, found: "StackRuns", logs: _Logs) -> tuple[Missing, bool]:
+    """Prints the lines of all workers as they arrive, and those of new pods, until the run has ended or is gone.
+
+    Also returns whether any worker has a log.
+
+    Raises:
+        Stop: there is no log, because the pods are in a cluster that cannot be read.
+        ClusterError: a cluster does not answer any more.
+    """
+    from modelyard.cluster.connection import ClusterError
     from modelyard.cluster.logs import NoLogError
-    from modelyard.runs.pool.logs import has_several
+    from modelyard.runs.pool.logs import worker_count
 
     lines: SimpleQueue[str | tuple[Source, Exception | None]] = SimpleQueue()
-    marked = args.worker is None and has_several(logs.run)
-    reading: set[str] = set()
-    read: set[str] = set()
+    marked = args.worker is None and worker_count(logs.run, args.run) != 1
+    # Each start of a container has its own log.
+    reading: set[tuple[str, int]] = set()
+    read: set[tuple[str, int]] = set()
     missing: dict[str, tuple[Source, str]] = {}
+    hidden = None if logs.hidden is None else logs.hidden.summary
+    failed = 0
 
     def follow(source: "Source") -> None:
         try:
@@ -186,8 +222,8 @@ def _followed(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
 
     def begin() -> None:
         for source in logs.wanted:
-            if source.pod not in reading | read:
-                reading.add(source.pod)
+            if (source.pod, source.restarts) not in reading | read:
+                reading.add((source.pod, source.restarts))
                 # A daemon thread, so that the end of following does not wait for anyone's next line.
                 Thread(target=follow, args=(source,), daemon=True).start()
 
@@ -199,13 +235,18 @@ def _followed(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
         if wait <= 0:
             looked = time.monotonic()
             try:
-                logs = _logs(args)
-            except Stop as stop:
-                if stop.code is not Exit.USAGE:
+                logs = _logs(args, listed_again(found, args.remote))
+            except ClusterError as lost:
+                failed += 1
+                if failed > _PATIENCE or lost.lasting:
                     raise
-                over = True
+            except Stop:
+                over = True  # the run was deleted
             else:
-                over = logs.over
+                over, failed = logs.over, 0
+                if logs.hidden is not None and not over and logs.hidden.summary != hidden:
+                    hidden = logs.hidden.summary
+                    note(f"{hidden}: {logs.hidden.remedy}")
                 begin()
             continue
         with suppress(Empty):
@@ -214,7 +255,7 @@ def _followed(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
                 _write(got)
                 continue
             source, error = got
-            reading.discard(source.pod)
+            reading.discard((source.pod, source.restarts))
             missing.pop(source.pod, None)
             if isinstance(error, NoLogError):
                 # Its container may start later.
@@ -222,7 +263,9 @@ def _followed(args: Namespace, logs: _Logs) -> tuple[Missing, bool]:
             elif error is not None:
                 raise error
             else:
-                read.add(source.pod)
+                read.add((source.pod, source.restarts))
+    if not read and logs.hidden is not None:
+        raise logs.hidden
     pods = {source.pod for source in logs.wanted}
     return [one for pod, one in missing.items() if pod in pods], bool(read)
 
@@ -245,7 +288,7 @@ def _pods_elsewhere(found: "StackRuns", run: "Run") -> _Sought:
     """Finds the pods of a run in its worker clusters.
 
     Raises:
-        Stop: a cluster with a context in the stack cannot be reached.
+        ClusterError: a cluster with a context in the stack does not answer or denies access.
     """
     if not run.clusters:
         return _Sought((), None)
@@ -265,12 +308,11 @@ def _pods_elsewhere(found: "StackRuns", run: "Run") -> _Sought:
 
     contexts = worker_contexts(found.config)
     clients = []
-    with reached():
-        for name in run.clusters:
-            if name in contexts:
-                client = connect(contexts[name])
-                pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
-                clients.append((client, Confidential(pods)))
+    for name in run.clusters:
+        if name in contexts:
+            client = connect(contexts[name])
+            pods = pods_of_run(client, run.namespace, run.name, [part.name for part in run.parts])
+            clients.append((client, Confidential(pods)))
     hidden = None
     if unknown := _cluster_names(name for name in run.clusters if name not in contexts):
         hidden = Stop(

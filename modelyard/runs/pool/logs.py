@@ -22,12 +22,17 @@ class Source(NamedTuple):
     """Prefix of the source's lines, if there are several sources."""
     pod: str
     container: str
+    restarts: int = 0
+    """How often the container was restarted; each start has its own log."""
 
 
-def has_several(run: Run) -> bool:
-    """Whether the run has several sources, at once or one after another: only a Job of one pod has a single one."""
-    body = run.parts[0].body.reveal()
-    return len(run.parts) > 1 or run.parts[0].kind != "Job" or (body.get("spec") or NOTHING).get("parallelism", 1) > 1
+def worker_count(run: Run, name: str) -> int | None:
+    """How many workers or trials have a number in the named run, stage or trial; None if only its pods show it."""
+    parts = run.parts if name == run.name else run.named(name)
+    if len(parts) > 1:
+        return 0 if run.stages else len(parts)
+    spec = parts[0].body.reveal().get("spec") or NOTHING
+    return int(spec.get("parallelism", 1)) if parts[0].kind == "Job" else None
 
 
 def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
@@ -62,7 +67,9 @@ def sources(run: Run, pods: Iterable[Mapping[str, Any]]) -> list[Source]:
         else:
             worker = int(index) if index is not None and index.isdigit() else 0
             mark = str(worker)
-        latest[-1 if worker is None else worker, mark] = Source(worker, mark, _name(pod), str(containers[0]["name"]))
+        container = str(containers[0]["name"])
+        source = Source(worker, mark, _name(pod), container, _restarts(pod, container))
+        latest[-1 if worker is None else worker, mark] = source
     return [latest[key] for key in sorted(latest)]
 
 
@@ -70,6 +77,11 @@ def of_part(run: Run, name: str, pods: Iterable[dict[str, Any]]) -> list[dict[st
     """The pods of one stage or trial, by the name of its object, or by the run name that a stage's pods have."""
     jobs = {part.name for part in run.named(name)}
     return [pod for pod in pods if labels_of(pod).get(JOB_NAME) in jobs or labels_of(pod).get(RUN) == name]
+
+
+def _restarts(pod: Mapping[str, Any], container: str) -> int:
+    found = (pod.get("status") or NOTHING).get("containerStatuses") or ()
+    return next((int(one.get("restartCount", 0)) for one in found if one.get("name") == container), 0)
 
 
 def _name(pod: Mapping[str, Any]) -> str:

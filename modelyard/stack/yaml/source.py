@@ -18,13 +18,14 @@ _CONTROL: Final = bytes({*range(32), 127} - {9, 10, 13})
 _AFTER_NO_COLON = ("did not find expected key", "mapping values are not allowed in this context")
 _NO_COLON = regex(rb"[A-Za-z_][\w./-]*(:[\w./-]+)*([ \t]+[^\]}]+)?")
 """A line that starts as a key does, without a colon behind the key."""
-_NO_SPACE = regex(rb"(?!modelyard:|kubernetes:)([A-Za-z_][\w./-]*):(\S.*)")
+_NO_SPACE = regex(rb"(?!modelyard:|kubernetes:)([A-Za-z_][\w./-]*):(?!//)\S.*")
 """A key, a colon and a value without a space between them."""
 _CONFLICT = (b"<<<<<<< ", b">>>>>>> ")
 _BLOCKS = {
     "while parsing a block mapping": ("mapping", "indent it as a key of one of the mappings above"),
     "while parsing a block collection": ("list", "begin the item with `- `, or correct the indentation"),
 }
+_BRACKETS = ("while parsing a flow mapping", "while parsing a flow sequence", "while parsing a flow node")
 _BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -125,11 +126,9 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     if (start := _without_colon(error, lines)) is not None:
         found = _NO_SPACE.fullmatch(lines[start[0] - 1].strip())
         if found is not None:
-            from modelyard.hiding import is_secret
-
-            key, value = (plain(part.decode(), 120) for part in found.groups())
-            value = "…" if is_secret(key) else value
-            what, remedy = "a space is missing after the colon", f"write a space after the colon: {key}: {value}"
+            # The value may be a secret.
+            remedy = f"write a space after the colon: {plain(found[1].decode(), 120)}: …"
+            what = "a space is missing after the colon"
             return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
         what, remedy = "the line has no colon after its key", "write `key: value`; indent further lines of a long text"
         return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
@@ -139,7 +138,7 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
             "move this above the lines that Pulumi adds, such as encryptionsalt",
         )
         return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, len(indent) + 1, remedy=remedy)
-    if (opened := _open_bracket(content)) is not None:
+    if error.context in _BRACKETS and (opened := _open_bracket(content)) is not None:
         bracket, closing, start = opened
         between = b"\n".join(lines[start[0] - 1 : line])[start[1] :]
         if closing not in between:

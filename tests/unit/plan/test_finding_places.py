@@ -54,6 +54,18 @@ def test_an_error_in_a_parameter_is_reported_once_where_the_stack_file_sets_it(d
     assert (finding.field, finding.target) == ("patches[0].params.memory", "deployment-ray-model-training-worker")
 
 
+@pytest.mark.parametrize("field", ["replica: {{ n }}", 'revisionHistoryLimit: "{{ n }}s"'])
+def test_an_error_of_a_template_stays_there_although_a_parameter_fills_the_field(
+    dev: Any, tmp_path: Path, field: str
+) -> None:
+    site = dev.patched(tmp_path, f"{{{field}}}")
+    file = tmp_path / "Pulumi.dev.yaml"
+    text = (ROOT / dev.stack.file).read_text()
+    file.write_text(f"{text}  modelyard:patches: [{{name: zz-mine, params: {{n: 5}}}}]\n")
+    stack, _ = load(file, "Pulumi.dev.yaml")
+    assert only_error(site._replace(stack=stack).plan()) == ("PAT008", TEMPLATE, 4)
+
+
 def test_a_missing_target_has_the_line_that_names_it(dev: Any, tmp_path: Path) -> None:
     plan = dev.patched(tmp_path, "{paused: true}", target="deployment-nope").plan()
     assert only_error(plan) == ("PAT013", TEMPLATE, 1)

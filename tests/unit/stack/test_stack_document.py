@@ -127,9 +127,20 @@ def test_aliases_and_merges_of_secrets_are_secrets() -> None:
     assert set(document.secrets) == {("a", "t"), ("b", "t"), ("c", "t")}
 
 
-def test_a_remedy_has_the_line_with_its_space_but_no_secret() -> None:
-    remedies = [parse(b"a: 1\n%s:A10\nb: 1\n" % key)[1][0].remedy for key in (b"model", b"password")]
-    assert remedies == [f"write a space after the colon: {line}" for line in ("model: A10", "password: …")]
+def test_the_remedy_of_a_missing_space_names_the_key_without_its_value() -> None:
+    (problem,) = parse(b"env:\n- name: DB_PASSWORD\n  value:hunter2\n  foo: bar\n")[1]
+    assert problem.remedy == "write a space after the colon: value: …"
+    (problem,) = parse(b"a: 1\nhttp://example.com/x\nb: 1\n")[1]
+    assert "colon: http" not in problem.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(b"a: {b: @foo}", "special character"), (b'a: {b: "\\d"}', "escape"), (b"a: [b, `c]", "special")],
+)
+def test_errors_of_a_value_in_brackets_keep_their_own_words(text: bytes, words: str) -> None:
+    (problem,) = parse(text)[1]
+    assert words in f"{problem}"
 
 
 def test_empty_text_is_nothing() -> None:
