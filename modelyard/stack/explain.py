@@ -348,13 +348,16 @@ def _quantity(path: Path, value: Any, texts: Mapping[Path, str]) -> Mistake:
 
 def _meant(text: str, key: str) -> str:
     """Returns what to write instead of a misspelt amount; empty if that is unclear."""
-    if key not in _COUNTS:
-        meant = quantity.suggest(text)
-    else:
-        # B is a billion, and no count has a binary unit. Only of large counts, m cannot mean thousandths.
-        meant = quantity.suggest(text.upper() if key in _LARGE else text).partition(" or ")[0]
+    meant = quantity.suggest(text)
+    if key in _LARGE:
+        # B is a billion, and no count has a binary unit.
+        meant = meant.partition(" or ")[0]
         if meant.endswith("G"):
-            return f"write {meant} for {meant[:-1]} billion" if key in _LARGE else ""
+            return f"write {meant} for {meant[:-1]} billion"
+    elif key in _COUNTS:
+        # These are small, so m is a thousandth, and they have no unit of bytes.
+        number = text.strip().removesuffix("m")
+        meant = "".join(text.split()) if quantity.suggest(number) == number.strip() else ""
     return f"did you mean {meant}?" if meant else ""
 
 
