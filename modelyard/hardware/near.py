@@ -27,8 +27,8 @@ def near_names(wanted: str, names: Collection[str]) -> list[str]:
 def described(wanted: str, gpus: Mapping[str, int]) -> list[str]:
     """Returns the ids of the GPUs that a name describes by model, form and memory, such as ``h100-sxm``.
 
-    If no GPU has all of it, the form counts before the memory, and the memory before nothing: ``a10-48gb`` describes
-    the A10, and ``a100-pcie-80gb`` the A100 with 80 GB, whose two forms have one name.
+    If no GPU of the model has both the form and the memory, the form decides, and if none has the form, the memory:
+    ``a10-48gb`` describes the A10, and ``a100-pcie-80gb`` the A100 with 80 GB, whose name does not contain a form.
 
     Args:
         wanted: the name in lower case, without a brand, with dashes between its words.

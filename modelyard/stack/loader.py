@@ -66,7 +66,7 @@ def _without_context(stack: Stack, content: bytes) -> Finding:
     remedy = f"set {CONTEXT} to a context of your kubeconfig"
     found = stack.finding(codes.NO_CONTEXT, Severity.WARNING, (), summary, remedy, detail=detail)
     space, _, word = CONTEXT.partition(":")
-    document = parse(content)[0] if space.encode() in content else None
+    document = parse(content)[0] if f"{space}:".encode() in content else None
     for path, (line, column) in document.keys.items() if document is not None else ():
         key = str(path[-1])
         if path[:-1] == ("config",) and key.startswith(f"{space}:") and nearest(key.removeprefix(f"{space}:"), [word]):
