@@ -126,7 +126,7 @@ def _kind(finding: Finding) -> tuple[object, ...]:
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """All findings without repeats, the gravest first, then by place and code: the same order on every run.
+    """All findings without repeats, the most serious first, then by place and code: the same order on every run.
 
     Errors in patches come before other errors: those may come from them.
     """

@@ -133,7 +133,8 @@ POINTERS = {
     "up": "modelyard apply plans, asks and applies",
     **dict.fromkeys(
         ("undo", "rollback", "delete", "restore"),
-        "modelyard destroy restores what a stack patched; to undo one patch, set its enabled to false",
+        "modelyard destroy restores what a stack patched and deletes what it created; to undo one patch, list it under "
+        "modelyard:patches with `enabled: false`, and apply",
     ),
     "stacks": "modelyard check --all checks every stack; their files are in stacks/",
     "down": "modelyard destroy restores what a stack patched and deletes what it created",

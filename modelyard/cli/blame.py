@@ -78,8 +78,10 @@ def _check_field(args: Namespace, root: Path) -> None:
 
     known = [one.name for one in discover(root)]
     if args.stack is None and args.target in known:
-        remedy = f"name it after the target, such as: modelyard blame {args.target} {args.field} spec.replicas"
-        raise Stop(Exit.USAGE, f"{args.target} is a stack, and no field was given", remedy)
+        example = f"modelyard blame {args.target} ray-head limits.memory"
+        raise Stop(
+            Exit.USAGE, f"{args.target} is a stack, so a field is missing", f"name a target and a field: {example}"
+        )
 
 
 def _document(path: "merge.Path", traced: "list[Trace]") -> dict[str, Any]:

@@ -302,7 +302,7 @@ def chosen_stack(root: Path, named: str | None, noun: str = "", word: str = "") 
 
     known = [found.name for found in discover(root)]
     if named is None and word in known and default_stack(known) is None:
-        raise Stop(Exit.USAGE, f"{word} is a stack, and no {noun} was given", f"name the {noun} after the stack")
+        raise Stop(Exit.USAGE, f"{word} is a stack, and no {noun} was given", f"write the {noun} after {word}")
     name = _named(sorted(known), named)
     (path,) = stack_files(root, [name], False).values()
     stack, findings = load_stack(root, path)

@@ -1,4 +1,4 @@
-"""Show a unified diff of each target of a stack, as YAML."""
+"""Show what an apply would change in each target of a stack, as a unified diff of YAML."""
 
 import sys
 from argparse import ArgumentParser, Namespace

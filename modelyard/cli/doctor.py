@@ -152,7 +152,7 @@ def _program(root: Path) -> Iterator[Check]:
     if found == __version__:
         yield Check(name, "ok", f"modelyard {found}")
         return
-    remedy = f"install modelyard {__version__} there (its wheel, or a clone), because Pulumi runs the program in it"
+    remedy = f"install modelyard {__version__} into {place}, from its wheel or a clone: Pulumi runs the program there"
     if folder.exists():
         yield Check(name, "error", f"modelyard {found}" if found else "no modelyard", remedy)
     else:

@@ -1,6 +1,6 @@
 """Write a new project into this folder: Pulumi.yaml, the program, stack files, policies, patches.lock and CI.
 
-Overwrites nothing: if any of the files exists, none is written. An existing .gitignore stays as it is.
+If any of these files exists, no new project is written. An existing .gitignore stays as it is.
 """
 
 import os
@@ -28,7 +28,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stacks",
         metavar="NAMES",
-        help="names of the stacks, such as dev,staging,prod (default: dev, or the context of --from-cluster)",
+        help="names of the stacks, such as dev,staging,prod (default: dev; with --from-cluster one name, "
+        "by default the context's)",
     )
     parser.add_argument(
         "--ci",
@@ -38,13 +39,14 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--migrate",
         action="store_true",
-        help="turn a clone of modelyard's repository into a project that uses the installed package: remove unchanged "
-        "copies of the package's files",
+        help="turn a clone of modelyard's repository into a project that uses the installed package: list the changes, "
+        "ask, remove unchanged copies of the package's files, and rewrite the programs that use them",
     )
     parser.add_argument(
         "--from-cluster",
         action="store_true",
-        help="write a stack file for the platform that runs in a cluster; an existing project gets only this stack",
+        help="write a stack file for the platform that runs in a cluster, and record the platform; an existing project "
+        "gets nothing else",
     )
     parser.add_argument(
         "--context",
@@ -57,7 +59,10 @@ def configure(parser: ArgumentParser) -> None:
         help="with --from-cluster: namespace of the platform (default: where modelyard finds it)",
     )
     parser.add_argument(
-        "-y", "--yes", action="store_true", help="do not ask; with --from-cluster, take the best guess and mark it"
+        "-y",
+        "--yes",
+        action="store_true",
+        help="with --migrate: do not ask; with --from-cluster: take the best guesses and mark them in the stack file",
     )
 
 

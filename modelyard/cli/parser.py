@@ -57,7 +57,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
         "job": Verb("job", "submit jobs; list, explain, follow and cancel runs"),
         "pipeline": Verb("pipeline", "show, render and submit pipelines"),
         "environment": Verb("environment", "lock, build and show Python environments of jobs"),
-        "remote": Verb("remote", "show machines for remote jobs, and write launch files"),
+        "remote": Verb("remote", "show where remote resources run, and write the files that their jobs need"),
     },
     "work on a project": {
         "init": Verb("init", "write a new project into this folder"),

@@ -1,8 +1,10 @@
-"""Propose the edit that copies release, images, patches, and CUDA and Kubernetes versions of one stack to another.
+"""Propose the edit that copies the release, images, and CUDA, Kubernetes and patch versions of one stack to another.
 
-Every other setting of the target stays, unless --take names it.
+It also copies parameters of patches that both stacks use. --take adds other settings. What is each stack's own is never
+copied, such as the context, waivers, jobs and teams.
 """
 
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
@@ -160,7 +162,12 @@ def _print(
         return
     from modelyard.report.promotion import promotion_text
 
-    say(promotion_text(found, source.name, target.name, diff, bool(args.write), style_for(args, sys.stdout)))
+    chosen = [
+        *(f"--take {shlex.quote(one)}" for one in args.take),
+        *(f"--keep {shlex.quote(one)}" for one in args.keep),
+    ]
+    style = style_for(args, sys.stdout)
+    say(promotion_text(found, source.name, target.name, diff, written=bool(args.write), options=chosen, style=style))
 
 
 def _difference(one: "Difference") -> dict[str, Any]:

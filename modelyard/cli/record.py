@@ -1,4 +1,4 @@
-"""Record the live platform of a stack, so that plans, checks and reviews work without the cluster.
+"""Record the live platform of a stack in stacks/recorded/, so that plans, checks and reviews work without the cluster.
 
 Replaces an earlier recorded platform, including manual edits.
 """

@@ -1,4 +1,4 @@
-"""Show the machines for remote resources, with region and price; --out-dir writes the files that launch jobs."""
+"""Show where remote resources run: on rented machines, with region and price, or in a remote cluster."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -36,7 +36,7 @@ def configure(parser: ArgumentParser) -> None:
         "--out-dir",
         "--write",
         metavar="DIR",
-        help="also write the files that launch each job, into DIR/STACK/JOB",
+        help="also write the files that each job needs there, into DIR/STACK/JOB",
     )
     json_option(parser)
 

@@ -1,4 +1,8 @@
-"""Wait until stacks match their stack files, all pods are up to date, and every query is true; exit code 1 if not."""
+"""Wait until stacks match their stack files without errors, all pods are available, and every --query is true.
+
+The exit code is 1 if more than --max-failures stacks do not pass in time, and 3 if one of these cannot be checked,
+because a cluster or the Prometheus server does not answer.
+"""
 
 import os
 import sys
@@ -27,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stacks_argument(parser)
     gate_options(parser)
-    parser.add_argument("--prometheus", metavar="URL", help="the Prometheus server that answers the queries")
+    parser.add_argument("--prometheus", metavar="URL", help="the Prometheus server for --query")
     json_option(parser)
 
 

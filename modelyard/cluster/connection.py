@@ -43,6 +43,7 @@ TIMEOUT = 10.0
 CONTEXT_KEY = "kubernetes:context in the stack file"
 """What sets the context of a stack's cluster."""
 T = TypeVar("T")
+_MISSING = "it does not exist"
 _READING: Final = Lock()
 """Held while a kubeconfig is read: the client creates its types on the first read, without a lock of its own, and two
 threads that do so at once can end the process. Pulumi reads several resources of a program at once.
@@ -234,7 +235,7 @@ def _why(error: Exception) -> str:
     if isinstance(error, ConfigError):
         words = str(error)
         if words.startswith("Configuration file ") and words.endswith(" not found"):
-            return "it does not exist"
+            return _MISSING
         plugin = _PLUGIN_ENDED.match(words)
         if plugin is None:
             return hidden_text(words)
@@ -264,11 +265,8 @@ def kubeconfigs() -> list[KubeConfig]:
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         why = _why(error).removeprefix(f"{os.path.expanduser(named)}: ")  # noqa: PTH111 (no home)
-        raise ClusterError(
-            f"no kubeconfig could be read from {named}: {why}",
-            "set KUBECONFIG to your kubeconfig, or correct the file",
-            lasting=True,
-        ) from error
+        remedy = f"set KUBECONFIG to your kubeconfig, or {'create' if why == _MISSING else 'correct'} the file"
+        raise ClusterError(f"no kubeconfig could be read from {named}: {why}", remedy, lasting=True) from error
 
 
 def transport(client: Client) -> httpx2.Client:

@@ -171,7 +171,7 @@ def state_objects_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -
 # One call of the engine's command line. Imports nothing of the engine, so the caller stays fast.
 TIMEOUT = 60
 """Seconds that an answer may take."""
-NO_ENGINE = "the Pulumi engine (pulumi) is not on PATH"
+NO_ENGINE = "the Pulumi CLI (pulumi) is not on PATH"
 INSTALL = "install the Pulumi CLI (https://www.pulumi.com/docs/install)"
 """The remedy if Pulumi is missing."""
 

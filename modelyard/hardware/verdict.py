@@ -80,7 +80,7 @@ class Verdict(NamedTuple):
 
     @property
     def severity(self) -> Severity | None:
-        """How grave the gravest problem is, None where there is none."""
+        """How severe the most serious finding is, None where there is none."""
         return max((problem.severity for problem in self.problems), key=_RANK.__getitem__, default=None)
 
 

@@ -177,7 +177,7 @@ def _steps(
     scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
     """Each changed target's step, with the drain before the first target that waits for a backend."""
-    reported: set[Drain] = set()
+    reported, first = set[Drain](), True
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
         if target.action == "none":
@@ -185,7 +185,8 @@ def _steps(
         drain = waits.get(target.name)
         if drain is not None and drain not in reported:
             reported.add(drain)
-            yield Step(target.name, "drain", _why_drain(drain))
+            yield Step(target.name, "drain", _why_drain(drain, first))
+        first = False
         scaling = scaled.get(target.key)
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
         if target.upgrades:
@@ -198,13 +199,13 @@ def without_waits(steps: Iterable[Step]) -> tuple[Step, ...]:
     return tuple(step._replace(why=_ONCE_IDLE.sub("", step.why)) for step in steps if step.phase != "drain")
 
 
-def _why_drain(drain: Drain) -> str:
+def _why_drain(drain: Drain, first: bool) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"waits {idle}; no source is configured that shows this, so an apply is refused"
     limit = (
         f"after {in_words(drain.limit)}, or {in_words(PATIENCE)} without an answer, the apply fails: {drain.name} is "
-        "unchanged, earlier steps stay applied"
+        f"unchanged{'' if first else ', earlier steps stay applied'}"
     )
     return f"waits {idle} (checks {described(drain.source)}); {limit}"
 

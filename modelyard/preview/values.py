@@ -15,7 +15,7 @@ Policing = Literal["base", "head", "none"]
 """Whose Python rules judge the head, or that no policies do."""
 Status = Literal["added", "removed", "changed"]
 Risk = Literal["training", "loss", "error", "cost", "none"]
-"""The gravest consequence of a stack's change: running training stops or waits, data or GPUs are lost, no apply is
+"""The most serious consequence of a stack's change: running training stops or waits, data or GPUs are lost, no apply is
 possible, it costs more.
 """
 RISKS: tuple[Risk, ...] = get_args(Risk)
@@ -256,7 +256,7 @@ class StackDiff(NamedTuple):
 
     @property
     def risk(self) -> Risk:
-        """The gravest consequence of its change."""
+        """The most serious consequence of its change."""
         stops = bool(self.drains) or any(one.code == STOPS_JOBS for one in self.new)
         if self.switches or (stops and not self.blocked):
             return "training"

@@ -41,7 +41,7 @@ def gathered(findings: Iterable[Finding]) -> list[ShownFinding]:
 
 
 def alike(findings: Iterable[Finding]) -> list[ShownFinding]:
-    """The findings, gravest first; a finding of several stacks appears once, even if each has it in its own file."""
+    """The findings, most serious first; one of several stacks appears once, even if each has it in its own file."""
     found = sorted(gathered(findings), key=lambda shown: _gravity(shown.finding))
     places: dict[object, list[ShownFinding]] = {}
     for shown in found:

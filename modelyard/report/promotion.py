@@ -15,7 +15,14 @@ _DECIDED = "Waivers and policy settings are decisions about one stack, so a prom
 
 
 def promotion_text(
-    promotion: Promotion, source: str, target: str, diff: Iterable[str], written: bool, style: Style = PLAIN
+    promotion: Promotion,
+    source: str,
+    target: str,
+    diff: Iterable[str],
+    *,
+    written: bool,
+    options: Iterable[str] = (),
+    style: Style = PLAIN,
 ) -> list[str]:
     """The promotion as lines.
 
@@ -25,6 +32,7 @@ def promotion_text(
         target: name of the stack to change.
         diff: the edit as a unified diff.
         written: whether the edit has been made.
+        options: those that chose what is taken and kept, such as ``--take gpu``.
         style: colours and width.
     """
     lines: list[str] = []
@@ -33,7 +41,11 @@ def promotion_text(
         stay = f"; {plural(len(kept), 'other setting differs', 'other settings differ')} and are kept" if kept else ""
         lines += hanging(f"nothing to promote from {source} to {target}{stay}", 2, style.columns)
     else:
-        lines += [style.bold(f"taken from {safe(source)}"), *_table(promotion.taken, style, "→"), ""]
+        lines += [
+            style.bold(f"{'taken' if written else 'to take'} from {safe(source)}"),
+            *_table(promotion.taken, style, "→"),
+            "",
+        ]
         lines += [_painted(part, style) for line in diff for part in folded(safe(line), style.columns)] + [""]
     if kept:
         lines += [style.bold(f"kept in {safe(target)}"), *_table(kept, style, f"{safe(source)}:"), ""]
@@ -47,7 +59,8 @@ def promotion_text(
         lines += _lowered(promotion.lowered, source, target, style)
         words = f"{plural(len(promotion.taken), 'setting')} {'written' if written else 'to take'}, {len(kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
-        step = f"modelyard plan {target}" if written else f"modelyard promote {source} {target} --write"
+        edit = ("modelyard promote", source, target, *options, "--write")
+        step = f"modelyard plan {target}" if written else " ".join(edit)
         lines.append(f"Next: {style.link(safe(step))}")
     return lines if lines[-1] else lines[:-1]
 
@@ -63,7 +76,8 @@ def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Sty
         keep.append(f"--keep {'patches' if one.setting.startswith('patches.') else one.setting}")
     if not lines:
         return []
-    remedy = f"→ {target} is ahead in it: promote {target} to {source}, or give {' '.join(dict.fromkeys(keep))}"
+    keeping = " ".join(dict.fromkeys(keep))
+    remedy = f"→ {target} has the newer version: promote {target} to {source} instead, or add {keeping}"
     return [*lines, *wrapped(remedy, len(_WARNING), style.columns), ""]
 
 

@@ -238,8 +238,9 @@ def _choice(path: Path, value: Any, allowed: list[Any], texts: Mapping[Path, str
         return _unquoted(path, texts.get(path, str(value)), value, texts)
     words = [str(word) for word in allowed]
     close = nearest(value, words) if isinstance(value, str) else None
-    remedy = f"did you mean {close}?" if close is not None else f"write {listed(words)}"
-    return Mistake(path, codes.CHOICE, f"{full} is {said}; it must be {listed(words)}", remedy)
+    if close is None:
+        return Mistake(path, codes.CHOICE, f"{full} is {said}, which is not a valid value", f"write {listed(words)}")
+    return Mistake(path, codes.CHOICE, f"{full} is {said}; it must be {listed(words)}", f"did you mean {close}?")
 
 
 def _unquoted(path: Path, text: str, value: Any, texts: Mapping[Path, str]) -> Mistake:

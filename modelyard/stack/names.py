@@ -58,7 +58,7 @@ def instead(name: str, known: Collection[str], kind: str) -> str:
     names = sorted(set(known))
     if meant := did_you_mean(name, names):
         return meant
-    return f"known {kind}: {few(names, MANY)}" if names else f"the stack has no {kind} yet; add one"
+    return f"known {kind}: {few(names, MANY)}" if names else f"the stack has no {kind} yet; add one to its stack file"
 
 
 def fresh(text: str, longest: int, nothing: str) -> str:

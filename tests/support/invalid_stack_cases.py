@@ -117,7 +117,7 @@ CASES: list[Case] = [
     ),
     # Choices
     ("modelyard:training: rya", codes.CHOICE, 23, 'training is "rya"; it must be ray or celery', "did you mean ray?"),
-    ("modelyard:training: 5", codes.CHOICE, 23, "training is 5; it must be ray or celery", "write ray or celery"),
+    ("modelyard:training: 5", codes.CHOICE, 23, "training is 5, which is not a valid value", "write ray or celery"),
     ("modelyard:training: [ray]", codes.KIND, 23, "is a list; it must be text", "write text"),
     (
         "modelyard:autoscaling: {mode: keda}",

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _KNOWN = {
     "list": Verb("environment.list", "list the Python environments of a stack, and whether they are locked"),
-    "show": Verb("environment.show", "show one environment with every package of its lock"),
-    "lock": Verb("environment.lock", "resolve a list to exact versions with hashes"),
-    "build": Verb("environment.build", "build a locked environment in the cluster, once"),
+    "show": Verb("environment.show", "show a Python environment, with every package of its lock"),
+    "lock": Verb("environment.lock", "resolve the packages of a Python environment, and write the lock"),
+    "build": Verb("environment.build", "build a locked Python environment on a namespace's volume"),
 }
 
 configure = partial(add_subverbs, known=_KNOWN)
@@ -30,7 +30,9 @@ def chosen_environment(stack: "Stack", name: str) -> "Environment":
     found = [one for one in stack.config.environments if one.name == name]
     if not found:
         known = [one.name for one in stack.config.environments]
-        raise Stop(Exit.USAGE, f"{stack.name} has no environment {name!r}", instead(name, known, "environments"))
+        raise Stop(
+            Exit.USAGE, f"{stack.name} has no Python environment {name!r}", instead(name, known, "Python environments")
+        )
     return found[0]
 
 

@@ -67,7 +67,7 @@ def sentences(finding: Finding) -> tuple[str, ...]:
     detail = " ".join(finding.detail.split())
     # A summary may begin with a name; a detail that begins with an ordinary word begins a sentence.
     detail = detail[0].upper() + detail[1:] if _WORD.match(detail) else detail
-    remedy = f"To correct it: {finding.remedy}" if finding.remedy else ""
+    remedy = f"Remedy: {finding.remedy}" if finding.remedy else ""
     return tuple(_ended(" ".join(text.split())) for text in (finding.summary, detail, remedy) if text.strip())
 
 

@@ -70,7 +70,7 @@ class Change(NamedTuple):
     cost: str
     """What it adds or saves an hour, empty if nothing."""
     findings: tuple[tuple[str, tuple[str, ...]], ...]
-    """The codes of findings that need attention, the gravest first, by what became of them."""
+    """The codes of findings that need attention, the most serious first, by what became of them."""
     versions: tuple[Version, ...]
     fields: tuple[Field, ...]
     gist: str

@@ -126,7 +126,7 @@ def _pair(gpus: tuple[int, int]) -> dict[str, int]:
 
 
 def _codes(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """The findings of a change, by code, the gravest first; the stacks' own lists have the details."""
+    """The findings of a change, by code, the most serious first; the stacks' own lists have the details."""
     stacks: dict[tuple[bool, Severity, str], set[str]] = {}
     for finding in findings:
         stacks.setdefault((bool(finding.waived), finding.severity, finding.code), set()).add(finding.stack)

@@ -22,9 +22,9 @@ from modelyard.report.preview.words import (
     changes_of,
     cost_words,
     effects,
-    gravest_first,
     group_words,
     live_lines,
+    most_serious_first,
     moved,
     object_name,
     parts_of,
@@ -117,7 +117,7 @@ def _top(preview: Preview, happens: Sequence[Outcome], report: str, limit: int) 
 
 
 def _happens(preview: Preview, found: Sequence[Outcome], room: int) -> Iterator[str]:
-    """The sentences of every outcome, the gravest first, as far as there is room."""
+    """The sentences of every outcome, the most serious first, as far as there is room."""
     rest = unaffected(preview)
     if len(found) == 1:
         words = " ".join(filter(None, (*found[0].sentences, rest)))
@@ -179,11 +179,11 @@ def _codes(title: str, findings: Iterable[Finding], room: int) -> Iterator[str]:
 
 
 def _table(preview: Preview, room: int) -> str:
-    """A row for each stack, the gravest first, as far as there is room; none if the line of effects says it all."""
+    """A row for each stack, most serious first, as far as there is room; none if the line of effects says it all."""
     if not preview.stacks or _only_effects(preview):
         return ""
     head = "| Stack | What | Pods | GPUs | GPU-hours a day | Cost | Findings |\n|---|---|---|--:|--:|---|---|\n"
-    rows = [Item((_row(stack),)) for stack in gravest_first(preview.stacks)[:_ROWS]]
+    rows = [Item((_row(stack),)) for stack in most_serious_first(preview.stacks)[:_ROWS]]
     kept = list(chosen(rows, room - len(head) - 60).values())
     left = len(preview.stacks) - len(kept)
     return head + "".join(f"{row}\n" for row in (*kept, *([f"| and {left} more | | | | | | |"] if left else [])))
@@ -420,7 +420,7 @@ def _values(item: Change) -> tuple[str, str]:
 def _findings(
     findings: Iterable[Finding], most: int, share: float, whole: Whole, link: Link, *, noted: bool = False
 ) -> Section:
-    """The findings, gravest first. Each code gets one finding before any code gets its next."""
+    """The findings, most serious first. Each code gets one finding before any code gets its next."""
     every = alike(findings)
     turns: list[tuple[int, int]] = []
     seen: dict[tuple[Severity, str], int] = {}

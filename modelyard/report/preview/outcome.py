@@ -52,7 +52,7 @@ class Outcome(NamedTuple):
 
 
 def outcomes(preview: Preview) -> tuple[Outcome, ...]:
-    """What happens in the stacks that change, the gravest first, and stacks where the same happens once."""
+    """What happens in the stacks that change, the most serious first, and stacks where the same happens once."""
     found: dict[tuple[Risk, str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for stack in preview.stacks:
         actions = _actions(stack)
@@ -64,7 +64,7 @@ def outcomes(preview: Preview) -> tuple[Outcome, ...]:
 
 
 def title(preview: Preview, shown: Sequence[Outcome]) -> str:
-    """The whole preview with its outcomes in one line: the gravest, and how many others change or cannot be applied."""
+    """The outcomes in one line: the most serious, and how many others change or cannot be applied."""
     total = len(preview.stacks) + len(preview.unchanged)
     if not shown:
         stacks = plural(total, "stack")
@@ -234,16 +234,17 @@ def _steps(stack: StackDiff) -> Iterator[str]:
         return
     targets = {target.name: target for target in stack.targets}
     drains = _drains(stack)
-    for step in stack.steps:
+    for number, step in enumerate(stack.steps):
         if step.phase == "drain":
             drain = drains[step.target]
             idle = f"wait until {drain.name} has no running or queued job"
             if isinstance(drain.source, NoJobSource):
                 yield f"{idle}; nothing reports its jobs, so an apply is refused"
             else:
+                earlier = ", earlier steps stay applied" if number else ""
                 yield (
                     f"{idle}; if that takes more than {in_words(drain.limit)}, or there is no answer for "
-                    f"{in_words(PATIENCE)}, the apply fails: {drain.name} is unchanged, earlier steps stay applied"
+                    f"{in_words(PATIENCE)}, the apply fails: {drain.name} is unchanged{earlier}"
                 )
         else:
             pods = _pods(targets.get(step.target), step.why)

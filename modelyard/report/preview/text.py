@@ -55,7 +55,7 @@ def preview_text(preview: Preview, style: Style = PLAIN) -> list[str]:
 
 
 def _happens(found: Sequence[Outcome], style: Style) -> Iterator[str]:
-    """The sentences of every outcome, the gravest first, and the steps of those whose order matters."""
+    """The sentences of every outcome, the most serious first, and the steps of those whose order matters."""
     for one in found:
         words = one.sentences if len(found) == 1 else (f"{one.title}.", *one.sentences)
         yield from wrapped(" ".join(words), 2, style.columns) if words else ()

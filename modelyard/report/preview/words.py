@@ -155,8 +155,10 @@ def _cost(stacks: Iterable[StackDiff]) -> list[str]:
         return []
     total = stack_cost(target for cost in known for target in cost.targets)
     short = cost_words(total.delta)
-    words = short if short in (UNKNOWN, NO_CHANGE) else cost_change(total.delta)
-    return [*filter(None, (f"cost {words}{sources(total)}", hours_words(total.gpus)))]
+    words = (
+        "no change in cost" if short == NO_CHANGE else f"cost {short if short == UNKNOWN else cost_change(total.delta)}"
+    )
+    return [*filter(None, (f"{words}{sources(total)}", hours_words(total.gpus)))]
 
 
 def cost_words(delta: Total) -> str:
@@ -263,12 +265,12 @@ def _news(group: Group) -> list[str]:
 
 
 def codes_of(findings: Iterable[Finding]) -> str:
-    """``GPU001, RES101``: the codes of findings that need attention, the gravest first."""
+    """``GPU001, RES101``: the codes of findings that need attention, the most serious first."""
     found = sorted({(tuple(Severity).index(one.severity), one.code) for one in loud(findings)})
     return some(dict.fromkeys(code for _, code in found), _CODES)
 
 
-def gravest_first(stacks: Iterable[StackDiff]) -> list[StackDiff]:
+def most_serious_first(stacks: Iterable[StackDiff]) -> list[StackDiff]:
     """Stacks that cannot be planned, then those that cannot be applied, then by new findings, then in their order."""
     return sorted(stacks, key=_gravity)
 
@@ -290,7 +292,7 @@ class Changes(NamedTuple):
 
 
 def changes_of(preview: Preview) -> Changes:
-    """The changes of a preview, the gravest first."""
+    """The changes of a preview, the most serious first."""
     added = {stack.stack for stack in preview.stacks if stack.status == "added"}
     changed: list[Group] = []
     same: list[Group] = []

@@ -60,7 +60,7 @@ def _job_limit(stack: Stack) -> list[Finding]:
             Severity.ERROR,
             (_SECTION, "jobLimit"),
             f"{_SECTION}.jobLimit is {limit} s, but training jobs run for at most {JOB_SECONDS} s (six hours)",
-            detail="The platform ends a training job after six hours, regardless of the worker's limit.",
+            detail="The platform ends a training job after six hours, even if the worker's limit is higher.",
             remedy=f"set {_SECTION}.jobLimit to {JOB_SECONDS} or less; split longer training into several jobs",
             target=stack.config.targets.celery.name,
         )
