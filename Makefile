@@ -43,9 +43,13 @@ lint: $(READY) ## ruff, mypy --strict, the import contracts, and the words of th
 bytecode: $(READY)
 	@$(BIN)/python -m compileall -q modelyard components policies lab
 
+# The fast tests write 100,000 small files. In memory, each takes a tenth of the time.
+MEMORY = $(shell [ "$$(df -Pk /dev/shm 2>/dev/null | awk 'END {print $$4}')" -gt 4000000 ] 2>/dev/null && echo /dev/shm || echo /tmp)
+
 # Nor would pytest keep the tests as it compiles them: eight seconds for each process.
 test: lint bytecode ## lint, then the fast tests
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
+	@PYTHONDONTWRITEBYTECODE= TMPDIR="$${TMPDIR:-$(MEMORY)}" $(BIN)/pytest -q -n auto -o tmp_path_retention_policy=failed \
+	  -m "not lab and not browser" --ignore tests/lab --ignore tests/browser
 
 # One process writes all sections of a file.
 golden: $(READY) ## write the texts in tests/golden and the precompiled patches again; read the difference in review

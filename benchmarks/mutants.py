@@ -97,7 +97,7 @@ def _child(files: list[str], seconds: float, traced: Path | None) -> NoReturn:
         os.chdir(COPY)
         sys.path[0] = os.environ["PYTHONPATH"] = str(COPY)
         sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(WORK / "pycache")
-        tracer = Coverage(str(traced), include=[f"{COPY}/{package}/*" for package in PACKAGES]) if traced else None
+        tracer = Coverage(str(traced), include=[f"{COPY}/{name}" for name in measured()]) if traced else None
         with tracer.collect() if tracer else nullcontext():
             code = pytest.main([*OPTIONS, *files])
         if tracer:
@@ -105,6 +105,11 @@ def _child(files: list[str], seconds: float, traced: Path | None) -> NoReturn:
     finally:
         sys.stdout.flush()
         os._exit(code)
+
+
+def measured() -> list[str]:
+    """The modules of the packages, and those to which lines of the sample have moved."""
+    return sorted({name for package in PACKAGES for name in modules(package)} | {row[1] for row in read(SAMPLE)})
 
 
 def ran(name: str, digest: str) -> Run:
@@ -125,7 +130,7 @@ def mapped() -> dict[str, Run]:
     """Which unit test file runs which lines; all are run after a change of the packages, else new and changed ones."""
     known = {name: Run(*run) for name, run in json.loads(MAP.read_bytes()).items()} if MAP.exists() else {}
     runs = dict[str, Run]()
-    sources = "".join(text(name) for package in PACKAGES for name in modules(package)).encode()
+    sources = "".join(text(name) for name in measured()).encode()
     for path in sorted((ROOT / "tests" / "unit").rglob("test_*.py")):
         name, digest = path.relative_to(ROOT).as_posix(), hashlib.sha256(sources + path.read_bytes()).hexdigest()
         if name not in known or known[name].digest != digest:

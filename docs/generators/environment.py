@@ -15,11 +15,12 @@ PROGRAM = {
     "COLUMNS": "Width of the output on a terminal, from 60 to 100 columns. The default is the terminal's width.",
     "GITHUB_STEP_SUMMARY": "File to which `check --format github` appends its summary. GitHub Actions sets it.",
     "KUBECONFIG": "Kubeconfig files, separated by `:`. The default is `~/.kube/config`.",
-    "MODELYARD_ALLOW_HTTP": "Any text: passwords and tokens may be sent without TLS, but only to their own addresses.",
+    "MODELYARD_ALLOW_HTTP": "Any text: passwords and tokens may be sent without TLS, still only to "
+    "addresses that you named.",
     "MODELYARD_BROKER_PASSWORD": "Password of RabbitMQ's management API. The default is `guest`.",
-    "MODELYARD_BROKER_PASSWORD_FILE": "File with that password.",
-    "MODELYARD_BROKER_URL": "Addresses to which modelyard may send user and password, separated by spaces, such as "
-    "`https://broker.example.com:15671`.",
+    "MODELYARD_BROKER_PASSWORD_FILE": "File with the password, if `MODELYARD_BROKER_PASSWORD` is not set.",
+    "MODELYARD_BROKER_URL": "Addresses to which modelyard may send this user and password, separated by spaces, such "
+    "as `https://broker.example.com:15671`.",
     "MODELYARD_BROKER_USER": "User of RabbitMQ's management API. The default is `guest`.",
     "MODELYARD_CACHE_DIR": "Folder in which `plan`, `check` and `preview` keep results for the next run. The default "
     "is `modelyard` in `XDG_CACHE_HOME`.",
@@ -28,34 +29,37 @@ PROGRAM = {
     "MODELYARD_NO_CACHE": "Any text: every result is computed again and none is stored, as with `--no-cache`.",
     "MODELYARD_NO_DRAIN": "Any text: `apply` and `pulumi up` do not wait for running jobs, as with `--no-drain`.",
     "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, if it needs one.",
-    "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with that token.",
-    "MODELYARD_PROMETHEUS_URL": "Addresses to which modelyard may send the token if the stack file sets the server, "
-    "not the command line.",
+    "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with the token, if `MODELYARD_PROMETHEUS_TOKEN` is not set.",
+    "MODELYARD_PROMETHEUS_URL": "Addresses to which modelyard may send the token, separated by spaces. A server on the "
+    "command line gets it anyway.",
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
-    "MODELYARD_RAY_TOKEN_FILE": "File with that token.",
-    "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token.",
-    "MODELYARD_STACK": "Stack of commands that do not name one. A project with a single stack does not need it.",
-    "MODELYARD_USER": "Your name, as runs show it and `--mine` compares it. The default is your login name.",
+    "MODELYARD_RAY_TOKEN_FILE": "File with the token, if `MODELYARD_RAY_TOKEN` is not set.",
+    "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token, separated by spaces.",
+    "MODELYARD_STACK": "Stack to use if the command line names none. A project with a single stack does not need it.",
+    "MODELYARD_USER": "Your name, shown with your runs; `--mine` selects them by it. The default is your login name.",
     "NO_COLOR": "Any text: no colours, unless `--colour always` asks for them.",
     "RAY_ADDRESS": "Address of the Ray cluster of `--on ray`, if the command line names none.",
     "RAY_USAGE_STATS_ENABLED": "`1`: a cluster that `--on ray` starts may send usage statistics to Ray's developers. "
     "The default is `0`.",
-    "TERM": "`dumb`: a terminal without colours.",
-    "XDG_CACHE_HOME": "Folder of modelyard's results and of the lab's tools. The default is `~/.cache`.",
+    "TERM": "`dumb`: no colours and no progress bar on this terminal.",
+    "XDG_CACHE_HOME": "Folder whose subfolder `modelyard` has results for the next run and the lab's tools. The "
+    "default is `~/.cache`.",
 }
 PULUMI = {
     "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program must apply. `apply --plan` sets it.",
     "MODELYARD_STOP": "`PID:PATH`: drains stop when the file exists or the process has ended. `apply` sets it.",
     "PULUMI_API": "Address of Pulumi Cloud, if no other backend is set. The default is `https://api.pulumi.com`.",
     "PULUMI_BACKEND_URL": "Backend of Pulumi's state, instead of the `backend` in `Pulumi.yaml`.",
-    "PULUMI_CONFIG_PASSPHRASE": "Passphrase of the stack's secrets. Without it, modelyard tries an empty one.",
-    "PULUMI_CONFIG_PASSPHRASE_FILE": "File with that passphrase.",
+    "PULUMI_CONFIG_PASSPHRASE": "Passphrase of the stack's secrets. If neither it nor `PULUMI_CONFIG_PASSPHRASE_FILE` "
+    "is set, modelyard tries an empty one.",
+    "PULUMI_CONFIG_PASSPHRASE_FILE": "File with the passphrase, if `PULUMI_CONFIG_PASSPHRASE` is not set.",
     "PULUMI_CREDENTIALS_PATH": "Folder of `credentials.json`, which has the backends that you logged in to, instead "
     "of `PULUMI_HOME`.",
     "PULUMI_HOME": "Folder with Pulumi's credentials and plugins. The default is `~/.pulumi`.",
 }
 LAB = {
-    "MODELYARD_LAB": "Lab of `modelyard-lab` without `--lab`. The default is `dev`.",
+    "MODELYARD_LAB": "Lab that `modelyard-lab` uses without `--lab`. The default is `dev`, and for `install ENV` "
+    "the lab of that name.",
     "MODELYARD_LAB_TOOLS": "Folder with tools that are already built, instead of the cache.",
     "XDG_CONFIG_HOME": "Folder in which Go looks for its settings. The default is `~/.config`.",
 }

@@ -1,5 +1,6 @@
 """JSON Schemas (2020-12) as tables for people to read."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ _TYPES = {"object": "mapping", "array": "list", "string": "text", "integer": "wh
 _ANY = 999_999_999
 """A maximum that is no real limit: it only keeps numbers readable."""
 _PUBLISHED = "urn:modelyard:schema:"
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 class Section(NamedTuple):
@@ -133,6 +135,8 @@ def default(schema: Schema, required: bool) -> str:
 def examples(schema: Schema | bool) -> str:
     """A key's own examples, to append to its meaning; ignores the examples of a shared definition."""
     shown = [] if isinstance(schema, bool) else schema.get("examples", ())
+    # YAML reads 3.10 without quotes as a number.
+    shown = [f'"{one}"' if isinstance(one, str) and _NUMBER.fullmatch(one) else one for one in shown]
     return f"For example {listed(shown)}." if shown else ""
 
 

@@ -28,7 +28,7 @@ _IDLE = 10
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
-    parser.add_argument("gpu", nargs="*", metavar="GPU", help="only these GPUs, with their sources")
+    parser.add_argument("gpu", nargs="*", metavar="GPU", help="only these GPUs, with all their data")
     parser.add_argument("--supported", action="store_true", help="only supported GPUs")
     parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
     parser.add_argument("--embeds-ptx", action="store_true", help="assume that the images contain PTX for newer GPUs")

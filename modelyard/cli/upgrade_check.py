@@ -37,12 +37,7 @@ def run(args: Namespace) -> Exit:
         if args.json:
             say([_document((), None)])
         else:
-            say_wrapped(
-                [
-                    f"The project uses every built-in patch version of modelyard {__version__}, or its own version of "
-                    "the same name."
-                ]
-            )
+            say_wrapped([f"modelyard {__version__} has no new built-in patch versions for this project."])
         return Exit.FINE
     from modelyard.cli.fleet import each
     from modelyard.preview.project import upgrade
@@ -56,7 +51,7 @@ def run(args: Namespace) -> Exit:
 
         say([_document(ids, preview_document(found))])
     else:
-        say_wrapped([f"New built-in in modelyard {__version__}: {listed(ids, 'and')}", ""])
+        say_wrapped([f"New built-in patch versions in modelyard {__version__}: {listed(ids, 'and')}", ""])
         say(preview_text(found, style_for(args, sys.stdout)))
         say(["", "To use them, run: modelyard patches --release"])
     if found.blocked:

@@ -1,6 +1,7 @@
-"""Split stacks into waves, canaries first, and write the pipeline that applies and verifies one after the other.
+"""Split stacks into waves, canaries first, and write the pipeline that applies and verifies them in this order.
 
---max-failures applies to each wave separately, but a wave always fails if a canary or all of its stacks fail.
+By default, it splits all stacks of the project. --max-failures applies to each wave separately, but a wave always fails
+if a canary or all of its stacks fail.
 """
 
 import re
@@ -53,14 +54,14 @@ def configure(parser: ArgumentParser) -> None:
         type=percentages,
         default=(),
         metavar="P,P,100",
-        help="cumulative percentages of the other stacks, one wave for each, such as 10,50,100",
+        help="cumulative percentages of the stacks that are not canaries, one wave for each, such as 10,50,100",
     )
     gate_options(parser)
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="text, json, github (a workflow), gitlab (a child pipeline), operator (objects of the Pulumi Kubernetes "
-        "Operator)",
+        help="text (default), json, github (a workflow), gitlab (a child pipeline), operator (objects of the Pulumi "
+        "Kubernetes Operator)",
     )
     parser.add_argument("--json", action="store_true", help="short for --format json")
     parser.add_argument(

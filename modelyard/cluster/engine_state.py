@@ -193,7 +193,10 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         PulumiError: the program is missing, cannot be started, or takes too long.
         BackendError: credentials would reach an address that the operator did not name.
     """
-    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_CONFIG_PASSPHRASE": "", **os.environ}
+    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", **os.environ}
+    if not variables.keys() & {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"}:
+        # Pulumi prefers the variable, even if it is empty, to the file.
+        variables["PULUMI_CONFIG_PASSPHRASE"] = ""
     variables |= backend_variables(root).reveal()
     try:
         return subprocess.run(

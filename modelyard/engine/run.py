@@ -87,7 +87,7 @@ class Run:
                 selected = Stack(stack, workspace, StackInitMode.SELECT)
         except automation.StackNotFoundError as error:
             raise NothingAppliedError(
-                f"this state has no stack {stack}",
+                f"Pulumi's state has no stack {stack}",
                 "check PULUMI_BACKEND_URL and the backend of Pulumi.yaml, or run modelyard apply first",
             ) from error
         except automation.CommandError as error:

@@ -169,7 +169,8 @@ def _throughput(gpu: GpuModel) -> str:
 
 def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     severity = Severity.ERROR if use.trains else Severity.WARNING
-    choose = f"choose {', '.join(LISTED)}, or a GPU with at least {FLOOR_TFLOPS} FP16 TFLOPS (`modelyard gpus`)"
+    cuda = f" --cuda {use.cuda}" if use.cuda not in (None, DEFAULT_CUDA) else ""
+    choose = f"choose {', '.join(LISTED)}, or another from `modelyard gpus --supported{cuda}`"
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
     head, alike = _alike(gpu)
     article = "an" if head[0] == "A" else "a"

@@ -300,9 +300,9 @@ def _why_route(switch: Switch) -> str:
     moved = f"new training requests go to {switch.to} from this step on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
-    limit = "the limit of the drain" if switch.drained else "the time that running jobs get"
+    limit = "the drain takes" if switch.drained else "running jobs get"
     return (
-        f"{moved} and wait in its queue until the old backend's GPUs are free: at most {in_words(switch.wait)}, {limit}"
+        f"{moved} and wait in its queue until the old backend's GPUs are free; {limit} at most {in_words(switch.wait)}"
     )
 
 
@@ -316,7 +316,7 @@ def _why_up(target: TargetPlan, switch: Switch) -> str:
     return (
         "starts beside the old backend: the nodes have GPUs for both"
         if switch.spare
-        else "starts on the GPUs that are free now"
+        else "starts on the GPUs that are free by then"
     )
 
 

@@ -162,7 +162,7 @@ def plan_from_json(text: str, shown: str) -> Plan:
     try:
         document = parse_json(text)
     except ValueError as error:
-        if shown.endswith((".yaml", ".yml")):
+        if not text.lstrip().startswith("{"):
             make = "make one with modelyard plan STACK --out FILE; to show a stack, run modelyard show STACK"
             raise PlanFileError(f"{shown} is not a saved plan", make) from error
         raise PlanFileError(f"{shown} cannot be read: {not_json(error)}", again) from error

@@ -354,14 +354,15 @@ def _facts(setting: Setting) -> Iterator[str]:
     yield ""
     for name, schema in rule.params.items():
         value = setting.params.get(name)
-        now = "not set: the rule does not run" if value is None and name in rule.needs else f"`{_json(value)}`"
+        now = "not set, so the rule does not run" if value is None and name in rule.needs else f"`{_json(value)}`"
         yield f"- `{name}` ({schema.get('type', 'any')}): {_meaning(schema)} In this project: {now}."
 
 
 def _checks(rule: Rule) -> str:
     if rule.judge_all is not None:
         return "all objects together"
-    kinds = ", ".join(sorted(rule.kinds)) or "every object"
+    every = "objects of the `kinds` below" if "kinds" in rule.params else "every object"
+    kinds = ", ".join(sorted(rule.kinds)) or every
     return f"{kinds} of {', '.join(sorted(rule.roles))}" if rule.roles else kinds
 
 

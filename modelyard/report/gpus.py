@@ -8,7 +8,7 @@ from modelyard.names import HARDWARE_FILE
 from modelyard.report.json import record
 from modelyard.report.style import PLAIN, Style, hanging, safe, table, wrapped
 
-_MARKED = "? unverified or from a weak source. modelyard gpus GPU shows reasons and sources."
+_MARKED = "? unverified or from a weak source. modelyard gpus GPU shows which, and the full reason."
 
 
 _SPARE = ((110, ("NAME",)), (76, ("NVLINK", "COMPUTE")))

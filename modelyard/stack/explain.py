@@ -35,10 +35,10 @@ _FORMS: dict[str, tuple[str, str]] = {
     "python": ("a Python version, 3.8 or newer", 'write major and minor in quotes, such as "3.11"'),
     "folder": ("an absolute path of a folder", "write one such as /home/jovyan/work, without .."),
     "date": ("a day", "write YYYY-MM-DD, such as 2027-03-01"),
-    "dns-label": ("a Kubernetes name", "use lower-case letters, digits and -, at most 63 of them"),
+    "dns-label": ("a Kubernetes name", "use at most 63 lower-case letters, digits and -, and no - at the ends"),
     "dns-letter": (
         "a Kubernetes name",
-        "begin with a letter; use lower-case letters, digits and -, at most 63 of them",
+        "begin with a letter; use at most 63 lower-case letters, digits and -, and no - at the end",
     ),
     "variable": ("an environment variable", "use letters, digits and _, not beginning with a digit"),
     "label-value": ("the value of a label", "use letters, digits and - _ . between them, at most 63 of them"),

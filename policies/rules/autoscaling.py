@@ -99,8 +99,8 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
     """Pod autoscalers fit their targets.
 
     **Why.** A HorizontalPodAutoscaler may stop any pod when it scales down, even a training pod with a job of up to six
-    hours. A Ray head has exactly one pod, so it must not scale. The API server rejects a lower bound above the upper
-    one.
+    hours. A Ray head has exactly one pod, so it must not scale. The API server rejects a `minReplicas` above
+    `maxReplicas`.
 
     **Example.**
 
@@ -119,7 +119,8 @@ def pod_autoscalers_are_sane(subject: Subject, _: Params) -> Iterable[Finding]:
     ```
 
     **Fix.** Use `modelyard:autoscaling` for training. If you need this autoscaler, let it only scale up: `behavior:
-    {scaleDown: {selectPolicy: Disabled}}`. Drop it for the Ray head.
+    {scaleDown: {selectPolicy: Disabled}}`. Remove an autoscaler of the Ray head. Set `minReplicas` to `maxReplicas` or
+    less.
     """
     spec = subject.spec
     least, most = spec.get("minReplicas"), spec.get("maxReplicas")
@@ -242,9 +243,9 @@ def _target(scaler: Subject) -> tuple[str, str]:
 def _scaled(scaler: Subject) -> tuple[str, str]:
     """Name of what an autoscaler scales, and the workload that it is."""
     kind, name = _target(scaler)
-    if kind == "Deployment":
+    if kind in ("Deployment", "StatefulSet"):
         for role, known in scaler.facts.items():
-            if isinstance(known, Mapping) and known.get("deployment") == name:
+            if isinstance(known, Mapping) and (known.get("deployment"), known.get("kind")) == (name, kind):
                 return name, role
     return name, ""
 

@@ -111,7 +111,7 @@ def has_the_labels(subject: Subject, params: Params) -> Iterable[Finding]:
     ```
 
     **Fix.** Set the label (`metadata.labels`) in your own patch, or in the configuration of the platform's installer.
-    If the value does not match the pattern, the finding shows it.
+    If its value does not match, correct the value or the pattern.
     """
     if subject.kind not in params["kinds"]:
         return

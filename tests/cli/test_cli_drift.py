@@ -99,7 +99,7 @@ def applied_of(world: World, stack: str) -> AppliedStack:
 
 
 def never(stack: str) -> NothingAppliedError:
-    return NothingAppliedError(f"this state has no stack {stack}", "check PULUMI_BACKEND_URL")
+    return NothingAppliedError(f"Pulumi's state has no stack {stack}", "check PULUMI_BACKEND_URL")
 
 
 def test_what_drift_shows(world: World, run: Run, golden: Callable[..., None]) -> None:

@@ -255,6 +255,8 @@ def test_settings_are_taken_and_kept_by_name(project: Any, run: Any) -> None:
     assert run("promote", "dev", "prod", "--take", "patches.ray-worker").code == 0
     document = parsed(run, "promote", "dev", "prod", "--take", "gpu", "--keep", "gpu.model")
     assert "gpu.model" in {one["setting"] for one in document["kept"]}
+    shown = run("promote", "dev", "prod", "--take", "gpu.model", "--keep", "platform.release")
+    assert shown.out.splitlines()[-1].endswith("promote dev prod --take gpu.model --keep platform.release --write")
 
 
 REFUSED = (

@@ -50,7 +50,7 @@ def apply(env: Environment, *words: str, **variables: str) -> Done:
 
 def test_destroy_of_a_stack_that_was_never_applied(dev: Environment) -> None:
     done = dev.modelyard("destroy", "dev", "--yes", "--json", check=False)
-    assert document(done, 3)["error"]["summary"] == "this state has no stack dev"
+    assert document(done, 3)["error"]["summary"] == "Pulumi's state has no stack dev"
 
 
 def test_an_apply_with_and_without_changes(dev: Environment) -> None:

@@ -95,6 +95,13 @@ def test_pod_autoscalers(finds: Found, spec: str, target: str, field: str) -> No
     assert [finding.field for finding in finds("POL108", hpa(spec, target))] == ([field] if field else [])
 
 
+@pytest.mark.parametrize(("kind", "count"), [("StatefulSet", 1), ("Deployment", 0)])
+def test_an_autoscaler_of_a_target_of_another_kind(finds: Found, kind: str, count: int) -> None:
+    facts = {"rayWorker": {"deployment": "worker", "kind": "StatefulSet"}}
+    text = hpa("maxReplicas: 4", "worker").replace("kind: Deployment", f"kind: {kind}")
+    assert len(finds("POL108", text, facts=facts)) == count
+
+
 def both(scaler: str, name: str, spec: str = "{replicas: 2}") -> str:
     return deployment(name, spec=spec) + "---" + scaler
 

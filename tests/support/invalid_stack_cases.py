@@ -156,7 +156,7 @@ CASES: list[Case] = [
         "it must be valid or vendor",
         "did you mean vendor?",
     ),
-    ('modelyard:kubernetesVersion: "1.12"', codes.CHOICE, 32, "it must be 1.33", "write 1.33"),
+    ('modelyard:kubernetesVersion: "1.12"', codes.CHOICE, 32, "which is not a valid value", "write 1.33"),
     ("modelyard:kubernetesVersion: 1.35", codes.UNQUOTED, 32, "is 1.35 without quotes", 'in quotes: "1.35"'),
     (
         "modelyard:kubernetesVersion: 1.30",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _KNOWN = {
     "submit": Verb("job.submit", "start a job of a stack, or a notebook as a job"),
-    "render": Verb("job.render", "print the objects of a run without a cluster"),
+    "render": Verb("job.render", "print a run's objects as YAML (needs no cluster)"),
     "choices": Verb("job.choices", "show the options for submitting a notebook"),
     "list": Verb("job.list", "list queued, running and finished runs"),
     "why": Verb("job.why", "explain why a run waits or failed"),

@@ -6,7 +6,7 @@ from modelyard.cli.parser import Verb, add_subverbs, run_subverb
 
 _KNOWN = {
     "show": Verb("pipeline.show", "show the stages in order, with their GPUs and times"),
-    "render": Verb("pipeline.render", "print the objects of a run without a cluster"),
+    "render": Verb("pipeline.render", "print a run's objects as YAML (needs no cluster)"),
     "submit": Verb("pipeline.submit", "start a run of a pipeline"),
 }
 

@@ -1,7 +1,7 @@
 """Start a run of a pipeline: create all stages, each held until the stages that it needs have succeeded.
 
 Waiting stages hold no GPU. A pod without a GPU starts the stages, so you may close this terminal. If a stage fails, the
-stages that need it never start; the others continue. Deleting the run's Job deletes the whole run.
+stages that need it never start; the others continue. To stop the run, use modelyard job cancel.
 """
 
 import sys

@@ -27,7 +27,7 @@ def _unknown(stack: Stack, name: str) -> Finding:
         Severity.ERROR,
         _MODEL,
         not_one_gpu(name),
-        detail="Only letter case may differ, because an A10G is not an A10.",
+        detail="A name must match exactly, except for letter case: an A10G is not an A10.",
         remedy=near_gpus(name),
     )
 

@@ -216,10 +216,10 @@ def _actions(stack: StackDiff) -> str:
                 words.append(f"{verb} {number}" if with_gpu else f"{verb} {plural(number, 'GPU pod')}")
                 with_gpu = True
     rest = [f"{verb} {number}" for verb, number in zip(_VERBS, others, strict=True) if number]
-    pods = "other pod" if with_gpu else "pod"
     last = ""
     if rest:
         of = f" of {named[0]}" if len(named) == 1 else ""
+        pods = "other pod" if with_gpu and not of else "pod"
         last = f"{listed(rest, 'and')} {pods if rest[-1].endswith(' 1') else pods + 's'}{of}"
     if not words:
         return last
@@ -243,7 +243,7 @@ def _steps(stack: StackDiff) -> Iterator[str]:
             else:
                 earlier = ", earlier steps stay applied" if number else ""
                 yield (
-                    f"{idle}; if that takes more than {in_words(drain.limit)}, or there is no answer for "
+                    f"{idle}; if that takes more than {in_words(drain.limit)}, or {drain.name} does not answer for "
                     f"{in_words(PATIENCE)}, the apply fails: {drain.name} is unchanged{earlier}"
                 )
         else:

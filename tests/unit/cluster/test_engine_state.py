@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modelyard.cluster.engine_state import StateError, component_of, state_objects, state_objects_in
+from modelyard.cluster.engine_state import StateError, ask_engine, component_of, state_objects, state_objects_in
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, StateObject
 
@@ -91,6 +91,25 @@ def test_a_state_that_cannot_be_read(tools: Path, script: str, said: str) -> Non
     engine(tools, script)
     with pytest.raises(StateError, match=said):
         state_objects(tools, "dev")
+
+
+@pytest.mark.parametrize(
+    ("variables", "passed"),
+    [
+        ({}, "empty"),
+        ({"PULUMI_CONFIG_PASSPHRASE": "word"}, "word"),
+        ({"PULUMI_CONFIG_PASSPHRASE_FILE": "file"}, "unset"),
+    ],
+)
+def test_the_passphrase_of_the_environment(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], passed: str
+) -> None:
+    for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    engine(tools, 'w=${PULUMI_CONFIG_PASSPHRASE-unset}; echo "${w:-empty}"')
+    assert ask_engine(tools, "version").stdout.decode().strip() == passed
 
 
 def test_no_engine(tools: Path) -> None:

@@ -54,7 +54,7 @@ def test_with_spare_gpus_the_new_backend_starts_before_the_drain(dev: Any) -> No
 def test_without_a_spare_gpu_the_drain_comes_before_the_new_backend(dev: Any) -> None:
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
-    assert " 6 h 30 min, the limit of the drain" in plan.steps[0].why
+    assert "; the drain takes at most 6 h 30 min" in plan.steps[0].why
     assert " (0 of 1 new pods " in plan.steps[2].why
     assert "idle" in plan.steps[2].why
 
