@@ -17,7 +17,8 @@ def facts() -> str:
         "(`match.when`) refers to by its path. For a field that a fact decides, `modelyard blame` shows the line of "
         "the stack file that sets the fact. "
         "[The guide](../guides/own-patch.md) uses facts in a patch.",
-        "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it.",
+        "A patch may also use several facts together: `autoscaling` contains all facts whose paths begin with it. "
+        "A patch with `mode: submitted` also uses facts of its run, such as `run` ([PAT012](../rules/PAT012.md)).",
         _table(FACTS.values()),
         "## Remote clusters",
         "A patch with `cluster: remote` can also use these facts. In the second column, `remote` is `remote.cluster` "

@@ -1,4 +1,4 @@
-"""The patches of this project, from ``patches/``."""
+"""The built-in patches, from ``patches/``."""
 
 import json
 from collections.abc import Iterator
@@ -32,8 +32,9 @@ def patches() -> str:
             parts += ["", *table(("parameter", "type", "from", "meaning"), rows), ""]
     return page(
         "Patches",
-        "This page lists the patches of this project. A parameter gets its value from a fact of the stack or from its "
-        "default, unless the stack file sets it under `modelyard:patches`. "
+        "This page lists the [built-in patches](../GLOSSARY.md). A parameter gets its value from a [fact](facts.md) or "
+        "from its default, unless the stack file sets it under `modelyard:patches`. The fact `targets.deployments` is "
+        "true if every workload of the platform is a Deployment. "
         "[The guide](../guides/own-patch.md) shows how to write a patch.",
         parts,
     )

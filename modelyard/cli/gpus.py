@@ -38,7 +38,9 @@ def configure(parser: ArgumentParser) -> None:
     live.add_argument("--node", metavar="NAME", help="only this node and its pods")
     live.add_argument("--nodes", action="store_true", help="list every node")
     live.add_argument(
-        "--metrics", metavar="URL", help="Prometheus server with DCGM's metrics (default drain.prometheus)"
+        "--metrics",
+        metavar="URL",
+        help="Prometheus server with DCGM's metrics (default: drain.prometheus of the stack)",
     )
     live.add_argument(
         "--idle",

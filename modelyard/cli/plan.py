@@ -79,13 +79,13 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--cost",
         action=BooleanOptionalAction,
-        help=f"show what it costs (default: for fewer than {MANY} stacks)",
+        help=f"show the cost (default: for fewer than {MANY} stacks)",
     )
     parser.add_argument("--notes", action="store_true", help="also show notes and waived findings")
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="save the plan of one stack, with --live for modelyard apply --plan FILE; replaces an existing file",
+        help="save the plan of one stack (with --live, for modelyard apply --plan FILE); replaces an existing file",
     )
     parser.add_argument(
         "--detailed-exitcode", action="store_true", help="exit code 5 if changes are pending and no finding is an error"

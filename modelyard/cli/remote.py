@@ -36,7 +36,7 @@ def configure(parser: ArgumentParser) -> None:
         "--out-dir",
         "--write",
         metavar="DIR",
-        help="also write the files that each job needs there, into DIR/STACK/JOB",
+        help="also write the files that each job needs, into DIR/STACK/JOB",
     )
     json_option(parser)
 

@@ -1,4 +1,4 @@
-"""Print a JSON Schema (2020-12) of files, or of the JSON output of verbs."""
+"""Print a JSON Schema (2020-12) of a file, or of the JSON output of commands."""
 
 import json
 import sys

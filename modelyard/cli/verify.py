@@ -1,7 +1,7 @@
 """Wait until stacks match their stack files without errors, all pods are available, and every --query is true.
 
-The exit code is 1 if more than --max-failures stacks do not pass in time, and 3 if one of these cannot be checked,
-because a cluster or the Prometheus server does not answer.
+The exit code is 1 if more than --max-failures stacks do not pass in time, or 3 if the cluster or the Prometheus server
+of one of these does not answer.
 """
 
 import os
@@ -31,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stacks_argument(parser)
     gate_options(parser)
-    parser.add_argument("--prometheus", metavar="URL", help="the Prometheus server for --query")
+    parser.add_argument("--prometheus", metavar="URL", help="the Prometheus server for --query, which needs it")
     json_option(parser)
 
 

@@ -104,8 +104,10 @@ def used(patch: PatchVersion) -> str:
         return "for submitted runs"
     if patch.meta.when is None:
         return "only if a stack lists it"
-    condition = f"if {conditions(patch.meta.when)}" if patch.meta.when else "always"
-    return f"for each remote cluster, {condition}" if patch.meta.cluster == "remote" else condition
+    condition = f"if {conditions(patch.meta.when)}" if patch.meta.when else ""
+    if patch.meta.cluster == "remote":
+        return ", ".join(filter(None, ("for each remote cluster", condition)))
+    return condition or "always"
 
 
 def conditions(facts: Mapping[str, Any]) -> str:

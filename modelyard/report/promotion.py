@@ -61,7 +61,8 @@ def promotion_text(
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
         edit = ("modelyard promote", source, target, *options, "--write")
         step = f"modelyard plan {target}" if written else " ".join(edit)
-        lines.append(f"Next: {style.link(safe(step))}")
+        first, *rest = hanging(f"Next: {safe(step)}", 2, style.columns)
+        lines += [f"Next: {style.link(first.removeprefix('Next: '))}", *map(style.link, rest)]
     return lines if lines[-1] else lines[:-1]
 
 

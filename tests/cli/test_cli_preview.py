@@ -256,7 +256,7 @@ def test_settings_are_taken_and_kept_by_name(project: Any, run: Any) -> None:
     document = parsed(run, "promote", "dev", "prod", "--take", "gpu", "--keep", "gpu.model")
     assert "gpu.model" in {one["setting"] for one in document["kept"]}
     shown = run("promote", "dev", "prod", "--take", "gpu.model", "--keep", "platform.release")
-    assert shown.out.splitlines()[-1].endswith("promote dev prod --take gpu.model --keep platform.release --write")
+    assert "Next: modelyard promote dev prod --take gpu.model --keep platform.release --write" in shown.words
 
 
 REFUSED = (

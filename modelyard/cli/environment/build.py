@@ -26,7 +26,7 @@ PAUSE: Final = 2.0
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_argument(parser)
-    parser.add_argument("name", metavar="NAME", help="name of one of its environments")
+    parser.add_argument("name", metavar="NAME", help="name of one of its Python environments")
     parser.add_argument("--team", metavar="T", help="in this team's namespace (default: the platform's)")
     parser.add_argument(
         "--dry-run", action="store_true", help="only ask the API server whether it would accept the Job"

@@ -12,7 +12,7 @@ from modelyard.cli.streams import style_for
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_argument(parser)
-    parser.add_argument("name", metavar="NAME", help="name of one of its environments")
+    parser.add_argument("name", metavar="NAME", help="name of one of its Python environments")
     json_option(parser)
 
 

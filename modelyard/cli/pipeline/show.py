@@ -1,4 +1,4 @@
-"""Show pipelines: their stages in the order in which they run, what each takes, and the most GPUs at a time."""
+"""Show pipelines: their stages in the order in which they run, what each requests, and the most GPUs at a time."""
 
 import sys
 from argparse import ArgumentParser, Namespace

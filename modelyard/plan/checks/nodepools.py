@@ -170,7 +170,7 @@ def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             Severity.ERROR,
             (*where, "gpus"),
             f"node pool {pool.name} is limited to {plural(pool.gpus, 'GPU')}, but its smallest node has {least}",
-            f"set gpus to {least} or more, or set smaller machine types",
+            f"set gpus to {least} or more, or choose smaller machine types",
             detail=_some(sizes),
         )
         return
@@ -185,7 +185,7 @@ def _sizes(stack: Stack, pool: NodePool, where: Path) -> Iterator[Finding]:
             Severity.WARNING,
             where,
             f"a worker needs {held} GPUs, but a node of pool {pool.name} has at most {most}",
-            "set larger machine types or a higher limit, or give a worker fewer GPUs",
+            "choose larger machine types or a higher limit, or give a worker fewer GPUs",
             detail=_some(sizes),
         )
 

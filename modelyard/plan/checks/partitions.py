@@ -60,7 +60,7 @@ def check_slice_quotas(stack: Stack, everything: Iterable[Sized]) -> Iterator[Fi
                     ("resources", positions[id(one.resource)], "partition"),
                     f"resource {one.resource.name} {'asks for' if wanted == one.part.resource else 'may grow to'} "
                     f"{wanted}, of which team {team.name} has no quota",
-                    "add a quota of it to the team, or drop the team of the resource and of its jobs",
+                    "add a quota of it to the team, or remove the team from the resource and its jobs",
                     detail="Kueue admits no pod that asks for a resource without a quota in its queue.",
                 )
 

@@ -1,5 +1,6 @@
 """Checks the bytes of a YAML file before parsing, and words the parser's syntax errors."""
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from yaml._yaml import CParser
@@ -90,79 +91,132 @@ def _place(content: bytes, offset: int) -> Place:
 def syntax(error: YAMLError, content: bytes) -> Problem:
     """Words the parser's error for the operator."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        # From the reader: a character that YAML does not allow, with its offset in characters.
-        character = getattr(error, "character", None)
-        position = getattr(error, "position", 0)
-        before = content.decode()[:position] if isinstance(position, int) else ""
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        what = (
-            f"the text has the character U+{character:04X}, which YAML does not allow"
-            if isinstance(character, int)
-            else str(error)
-        )
-        return Problem(codes.ENCODING, plain(what, 200), line, column, remedy="remove it, or write it as an escape")
-    mark = error.problem_mark
-    line, column = mark.line + 1, mark.column + 1
-    lines = content.split(b"\n")
+        return _unreadable(error, content)
+    mark, lines = error.problem_mark, content.split(b"\n")
     source = lines[mark.line] if mark.line < len(lines) else b""
-    indent = source[: len(source) - len(source.lstrip())]
-    conflict = next((number for number, text in enumerate(lines, 1) if text.startswith(_CONFLICT)), 0)
-    if conflict:
-        what = "the text has an unresolved merge conflict"
-        remedy = "keep one of the two versions, and remove the lines <<<<<<<, ======= and >>>>>>>"
-        return Problem(codes.SYNTAX, what, conflict, 1, remedy)
-    if b"\t" in indent:
-        what = "the line is indented with a tab"
-        return Problem(
-            codes.SYNTAX,
-            what,
-            line,
-            indent.index(b"\t") + 1,
-            remedy="indent with spaces; YAML does not allow tabs there",
-        )
-    if (start := _open_quote(error, content)) is not None:
-        what, remedy = "the quote that opens here is not closed", "close it at the end of the value, on the same line"
-        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
-    if (start := _without_colon(error, lines)) is not None:
-        found = _NO_SPACE.fullmatch(lines[start[0] - 1].strip())
-        if found is not None:
-            # The value may be a secret.
-            remedy = f"write a space after the colon: {plain(found[1].decode(), 120)}: …"
-            what = "a space is missing after the colon"
-            return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
-        what, remedy = "the line has no colon after its key", "write `key: value`; indent further lines of a long text"
-        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
-    if _follows_salt(lines, mark.line):
-        what, remedy = (
-            "the line above ends config",
-            "move this above the lines that Pulumi adds, such as encryptionsalt",
-        )
-        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, len(indent) + 1, remedy=remedy)
-    if error.context in _BRACKETS and (opened := _open_bracket(content)) is not None:
-        bracket, closing, start = opened
-        between = b"\n".join(lines[start[0] - 1 : line])[start[1] :]
-        if closing not in between:
-            what, remedy = f"the {bracket} that opens here is not closed", f"close it with {closing.decode()}"
-            return Problem(codes.SYNTAX, f"the text is not YAML: {what}", *start, remedy=remedy)
-        what, remedy = "a comma or a value is missing here", "put a comma between items; quote a value with brackets"
-        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, column, remedy=remedy)
-    if error.context in _BLOCKS and error.context_mark is not None:
-        kind, remedy = _BLOCKS[error.context]
-        what = f"the line is not part of the {kind} that begins on line {error.context_mark.line + 1}"
-        if column > len(indent) + 1:
-            what, remedy = "the value ends before this", "put quotes around the whole value, or remove this"
-        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, column, remedy=remedy)
-    problem = plain(error.problem or "cannot be read", 200)
-    context = f" {plain(error.context, 200)}" if error.context else ""
-    return Problem(
-        codes.SYNTAX, f"the text is not YAML:{context} {problem}", line, column, remedy=_hint(problem, source)
+    failure = _Failure(error, content, lines, mark.line + 1, mark.column + 1, source)
+    return next(problem for cause in _CAUSES if (problem := cause(failure)) is not None)
+
+
+def _unreadable(error: YAMLError, content: bytes) -> Problem:
+    """A character that YAML does not allow: the parser gives its offset in characters."""
+    character = getattr(error, "character", None)
+    position = getattr(error, "position", 0)
+    before = content.decode()[:position] if isinstance(position, int) else ""
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    what = (
+        f"the text has the character U+{character:04X}, which YAML does not allow"
+        if isinstance(character, int)
+        else str(error)
     )
+    return Problem(codes.ENCODING, plain(what, 200), line, column, remedy="remove it, or write it as an escape")
 
 
-def _follows_salt(lines: list[bytes], number: int) -> bool:
-    """Whether an indented line follows the keys that Pulumi appends to a stack file."""
-    before = next((text for text in reversed(lines[:number]) if text.strip() and not text.startswith(b"#")), b"")
-    return before.startswith((b"encryptionsalt:", b"encryptedkey:", b"secretsprovider:"))
+class _Failure(NamedTuple):
+    """Why and where parsing ended."""
+
+    error: MarkedYAMLError
+    content: bytes
+    lines: list[bytes]
+    line: int
+    column: int
+    source: bytes
+    """The line."""
+
+    @property
+    def indent(self) -> bytes:
+        """The space before the text of the line."""
+        return self.source[: len(self.source) - len(self.source.lstrip())]
+
+    def problem(self, what: str, remedy: str, place: Place | None = None) -> Problem:
+        """A problem at a place, by default where parsing ended."""
+        line, column = place or (self.line, self.column)
+        return Problem(codes.SYNTAX, f"the text is not YAML: {what}", line, column, remedy)
+
+
+def _conflict(failure: _Failure) -> Problem | None:
+    number = next((number for number, text in enumerate(failure.lines, 1) if text.startswith(_CONFLICT)), 0)
+    remedy = "keep one of the two versions, and remove the lines <<<<<<<, ======= and >>>>>>>"
+    what = "the text has an unresolved merge conflict"
+    return Problem(codes.SYNTAX, what, number, 1, remedy) if number else None
+
+
+def _tab(failure: _Failure) -> Problem | None:
+    column = failure.indent.find(b"\t") + 1
+    remedy = "indent with spaces; YAML does not allow tabs there"
+    return Problem(codes.SYNTAX, "the line is indented with a tab", failure.line, column, remedy) if column else None
+
+
+def _unclosed_quote(failure: _Failure) -> Problem | None:
+    start = _open_quote(failure.error, failure.content)
+    remedy = "close it at the end of the value, on the same line"
+    return failure.problem("the quote that opens here is not closed", remedy, start) if start is not None else None
+
+
+def _colon(failure: _Failure) -> Problem | None:
+    start = _without_colon(failure.error, failure.lines)
+    if start is None:
+        return None
+    found = _NO_SPACE.fullmatch(failure.lines[start[0] - 1].strip())
+    if found is None:
+        remedy = "write `key: value`; indent further lines of a long text"
+        return failure.problem("the line has no colon after its key", remedy, start)
+    # The value may be a secret.
+    remedy = f"write a space after the colon: {plain(found[1].decode(), 120)}: …"
+    return failure.problem("a space is missing after the colon", remedy, start)
+
+
+def _after_salt(failure: _Failure) -> Problem | None:
+    """An indented line that follows the keys that Pulumi appends to a stack file."""
+    above = reversed(failure.lines[: failure.line - 1])
+    before = next((text for text in above if text.strip() and not text.startswith(b"#")), b"")
+    if not before.startswith((b"encryptionsalt:", b"encryptedkey:", b"secretsprovider:")):
+        return None
+    remedy = "move this above the lines that Pulumi adds, such as encryptionsalt"
+    return failure.problem("the line above ends config", remedy, (failure.line, len(failure.indent) + 1))
+
+
+def _brackets(failure: _Failure) -> Problem | None:
+    if failure.error.context not in _BRACKETS or (opened := _open_bracket(failure.content)) is None:
+        return None
+    bracket, closing, start = opened
+    between = b"\n".join(failure.lines[start[0] - 1 : failure.line])[start[1] :]
+    if closing not in between:
+        return failure.problem(
+            f"the {bracket} that opens here is not closed", f"close it with {closing.decode()}", start
+        )
+    remedy = "put a comma between items; quote a value with brackets"
+    return failure.problem("a comma or a value is missing here", remedy)
+
+
+def _block(failure: _Failure) -> Problem | None:
+    begin = failure.error.context_mark
+    if failure.error.context not in _BLOCKS or begin is None:
+        return None
+    if failure.column > len(failure.indent) + 1:
+        return failure.problem("the value ends before this", "put quotes around the whole value, or remove this")
+    kind, remedy = _BLOCKS[failure.error.context]
+    return failure.problem(f"the line is not part of the {kind} that begins on line {begin.line + 1}", remedy)
+
+
+def _other(failure: _Failure) -> Problem:
+    """The parser's own words."""
+    problem = plain(failure.error.problem or "cannot be read", 200)
+    context = f"{plain(failure.error.context, 200)} " if failure.error.context else ""
+    return failure.problem(f"{context}{problem}", _hint(problem, failure.source))
+
+
+_CAUSES: tuple[Callable[[_Failure], Problem | None], ...] = (
+    _conflict,
+    _tab,
+    _unclosed_quote,
+    _colon,
+    _after_salt,
+    _brackets,
+    _block,
+    _other,
+)
+"""What a syntax error may come from, the most certain first."""
 
 
 def _open_quote(error: MarkedYAMLError, content: bytes) -> Place | None:
