@@ -109,7 +109,8 @@ def _child(files: list[str], seconds: float, traced: Path | None) -> NoReturn:
 
 def measured() -> list[str]:
     """The modules of the packages, and those to which lines of the sample have moved."""
-    return sorted({name for package in PACKAGES for name in modules(package)} | {row[1] for row in read(SAMPLE)})
+    moved = {row[1] for row in read(SAMPLE) if (ROOT / row[1]).is_file()}
+    return sorted({name for package in PACKAGES for name in modules(package)} | moved)
 
 
 def ran(name: str, digest: str) -> Run:
@@ -127,7 +128,7 @@ def ran(name: str, digest: str) -> Run:
 
 
 def mapped() -> dict[str, Run]:
-    """Which unit test file runs which lines; all are run after a change of the packages, else new and changed ones."""
+    """Which unit test file runs which lines; all run after a change of measured modules, else new and changed ones."""
     known = {name: Run(*run) for name, run in json.loads(MAP.read_bytes()).items()} if MAP.exists() else {}
     runs = dict[str, Run]()
     sources = "".join(text(name) for name in measured()).encode()

@@ -80,7 +80,9 @@ def _check_field(args: Namespace, root: Path) -> None:
     if args.stack is None and args.target in known:
         example = f"modelyard blame {args.target} ray-head limits.memory"
         raise Stop(
-            Exit.USAGE, f"{args.target} is a stack, so a field is missing", f"name a target and a field: {example}"
+            Exit.USAGE,
+            f"{args.target} is a stack, so a field is missing",
+            f"name a target and a field, such as: {example}",
         )
 
 

@@ -157,7 +157,8 @@ def _run_live(args: Namespace) -> Exit:
         view = view.of_team(args.team)
     if args.node is not None:
         if args.node not in (names := {one.name for one in view.nodes}):
-            raise Stop(Exit.USAGE, f"the cluster has no GPU node {args.node!r}", instead(args.node, names, "GPU nodes"))
+            remedy = instead(args.node, names, "GPU nodes") if names else ""
+            raise Stop(Exit.USAGE, f"the cluster has no GPU node {args.node!r}", remedy)
         view = view.of_node(args.node)
     asked = Asked(stack.name, now, usage, args.nodes)
     if args.json:

@@ -28,8 +28,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stacks",
         metavar="NAMES",
-        help="names of the stacks, such as dev,staging,prod (default: dev; with --from-cluster one name, "
-        "by default the context's)",
+        help="names of the stacks, such as dev,staging,prod (default: dev, or the context's name with "
+        "--from-cluster, which takes one)",
     )
     parser.add_argument(
         "--ci",

@@ -1,7 +1,7 @@
 """Propose the edit that copies the release, images, and CUDA, Kubernetes and patch versions of one stack to another.
 
-It also copies parameters of patches that both stacks use. --take adds other settings. The context, waivers,
-policy settings, and lists such as jobs and teams are never copied.
+It also copies whether images embed PTX, and parameters of patches that both stacks use. --take adds other settings.
+The context, waivers, policy settings, and lists such as jobs and teams are never copied.
 """
 
 import shlex

@@ -1,7 +1,7 @@
 """Wait until stacks match their stack files without errors, all pods are available, and every --query is true.
 
-The exit code is 1 if more than --max-failures stacks do not pass in time, or 3 if the cluster or the Prometheus server
-of one of these does not answer.
+The exit code is 1 if more than --max-failures stacks do not pass in time, or 3 if one of these fails only because the
+cluster or the Prometheus server does not answer.
 """
 
 import os

@@ -171,7 +171,7 @@ def state_objects_in(resources: Iterable[Mapping[str, Any]], remote: str = "") -
 # One call of the engine's command line. Imports nothing of the engine, so the caller stays fast.
 TIMEOUT = 60
 """Seconds that an answer may take."""
-NO_ENGINE = "the Pulumi CLI (pulumi) is not on PATH"
+NO_ENGINE = "pulumi is not on PATH"
 INSTALL = "install the Pulumi CLI (https://www.pulumi.com/docs/install)"
 """The remedy if Pulumi is missing."""
 
@@ -194,9 +194,9 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         BackendError: credentials would reach an address that the operator did not name.
     """
     variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", **os.environ}
-    if not variables.keys() & {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"}:
-        # Pulumi prefers the variable, even if it is empty, to the file.
-        variables["PULUMI_CONFIG_PASSPHRASE"] = ""
+    if not variables.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
+        # Pulumi prefers the passphrase, even if it is empty, to the file.
+        variables.setdefault("PULUMI_CONFIG_PASSPHRASE", "")
     variables |= backend_variables(root).reveal()
     try:
         return subprocess.run(

@@ -183,7 +183,7 @@ def _decrypted(root: Path, stack: Stack, path: Iterable[str | int]) -> Confident
     try:
         done = ask_engine(root, "config", "get", "--non-interactive", "--stack", stack.name, "--path", key)
     except PulumiError:
-        raise ValueError("the Pulumi engine (pulumi), which decrypts them, does not run") from None
+        raise ValueError("the Pulumi CLI (pulumi), which decrypts them, does not run") from None
     if done.returncode != 0:
-        raise ValueError("the Pulumi engine cannot decrypt them: check PULUMI_CONFIG_PASSPHRASE")
+        raise ValueError("Pulumi cannot decrypt them: check PULUMI_CONFIG_PASSPHRASE")
     return Confidential(done.stdout.decode("utf-8", "replace"))

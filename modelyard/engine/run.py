@@ -177,7 +177,7 @@ def _does_not_run(error: Exception) -> EngineError:
 
 def _environment() -> dict[str, str]:
     extra = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
-    if not {"PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"} & os.environ.keys():
+    if "PULUMI_CONFIG_PASSPHRASE" not in os.environ and not os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
         # Plans hold no secrets. If you keep secrets in the stack, you set a passphrase, and Pulumi then asks for it.
         extra["PULUMI_CONFIG_PASSPHRASE"] = ""
     return extra

@@ -24,7 +24,7 @@ from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
 from modelyard.workloads.training.backend import NoJobSource
 
-_ONCE_IDLE = regex(r",? once [A-Z][a-z]* is idle")
+_WAITS = regex(r",? once [A-Z][a-z]* is idle|(; it|, which) is idle by then|; the drain takes at most [^;]+")
 
 
 class Order(NamedTuple):
@@ -177,7 +177,7 @@ def _steps(
     scaled: Mapping[ObjectKey, Scaling],
 ) -> Iterator[Step]:
     """Each changed target's step, with the drain before the first target that waits for a backend."""
-    reported, first = set[Drain](), True
+    reported: set[Drain] = set()
     waits = {name: drain for drain in drains for name in drain.targets}
     for target in targets:
         if target.action == "none":
@@ -185,8 +185,7 @@ def _steps(
         drain = waits.get(target.name)
         if drain is not None and drain not in reported:
             reported.add(drain)
-            yield Step(target.name, "drain", _why_drain(drain, first))
-        first = False
+            yield Step(target.name, "drain", _why_drain(drain))
         scaling = scaled.get(target.key)
         why = _why(target, switch, drain) if scaling is None else _why_scaling(scaling, drain)
         if target.upgrades:
@@ -196,16 +195,16 @@ def _steps(
 
 def without_waits(steps: Iterable[Step]) -> tuple[Step, ...]:
     """The steps of an apply that does not wait for jobs."""
-    return tuple(step._replace(why=_ONCE_IDLE.sub("", step.why)) for step in steps if step.phase != "drain")
+    return tuple(step._replace(why=_WAITS.sub("", step.why)) for step in steps if step.phase != "drain")
 
 
-def _why_drain(drain: Drain, first: bool) -> str:
+def _why_drain(drain: Drain) -> str:
     idle = f"until {drain.name} has no running or queued job"
     if isinstance(drain.source, NoJobSource):
         return f"waits {idle}; no source is configured that shows this, so an apply is refused"
     limit = (
         f"after {in_words(drain.limit)}, or {in_words(PATIENCE)} without an answer, the apply fails: {drain.name} is "
-        f"unchanged{'' if first else ', earlier steps stay applied'}"
+        "unchanged, earlier changes stay applied"
     )
     return f"waits {idle} (checks {described(drain.source)}); {limit}"
 
@@ -300,10 +299,9 @@ def _why_route(switch: Switch) -> str:
     moved = f"new training requests go to {switch.to} from this step on"
     if switch.spare or not switch.wait:
         return f"{moved} and wait in its queue until its pods are up"
-    limit = "the drain takes" if switch.drained else "running jobs get"
-    return (
-        f"{moved} and wait in its queue until the old backend's GPUs are free; {limit} at most {in_words(switch.wait)}"
-    )
+    longest = "the drain takes" if switch.drained else "running jobs get"
+    until = f"until the old backend's GPUs are free; {longest} at most {in_words(switch.wait)}"
+    return f"{moved} and wait in its queue {until}"
 
 
 def _why_up(target: TargetPlan, switch: Switch) -> str:

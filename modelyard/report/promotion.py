@@ -59,11 +59,20 @@ def promotion_text(
         lines += _lowered(promotion.lowered, source, target, style)
         words = f"{plural(len(promotion.taken), 'setting')} {'written' if written else 'to take'}, {len(kept)} kept"
         lines += [style.bold(line) for line in hanging(f"{source} → {target}: {words}", 2, style.columns)]
-        edit = ("modelyard promote", source, target, *options, "--write")
-        step = f"modelyard plan {target}" if written else " ".join(edit)
-        first, *rest = hanging(f"Next: {safe(step)}", 2, style.columns)
-        lines += [f"Next: {style.link(first.removeprefix('Next: '))}", *map(style.link, rest)]
+        edit = (f"modelyard promote {source} {target}", *options, "--write")
+        lines += _next((f"modelyard plan {target}",) if written else edit, style)
     return lines if lines[-1] else lines[:-1]
+
+
+def _next(parts: Iterable[str], style: Style) -> list[str]:
+    """The next command, on several lines if it is too long; a shell takes them as one."""
+    lead, lines = "Next: ", [""]
+    for part in map(safe, parts):
+        if lines[-1] and len(lead) + len(lines[-1]) + len(part) + len("  \\") > style.columns:
+            lines[-1] += " \\"
+            lines.append("")
+        lines[-1] += f" {part}" if lines[-1] else part
+    return [f"{'  ' if number else lead}{style.link(line)}" for number, line in enumerate(lines)]
 
 
 def _lowered(lowered: Iterable[Difference], source: str, target: str, style: Style) -> list[str]:

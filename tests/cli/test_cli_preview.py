@@ -257,6 +257,12 @@ def test_settings_are_taken_and_kept_by_name(project: Any, run: Any) -> None:
     assert "gpu.model" in {one["setting"] for one in document["kept"]}
     shown = run("promote", "dev", "prod", "--take", "gpu.model", "--keep", "platform.release")
     assert "Next: modelyard promote dev prod --take gpu.model --keep platform.release --write" in shown.words
+    many = ("celery", "rayWorker", "modelService", "rayHead", "gpu.perWorker")
+    shown = run("promote", "dev", "prod", *(word for one in many for word in ("--take", one)))
+    *_, first, last = shown.out.splitlines()
+    assert first.startswith("Next: modelyard promote dev prod --take celery ")
+    assert first.endswith(" \\")
+    assert last.endswith(" --write")
 
 
 REFUSED = (

@@ -97,7 +97,7 @@ def test_no_kubeconfig(dev: Environment, tmp_path: Path) -> None:
 def test_no_engine(dev: Environment) -> None:
     done = dev.modelyard("apply", "dev", "--yes", check=False, env={"PATH": "/nowhere"})
     assert done.returncode == 3
-    assert "the Pulumi CLI (pulumi) is not on PATH" in done.stderr
+    assert "pulumi is not on PATH" in done.stderr
 
 
 def test_a_wrong_passphrase(dev: Environment) -> None:

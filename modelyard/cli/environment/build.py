@@ -49,7 +49,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.runs.jobs import environment_build
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack, "environment", args.name)
+    stack = chosen_stack(root, args.stack, "Python environment", args.name)
     environment = chosen_environment(stack, args.name)
     namespace = namespace_for(stack, args.team)
     made = environment_build(stack, library_of(root), environment, namespace)

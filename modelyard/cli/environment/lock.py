@@ -28,7 +28,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.workloads.environments.rules import check_lists
 
     root = project_root(args)
-    stack = chosen_stack(root, args.stack, "environment", args.name)
+    stack = chosen_stack(root, args.stack, "Python environment", args.name)
     environment = chosen_environment(stack, args.name)
     wrong = tuple(check_lists(stack))
     if wrong:

@@ -21,7 +21,7 @@ def run(args: Namespace) -> Exit:
     from modelyard.report.environment import show_document, show_text
     from modelyard.runs.jobs.environment import problems_of
 
-    stack = chosen_stack(project_root(args), args.stack, "environment", args.name)
+    stack = chosen_stack(project_root(args), args.stack, "Python environment", args.name)
     environment = chosen_environment(stack, args.name)
     wrong = problems_of(stack, environment)
     if args.json:

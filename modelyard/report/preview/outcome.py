@@ -234,17 +234,16 @@ def _steps(stack: StackDiff) -> Iterator[str]:
         return
     targets = {target.name: target for target in stack.targets}
     drains = _drains(stack)
-    for number, step in enumerate(stack.steps):
+    for step in stack.steps:
         if step.phase == "drain":
             drain = drains[step.target]
             idle = f"wait until {drain.name} has no running or queued job"
             if isinstance(drain.source, NoJobSource):
                 yield f"{idle}; nothing reports its jobs, so an apply is refused"
             else:
-                earlier = ", earlier steps stay applied" if number else ""
                 yield (
-                    f"{idle}; if that takes more than {in_words(drain.limit)}, or {drain.name} does not answer for "
-                    f"{in_words(PATIENCE)}, the apply fails: {drain.name} is unchanged{earlier}"
+                    f"{idle}; if that takes more than {in_words(drain.limit)}, or there is no answer for "
+                    f"{in_words(PATIENCE)}, the apply fails: {drain.name} is unchanged, earlier changes stay applied"
                 )
         else:
             pods = _pods(targets.get(step.target), step.why)

@@ -21,6 +21,8 @@ _NO_COLON = regex(rb"[A-Za-z_][\w./-]*(:[\w./-]+)*([ \t]+[^\]}]+)?")
 """A line that starts as a key does, without a colon behind the key."""
 _NO_SPACE = regex(rb"(?!modelyard:|kubernetes:)([A-Za-z_][\w./-]*):(?!//)\S.*")
 """A key, a colon and a value without a space between them."""
+_BREAK = regex(rb"\r\n|\r|\xc2\x85|\xe2\x80[\xa8\xa9]")
+"""The line breaks that the parser counts, besides a newline."""
 _CONFLICT = (b"<<<<<<< ", b">>>>>>> ")
 _BLOCKS = {
     "while parsing a block mapping": ("mapping", "indent it as a key of one of the mappings above"),
@@ -92,7 +94,7 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     """Words the parser's error for the operator."""
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return _unreadable(error, content)
-    mark, lines = error.problem_mark, content.split(b"\n")
+    mark, lines = error.problem_mark, _BREAK.sub(b"\n", content).split(b"\n")
     source = lines[mark.line] if mark.line < len(lines) else b""
     failure = _Failure(error, content, lines, mark.line + 1, mark.column + 1, source)
     return next(problem for cause in _CAUSES if (problem := cause(failure)) is not None)

@@ -133,13 +133,13 @@ def _memory(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
     if needed > have:
         # A need that rests on assumptions is no proof.
         known = not any(found.assumptions for _, found in one.jobs if found.need.gpu_memory)
-        remedies = {"mig": "use a larger slice", "mps": "set fewer replicas"}
+        remedies = {"mig": "use a larger slice, or whole GPUs", "mps": "set fewer replicas, or use whole GPUs"}
         yield stack.finding(
             "PAR014",
             Severity.ERROR if known else Severity.WARNING,
             (*where, "slice" if one.resource.slice else "partition"),
             f"{words}, but a slice of partition {partition.name} has {count(have / GB)}",
-            f"{remedies.get(partition.mode, 'use a GPU with more memory')}, or whole GPUs",
+            remedies.get(partition.mode, "use a GPU with more memory, or several whole GPUs"),
             detail=detail,
         )
     elif partition.mode == "time-slicing" and needed * (partition.replicas or 1) > have:

@@ -99,6 +99,7 @@ def test_a_state_that_cannot_be_read(tools: Path, script: str, said: str) -> Non
         ({}, "empty"),
         ({"PULUMI_CONFIG_PASSPHRASE": "word"}, "word"),
         ({"PULUMI_CONFIG_PASSPHRASE_FILE": "file"}, "unset"),
+        ({"PULUMI_CONFIG_PASSPHRASE_FILE": ""}, "empty"),
     ],
 )
 def test_the_passphrase_of_the_environment(

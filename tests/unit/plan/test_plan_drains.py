@@ -10,6 +10,7 @@ from modelyard.findings import Severity
 from modelyard.hiding import Confidential
 from modelyard.kube.state import ObjectKey, Scaler
 from modelyard.plan.drains import refused
+from modelyard.plan.order import without_waits
 from modelyard.plan.store import plan_from_json, plan_to_json
 from modelyard.stack.config import CeleryJobs, Drain, RayJobs
 from modelyard.workloads.training.backend import Broker, Dashboard, HeadService, NoJobSource, Numbers
@@ -55,6 +56,7 @@ def test_without_a_spare_gpu_the_drain_comes_before_the_new_backend(dev: Any) ->
     plan = dev.applied().on_nodes("dev-gpu-1", "dev-cpu-1").asking(training="celery").plan()
     assert steps(plan) == [(ROUTE, "route"), (RAY, "drain"), (RAY, "down"), (CELERY, "up")]
     assert "; the drain takes at most 6 h 30 min" in plan.steps[0].why
+    assert not any("drain" in step.why or "idle" in step.why for step in without_waits(plan.steps))
     assert " (0 of 1 new pods " in plan.steps[2].why
     assert "idle" in plan.steps[2].why
 

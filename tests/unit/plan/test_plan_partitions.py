@@ -393,12 +393,12 @@ def test_only_jobs_with_a_model_on_the_gpu_are_listed(dev: Any) -> None:
     site = dev.asking(runtime=IMAGE, partitions=(EVEN,), resources=(deep,), jobs=(table, net))
     (told,) = [one for one in site.plan().findings if one.code == "PAR014"]
     assert told.detail.startswith("jobs: net; modelyard size")
-    assert told.remedy == "set fewer replicas, or whole GPUs"
+    assert told.remedy == "set fewer replicas, or use whole GPUs"
     shared = dev.asking(
         runtime=IMAGE, partitions=(SHARED,), resources=(deep._replace(partition="shared"),), jobs=(net,)
     )
     assert [one.remedy for one in shared.plan().findings if one.code == "PAR014"] == [
-        "use a GPU with more memory, or whole GPUs"
+        "use a GPU with more memory, or several whole GPUs"
     ]
 
 

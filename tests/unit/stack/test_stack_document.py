@@ -177,6 +177,8 @@ def bomb() -> bytes:
         (b"a\n  b: 1\n", codes.SYNTAX, 1, 1, "the line has no colon after its key"),
         (b"a: b\n  c: 1\n", codes.SYNTAX, 2, 4, "mapping values are not allowed"),
         (b"config:\n  a: 1\nencryptionsalt: v1:x=\n\n  b: 2\n", codes.SYNTAX, 5, 3, "the line above ends config"),
+        (b"a: 1\r\r\rfoo\rb: 1\r", codes.SYNTAX, 4, 1, "the line has no colon after its key"),
+        (b"# \xc2\x85 \xc2\x85\nfoo\nb: 1\n", codes.SYNTAX, 4, 1, "the line has no colon after its key"),
         (b"a: b: c\n", codes.SYNTAX, 1, 5, "mapping values are not allowed"),
         (b"a: @x\n", codes.SYNTAX, 1, 4, "cannot start any token"),
         (b"a: \x1b[31m\n", codes.ENCODING, 1, 4, "control character 0x1b"),
