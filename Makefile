@@ -47,8 +47,6 @@ MEMORY = $(shell ! grep -q ' /dev/shm .*noexec' /proc/mounts 2>/dev/null && \
 bytecode: $(READY)
 	@$(BIN)/python -m compileall -q modelyard components policies lab
 
-
-
 # Nor would pytest keep the tests as it compiles them: eight seconds for each process.
 test: lint bytecode ## lint, then the fast tests
 	@PYTHONDONTWRITEBYTECODE= TMPDIR="$${TMPDIR:-$(MEMORY)}" $(BIN)/pytest -q -n auto -o tmp_path_retention_policy=failed \

@@ -162,10 +162,8 @@ def _print(
         return
     from modelyard.report.promotion import promotion_text
 
-    chosen = [
-        *(f"--take {shlex.quote(one)}" for one in args.take),
-        *(f"--keep {shlex.quote(one)}" for one in args.keep),
-    ]
+    named = (("--take", args.take), ("--keep", args.keep))
+    chosen = [f"{option} {shlex.quote(one)}" for option, settings in named for one in settings]
     style = style_for(args, sys.stdout)
     say(promotion_text(found, source.name, target.name, diff, written=bool(args.write), options=chosen, style=style))
 

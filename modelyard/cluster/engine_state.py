@@ -180,10 +180,18 @@ class PulumiError(Exception):
     """An engine that does not run or does not end, and why."""
 
 
+def default_passphrase() -> dict[str, str]:
+    """The variable with an empty passphrase, which fits a state without secrets; none if the user has set one.
+
+    Pulumi prefers the variable, even if it is empty, to the file with a passphrase.
+    """
+    user = os.environ
+    chosen = "PULUMI_CONFIG_PASSPHRASE" in user or user.get("PULUMI_CONFIG_PASSPHRASE_FILE")
+    return {} if chosen else {"PULUMI_CONFIG_PASSPHRASE": ""}
+
+
 def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     """The output and exit code of ``pulumi``; the caller judges the exit code.
-
-    If no passphrase is set, uses the empty one, which fits a state without secrets.
 
     Args:
         root: the project's folder.
@@ -193,10 +201,7 @@ def ask_engine(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes
         PulumiError: the program is missing, cannot be started, or takes too long.
         BackendError: credentials would reach an address that the operator did not name.
     """
-    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", **os.environ}
-    if not variables.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
-        # Pulumi prefers the passphrase, even if it is empty, to the file.
-        variables.setdefault("PULUMI_CONFIG_PASSPHRASE", "")
+    variables = {"PULUMI_SKIP_UPDATE_CHECK": "true", **os.environ, **default_passphrase()}
     variables |= backend_variables(root).reveal()
     try:
         return subprocess.run(

@@ -19,7 +19,7 @@ from pulumi.automation._stack import StackInitMode
 from pulumi.automation.errors import create_command_error
 
 from modelyard.cluster.backend import backend_variables
-from modelyard.cluster.engine_state import INSTALL, NO_ENGINE
+from modelyard.cluster.engine_state import INSTALL, NO_ENGINE, default_passphrase
 from modelyard.engine import keeper
 from modelyard.engine.failure import EngineError, Lock, NothingAppliedError, failure, killed, stopped
 from modelyard.engine.progress import Progress, Report
@@ -74,7 +74,8 @@ class Run:
         """
         if shutil.which("pulumi") is None:
             raise EngineError(NO_ENGINE, INSTALL)
-        given = {**_environment(), **backend_variables(root).reveal(), **(variables or {})}
+        given = {"PULUMI_SKIP_UPDATE_CHECK": "true", **default_passphrase()}
+        given |= {**backend_variables(root).reveal(), **(variables or {})}
         mode = StackInitMode.CREATE_OR_SELECT if create else StackInitMode.SELECT
         command: Command | None = None
         try:
@@ -173,14 +174,6 @@ def _does_not_run(error: Exception) -> EngineError:
         case _:
             why = "it prints something other than the Pulumi CLI"
     return EngineError(f"pulumi on PATH does not run: {why}", "install the Pulumi CLI again")
-
-
-def _environment() -> dict[str, str]:
-    extra = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
-    if "PULUMI_CONFIG_PASSPHRASE" not in os.environ and not os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):
-        # Plans hold no secrets. If you keep secrets in the stack, you set a passphrase, and Pulumi then asks for it.
-        extra["PULUMI_CONFIG_PASSPHRASE"] = ""
-    return extra
 
 
 # Runs the Pulumi CLI so that none of its processes stay behind, however this process ends.

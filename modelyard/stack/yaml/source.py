@@ -95,8 +95,7 @@ def syntax(error: YAMLError, content: bytes) -> Problem:
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
         return _unreadable(error, content)
     mark, lines = error.problem_mark, _BREAK.sub(b"\n", content).split(b"\n")
-    source = lines[mark.line] if mark.line < len(lines) else b""
-    failure = _Failure(error, content, lines, mark.line + 1, mark.column + 1, source)
+    failure = _Failure(error, content, lines, mark.line + 1, mark.column + 1)
     return next(problem for cause in _CAUSES if (problem := cause(failure)) is not None)
 
 
@@ -122,8 +121,11 @@ class _Failure(NamedTuple):
     lines: list[bytes]
     line: int
     column: int
-    source: bytes
-    """The line."""
+
+    @property
+    def source(self) -> bytes:
+        """The text of the line; empty behind the last one."""
+        return self.lines[self.line - 1] if self.line <= len(self.lines) else b""
 
     @property
     def indent(self) -> bytes:
