@@ -185,8 +185,7 @@ def default_passphrase() -> dict[str, str]:
 
     Pulumi prefers the variable, even if it is empty, to the file with a passphrase.
     """
-    user = os.environ
-    chosen = "PULUMI_CONFIG_PASSPHRASE" in user or user.get("PULUMI_CONFIG_PASSPHRASE_FILE")
+    chosen = "PULUMI_CONFIG_PASSPHRASE" in os.environ or os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     return {} if chosen else {"PULUMI_CONFIG_PASSPHRASE": ""}
 
 
