@@ -191,5 +191,5 @@ def _with_quotes(text: str, leaves: "Sequence[merge.Path]") -> str:
 def _no_field(field: str, target: str, fields: Sequence[str]) -> tuple[str, str]:
     from modelyard.stack.words import did_you_mean
 
-    remedy = did_you_mean(field, fields, 3, 0.5) or "modelyard diff shows the target's fields"
+    remedy = did_you_mean(field, fields, 3, 0.5) or "name a parent, such as spec, to list the fields below it"
     return f"{target} has no field {field!r}", remedy

@@ -119,10 +119,11 @@ _ELSEWHERE = {
 _ARGUMENTS = {
     "modelyard init": "give the names of new stacks with --stacks NAME,NAME; ",
     "modelyard preview": "it compares all stacks of the project; ",
+    "modelyard diff": "it takes one stack; modelyard plan STACK STACK --matrix compares stacks; ",
 }
-"""The answers to a stack's name, by verbs that take none."""
+"""The answers to an unexpected argument, such as a stack's name, by verbs."""
 _ONE_STACK = "it takes one stack; "
-"""The answer to a second stack's name."""
+"""The answer of other verbs to a second stack's name."""
 _REQUIRED = {"modelyard blame": "name a target and a field, such as: modelyard blame dev rayWorker spec.replicas; "}
 """The answers to arguments that are missing, by verbs."""
 _SYNONYMS = {

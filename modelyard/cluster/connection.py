@@ -43,7 +43,6 @@ TIMEOUT = 10.0
 CONTEXT_KEY = "kubernetes:context in the stack file"
 """What sets the context of a stack's cluster."""
 T = TypeVar("T")
-_MISSING = "it does not exist"
 _READING: Final = Lock()
 """Held while a kubeconfig is read: the client creates its types on the first read, without a lock of its own, and two
 threads that do so at once can end the process. Pulumi reads several resources of a program at once.
@@ -234,13 +233,19 @@ def _why(error: Exception) -> str:
         return f"it lacks {error}"
     if isinstance(error, ConfigError):
         words = str(error)
-        if words.startswith("Configuration file ") and words.endswith(" not found"):
-            return _MISSING
+        if _missing(error):
+            return "it does not exist"
         plugin = _PLUGIN_ENDED.match(words)
         if plugin is None:
             return hidden_text(words)
         return f"the credential plugin {plugin[1]} ended with {plugin[2]}; run it by hand to see why"
     return "the content is not that of a kubeconfig"
+
+
+def _missing(error: Exception) -> bool:
+    """Whether the client found no kubeconfig; its error has no type of its own."""
+    words = str(error)
+    return isinstance(error, ConfigError) and words.startswith("Configuration file ") and words.endswith(" not found")
 
 
 def kubeconfigs() -> list[KubeConfig]:
@@ -265,7 +270,7 @@ def kubeconfigs() -> list[KubeConfig]:
     except (ConfigError, OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
         # The client does not validate a file that is no kubeconfig, so it fails at whatever it reads first.
         why = _why(error).removeprefix(f"{os.path.expanduser(named)}: ")  # noqa: PTH111 (no home)
-        remedy = f"set KUBECONFIG to your kubeconfig, or {'create' if why == _MISSING else 'correct'} the file"
+        remedy = f"set KUBECONFIG to your kubeconfig, or {'create' if _missing(error) else 'correct'} the file"
         raise ClusterError(f"no kubeconfig could be read from {named}: {why}", remedy, lasting=True) from error
 
 

@@ -24,7 +24,7 @@ from modelyard.workloads import Workload
 from modelyard.workloads.training import WORKER_ROLES, backend_of, is_head
 from modelyard.workloads.training.backend import NoJobSource
 
-_WAITS = regex(r",? once [A-Z][a-z]* is idle|(; it|, which) is idle by then|; the drain takes at most [^;]+")
+_WAITS = regex(r",? once [A-Z][a-z]* is idle|(; \w+|, which) is idle by then|; the drain takes at most [^;]+")
 
 
 class Order(NamedTuple):
@@ -321,7 +321,8 @@ def _why_up(target: TargetPlan, switch: Switch) -> str:
 def _why_down(target: TargetPlan, switch: Switch, drain: Drain | None) -> str:
     jobs = "it has no pods"
     if drain is not None:
-        jobs = "it is idle by then"
+        # After "the autoscaler stops its pods" or a sentence about KEDA, "it" would be ambiguous.
+        jobs = f"{drain.name if target.replicas[1] is None else 'it'} is idle by then"
     elif target.replicas[0]:
         jobs = (
             f"jobs that still run get {in_words(target.grace_period)} to finish, "

@@ -141,9 +141,7 @@ def _at(finding: Finding, stack: Stack, traced: Trace | None, chosen: Iterable[S
     if traced is None:
         return finding._replace(stack=stack.name, file=stack.file)
     if not traced.settings:
-        own = "" if traced.after is merge.ABSENT else f": {traced.target.name} has it without a patch"
-        whose = f"no patch sets it{own}"
-        detail = f"{finding.detail}; {whose}" if finding.detail else whose
+        detail = "; ".join(filter(None, (finding.detail, "no patch sets it")))
         return finding._replace(stack=stack.name, file=stack.file, detail=detail)
     setting = traced.settings[-1]
     source = next((one for one in setting.sources if one.line), None)

@@ -354,7 +354,8 @@ def _facts(setting: Setting) -> Iterator[str]:
     yield ""
     for name, schema in rule.params.items():
         value = setting.params.get(name)
-        now = "not set, so the rule does not run" if value is None and name in rule.needs else f"`{_json(value)}`"
+        unset = value is None and name in rule.needs
+        now = "not set, so the rule runs only in stacks that set it" if unset else f"`{_json(value)}`"
         yield f"- `{name}` ({schema.get('type', 'any')}): {_meaning(schema)} In this project: {now}."
 
 

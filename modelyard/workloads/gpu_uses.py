@@ -38,6 +38,7 @@ def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
     config = stack.config
     own = resolve(config.gpu.model)
     used = [own]
+    shared = False
     for index, resource in enumerate(config.resources):
         if resource.remote is not None and resource.remote.cluster is None:
             continue  # Its GPU is that of the machine that it rents.
@@ -47,8 +48,13 @@ def check_gpu_uses(stack: Stack) -> Iterator[Finding]:
             used.append(gpu)
             if gpu is not None:
                 yield from use_findings(stack, ("resources", index, "gpu"), gpu, use, who=who)
-        elif own is not None and resource.cuda is not None and (resource.gpus or resource.partition):
+        elif own is None or use.platform or not (resource.gpus or resource.partition):
+            continue
+        elif resource.cuda is not None:
             yield from use_findings(stack, ("resources", index, "cuda"), own, use, who=who, only=_CUDA)
+        elif config.runtime.cuda is not None and not shared:
+            shared = True
+            yield from use_findings(stack, ("runtime", "cuda"), own, use, who="jobs", only=_CUDA)
     if own is not None and config.notebooks.cuda is not None:
         yield from use_findings(stack, ("notebooks", "cuda"), own, notebook_use(config), who="notebooks", only=_CUDA)
     for where, who, name, use in _places(config):

@@ -120,7 +120,7 @@ def from_known_registries(subject: Subject, params: Params) -> Iterable[Finding]
             yield subject.finding(
                 f"image of {name} is not from a known registry: {image}",
                 field=f"{path}.image",
-                detail=f"known are {', '.join(known)}",
+                detail=f"known registries: {', '.join(known)}",
                 remedy="mirror it to a known registry, or add its registry to the rule's registries",
             )
 

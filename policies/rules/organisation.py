@@ -47,12 +47,12 @@ def in_allowed_namespaces(subject: Subject, params: Params) -> Iterable[Finding]
     """
     namespace = subject.namespace or ("default" if subject.templates else "")
     if namespace and not any(fnmatchcase(namespace, pattern) for pattern in params["allow"]):
-        said = "remote.cluster.namespace" if subject.cluster else "platform.namespace, or namespace of the team,"
+        said = "remote.cluster.namespace" if subject.cluster else "platform.namespace, or the team's namespace,"
         yield subject.finding(
             f"{subject.name} is in namespace {namespace}, which is not allowed",
             field="metadata.namespace",
-            detail=f"allowed are {', '.join(params['allow'])}",
-            remedy=f"set {said} to an allowed one, or add it to the rule's allow",
+            detail=f"allowed: {', '.join(params['allow'])}",
+            remedy=f"set {said} to an allowed one, or add {namespace} to the rule's allow",
         )
 
 

@@ -26,7 +26,7 @@ def pool(gpu: str) -> dict[str, Any]:
     return {"node_pools": (NodePool("pool", gpu, 8, "gpu"),)}
 
 
-def found(**changes: Any) -> list[tuple[str, Severity, Path]]:
+def found(**changes: Any) -> list[tuple[str, Severity, str]]:
     stack = Stack("dev", "stacks/Pulumi.dev.yaml", "", BASE._replace(**changes), None, {})
     return [(one.code, one.severity, one.field) for one in check_gpu_uses(stack)]
 
@@ -59,6 +59,9 @@ def found(**changes: Any) -> list[tuple[str, Severity, Path]]:
         # The stack's own GPU is judged at gpu.model; a resource's images may add to it.
         (resource("llm-serving", image="llm:1"), []),
         (resource("llm-serving", image="llm:1", cuda="10.2"), [("GPU005", ERROR)]),
+        (resource("llm-serving", image="llm:1") | {"runtime": Runtime(cuda="10.2")}, [("GPU005", ERROR)]),
+        (resource("llm-serving", image="llm:1") | {"runtime": Runtime(cuda="12.4")}, []),
+        (resource("llm-serving") | {"runtime": Runtime(cuda="10.2")}, []),
         # Places have no use of their own: a flavor is for notebooks or jobs, a pool for training.
         ({"flavors": (Flavor("old", "T4"),)}, [("GPU001", WARNING)]),
         ({"flavors": (Flavor("old", "K80"),), "notebooks": Notebooks("n:1", cuda="12.4")}, [("GPU005", ERROR)]),
@@ -79,6 +82,11 @@ def test_each_place_and_use(changes: dict[str, Any], findings: list[tuple[str, S
     assert len(found(**changes)) >= len(findings)
     if not findings:
         assert found(**changes) == []
+
+
+def test_one_finding_covers_all_resources_whose_images_have_the_cuda_version_of_runtime() -> None:
+    resources = tuple(Resource(name, "llm-serving", gpus=1, image="llm:1") for name in ("one", "two"))
+    assert found(resources=resources, runtime=Runtime(cuda="10.2")) == [("GPU005", ERROR, "runtime.cuda")]
 
 
 def test_findings_are_at_the_field_of_the_gpu() -> None:
