@@ -23,7 +23,7 @@ def command_line() -> str:
         "and off for a pipe or with `NO_COLOR`. All commands use the same [exit codes](exit-codes.md) and "
         "[environment variables](environment.md).",
         table(("command", "what it does"), ((f"[{code(name)}](#{name})", verb.help) for name, verb in VERBS.items())),
-        "Options of every command, before or after its name; `--version` needs no command:",
+        "Options of every command, before or after its name. `--version` takes no command:",
         _actions(overview()._actions),
         parts,
     )
@@ -67,7 +67,9 @@ def _actions(actions: Iterable[argparse.Action]) -> list[str]:
 
 
 def _option(action: argparse.Action, name: str) -> str:
-    return name if action.nargs == 0 else f"{name} {_metavar(action)}"
+    if action.nargs == 0:
+        return name
+    return f"{name} [{_metavar(action)}]" if action.nargs == "?" else f"{name} {_metavar(action)}"
 
 
 def _metavar(action: argparse.Action) -> str:

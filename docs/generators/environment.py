@@ -19,8 +19,8 @@ PROGRAM = {
     "addresses that you named.",
     "MODELYARD_BROKER_PASSWORD": "Password of RabbitMQ's management API. The default is `guest`.",
     "MODELYARD_BROKER_PASSWORD_FILE": "File with the password, if `MODELYARD_BROKER_PASSWORD` is not set.",
-    "MODELYARD_BROKER_URL": "Addresses to which modelyard may send this user and password, separated by spaces, such "
-    "as `https://broker.example.com:15671`.",
+    "MODELYARD_BROKER_URL": "Addresses to which modelyard may send RabbitMQ's user and password, separated by "
+    "spaces, such as `https://broker.example.com:15671`.",
     "MODELYARD_BROKER_USER": "User of RabbitMQ's management API. The default is `guest`.",
     "MODELYARD_CACHE_DIR": "Folder in which `plan`, `check` and `preview` keep results for the next run. The default "
     "is `modelyard` in `XDG_CACHE_HOME`.",
@@ -30,8 +30,8 @@ PROGRAM = {
     "MODELYARD_NO_DRAIN": "Any text: `apply` and `pulumi up` do not wait for running jobs, as with `--no-drain`.",
     "MODELYARD_PROMETHEUS_TOKEN": "Token for the Prometheus server, if it needs one.",
     "MODELYARD_PROMETHEUS_TOKEN_FILE": "File with the token, if `MODELYARD_PROMETHEUS_TOKEN` is not set.",
-    "MODELYARD_PROMETHEUS_URL": "Addresses to which modelyard may send the token, separated by spaces. A server on the "
-    "command line gets it anyway.",
+    "MODELYARD_PROMETHEUS_URL": "Addresses to which modelyard may send Prometheus's token, separated by spaces. A "
+    "server on the command line gets it anyway.",
     "MODELYARD_RAY_TOKEN": "Token for Ray's dashboard, if it needs one.",
     "MODELYARD_RAY_TOKEN_FILE": "File with the token, if `MODELYARD_RAY_TOKEN` is not set.",
     "MODELYARD_RAY_URL": "Addresses to which modelyard may send Ray's token, separated by spaces.",
@@ -46,7 +46,7 @@ PROGRAM = {
     "default is `~/.cache`.",
 }
 PULUMI = {
-    "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program must apply. `apply --plan` sets it.",
+    "MODELYARD_PLAN": "Path of the approved plan that the Pulumi program must apply. `apply` sets it.",
     "MODELYARD_STOP": "`PID:PATH`: drains stop when the file exists or the process has ended. `apply` sets it.",
     "PULUMI_API": "Address of Pulumi Cloud, if no other backend is set. The default is `https://api.pulumi.com`.",
     "PULUMI_BACKEND_URL": "Backend of Pulumi's state, instead of the `backend` in `Pulumi.yaml`.",
@@ -83,7 +83,9 @@ def environment() -> str:
         )
     return page(
         "Environment variables",
-        "No variable is required.",
+        "No variable is required. `preview` and `waves` also read the variables with which GitHub Actions, "
+        "GitLab and Bitbucket name the repository and the target branch, and connections use `HTTPS_PROXY` and "
+        "`NO_PROXY`.",
         _section("modelyard", PROGRAM),
         _section("The Pulumi program", PULUMI),
         _section("The lab", LAB),

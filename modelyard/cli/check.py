@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from modelyard.cli.cache import Cache, Form, Fresh, cache_for, cache_option, no_cache, results
 from modelyard.cli.common import (
     chosen_files,
+    chosen_format,
     exit_code,
     json_option,
     plan_one,
@@ -264,7 +265,7 @@ def format_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=("text", "json", *FORMATS),
-        help=", ".join(("text", "json", *(f"{name} ({one.purpose})" for name, one in FORMATS.items()))),
+        help=", ".join(("text (default)", "json", *(f"{name} ({one.purpose})" for name, one in FORMATS.items()))),
     )
     renamed_option(
         parser,
@@ -280,16 +281,14 @@ def format_options(parser: ArgumentParser) -> None:
 
 
 def wanted_formats(args: Namespace) -> Wanted:
-    """The requested formats; ``--json`` is short for ``--format json``.
+    """The requested formats.
 
     With files, the screen shows the text for people, and in GitHub's log its annotations.
 
     Raises:
         Stop: two formats are requested where only one is possible, or a file's format is unknown.
     """
-    if args.json and args.format not in (None, "json"):
-        raise Stop(Exit.USAGE, f"both --json and --format {args.format} were given", "give one of them")
-    form = "json" if args.json else args.format
+    form = chosen_format(args)
     if not args.out:
         return Wanted(form or "text")
     files = []

@@ -13,6 +13,7 @@ from modelyard.findings import Finding, loud
 
 if TYPE_CHECKING:
     # A verb that only shows its help, or completes a word, plans nothing.
+    from modelyard.cluster.requests import Asked
     from modelyard.plan.project import Planned
     from modelyard.stack import Stack
     from modelyard.workloads import Workload
@@ -63,7 +64,7 @@ def change_and_label_options(parser: ArgumentParser) -> None:
         default=[],
         type=_label,
         metavar="KEY=VALUE",
-        help="the stacks with this label in modelyard:labels (repeatable: with all of them)",
+        help="the stacks with this label in modelyard:labels (repeatable; a stack must have all of them)",
     )
 
 
@@ -96,6 +97,17 @@ def renamed_option(parser: ArgumentParser, name: str, before: str, **settings: A
 def json_option(parser: ArgumentParser) -> None:
     """Adds the option for machine-readable output."""
     parser.add_argument("--json", action="store_true", help="print JSON (its schema: modelyard schema)")
+
+
+def chosen_format(args: Namespace) -> str | None:
+    """The format to write, None if no option names one; ``--json`` is short for ``--format json``.
+
+    Raises:
+        Stop: the options name two formats.
+    """
+    if args.json and args.format not in (None, "json"):
+        raise Stop(Exit.USAGE, f"both --json and --format {args.format} were given", "give one of them")
+    return "json" if args.json else args.format
 
 
 def project_root(args: Namespace) -> Path:
@@ -350,11 +362,14 @@ def plan_one(root: Path, file: Path, today: date, *, live: bool) -> "Planned":
 
 def requests_text(planned: "Planned") -> str:
     """What reading the clusters took, for standard error; empty for a plan that read none."""
-    asked = planned.asked
-    if asked is None or planned.stack is None:
+    if planned.asked is None or planned.stack is None:
         return ""
-    words = f"{asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s"
-    return f"{planned.stack.name}: {words}\n"
+    return asked_text(planned.stack.name, planned.asked)
+
+
+def asked_text(stack: str, asked: "Asked") -> str:
+    """What reading the clusters of a stack took, for standard error."""
+    return f"{stack}: {asked.requests} requests, at most {asked.at_once} at once, {asked.seconds:.2f} s\n"
 
 
 def need_context(stack: "Stack") -> None:
@@ -420,20 +435,27 @@ def chosen_target(result: "Planned", name: str) -> str:
     """
     from modelyard.report.part import target_names
 
-    plan = result.plan
-    assert plan is not None
-    names = target_names(plan)
-    kind, slash, last = name.partition("/")
-    # ``RayCluster/training``, as ``diff`` and kubectl name it.
-    name = last if slash and kind[:1].isupper() and name not in names else name
-    matches = [name] if name in names else [full for full in names if name in full] or _of_role(result, name)
+    assert result.plan is not None
+    matches = matching_targets(result, name)
     if len(matches) == 1:
         return matches[0]
     raise Stop(
         Exit.USAGE,
-        f"{name!r} matches {'several targets' if matches else 'no target'} of {plan.stack}",
-        "targets: " + (", ".join(matches or names) or "none"),
+        f"{name!r} matches {'several targets' if matches else 'no target'} of {result.plan.stack}",
+        "targets: " + (", ".join(matches or target_names(result.plan)) or "none"),
     )
+
+
+def matching_targets(result: "Planned", name: str) -> list[str]:
+    """The full names of the targets that a full name, a part of one, or a workload stands for."""
+    from modelyard.report.part import target_names
+
+    assert result.plan is not None
+    names = target_names(result.plan)
+    kind, slash, last = name.partition("/")
+    # ``RayCluster/training``, as ``diff`` and kubectl name it.
+    name = last if slash and kind[:1].isupper() and name not in names else name
+    return [name] if name in names else [full for full in names if name in full] or _of_role(result, name)
 
 
 def workload_named(stack: "Stack", name: str) -> "Workload | None":

@@ -1,6 +1,8 @@
-"""Restore the fields that a stack patched, and delete what it created. Does not wait for running jobs.
+"""Restore the fields that a stack patched, and delete what it created, with Pulumi.
 
-Fields that others have changed since stay as they are; modelyard ledger --live shows them.
+Does not wait for running jobs of a training backend. A team's queue is deleted once the runs that hold its quota have
+ended; if that takes longer than ten minutes, destroy fails, and you can run it again. Fields that others have changed
+since stay as they are; modelyard ledger --live shows them.
 """
 
 import sys

@@ -1,4 +1,8 @@
-"""Compare the live objects with what was applied, and show who changed what and when. Exit code 1 on drift."""
+"""Compare the live objects with what was applied, and show who changed what and when.
+
+Needs the Pulumi CLI, to read what was applied from Pulumi's state. The exit code is 1 on drift, and 3 if a stack cannot
+be compared.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace

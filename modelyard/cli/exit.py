@@ -25,11 +25,12 @@ class Exit(IntEnum):
 EXIT_CODES: dict[Exit, str] = {
     Exit.FINE: "success",
     Exit.FINDINGS: "a finding that is an error, drift, a failed verification or check of doctor, files that are not "
-    "formatted, packages without a lock, a rejected or failed run, no logs of a run",
-    Exit.USAGE: "bad input or usage",
+    "formatted, packages that cannot be locked, a rejected or failed run, no logs of a run",
+    Exit.USAGE: "bad input or usage, a stack that cannot be planned, an answer other than yes",
     Exit.UNREACHABLE: "a cluster, Pulumi, another tool, the package index or the Prometheus server cannot be reached; "
-    "another run has locked the state",
-    Exit.STALE: "the plan is stale: its inputs or starting state have changed",
+    "another run has locked the state; an apply or destroy failed",
+    Exit.STALE: "the plan is stale: its inputs or starting state have changed; the cluster or Pulumi's state is not "
+    "that of the last apply",
     Exit.CHANGES: "changes are pending (with --detailed-exitcode)",
     Exit.INTERNAL: "an internal error in modelyard",
 }

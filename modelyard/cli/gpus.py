@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_wrapped
+from modelyard.cli.common import DEFAULT_STACK, chosen_stack, json_option, project_root, say, say_wrapped
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.names import HARDWARE_FILE
@@ -33,7 +33,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--cuda", default="11.7", metavar="VERSION", help="CUDA version of the images (default 11.7)")
     parser.add_argument("--embeds-ptx", action="store_true", help="assume that the images contain PTX for newer GPUs")
     live = parser.add_argument_group("with --live")
-    live.add_argument("--live", nargs="?", const="", metavar="STACK", help="the GPUs of this stack's cluster, now")
+    live.add_argument(
+        "--live", nargs="?", const="", metavar="STACK", help=f"the GPUs of this stack's cluster, now; {DEFAULT_STACK}"
+    )
     live.add_argument("--team", metavar="T", help="only this team: its GPUs, quota and queue")
     live.add_argument("--node", metavar="NAME", help="only this node and its pods")
     live.add_argument("--nodes", action="store_true", help="list every node")

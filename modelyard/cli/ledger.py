@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_files, json_option, project_root, say, stack_options
+from modelyard.cli.common import asked_text, chosen_files, json_option, project_root, say, stack_options
 from modelyard.cli.exit import Exit, Stop
-from modelyard.cli.progress import followed
+from modelyard.cli.progress import beside, followed
 from modelyard.cli.streams import style_for
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def run(args: Namespace) -> Exit:
 
     root = project_root(args)
     files = chosen_files(root, args)
-    states = followed((_state(root, name, path, args.live) for name, path in files.items()), len(files))
+    states = followed((_state(root, name, path, args) for name, path in files.items()), len(files))
     found = [(name, state.source, noted_in(state)) for name, state in zip(files, states, strict=True)]
     if args.json:
         from modelyard.report.json import json_text
@@ -43,14 +43,14 @@ def run(args: Namespace) -> Exit:
     return Exit.FINE
 
 
-def _state(root: Path, name: str, path: Path, live: bool) -> "ClusterState":
+def _state(root: Path, name: str, path: Path, args: Namespace) -> "ClusterState":
     from modelyard.plan.project import shown
     from modelyard.stack import load
 
     stack, findings = load(path, shown(root, path), root)
     if stack is None:
         raise Stop(Exit.USAGE, f"{name} cannot be read", "", findings)
-    return _live(root, stack) if live else _recorded(root, name)
+    return _live(root, stack, verbose=args.verbose) if args.live else _recorded(root, name)
 
 
 def _recorded(root: Path, name: str) -> "ClusterState":
@@ -72,12 +72,18 @@ def _held(root: Path, name: str) -> "Mapping[ObjectKey, StateObject] | None":
         return None
 
 
-def _live(root: Path, stack: "Stack") -> "ClusterState":
-    from modelyard.cluster.connection import ClusterError, connect
+def _live(root: Path, stack: "Stack", *, verbose: bool) -> "ClusterState":
+    from modelyard.cluster.connection import ClusterError, connect, transport
+    from modelyard.cluster.requests import Counter
     from modelyard.plan.project import read_live, reading_state_objects
 
     try:
         with reading_state_objects(root, stack) as held:
-            return read_live(root, stack, connect(stack.context), held)[0]
+            client = connect(stack.context)
+            counter = Counter(transport(client))
+            state, _ = read_live(root, stack, client, held)
     except ClusterError as error:
         raise Stop(Exit.UNREACHABLE, error.summary, error.remedy) from error
+    if verbose:
+        beside(asked_text(stack.name, counter.total()).rstrip())
+    return state

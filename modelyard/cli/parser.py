@@ -62,7 +62,7 @@ GROUPS: dict[str, dict[str, Verb]] = {
     "work on a project": {
         "init": Verb("init", "write a new project into this folder"),
         "doctor": Verb("doctor", "check programs, versions, login and rights, with remedies"),
-        "patches": Verb("patches", "show the patches of this project"),
+        "patches": Verb("patches", "show the patches of this project, or release versions"),
         "upgrade-check": Verb("upgrade_check", "show what new built-in patches would change"),
         "fmt": Verb("fmt", "format stack files and patches"),
         "explain": Verb("explain", "explain a finding's code and how to fix it"),

@@ -28,8 +28,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--release",
         action="store_true",
-        help="add the versions that patches.lock lacks, including new built-in ones; with NAME, only versions of that "
-        "patch",
+        help="add to patches.lock the versions that it lacks, including new built-in ones; with NAME, only versions of "
+        "that patch",
     )
     json_option(parser)
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from modelyard.cli.common import (
     chosen_files,
     chosen_target,
     json_option,
+    matching_targets,
     plan_one,
     project_root,
     requests_text,
@@ -197,16 +198,25 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
     columns: list[Column] = []
     failed: list[str] = []
     reasons: list[Finding] = []
-    work = partial(_column, root, date.today(), args.live, os.urandom(32))
-    for file, (column, findings, requests) in zip(files, each(files, work, (root,), on), strict=True):
+    matched: dict[str, set[str]] = {name: set() for name in args.target}
+    work = partial(_column, root, date.today(), args.live, os.urandom(32), args.target)
+    for file, (column, findings, requests, matches) in zip(files, each(files, work, (root,), on), strict=True):
         if args.verbose:
             sys.stderr.write(requests)
         if column is None:
             failed.append(file.name)
             reasons += loud(findings)
-        else:
-            columns.append(column)
-    found = tuple(row for row in rows(columns) if not args.target or any(name in row.target for name in args.target))
+            continue
+        columns.append(column)
+        for name, targets in matches.items():
+            matched[name].update(targets)
+    if columns and (unknown := [repr(name) for name, targets in matched.items() if not targets]):
+        raise Stop(
+            Exit.USAGE,
+            f"{', '.join(unknown)} matches no target of these stacks",
+            "name a part of a target's name, or a workload such as rayWorker",
+        )
+    found = tuple(row for row in rows(columns) if not matched or any(row.target in one for one in matched.values()))
     if args.json:
         from modelyard.report.json import json_text
         from modelyard.report.matrix import matrix_document
@@ -224,15 +234,18 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
 
 
 def _column(
-    root: Path, today: date, live: bool, key: bytes, file: Path
-) -> "tuple[Column | None, tuple[Finding, ...], str]":
-    """The values that a stack sets, or the findings that explain why it has no plan; what reading its clusters took."""
+    root: Path, today: date, live: bool, key: bytes, names: Sequence[str], file: Path
+) -> "tuple[Column | None, tuple[Finding, ...], str, Mapping[str, Sequence[str]]]":
+    """The values that a stack sets, or the findings that explain why it has no plan; what reading its clusters took;
+    and the targets that each name stands for.
+    """
     from modelyard.preview.matrix import column
 
     result = plan_one(root, file, today, live=live)
     if result.plan is None or result.stack is None:
-        return None, result.findings, requests_text(result)
-    return column(result.plan, result.stack.config.kubernetes_version, key), (), requests_text(result)
+        return None, result.findings, requests_text(result), {}
+    made = column(result.plan, result.stack.config.kubernetes_version, key)
+    return made, (), requests_text(result), {name: matching_targets(result, name) for name in names}
 
 
 def _one(what: What, file: Path) -> Fresh[Shown]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from modelyard.cli.cache import Cache, cache_for, cache_option, no_cache, repeatable
-from modelyard.cli.common import note, project_root, renamed_option, whole_number
+from modelyard.cli.common import chosen_format, note, project_root, renamed_option, whole_number
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.fleet import Executor, each, executor, executor_options
 from modelyard.cli.judging import policy_options
@@ -51,7 +51,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="text, markdown (a comment), html (a page), or json",
+        help="text (default), markdown (a comment), html (a page), or json",
     )
     parser.add_argument("--json", action="store_true", help="short for --format json")
     renamed_option(
@@ -196,7 +196,7 @@ def _noted(work: "Callable[[Job], StackDiff | None]", job: "Job") -> "tuple[Stac
 
 def _wanted(args: Namespace) -> list[tuple[str, Path | None]]:
     """The formats to write, each with its file."""
-    form = args.format or ("json" if args.json else None)
+    form = chosen_format(args)
     if not args.out:
         return [(form or "text", None)]
     found: list[tuple[str, Path | None]] = []

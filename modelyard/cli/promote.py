@@ -37,7 +37,7 @@ def configure(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SETTING",
-        help="also take this setting or section from the source (repeatable)",
+        help="also take this setting or section from the source, such as gpu.model or gpu (repeatable)",
     )
     parser.add_argument(
         "--keep",

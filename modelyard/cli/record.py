@@ -1,6 +1,6 @@
 """Record the live platform of a stack in stacks/recorded/, so that plans, checks and reviews work without the cluster.
 
-Replaces an earlier recorded platform, including manual edits.
+Also records the stack's remote clusters. Replaces an earlier recorded platform, including manual edits.
 """
 
 from argparse import ArgumentParser, Namespace
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stacks_argument(parser)
-    parser.add_argument("--context", metavar="NAME", help="use this context of the kubeconfig instead of the stack's")
+    parser.add_argument(
+        "--context",
+        metavar="NAME",
+        help="for the platform's cluster, use this context of the kubeconfig instead of the stack's",
+    )
 
 
 def run(args: Namespace) -> Exit:

@@ -1,4 +1,8 @@
-"""Write a stack's rendered patches as files, one per patch or as a kustomization for GitOps."""
+"""Write the rendered patches of stacks as files, one per patch or as a kustomization for GitOps.
+
+If the plan of a stack has an error, no file is written. Files of an earlier run that are no longer generated are
+deleted, unless someone has changed them.
+"""
 
 import sys
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""Wait until stacks match their stack files without errors, all pods are available, and every --query is true.
+"""Wait until the live plans of stacks have no changes or errors, all pods are available, and every --query is true.
 
 The exit code is 1 if more than --max-failures stacks do not pass in time, or 3 if one of these fails only because the
 cluster or the Prometheus server does not answer.

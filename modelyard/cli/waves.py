@@ -1,7 +1,8 @@
 """Split stacks into waves, canaries first, and write the pipeline that applies and verifies them in this order.
 
 By default, it splits all stacks of the project. --max-failures applies to each wave separately, but a wave always fails
-if a canary or all of its stacks fail.
+if a canary or all of its stacks fail. For --query, the pipeline needs the address of the Prometheus server in its
+variable PROMETHEUS_URL.
 """
 
 import re
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from modelyard.cli.common import (
     change_and_label_options,
+    chosen_format,
     matching,
     near_label,
     near_stack,
@@ -164,7 +166,7 @@ def _text(root: Path, args: Namespace, found: "Sequence[Wave]", gate: "Gate") ->
     from modelyard.report import waves as report
     from modelyard.report.style import PLAIN
 
-    form = args.format or ("json" if args.json else "text")
+    form = chosen_format(args) or "text"
     if (most := report.MATRIX.get(form)) and (large := too_large(found, most)):
         raise Stop(Exit.USAGE, f"{large}; {form} starts at most {most} jobs at a time", "make smaller waves: --percent")
     command = shlex.join(("modelyard", "waves", *_words(args)))

@@ -168,7 +168,6 @@ def _throughput(gpu: GpuModel) -> str:
 
 
 def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
-    severity = Severity.ERROR if use.trains else Severity.WARNING
     cuda = f" --cuda {use.cuda}" if use.cuda not in (None, DEFAULT_CUDA) else ""
     choose = f"choose {', '.join(LISTED)}, or another from `modelyard gpus --supported{cuda}`"
     accept = "measure it or choose a GPU whose throughput is known; a waiver with a reason accepts the risk"
@@ -178,17 +177,27 @@ def _throughput_problems(gpu: GpuModel, use: Use) -> list[Problem]:
     why = f"Not on the list of supported GPUs{not_it}, so it must be at least as fast as the A10."
     if gpu.tflops is None:
         summary = f"the FP16 throughput of {gpu.short} is unknown; the minimum is {FLOOR_TFLOPS} TFLOPS (the A10)"
-        return [Problem("GPU004", severity, summary, accept, brief="throughput unknown", detail=why, unknown=True)]
+        return [
+            Problem(
+                "GPU004",
+                Severity.ERROR if use.trains else Severity.WARNING,
+                summary,
+                accept,
+                brief="throughput unknown",
+                detail=why,
+                unknown=True,
+            )
+        ]
     if gpu.tflops >= FLOOR_TFLOPS:
         return []
     has = f"{gpu.tflops:g} FP16 TFLOPS{_marked(gpu)}" if gpu.tflops else f"no tensor cores{_marked(gpu)}"
     brief = f"{gpu.tflops:g} < {FLOOR_TFLOPS} TFLOPS" if gpu.tflops else "no tensor cores"
     if use.trains:
         summary = f"{gpu.short} is not supported: {has}; the minimum is {FLOOR_TFLOPS} (the A10)"
-        return [Problem("GPU001", severity, summary, choose, brief=brief, detail=why)]
+        return [Problem("GPU001", Severity.ERROR, summary, choose, brief=brief, detail=why)]
     summary = f"{gpu.short} is not supported for training: {has}; the minimum is {FLOOR_TFLOPS} (the A10)"
     remedy = f"keep it if its jobs are fast enough, or {choose}"
-    return [Problem("GPU001", severity, summary, remedy, brief=brief, detail=why)]
+    return [Problem("GPU001", Severity.WARNING, summary, remedy, brief=brief, detail=why)]
 
 
 def _code(gpu: GpuModel, cuda: str, code: toolkits.Code, embeds_ptx: bool) -> str:
@@ -228,7 +237,7 @@ def _cuda_problems(gpu: GpuModel, use: Use, code: toolkits.Code) -> list[Problem
                 "GPU005",
                 Severity.ADVICE,
                 f"{gpu.short} needs images of CUDA {bounds}, but the CUDA version of its images is not set",
-                "set `cuda` of the resource, or `runtime.cuda` for images of the platform",
+                "set `cuda` of the resource, of `runtime` or of `notebooks`, whichever has the image",
             )
         ]
     if code.mode == "dropped":

@@ -52,9 +52,8 @@ def check_autoscaling(
             Severity.WARNING,
             "the vendor's autoscaling queries are not valid PromQL",
             field="autoscaling.queries",
-            detail="sum(…)[15s] takes a range of an aggregation without a subquery step, and `&` is not an operator: "
-            "only an autoscaler that splits at `&` can use it; while RabbitMQ has no such queue, each part returns no "
-            "series, not 0",
+            detail="Ray's sums a window of samples, sum(…[15s]); Celery's joins two queries with `&`, at which only "
+            "the vendor's autoscaler splits; each returns no series, not 0, while RabbitMQ does not have the queue",
             remedy="drop queries: vendor, unless the vendor's own autoscaler reads them",
         )
     for target in targets:
@@ -127,9 +126,15 @@ def queries_of(config: Config, targets: Iterable[TargetPlan]) -> "tuple[Query, .
     }
     built_in = _built_in(config)
     return tuple(
-        Query(target.name, text, fields.get(text, "autoscaling.queries" if text in built_in else place), ours, window)
+        Query(
+            target=target.name,
+            text=text,
+            field=fields.get(text, "autoscaling.queries" if text in built_in else place),
+            ours=ours,
+            longest_window=_longest_window(config, target.role),
+            keda=target.key.kind == SCALED_OBJECT,
+        )
         for target in targets
-        for window in (_longest_window(config, target.role),)
         for text, place, ours in _texts(target)
     )
 

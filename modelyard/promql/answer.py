@@ -69,7 +69,7 @@ def _differing(shape: Shape) -> str:
 def _empty(tree: Node, shape: Shape, query: str) -> Problem:
     one = shape.labels.none
     filled = f"{query} or vector(0)" if one else f"sum({query}) or vector(0)"
-    if isinstance(tree, Binary) and tree.operator in COMPARISONS:
+    if isinstance(tree, Binary) and tree.operator in COMPARISONS and not tree.returns_bool:
         return Problem(
             Kind.EMPTY,
             tree.span[0],

@@ -212,7 +212,7 @@ _CODES: Final[Mapping[Kind, tuple[str, Severity]]] = {
 
 
 class Query(NamedTuple):
-    """The queries of one object, from its annotation."""
+    """The queries of one object, from its annotation or from an object of KEDA."""
 
     target: str
     text: str
@@ -222,6 +222,8 @@ class Query(NamedTuple):
     """Whether modelyard writes the query. A query that modelyard does not write gives a warning and stops nothing."""
     longest_window: float = LONGEST_JOB
     """Seconds for which GPUs may stay allocated after the last work."""
+    keda: bool = False
+    """Whether it is KEDA's, which sends the whole text to Prometheus; the platform's autoscaler splits it at ``&``."""
 
 
 def check_queries(queries: Iterable[Query], *, scrape_interval: float | None) -> Iterator[Finding]:
@@ -242,6 +244,8 @@ _problems = lru_cache(maxsize=1024)(check_query)
 
 def _finding(query: Query, problem: Problem) -> Finding:
     code, severity = _CODES[problem.kind]
+    if query.keda and problem.kind is Kind.JOINED:
+        severity = Severity.ERROR
     if severity is Severity.ERROR and not query.ours:
         severity = Severity.WARNING
     place = f"at character {problem.offset + 1}" + (f": {problem.excerpt}" if problem.excerpt else "")

@@ -115,7 +115,7 @@ def _notes(offers: Sequence[Offer]) -> list[str]:
     priced = sorted({offer.price_date for offer in offers if offer.usd_per_hour is not None})
     notes = []
     if priced:
-        notes.append(f"on-demand prices of {', '.join(day or 'an unknown day' for day in priced)}")
+        notes.append(f"on-demand prices of {', '.join(day or 'an unknown date' for day in priced)}")
     if not all(offer.known for offer in offers):
         notes.append("? availability of the machine in that region is not verified")
     notes += dict.fromkeys(f"unverified: {offer.unverified}" for offer in offers if offer.unverified)

@@ -113,6 +113,7 @@ def test_files_have_no_colours(project: Project, run: Run) -> None:
 
 def test_options_that_contradict_each_other_are_refused(refused: Run, golden: Any) -> None:
     golden(
+        refused("preview", "--json", "--format", "html", code=2),
         *(
             refused("check", "--all", *line.split(), code=2)
             for line in (

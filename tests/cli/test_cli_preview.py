@@ -267,6 +267,7 @@ def test_settings_are_taken_and_kept_by_name(project: Any, run: Any) -> None:
 
 REFUSED = (
     "plan dev --matrix",
+    "plan --all --matrix --target rayWorker --target rayWroker",
     "promote dev dev",
     "promote dev nope",
     "promote dev prod --take gpu.modle",
@@ -279,6 +280,14 @@ REFUSED = (
     "promote dev prod --take gpu --keep gpu",
     "promote dev prod --take gpu.model --keep gpu",
 )
+
+
+def test_a_matrix_shows_the_targets_that_a_part_of_a_name_or_a_workload_means(project: Any, run: Any) -> None:
+    by_part, by_workload = (
+        parsed(run, "plan", "--all", "--matrix", "--target", name) for name in ("ray-model", "ray-worker")
+    )
+    assert by_workload == by_part
+    assert {one["target"] for one in by_part["fields"]} == {"deployment-ray-model-training-worker"}
 
 
 def test_wrong_arguments_of_promote_and_a_matrix(project: Any, refused: Any, golden: Callable[..., None]) -> None:

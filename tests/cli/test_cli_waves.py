@@ -125,6 +125,7 @@ def test_bad_options_are_refused(refused: Any, labelled: Any, golden: Any) -> No
         ("--format", "operator", "--repo-url", REPOSITORY, "--timeout", "1h"),
         ("--format", "github", "--changed-since", "main"),
         ("--format", "github", "--query", 'errors{a="${{ secrets.A }}"} > 1'),
+        ("--format", "github", "--json"),
         ("--out", "stacks/Pulumi.dev.yaml"),
     )
     golden(*(refused("waves", *words, code=2) for words in cases))

@@ -182,6 +182,8 @@ def test_a_run_continued_twice_reads_the_artifacts_of_the_first(env: Environment
     assert variables(env, third, "train")["INPUT_DATA"] == f"s3://acme-lake/pipelines/{first}/data"
     for run in (third, second, first):
         env.modelyard("job", "cancel", "dev", run, "--yes")
+    later = env.modelyard("pipeline", "submit", "dev", "nightly", "--from", "train", "--run", second, "--dry-run")
+    assert f"run {second} is not in the cluster" in " ".join(later.stderr.split())
 
 
 @pytest.mark.quick

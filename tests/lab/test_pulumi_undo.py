@@ -104,8 +104,10 @@ def test_destroy_keeps_and_reports_fields_that_others_changed(dev: Environment, 
     dev.up()
     dev.settle()
     dev.lab.kubectl("scale", "deployment", SERVICE, "--namespace", NAMESPACE, "--replicas", "3")
-    shown = dev.modelyard("ledger", "dev", "--live").stdout
-    assert "changed since by kubectl (Update of scale)" in shown
+    shown = dev.modelyard("ledger", "dev", "--live", "--verbose")
+    assert "changed since by kubectl (Update of scale)" in shown.stdout
+    assert "dev: " in shown.stderr
+    assert " requests, " in shown.stderr
     (stack,) = json.loads(dev.modelyard("ledger", "dev", "--live", "--json").stdout)["stacks"]
     (service,) = [target for target in stack["targets"] if target["name"] == SERVICE]
     (replicas,) = [field for field in service["fields"] if field["field"] == "spec.replicas"]

@@ -1,6 +1,6 @@
 """Build a locked Python environment on the shared volume of a namespace, with a Job.
 
-The content of the lock identifies the environment: it is built once, even if two builds run at the same time.
+The same lock is built only once in a namespace, even if two builds run at the same time.
 """
 
 import time
@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--again",
         action="store_true",
-        help="run the build again, such as after the volume was emptied; an environment that exists there is kept",
+        help="run the build again, such as after the volume was emptied; a Python environment that is there is kept",
     )
     parser.add_argument("--wait", action="store_true", help="wait until the build ends; exit code 1 if it failed")
     json_option(parser)

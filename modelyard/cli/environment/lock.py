@@ -1,7 +1,7 @@
 """Resolve the list of a Python environment to exact versions with hashes, and write them into its lock.
 
-pip uses the indexes that are configured on this machine; conda's solver uses the channels of the
-environment. Nothing is installed, and pip selects only wheels.
+pip uses the indexes that are configured on this machine; conda's solver uses the channels of the Python environment.
+Nothing is installed, and pip selects only wheels.
 """
 
 from argparse import ArgumentParser, Namespace

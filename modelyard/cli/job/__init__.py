@@ -24,7 +24,7 @@ _KNOWN = {
     "submit": Verb("job.submit", "start a job of a stack, or a notebook as a job"),
     "render": Verb("job.render", "print a run's objects as YAML (needs no cluster)"),
     "choices": Verb("job.choices", "show the options for submitting a notebook"),
-    "list": Verb("job.list", "list queued, running and finished runs"),
+    "list": Verb("job.list", "list the runs of a stack"),
     "why": Verb("job.why", "explain why a run waits or failed"),
     "logs": Verb("job.logs", "print the logs of a run's workers"),
     "cancel": Verb("job.cancel", "stop a run and free its GPUs"),
@@ -63,7 +63,7 @@ PART = ", or of the Job of one of its stages or trials"
 def stack_option(parser: ArgumentParser) -> None:
     """Adds the argument for the stack."""
     stack_argument(parser)
-    parser.add_argument("--remote", metavar="RESOURCE", help="in the remote cluster of this resource")
+    parser.add_argument("--remote", metavar="RESOURCE", help="look in the remote cluster of this resource")
 
 
 @contextmanager

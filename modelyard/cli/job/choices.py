@@ -1,6 +1,6 @@
 """Show the options for submitting a notebook: flavors with their GPU models, numbers of GPUs, teams, priorities.
 
-With --live also what is free now: GPUs of nodes that are ready, and what is left of each team's quota.
+With --live, also show what is free now: GPUs of nodes that are ready, and what is left of each team's quota.
 """
 
 import sys

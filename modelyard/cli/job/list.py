@@ -1,4 +1,4 @@
-"""List the runs of a stack's jobs.
+"""List the runs of a stack that have not ended.
 
 A cancelled run is listed until its pods have stopped. --all also shows finished runs that the cluster still has.
 """

@@ -21,7 +21,12 @@ from modelyard.cli.submitting import chosen_pipeline
 def configure(parser: ArgumentParser) -> None:
     """Adds the verb's arguments."""
     stack_argument(parser)
-    parser.add_argument("pipeline", nargs="?", metavar="PIPELINE", help="name of one of its pipelines (default: all)")
+    parser.add_argument(
+        "pipeline",
+        nargs="?",
+        metavar="PIPELINE",
+        help="name of one of its pipelines (default: all; --json and --mermaid show one)",
+    )
     parser.add_argument("--mermaid", action="store_true", help="print a flowchart in Mermaid's language")
     json_option(parser)
 

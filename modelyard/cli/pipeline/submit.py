@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import date
 from typing import TYPE_CHECKING
 
-from modelyard.cli.common import chosen_stack, json_option, project_root, say, say_errors, stack_argument
+from modelyard.cli.common import chosen_stack, json_option, note, project_root, say, say_errors, stack_argument
 from modelyard.cli.exit import Exit, Stop
 from modelyard.cli.streams import style_for
 from modelyard.cli.submitting import chosen_pipeline, not_taken, report_unplaced, user_label
@@ -73,6 +73,8 @@ def run(args: Namespace) -> Exit:
         client = connect(stack.context)
         if since is not None:
             starter = read(client, made.key._replace(name=since.run))
+            if starter is None:
+                note(f"run {since.run} is not in the cluster; if it continued another run, artifacts will be missing")
             made = submission(since._replace(kept=kept_by(starter or {})))
         made = made.with_user(user_label())
         for environment in made.environments:

@@ -133,8 +133,8 @@ def check_pod_room(
     short = short_of(config, Quotas(config), ask, team) if team is not None else None
     found = unplaced(ask, kinds, None if flavor is None else (flavor,)) if kinds.nodes else None
     if short is None and found is not None:
-        warning = _without_node(stack, where, what, found)
-        yield warning._replace(severity=Severity.ERROR, remedy=_SMALLER, detail=warning.detail + note)
+        error = _without_node(stack, where, what, found, blocks=True)
+        yield error._replace(remedy=_SMALLER, detail=error.detail + note)
     else:
         yield from _findings(stack, where, what, ask, _Verdict(short=short))
 
@@ -360,12 +360,12 @@ def _findings(stack: Stack, where: Path, what: str, ask: Ask, why: _Verdict) -> 
         yield _without_node(stack, where, what, why.unplaced)
 
 
-def _without_node(stack: Stack, where: Path, what: str, why: Unplaced) -> Finding:
+def _without_node(stack: Stack, where: Path, what: str, why: Unplaced, *, blocks: bool = False) -> Finding:
     return stack.finding(
         "RES212",
-        Severity.WARNING,
+        Severity.ERROR if blocks else Severity.WARNING,
         where,
         f"{what} can never run: {why.summary}",
-        "request less, or add such nodes; ignore this if an autoscaler adds them",
+        "request less, or add such nodes; waive this if another autoscaler adds them",
         detail=why.detail,
     )

@@ -262,7 +262,7 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 Severity.WARNING,
                 ("flavors", index),
                 f"no node has the labels of flavor {flavor.name}",
-                "correct the flavor, or add such nodes; ignore this if an autoscaler adds them",
+                "correct the flavor, or add such nodes; waive this if another autoscaler adds them",
                 detail=", ".join(f"{key}={value}" for key, value in sorted(wanted.items())),
             )
             continue
@@ -281,12 +281,13 @@ def _capacity(stack: Stack, nodes: tuple[Node, ...]) -> Iterator[Finding]:
                 continue
             names = few((f"{name} {gpus}" for name, gpus in theirs), MANY)
             what = "GPUs" if resource == GPU_RESOURCE else resource
+            whose = "its nodes and node pools" if pools and resource == GPU_RESOURCE else "its nodes"
             yield stack.finding(
                 "QUE006",
                 Severity.WARNING,
                 ("flavors", index),
-                f"quotas of flavor {flavor.name} add up to {promised} {what}, but its nodes have {have}",
-                "lower the quotas; ignore this if an autoscaler adds nodes",
+                f"quotas of flavor {flavor.name} add up to {promised} {what}, but {whose} have {have}",
+                "lower the quotas; waive this if another autoscaler adds nodes",
                 detail=f"{names}; {plural(len(fitting), 'node')}. Kueue can admit runs whose pods find no node.",
             )
     yield from _together(stack, promises)

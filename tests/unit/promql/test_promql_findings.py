@@ -37,5 +37,14 @@ def test_only_a_query_of_the_stack_blocks_an_apply() -> None:
     assert found("count(a) or vector(0)", ours=False) == [("AUT033", Severity.ADVICE)]
 
 
+def test_keda_cannot_split_joined_queries() -> None:
+    joined = "sum(a) or vector(0) & sum(b) or vector(0)"
+    for keda, severity in ((False, Severity.WARNING), (True, Severity.ERROR)):
+        query = Query("workers", joined, "autoscaling.queries", keda=keda)
+        assert [(one.code, one.severity) for one in check_queries([query], scrape_interval=30)] == [
+            ("AUT011", severity)
+        ]
+
+
 def test_a_good_query_has_no_finding() -> None:
     assert found("sum(a) or vector(0)") == []

@@ -6,7 +6,7 @@ import pytest
 
 from modelyard.findings import Severity
 from modelyard.hardware import Use, resolve, verdict
-from modelyard.stack.config import Config, Gpu, Path, Platform, Stack
+from modelyard.stack.config import Config, Gpu, Platform, Stack
 from modelyard.stack.jobs import Job, JobType, Notebooks, Resource, Runtime
 from modelyard.stack.pool import Flavor, NodePool, Partition
 from modelyard.stack.remote import Cluster, Remote
