@@ -88,7 +88,7 @@ up: lab ## start a lab, install the vendor's platform, run pulumi up for dev, sh
 	@echo 'Next: eval "$$($(BIN)/modelyard-lab env --lab dev)"; cd $(DEMO); ../../$(BIN)/modelyard plan dev --live'
 	@echo 'Then: make down'
 
-down: ## stop the labs of this checkout and remove their data
+down: ## stop the labs of this clone and remove their data
 	@if [ -x $(BIN)/modelyard-lab ]; then $(BIN)/modelyard-lab down --all --delete; fi
 	@rm -rf $(DEMO)
 

@@ -1,7 +1,7 @@
 """Builds the tools into the user's cache, once for all clones.
 
 A hash of everything that a tool is built from names its folder, which appears whole or not at all; the toolset of a
-checkout is one folder of links into these folders. A second run only compares names.
+clone is one folder of links into these folders. A second run only compares names.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ def cache_folder() -> Path:
 
 
 def ready_toolset() -> Toolset:
-    """The tools of this checkout; builds missing ones first.
+    """The tools of this clone; builds missing ones first.
 
     Raises:
         LabError: a tool cannot be built.
@@ -60,7 +60,7 @@ def ready_toolset() -> Toolset:
 
 
 def build(say: Say = to_stderr) -> Toolset:
-    """The toolset of this checkout; builds missing tools, one at a time.
+    """The toolset of this clone; builds missing tools, one at a time.
 
     Raises:
         LabError: Go is not available, or a build fails; the message has the end of its log.
@@ -147,7 +147,7 @@ def _make(tool: Tool, go: Go, folder: Path, say: Say, prefix: str) -> None:
     say(f"{prefix}{tool.name} {tool.version}: {_expected(tool.seconds)}")
     work = Path(tempfile.mkdtemp(prefix=f".{tool.name}-", dir=folder.parent))
     try:
-        # Build in a copy, so that files copied beside main.go never land in the checkout.
+        # Build in a copy, so that files copied beside main.go never land in the clone.
         source = work / "source"
         shutil.copytree(HERE / tool.name, source, ignore=shutil.ignore_patterns("*.json", "*.yaml"))
         result = work / "result"

@@ -33,9 +33,9 @@ a session:
   modelyard-lab down
 
 Several labs run side by side, each with a name: --lab NAME, or MODELYARD_LAB=NAME; the name is also its
-kubeconfig's context. They keep their data in .lab/NAME of this checkout until `down --delete`.
+kubeconfig's context. They keep their data in .lab/NAME of this clone until `down --delete`.
 
-exit codes: 0 fine, 2 usage, 3 a lab or a tool cannot be built, started or reached
+exit codes: 0 success, 2 usage, 3 a lab or a tool cannot be built, started or reached
 """
 
 
@@ -79,9 +79,11 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(run=run)
         return added
 
-    def named(added: Any, default: str | None = os.environ.get("MODELYARD_LAB", "dev")) -> Any:
-        shown = default or "that of the environment"
-        added.add_argument("--lab", type=_name, default=default, metavar="NAME", help=f"which lab (default: {shown})")
+    def named(added: Any, unset: str = "") -> Any:
+        default = None if unset else os.environ.get("MODELYARD_LAB", "dev")
+        added.add_argument(
+            "--lab", type=_name, default=default, metavar="NAME", help=f"which lab (default: {unset or default})"
+        )
         return added
 
     verb(
@@ -90,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         "build the tools that are missing",
         "\nAbout 20 minutes on two cores the first time, and under a second after that. The tools are kept in\n"
         "~/.cache/modelyard/lab (or $XDG_CACHE_HOME/modelyard/lab), by what they are built from, for all clones.\n"
-        "Needs Go 1.26; where there is none, one is fetched as a Python wheel into the same folder.\n"
+        "Needs Go 1.26 or newer; without it, Go is fetched as a Python wheel into the same folder.\n"
         "Go's own caches take 20 GB. MODELYARD_LAB_TOOLS names a folder of tools to use instead.\n",
     )
     up = named(verb("up", _up, "start a lab, or restart a stopped one"))
@@ -102,9 +104,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"operators to run as well, with commas between: {', '.join(operators.NAMES)}",
     )
     down = named(verb("down", _down, "stop a lab; its data stays"))
-    down.add_argument("--all", action="store_true", help="stop every lab of this checkout")
+    down.add_argument("--all", action="store_true", help="stop every lab of this clone")
     down.add_argument("--delete", action="store_true", help="remove the data as well")
-    status = named(verb("status", _status, "show which labs run, and where"), None)
+    status = named(verb("status", _status, "show which labs run, and where"), "all labs")
     status.add_argument("--json", action="store_true", help="as JSON")
     named(verb("env", _env, "print shell exports that point kubectl and Pulumi at a lab"))
     kubectl = named(verb("kubectl", _kubectl, "run kubectl against a lab: modelyard-lab kubectl -- get pods"))
@@ -117,13 +119,13 @@ def _parser() -> argparse.ArgumentParser:
         verb(
             "install",
             _install,
-            "install an environment's nodes and platform, or the operators' CRDs",
+            "install the nodes and platform of an example stack, or the operators' CRDs",
             "\nThe platform is what the vendor leaves behind before modelyard has touched it.\n",
         ),
-        None,
+        "MODELYARD_LAB, else the stack's name, or dev for crds",
     )
     added.add_argument(
-        "what", choices=[*install.environments(), "crds"], metavar="ENV", help="dev, staging, prod, or crds"
+        "what", choices=[*install.environments(), "crds"], metavar="STACK", help="dev, staging, prod, or crds"
     )
     return parser
 
@@ -138,7 +140,7 @@ def _operators(text: str) -> tuple[str, ...]:
     names = tuple(name for name in text.split(",") if name)
     for name in names:
         if name not in operators.NAMES:
-            raise argparse.ArgumentTypeError(f"{name!r} is no operator: use {', '.join(operators.NAMES)}")
+            raise argparse.ArgumentTypeError(f"unknown operator {name!r}; use {', '.join(operators.NAMES)}")
     return names
 
 

@@ -233,7 +233,8 @@ class Lab:
             if dead:
                 raise LabError(f"{dead[0]} ended while waiting for {what}:\n{self._tail(dead[0])}")
             if time.monotonic() > deadline:
-                raise LabError(f"waited {within:.0f} s in vain for {what}; the logs are in {self.folder / 'logs'}")
+                logs = self.folder / "logs"
+                raise LabError(f"timed out after {within:.0f} s waiting for {what}; see the logs in {logs}")
             time.sleep(_POLL)
 
     def install_crds(self) -> None:
@@ -256,7 +257,7 @@ class Lab:
         """
         unknown = [name for name in names if name not in operators.NAMES]
         if unknown:
-            raise LabError(f"there is no operator {unknown[0]!r}; there are {', '.join(operators.NAMES)}")
+            raise LabError(f"unknown operator {unknown[0]!r}; use {', '.join(operators.NAMES)}")
         self._proxy = proxy
         states = self.status()
         wanted = {each for name in names for each in (name, operators.ALONG.get(name, name))}

@@ -110,7 +110,7 @@ def platform(lab: Running, environment: str) -> None:
         LabError: the environment is unknown, the server refuses, or pods do not start.
     """
     if environment not in WAYS:
-        raise LabError(f"there is no platform {environment!r}; there are {', '.join(environments())}")
+        raise LabError(f"unknown platform {environment!r}; use {', '.join(environments())}")
     nodes(lab, PLATFORMS / environment / "nodes.yaml")
     manifest = f"--filename={PLATFORMS / environment / 'platform.yaml'}"
     way = WAYS[environment]

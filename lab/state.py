@@ -19,7 +19,7 @@ class State(NamedTuple):
 
     context: str
     tools: Path
-    """The toolset that started the lab; this checkout's may differ by now."""
+    """The toolset that started the lab; this clone's may differ by now."""
     ports: Ports
     processes: tuple[Process, ...]
     operators: Mapping[str, Mapping[str, int]] = {}

@@ -34,12 +34,16 @@ def components() -> str:
         made = _classes(f"{_module(name)}.py")[name]
         details += [f"## {name}", "", _words((ast.get_docstring(made) or "").partition("\n\n")[0]), ""]
         rows = [*_own(made), *(row for section in sections for row in _of_section(section, schema))]
+        if name == "RemoteCluster":
+            taken = {row[0] for row in rows}
+            rows += (row for row in _fields(_classes("arguments.py")["RemoteClusterArgs"]) if row[0] not in taken)
         details += [*table(_COLUMNS, rows), ""] if rows else []
     around = _classes("arguments.py")["Surroundings"]
     return page(
         "Components",
         "The arguments of the components of `modelyard.components`, for [Pulumi programs](../guides/components.md). "
-        "Each component also takes a name, Pulumi's `opts` (not `Platform`), and the [surroundings](#surroundings).",
+        "Each component also takes a name, Pulumi's `opts` (not `Platform`), and the [surroundings](#surroundings) "
+        "(not `RemoteCluster`).",
         "Names are the stack file's in snake_case: `gracePeriod` is `grace_period`, also in mappings such as `worker`. "
         "[Stack file](stack-file.md) explains the forms of values and the keys of sections.",
         details,

@@ -58,7 +58,7 @@ PULUMI = {
     "PULUMI_HOME": "Folder with Pulumi's credentials and plugins. The default is `~/.pulumi`.",
 }
 LAB = {
-    "MODELYARD_LAB": "Lab that `modelyard-lab` uses without `--lab`. The default is `dev`, and for `install ENV` "
+    "MODELYARD_LAB": "Lab that `modelyard-lab` uses without `--lab`. The default is `dev`, and for `install STACK` "
     "the lab of that name.",
     "MODELYARD_LAB_TOOLS": "Folder with tools that are already built, instead of the cache.",
     "XDG_CONFIG_HOME": "Folder in which Go looks for its settings. The default is `~/.config`.",

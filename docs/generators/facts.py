@@ -36,5 +36,5 @@ def _source(fact: Any) -> str:
 
     if not fact.source:
         return f"no key of modelyard: {fact.why}"
-    idle = f"; {code(dotted(fact.idle))} while the backend is idle" if fact.idle else ""
+    idle = f"; {code(dotted(fact.idle))} if the stack trains on the other backend" if fact.idle else ""
     return code(dotted(fact.source)) + idle

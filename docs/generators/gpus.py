@@ -32,9 +32,9 @@ def gpus() -> str:
     whys = [(f"{code(row.id)} {row.name}", row.why) for row in gpu_table()]
     return page(
         "GPUs",
-        "The table shows support for platform images of CUDA 11.7 without PTX; for others, use "
-        "`modelyard gpus --cuda 12.4` or `--embeds-ptx`. Throughput is FP16 on tensor cores without sparsity. "
-        "NVLink `depends` if the row covers SXM boards (built in) and PCIe GPUs (bridge). "
+        "The table shows which GPUs are supported for training with platform images of CUDA 11.7 without PTX; for "
+        "other images, use `modelyard gpus --cuda 12.4` or `--embeds-ptx`. Throughput is FP16 on tensor cores without "
+        "sparsity. NVLink `depends` if the row covers SXM boards (built in) and PCIe GPUs (bridge). "
         "Numbers that could not be traced to a primary source are "
         "marked. [The guide](../guides/hardware.md) describes the two rules, table and alternative; "
         "[the data's README](../../modelyard/hardware/data/README.md) lists the sources.",

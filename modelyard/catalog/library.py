@@ -553,7 +553,7 @@ def _compare_with_lock(
             f"{listed(patch.names, 'and')} have {patch.sha256[:12]}…"
         )
         if patch.built_in:
-            summary = f"released patch {patch.id} is not built-in patch {patch.id} of modelyard {modelyard.__version__}"
+            summary = f"released patch {patch.id} differs from the built-in one of modelyard {modelyard.__version__}"
             remedy = f"restore patches/{name}, or install the version of modelyard that the lock was written with"
             findings.append(_error("PAT003", lock_name, summary, remedy, lines[name], 0, detail))
             continue

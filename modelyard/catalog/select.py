@@ -270,7 +270,7 @@ def _bind(
     except BadSchema as error:
         findings.append(bad_schema(patch, error))
     except (TooMuch, TimeUp) as error:
-        why = "they are too large for its schema"
+        why = "they are too large to check against its schema"
         if isinstance(error, TimeUp):
             why = f"the check against its schema was still running {time_up()}"
         findings.append(_unfit(patch, why, "use fewer parameters or a simpler schema"))

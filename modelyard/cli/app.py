@@ -110,7 +110,7 @@ def _remedy(error: OSError) -> str:
     """What to do when a file or folder cannot be used."""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            return "free space there; for temporary files, TMPDIR names another folder"
+            return "free space there; to use another folder for temporary files, set TMPDIR"
         case errno.EROFS:
             return "make its file system writable, or work on a copy of the project"
         case errno.ELOOP:

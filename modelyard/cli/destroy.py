@@ -125,7 +125,7 @@ def _look(root: Path, stack: "Stack") -> tuple[dict[str, str | None], bool, int]
     if left:
         raise Stop(
             Exit.STALE,
-            f"the engine's state lacks {', '.join(left)}, which {name} created, so a destroy would leave them behind",
+            f"Pulumi's state lacks {', '.join(left)}, which {name} created, so a destroy would leave them behind",
             f"run modelyard apply {name}, which adds them again, then destroy",
         )
     total = sum(len(one.targets) for one in (applied, *applied.remotes.values()))

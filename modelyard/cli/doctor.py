@@ -277,7 +277,7 @@ def _cluster(context: str | None, namespace: str, api_versions: Collection[str])
     if ".".join(found.removeprefix("v").split(".")[:2]) in known:
         yield Check(name, "ok", f"Kubernetes {found}")
     else:
-        said = f"Kubernetes {found}; the schemas are of {known[0]} to {known[-1]}"
+        said = f"Kubernetes {found}; modelyard has schemas of {known[0]} to {known[-1]}"
         yield Check(name, "warning", said, "plan with --live, or use a supported version")
     if not exists:
         remedy = "correct platform.namespace in the stack file, or create the namespace"

@@ -84,7 +84,7 @@ def _each_drift(root: Path, stack: "Stack") -> "Iterator[StackDrift]":
         return
     found = _drift(stack, applied, nothing)
     if applied.failed and found.state == "same":
-        reason = "the last apply failed and may have left the rest of its changes undone"
+        reason = "the last apply failed, so some of its changes may be missing"
         remedy = f"modelyard plan {stack.name} --live shows them; apply again"
         found = found._replace(state="drifted", reason=reason, remedy=remedy)
     yield found

@@ -66,7 +66,7 @@ def _new_file(root: Path, name: str | None, context: str) -> Path:
     stack = name or re.sub(r"[^A-Za-z0-9_.-]+", "-", context.rpartition("/")[2]).strip("-.")
     if not FILE_NAME.fullmatch(f"Pulumi.{stack}.yaml"):
         raise Stop(
-            Exit.USAGE, f"{stack!r} is not a name for a stack", "give --stacks a name of letters, digits, - _ and ."
+            Exit.USAGE, f"{stack!r} is not a name for a stack", "give --stacks a name of letters, digits, -, _ and ."
         )
     file = stack_folder(root) / f"Pulumi.{stack}.yaml"
     if file.exists():
@@ -109,7 +109,7 @@ def _no_platform(found: "Discovery", namespace: str | None) -> Stop:
 
 def _uncertain(questions: "tuple[Question, ...]") -> Stop:
     lines = [f"{one.words} {one.why[0].upper()}{one.why[1:]}." for one in questions]
-    summary = "\n".join(map(safe, ("the cluster leaves something open; no file was written", *lines)))
+    summary = "\n".join(map(safe, ("init has open questions; no file was written", *lines)))
     named = "name it with --namespace, " if any(one.about == "namespace" for one in questions) else ""
     remedy = f"{named}answer at a terminal, or give --yes to take the best guesses, marked in the file"
     return Stop(Exit.USAGE, summary, remedy)
@@ -175,7 +175,8 @@ def _loaded(root: Path, text: str, name: str, place: str) -> "Stack":
 
     stack, findings = load_text(text, name, place)
     if stack is None:
-        raise Stop(Exit.FINDINGS, "this version cannot describe the platform; no file was written", "", findings)
+        summary = "this version of modelyard cannot describe the platform; no file was written"
+        raise Stop(Exit.FINDINGS, summary, "", findings)
     return stack._replace(project=project_name(root))
 
 

@@ -119,7 +119,7 @@ def _from_cluster(args: Namespace, root: Path) -> Exit:
 
     names = _stacks(args.stacks) if args.stacks is not None else ()
     if len(names) > 1:
-        raise Stop(Exit.USAGE, "a cluster gives one stack", "give --stacks one name")
+        raise Stop(Exit.USAGE, "--from-cluster writes one stack file", "give --stacks one name")
     project = find_project(root)
     files, ignored = _files(args, root, ()) if project is None else ({}, [])
     with all_or_none() as undo:
@@ -162,7 +162,7 @@ def _stacks(text: str) -> tuple[str, ...]:
     wrong = [name for name in names if not FILE_NAME.fullmatch(f"Pulumi.{name}.yaml")]
     if wrong or not names:
         summary = f"{safe(wrong[0])!r} is not a name for a stack" if wrong else "--stacks has no names"
-        raise Stop(Exit.USAGE, summary, "use letters, digits, - and _, such as --stacks dev,prod")
+        raise Stop(Exit.USAGE, summary, "use letters, digits, -, _ and ., such as --stacks dev,prod")
     return names
 
 
@@ -183,7 +183,7 @@ def _ci(given: "Ci | None", root: Path) -> "Ci":
     if given not in (None, "none"):
         raise Stop(
             Exit.USAGE,
-            f"{root} is a subfolder of the repository {repository}, where no pipeline is read",
+            f"{root} is a subfolder of the repository {repository}, and CI systems read no pipelines from subfolders",
             "run init with --ci none, and write the pipeline at the repository's root",
         )
     return "none"

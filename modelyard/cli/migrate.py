@@ -51,7 +51,7 @@ def migrate(args: Namespace) -> Exit:
         raise Stop(
             Exit.USAGE,
             "this modelyard runs from the project's own folder modelyard/",
-            "install the package in a virtual environment (pip install modelyard), and run its command",
+            "install modelyard from its wheel in a virtual environment, and run the command there",
         )
     found = _migration(root)
     say_wrapped(_words(found))

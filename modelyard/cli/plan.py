@@ -119,7 +119,7 @@ def _run(root: Path, args: Namespace, by: Judging) -> Exit:
     if args.out and (several or args.target):
         raise Stop(Exit.USAGE, "--out saves the whole plan of one stack", "name one stack and no --target")
     if args.out and not is_local(args):
-        raise Stop(Exit.USAGE, "--out saves a plan of this machine", "drop --out or --on")
+        raise Stop(Exit.USAGE, "--out saves only plans that this machine makes", "drop --out or --on")
     planned = changed = blocked = 0
     failed = Exit.USAGE
     what = What(

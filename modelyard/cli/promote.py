@@ -84,7 +84,8 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.USAGE, f"{target.file} cannot be edited: {error}", "make the edit by hand") from error
     edited, findings = load_text(after, target.name, target.file)
     if edited is None:
-        raise Stop(Exit.FINDINGS, "the edit would make a stack file that cannot be read", "use --keep", findings)
+        remedy = "keep the target's values of the settings that the findings name: --keep SETTING"
+        raise Stop(Exit.FINDINGS, "the edit would make a stack file that cannot be read", remedy, findings)
     if args.write and after != before:
         from modelyard.files import write_atomically
 

@@ -157,7 +157,7 @@ def _report_kept(files: Sequence[str]) -> None:
         names = ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
         note(
             f"{plural(len(files), 'file')} no longer generated but not deleted, because the manifest does not prove "
-            f"that modelyard wrote what is in there: {names}"
+            f"that modelyard wrote their content: {names}"
         )
 
 

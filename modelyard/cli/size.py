@@ -70,7 +70,7 @@ def _named(stack: str, resources: "Sequence[Sized]", name: str) -> "tuple[Sized,
     found = found or [one for one in resources if name in [job.name for job, _ in one.jobs]]
     if not found:
         known = [one.resource.name for one in resources] + [job.name for one in resources for job, _ in one.jobs]
-        have = f"known names: {', '.join(dict.fromkeys(known))}" if known else _ADD
+        have = f"known names: {', '.join(dict.fromkeys(known))}" if known else f"the stack has none; {_ADD}"
         remedy = did_you_mean(name, known) or have
         raise Stop(Exit.USAGE, f"{stack} has no resource or sized job {name!r}", remedy)
     return tuple(found)

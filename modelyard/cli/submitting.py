@@ -89,7 +89,7 @@ def report_unplaced(
 
 def not_taken(refusal: "Refusal") -> Stop:
     """The stop for a submission that the API server refuses."""
-    remedy = "correct what it names, or ask the cluster's administrator"
+    remedy = "correct what the message names, or ask the cluster's administrator"
     if refusal.why == "rights":
         remedy = "ask for this right: modelyard's guide on rights has what jobs need"
     return Stop(Exit.FINDINGS, f"the cluster rejects it: {refusal.message}", f"{remedy}; nothing was submitted")

@@ -190,7 +190,7 @@ def _check_proxy(url: str) -> None:
     if url.startswith("socks") and find_spec("socksio") is None:
         raise ClusterError(
             "the proxy to the API server needs SOCKS support, which is not installed",
-            "pip install socksio, in the environment of modelyard",
+            "run pip install socksio in the virtual environment of modelyard",
         )
 
 

@@ -194,16 +194,17 @@ class PlatformSection(TypedDict, total=False):
 
 
 class Surroundings(TypedDict, total=False):
-    """The platform and cluster of a component. Every component takes these arguments too."""
+    """The platform and cluster of a component. Every component except ``RemoteCluster`` takes these arguments too."""
 
     platform: PlatformSection
     """As in the section ``platform`` of a stack file; the release is 23.10 by default."""
     namespace: str
-    """Short for the platform's namespace."""
+    """Short for ``namespace`` in ``platform``; by default the one of ``kubernetes:namespace``, else ``default``."""
     context: str
     """Context of the kubeconfig; by default the one of ``kubernetes:context``, else the current one."""
     project: Path | str
-    """Folder that holds ``patches/``; by default the Pulumi project, or modelyard's own patches if it has none."""
+    """Folder that holds ``patches/``; by default the Pulumi project. Without a ``patches.lock``, all built-in patches
+    are used as well."""
     kubernetes_version: str
     """Version of Kubernetes, such as ``1.35``."""
     drain: DrainSection
@@ -260,6 +261,7 @@ class RemoteClusterArgs(TypedDict, total=False):
     project: Path | str
     """Folder that holds ``patches/``, as for other components."""
     kubernetes_version: str
+    """Version of Kubernetes, such as ``1.35``."""
 
 
 def gpu_section(gpu: str | GpuSection) -> GpuSection:

@@ -13,7 +13,7 @@ from modelyard.stack.config import WORKERS
 
 
 class Autoscaling(Part):
-    """How training scales: the objects of KEDA, or the platform's autoscaler, which reads annotations.
+    """How training scales: by KEDA's ScaledObjects, or by the platform's own autoscaler, which reads annotations.
 
     Annotations are fields of the training Deployments. In a ``Platform`` they are part of those targets, and this
     component reports the most replicas of each. By itself it patches the Deployment that another program sizes.

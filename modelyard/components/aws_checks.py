@@ -52,7 +52,7 @@ def numbers(group: NodeGroup) -> Iterator[str]:
     elif not group.least <= group.wanted <= group.most:
         yield f"wanted of {name} is {group.wanted}, below least ({group.least}) or above most ({group.most})"
     if group.disk < SMALLEST_DISK:
-        yield f"{name} has a disk of {group.disk} GiB: the machines' image has {SMALLEST_DISK}, container images more"
+        yield f"{name} has a disk of {group.disk} GiB: the machine image alone needs {SMALLEST_DISK}"
     for key, value in group.labels.items():
         if _LABEL.fullmatch(key) is None:
             yield f"{name} has the label {key!r}: not a valid label key; write it like example.com/pool"
@@ -125,7 +125,7 @@ def is_cuda(version: str) -> bool:
 
 def _arm(group: NodeGroup, name: str) -> str:
     return (
-        f"{group.name} has {name}, whose processor is ARM, and its image is for x86_64: "
+        f"{group.name} has {name}, whose processor is ARM, but the group's image is for x86_64: "
         "use a type with Intel or AMD processors"
     )
 
@@ -148,7 +148,7 @@ def problems(aws: Aws) -> Iterator[str]:
     if NAME.fullmatch(aws.name) is None:
         yield f"name is {aws.name!r}: {NAMED}"
     if re.fullmatch(r"\d{12}", aws.account) is None:
-        yield f"account is {aws.account!r}: an AWS account has twelve digits"
+        yield f"account is {aws.account!r}: an AWS account ID has twelve digits"
     region = not (wrong := list(_region(aws)))
     yield from wrong
     yield from _network(aws, region=region)
@@ -192,7 +192,7 @@ def _region(aws: Aws) -> Iterator[str]:
 def _versions(aws: Aws) -> Iterator[str]:
     found = re.fullmatch(r"1\.([1-9][0-9]?)", aws.kubernetes)
     if found is None:
-        yield f"kubernetes is {aws.kubernetes!r}: EKS takes a version of the form 1.35, without a patch"
+        yield f"kubernetes is {aws.kubernetes!r}: EKS takes a version of the form 1.35, without a patch number"
     elif int(found[1]) < OLDEST:
         yield f"kubernetes is {aws.kubernetes}: EKS no longer supports it; set it to 1.{OLDEST} or newer"
     if not is_cuda(aws.cuda):
@@ -204,7 +204,7 @@ def _tags(aws: Aws) -> Iterator[str]:
         if key.lower().startswith("aws:"):
             yield f"tags has {key!r}: names that begin with aws: are AWS's own; choose another"
         elif not 0 < len(key) <= _TAG_KEY or len(value) > _TAG_VALUE:
-            yield f"tags has {key!r}: AWS takes keys of 1 to {_TAG_KEY} letters, and values of up to {_TAG_VALUE}"
+            yield f"tags has {key!r}: AWS takes keys of 1 to {_TAG_KEY} characters, and values of up to {_TAG_VALUE}"
 
 
 def _network(aws: Aws, *, region: bool) -> Iterator[str]:
@@ -214,7 +214,7 @@ def _network(aws: Aws, *, region: bool) -> Iterator[str]:
         yield "a control plane needs subnets in at least two zones"
     for subnet in aws.subnets:
         if re.fullmatch(r"subnet-[0-9a-f]+", subnet) is None:
-            yield f"subnets has {subnet!r}: the id of a subnet is needed, such as subnet-0a1b2c3d4e5f60718"
+            yield f"subnets has {subnet!r}: the ID of a subnet is needed, such as subnet-0a1b2c3d4e5f60718"
     for zone in aws.zones if region else ():
         if re.fullmatch(f"{re.escape(aws.region)}[a-z]", zone) is None:
             yield f"zones has {zone}, which is not a zone of {aws.region}"

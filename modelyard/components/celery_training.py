@@ -34,8 +34,8 @@ class CeleryTraining(Part):
 
         Args:
             name: name of the component.
-            gpu: the GPU of the tasks.
-            autoscaling: how the tasks scale; None: ``replicas`` pods at all times.
+            gpu: required: the GPU of the pods, as a model or as in the section ``gpu`` of a stack file.
+            autoscaling: as for ``Autoscaling``, without ``training``; if unset, ``replicas`` pods run at all times.
             plan: the plan of a stack that it is a part of; it then takes no other arguments.
             opts: options of the component; those of providers are not taken.
             args: as in the section ``celery`` of a stack file, and ``Surroundings``.

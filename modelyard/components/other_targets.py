@@ -12,7 +12,7 @@ from modelyard.stack.config import ROLES
 
 
 class OtherTargets(Part):
-    """Targets of the project's own patches that belong to none of the platform's workloads."""
+    """Targets of the project's own patches outside the platform's workloads; list the patches in ``patches``."""
 
     def __init__(
         self,

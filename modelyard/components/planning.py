@@ -231,5 +231,5 @@ def _check_owner(root: Path, about: str, plan: Plan, own: Collection[str]) -> No
         renamed = f'; after a rename pass opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{name}")])'
         raise pulumi.RunError(
             f"{about}: {target.key.kind} {target.name} belongs to {whose} of this stack, which would restore it"
-            f"{renamed if kind == about.partition(' ')[0] else '; remove that in an earlier update'}"
+            f"{renamed if kind == about.partition(' ')[0] else f'; remove {whose} in an earlier update'}"
         )

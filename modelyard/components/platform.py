@@ -52,7 +52,8 @@ PARTS: Mapping[str, Kind] = {
 
 
 class Platform(pulumi.ComponentResource):
-    """Everything that a plan changes, as one component, which also exports the stack's outputs.
+    """The platform as one component, which also exports the stack's outputs. A workload without an argument does not
+    change.
 
     A program has at most one: its parts have fixed names.
     """
@@ -77,13 +78,13 @@ class Platform(pulumi.ComponentResource):
         Args:
             name: name of the component.
             plan: the plan of a stack file; it then takes no other arguments.
-            training: the training backend that gets new requests; with it, the API server's route is a part too.
-            gpu: the GPU of the training pods.
+            training: the training backend, by default the release's; if set, it also sets the API server's route.
+            gpu: the GPU of the training pods, as a model or as in the section ``gpu`` of a stack file.
             model_service: as in the section ``modelService`` of a stack file.
             ray_head: as in the section ``rayHead``.
             ray_worker: as in the section ``rayWorker``.
             celery: as in the section ``celery``.
-            autoscaling: as in the section ``autoscaling``.
+            autoscaling: as for ``Autoscaling``, without ``training``.
             api_server: Deployment and container of the API server.
             surroundings: the platform and its cluster.
 

@@ -37,10 +37,10 @@ class RayCluster(Part):
 
         Args:
             name: name of the component.
-            gpu: the GPU of the workers: its model, or its model with the GPUs of one worker.
+            gpu: required: the GPU of the workers, as a model or as in the section ``gpu`` of a stack file.
             head: as in the section ``rayHead`` of a stack file.
             worker: as in the section ``rayWorker`` of a stack file.
-            autoscaling: how the workers scale; None: ``replicas`` workers at all times.
+            autoscaling: as for ``Autoscaling``, without ``training``; if unset, ``replicas`` workers run at all times.
             plan: the plan of a stack that it is a part of; it then takes no other arguments.
             opts: options of the component; those of providers are not taken.
             surroundings: its platform and cluster.

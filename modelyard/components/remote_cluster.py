@@ -18,7 +18,7 @@ PATIENCE = 120
 
 
 class RemoteCluster(pulumi.ComponentResource):
-    """The objects of one remote cluster, its namespace before the others.
+    """What remote jobs need in one remote cluster: a namespace, a service account and, with ``quota``, a queue.
 
     The stack owns these objects as a whole, so a destroy deletes them. In the engine's state, this component separates
     them from the home cluster's: it has the cluster's name, and everything in that cluster is its direct child.

@@ -11,7 +11,7 @@ from modelyard.plan import Plan
 
 
 class TrainingSwitch(Part):
-    """The route of new training requests: the first target that changes when training moves to the other backend."""
+    """The route: the setting of the platform's API server that sends new training requests to Ray or Celery."""
 
     def __init__(
         self,

@@ -41,8 +41,8 @@ Lock = Literal["free", "freed", "unknown"]
 """What happened to the lock of the state: released by the engine, taken from a killed engine, or unknown."""
 _LOCKS: dict[Lock, str] = {
     "free": "",
-    "freed": "the lock of the killed engine on the state is freed. ",
-    "unknown": "the killed engine may have left the state locked: pulumi cancel --stack {stack} unlocks it. ",
+    "freed": "the state is unlocked again. ",
+    "unknown": "Pulumi may have left the state locked: pulumi cancel --stack {stack} unlocks it. ",
 }
 
 
@@ -85,7 +85,7 @@ def stopped(number: int, verb: str, stack: str, progress: Progress, lock: Lock) 
 
 def killed(verb: str, stack: str, lock: Lock) -> EngineError:
     """The error after something else ended the engine, such as the kernel when memory ran out."""
-    return EngineError(f"the engine was killed while it ran {verb} {stack}", _goes_on(verb, stack, lock))
+    return EngineError(f"Pulumi was killed while it ran {verb} {stack}", _goes_on(verb, stack, lock))
 
 
 def _goes_on(verb: str, stack: str, lock: Lock) -> str:
@@ -102,7 +102,7 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
     """
     output = without_forgetting(output)
     reasons = _meaningful(messages) or _meaningful(_errors(output)) or _RAISED.findall(_COLOURS.sub("", output))[-1:]
-    reasons = reasons or ["the engine stopped without a message"]
+    reasons = reasons or ["Pulumi ended without a message"]
     text = "\n".join(reasons)
     lowered = text.lower()
     if STALE in text:
@@ -128,7 +128,7 @@ def failure(stack: str, messages: Iterable[str], output: str) -> EngineError:
         )
     if _TORN.search(text):
         return EngineError(
-            f"an engine was killed while it wrote the state: {text}",
+            f"Pulumi was killed while it wrote the state: {text}",
             "remove the empty .json.attrs beside the stack's .json in the backend's folder; the state itself is "
             "intact. With ?metadata=skip at the end of the backend's file:// URL no such files are written",
         )

@@ -172,7 +172,7 @@ def _does_not_run(error: Exception) -> EngineError:
         case automation.InvalidVersionError():
             why = str(error)
         case _:
-            why = "it prints something other than the Pulumi CLI"
+            why = "its output is not that of the Pulumi CLI"
     return EngineError(f"pulumi on PATH does not run: {why}", "install the Pulumi CLI again")
 
 

@@ -107,7 +107,8 @@ def driver_verdict(node_labels: Mapping[str, str], cuda: str = DEFAULT_CUDA) -> 
     if have < _parts(floor):
         return DriverVerdict(text, False, False, f"driver {text} is older than {floor}, the minimum for CUDA {cuda}")
     if own and have < _parts(own):
-        reason = f"driver {text} runs CUDA {cuda} by minor-version compatibility only, its own driver is {own}"
+        compatible = f"driver {text} runs CUDA {cuda} by minor-version compatibility only"
+        reason = f"{compatible}; CUDA {cuda} was released with driver {own}"
         return DriverVerdict(text, True, True, reason)
     how = "" if own else " (by minor-version compatibility at least)"
     return DriverVerdict(text, True, False, f"driver {text} runs CUDA {cuda}{how}")
@@ -173,7 +174,7 @@ def _unknown_findings(stack: Stack) -> list[Finding]:
             Severity.WARNING,
             ("gpu", "model"),
             f"too little is known about GPU {plain(gpu.model)!r}: {lost}",
-            detail=f"{why}, and no table has the GPU.",
+            detail=f"{why}, and neither modelyard's table nor {HARDWARE_FILE} has the GPU.",
             remedy=f"define the GPU in {HARDWARE_FILE}, with its node labels and memory",
         )
     ]

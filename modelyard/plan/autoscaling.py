@@ -231,7 +231,7 @@ def check_scalers(targets: Iterable[TargetPlan], scalers: Iterable[Scaler]) -> I
                 f"{' and '.join(found)} {'sets' if len(found) == 1 else 'set'} spec.replicas of {target.name}",
                 target=target.name,
                 field="spec.replicas",
-                detail="both would keep overwriting the field",
+                detail="modelyard would set it too, and each would keep overwriting the other",
                 remedy="leave the field to that autoscaler (drop the patch or its parameter), or delete the "
                 "autoscaler first",
             )

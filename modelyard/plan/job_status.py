@@ -57,7 +57,7 @@ def _look_back(drain: Drain) -> Finding | None:
         f"{drain.name} has {seen} now, and this plan leaves it without a worker",
         target=drain.targets[0],
         field=f"drain.{drain.backend}",
-        detail="; ".join((*seen.jobs[:5], "these jobs stay there until you switch training back")),
+        detail="; ".join((*seen.jobs[:5], "these jobs stay in its queue until you switch training back")),
         remedy=f"wait until {drain.name} has finished them, or submit them again to the other backend",
     )
 

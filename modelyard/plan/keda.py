@@ -143,10 +143,11 @@ def _others(scaler: TargetPlan, scaled: TargetPlan, scalers: Iterable[Scaler]) -
     if str(annotations_of(scaled.after.reveal()).get("autoscaling/enabled", "")).lower() == "true":
         names.append("the platform's autoscaler, by its annotations,")
     if names:
+        verb = "scales" if len(names) == 1 else "scale"
         yield Finding(
             "AUT006",
             Severity.ERROR,
-            f"{' and '.join(names)} {'scales' if len(names) == 1 else 'scale'} {scaled.name} as well as KEDA would",
+            f"{' and '.join(names)} {verb} {scaled.name}, which KEDA would scale too",
             target=scaler.name,
             field="autoscaling.mode",
             detail="two autoscalers keep overwriting spec.replicas, and KEDA's webhook rejects a Deployment that "

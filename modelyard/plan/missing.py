@@ -33,11 +33,12 @@ def missing_target(
     or_else = "or install the platform first"
     if workload and not close:
         or_else = f"or leave it out with platform.without: [{workload.role}]"
+    where = "recorded platform" if state.source == "recorded" else "cluster"
     wanted_by = ", ".join(dict.fromkeys(patch.id for patch, _ in parts))
     return Finding(
         MISSING,
         Severity.ERROR,
-        f"{key.kind} {key.namespace}/{key.name} is not in the cluster",
+        f"{key.kind} {key.namespace}/{key.name} is not in the {where}",
         target=key.name,
         field=f"targets.{workload.role}.{workload.kind[0].lower()}{workload.kind[1:]}" if workload else "",
         file="" if workload else f"{parts[0][0].file}/patch.yaml.j2",

@@ -99,7 +99,7 @@ def _image(stack: Stack) -> list[Finding]:
     if stack.config.notebooks.image is not None or stack.config.notebooks.environment is not None:
         return []
     summary = "notebooks.image is not set, so notebook jobs have no image"
-    remedy = "set it to an image with papermill and the notebooks' kernel"
+    remedy = "set it to an image with papermill and the notebooks' kernel, or set notebooks.environment"
     return [stack.finding("CFG009", Severity.ERROR, ("notebooks", "image"), summary, remedy)]
 
 

@@ -156,7 +156,7 @@ def _taken(target: str, field: str, owners: Iterable[Owner], installers: Collect
             f"{writers} {'keeps' if len(controllers) == 1 else 'keep'} writing {field}",
             target=target,
             field=field,
-            detail="both would keep overwriting the field",
+            detail="modelyard would set it too, and each would keep overwriting the other",
             remedy="leave the field to it (drop the patch or its parameter); if it is an installer, or a controller "
             "that you have removed, list it under platform.installers",
         )

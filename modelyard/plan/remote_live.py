@@ -78,7 +78,7 @@ def _unreached(stack: Stack, remote: RemoteCluster, error: ClusterError) -> Clus
     place = ":".join(str(part) for part in (stack.file, *stack.positions.get(remote.path, ())))
     return ClusterError(
         f"{place}: remote cluster {remote.name}: {error.summary}",
-        f"{error.remedy}; credentials may take the place of a context: modelyard explain REM012",
+        f"{error.remedy}; or set credentials instead of a context (modelyard explain REM012)",
     )
 
 

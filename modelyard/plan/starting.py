@@ -71,7 +71,7 @@ def moved_object(target: TargetPlan, live: dict[str, Any] | None) -> Finding | N
     return Finding(
         "OWN011",
         Severity.ERROR,
-        f"{target.name} was not changed: it {words}",
+        f"{target.name} was not applied: it {words}",
         target=target.name,
         detail="an undo restores the state that the plan started from, so modelyard changes nothing if that "
         "state has changed",
@@ -113,7 +113,7 @@ def unapproved(target: TargetPlan, now: Collection[Claim]) -> Finding | None:
     return Finding(
         "OWN011",
         Severity.ERROR,
-        f"{target.name} was not changed: an apply {' and '.join(words)}",
+        f"{target.name} was not applied: an apply {' and '.join(words)}",
         target=target.name,
         detail="force applies to the whole request, so modelyard sends nothing if the owners differ from the plan",
         remedy="plan again",

@@ -238,7 +238,7 @@ def _group_size(target: TargetPlan, patch: str | None) -> Iterator[Finding]:
             f"Ray's autoscaler sets replicas of {whose}",
             target=target.name,
             field=str(field),
-            detail="both would keep overwriting the field",
+            detail="modelyard would set them too, and each would keep overwriting the other",
             remedy=f"drop {patch.partition('@')[0]} under modelyard:patches (enabled: false), "
             f"or set enableInTreeAutoscaling of the {kind} to false",
         )
@@ -304,7 +304,7 @@ def _unfit(wish: ObjectRequest, composed: Composed, schema: merge.Type, error: m
         yield Finding(
             MISFIT,
             Severity.ERROR,
-            f"the API server rejects what the patch sets in {key.name}: {shown(str(problem))}",
+            f"the API server would reject what the patch sets in {key.name}: {shown(str(problem))}",
             target=key.name,
             field=str(problem.path),
             file=file,

@@ -195,17 +195,18 @@ def _misdeclared(declared: Declared) -> tuple[str, str]:
     if not CODE.fullmatch(str(declared.code)):
         return f"{code} is not a valid rule code", "use a code from POL900 to POL999"
     if declared.level not in LEVELS:
-        return f"{code} has the level {plain(str(declared.level))}", f"write {listed(LEVELS)}"
+        return f"{code} has the unknown level {plain(str(declared.level))}", f"write {listed(LEVELS)}"
     for role in sorted(declared.roles):
         if role not in ROLES:
-            return f"{code} looks at {plain(role)}, which is not a workload", did_you_mean(role, ROLES) or listed(ROLES)
+            remedy = did_you_mean(role, ROLES) or f"write {listed(ROLES)}"
+            return f"{code} looks at {plain(role)}, which is not a workload", remedy
     kind, remedy = unknown_kind(declared.kinds)
     if kind:
         return f"{code} looks at {plain(kind)}, which is not a known kind", remedy
     if not isinstance(declared.params, Mapping) or not all(
         isinstance(one, Mapping) for one in declared.params.values()
     ):
-        return f"params of {code} is not a JSON Schema by name", 'write params={"most": {"type": "integer"}}'
+        return f"params of {code} does not map each name to a JSON Schema", 'write params={"most": {"type": "integer"}}'
     unknown = sorted(set(declared.needs) - declared.params.keys())
     if unknown:
         return f"{code} needs {plain(unknown[0])}, which is not in its params", "add its schema to params"

@@ -209,8 +209,8 @@ class Listed(NamedTuple):
 _MORE = (
     Listed(ERRORS, "Errors of this stack whose rule is not mandatory for the project", "mandatory", False),
     Listed(WARNINGS, "Warnings of this stack whose rule is mandatory for the project", "advisory", False),
-    Listed(LIVE_ERRORS, "Errors that only the whole objects show, as they are live", "mandatory", True),
-    Listed(LIVE_WARNINGS, "Warnings that only the whole objects show, as they are live", "advisory", True),
+    Listed(LIVE_ERRORS, "Errors that show only in the whole live objects", "mandatory", True),
+    Listed(LIVE_WARNINGS, "Warnings that show only in the whole live objects", "advisory", True),
 )
 _Reported = tuple[str, Finding]
 """The code of the policy that asked, and its finding."""

@@ -79,7 +79,9 @@ def between(root: Path, base: str, head: str | None, wanted: Wanted) -> Range:
         shallow = git(root, "rev-parse", "--is-shallow-repository").strip() == "true"
         raise RevisionError(
             f"{base} and {head or 'HEAD'} have no common commit in this clone" + (", which is shallow" * shallow),
-            f"git fetch --unshallow ({FULL_CLONE})" if shallow else "name a commit that both came from with --base",
+            f"git fetch --unshallow ({FULL_CLONE})"
+            if shallow
+            else f"with --base, name a commit from which {head or 'HEAD'} descends",
         )
     fork = parted.strip()
     before = tree(root, fork, prefix)

@@ -138,4 +138,5 @@ async def wait(
         if verdict.over:
             return
         await sleep(pause)
-    raise GaveUp(f"stopped while {drain.name} had jobs; {', '.join(drain.targets)} not changed")
+    are = "is" if len(drain.targets) == 1 else "are"
+    raise GaveUp(f"stopped while waiting for {drain.name}'s jobs; {', '.join(drain.targets)} {are} not changed")

@@ -23,7 +23,7 @@ def check_answer(text: str, tree: Node) -> Iterator[Problem]:
         yield Problem(Kind.TYPE, start, "the result is a window of samples, not a number", remedy=remedy)
         return
     if shape.kind == "string":
-        yield Problem(Kind.TYPE, start, "the result is a text, not a number")
+        yield Problem(Kind.TYPE, start, "the result is a text, not a number", remedy="drop the quotes around it")
         return
     query = " ".join(text.split())
     short = query if len(query) <= _LONGEST_REMEDY else "…"
@@ -106,15 +106,17 @@ def _empty(tree: Node, shape: Shape, query: str) -> Problem:
 
 def _awake(tree: Node, shape: Shape) -> Iterator[Problem]:
     start, values = tree.span[0], shape.values
+    remedy = "query the queued or running work, which is 0 if there is none"
     if values.constant:
         never = "stops" if values.low > 0 else "starts"
-        yield Problem(Kind.AWAKE, start, f"the result is always {values.low:g}: the autoscaler never {never} pods")
+        summary = f"the result is always {values.low:g}: the autoscaler never {never} pods"
+        yield Problem(Kind.AWAKE, start, summary, remedy=remedy)
     elif values.positive:
         yield Problem(
             Kind.AWAKE,
             start,
             "the result is always above 0: the autoscaler never stops pods",
-            remedy="query the queued or running work, which is 0 if there is none",
+            remedy=remedy,
         )
 
 

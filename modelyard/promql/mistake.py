@@ -44,7 +44,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     (r"unclosed left parenthesis", "close the bracket"),
     (r"inside (braces|brackets)$", "close the bracket"),
     (r"unterminated quoted string", "close the quote"),
-    (r"offset modifier must be preceded", "write offset right behind the metric: sum(x offset 5m)"),
+    (r"offset modifier must be preceded", "write offset directly after the metric: sum(x offset 5m)"),
     (r"at least one non-empty matcher", "name the metric"),
 )
 

@@ -54,7 +54,7 @@ def _with_number(node: Binary, left: Shape, right: Shape, found: list[Problem]) 
     known = holds(node.operator, left.values, right.values)
     operator = node.operator if series is left else _MIRRORED.get(node.operator, node.operator)
     if known is False and not series.surely_empty:
-        found.append(Problem(Kind.NEVER, node.span[0], f"the comparison {node.operator} is never true"))
+        found.append(_never_true(node))
         return vector(0, 0, series.labels, series.values)
     values = kept(operator, series.values, number.values)
     return vector(series.least if known else 0, series.most, series.labels, values)
@@ -108,7 +108,7 @@ def _matched(node: Binary, left: Shape, right: Shape, found: list[Problem]) -> S
     filters = node.operator in COMPARISONS and not node.returns_bool
     known = holds(node.operator, left.values, right.values) if filters else True
     if known is False and not left.surely_empty and not right.surely_empty and not filled:
-        found.append(Problem(Kind.NEVER, node.span[0], f"the comparison {node.operator} is never true"))
+        found.append(_never_true(node))
         return vector(0, 0, labels, values)
     many, one = (right, left) if matching.group == "right" else (left, right)
     most = many.most if matching.group else min(left.most, right.most)
@@ -176,6 +176,11 @@ def _words(labels: Labels, label: str) -> str:
     if values.others:
         return "present" if values.listed == frozenset({""}) else "another value"
     return " or ".join(sorted(f'"{value}"' if value else "absent" for value in values.listed))
+
+
+def _never_true(node: Binary) -> Problem:
+    summary = f"the comparison {node.operator} is never true"
+    return Problem(Kind.NEVER, node.span[0], summary, remedy="correct the operator or one of its operands")
 
 
 def _takes_all(node: Binary) -> Problem:

@@ -177,7 +177,7 @@ def _step(node: Subquery, interval: float | None) -> Iterator[Problem]:
         yield Problem(
             Kind.STEP,
             node.span[0],
-            "the subquery has no step: the server's evaluation interval counts, 1m unless it is configured",
+            "the subquery has no step, so the server uses its evaluation interval, 1m by default",
             remedy=f"write the step: [{words(node.window)}:{good}]",
         )
     elif interval is not None and node.step < interval / 2:

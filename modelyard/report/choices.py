@@ -28,7 +28,7 @@ def choices_text(stack: Stack, offered: Offer, free: Free | None = None, style: 
     runs = (
         f"{safe(image)}{f' with {environment}' if environment else ''}"
         if image
-        else "notebooks cannot be submitted: set notebooks.image, or name an environment in notebooks.environment"
+        else "notebooks cannot be submitted: set notebooks.image or notebooks.environment"
     )
     lines = [*about(stack.name, f" {runs}", style), ""]
     gpus = [f"{name} ({count} GPU{'s' * (count > 1)})" for name, count in offered.allocations]

@@ -31,7 +31,7 @@ def list_text(stack: str, config: Config, built: Built | None = None, style: Sty
         row = (one.name, one.python, _locked(one), _short(one), ", ".join(_users(config, one)) or "-")
         rows.append(row if built is None else (*row, _built_words(built.get(one.name, {}))))
     head = ("ENVIRONMENT", "PYTHON", "LOCK", "DIGEST", "USED BY")
-    title = f"{stack}: {plural(len(rows), 'environment')}"
+    title = f"{stack}: {plural(len(rows), 'Python environment')}"
     return [style.bold(safe(title)), "", *table(rows, head if built is None else (*head, "BUILT IN"), style)]
 
 
@@ -83,7 +83,7 @@ def lock_text(environment: Environment, before: Lock | None, *, changed: bool) -
 def build_text(environment: Environment, job: ObjectKey, state: str, before: str) -> list[str]:
     """The result of a build."""
     namespace, name = job.namespace, job.name
-    where = f"environment {environment.name} ({_short(environment)})"
+    where = f"Python environment {environment.name} ({_short(environment)})"
     if state == before == "built":
         return [f"{where} is built in {namespace} already"]
     if state == "checked":

@@ -60,12 +60,12 @@ def _heading(entry: Entry) -> str:
     if entry.state == "held":
         if entry.before is merge.ABSENT:
             return "did not exist; is removed"
-        return f"returns to {earlier}" if earlier else "is restored; it had no owner"
+        return f"is restored to {earlier}" if earlier else "is restored; it had no owner"
     if entry.state == "changed":
         now = " and ".join(_owner(owner, time=True) for owner in entry.holders) or "an unknown owner"
-        return f"changed since by {now}; stays (first value → now)"
+        return f"changed since by {now}; stays (earlier value → now)"
     if entry.state == "returning":
-        return f"has its earlier value; the next apply returns it to {earlier or 'no owner'}"
+        return f"has its earlier value; the next apply restores it to {earlier or 'no owner'}"
     if entry.before is merge.ABSENT:
         return "no longer exists, as before the patch"
     return f"belongs to {earlier} again" if earlier else "has its earlier value again"

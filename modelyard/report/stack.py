@@ -342,4 +342,4 @@ def _runs(job: Job, resource: Resource | None) -> str:
         return " ".join(hidden_at("command", list(command)))
     if rented:
         return "on a separate machine"
-    return "in the pods of its resource" if remote is None else "never: a remote cluster runs commands"
+    return "in the pods of its resource" if remote is None else "never: jobs in a remote cluster need a command"

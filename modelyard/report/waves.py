@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from modelyard.plan.waves import TIMEOUT, Gate, Wave
 from modelyard.report.style import PLAIN, Style, hanging
 from modelyard.stack.durations import text as duration
-from modelyard.stack.words import plural
+from modelyard.stack.words import listed, plural
 
 FORMAT_VERSION = 1
 _MATRIX_STACK: Final = "${{ matrix.stack }}"
@@ -28,13 +28,13 @@ def waves_text(waves: Sequence[Wave], gate: Gate, style: Style = PLAIN) -> list[
 
 
 def _gate_words(gate: Gate) -> str:
-    words = ["its stacks match their stack files and all their pods are up to date"]
-    words += [f"{query} is true" for query in gate.queries]
+    passes = ["its stacks match their stack files", "all their pods are up to date"]
+    words = listed([*passes, *(f"{query} is true" for query in gate.queries)], "and")
     if gate.bake:
-        words.append(f"for {duration(gate.bake)}")
+        words += f", for {duration(gate.bake)}"
     if gate.max_failures:
-        words.append(f"at most {plural(gate.max_failures, 'stack')} may fail, but no canary and not all")
-    return ", ".join(words)
+        words += f"; at most {plural(gate.max_failures, 'stack')} may fail, but no canary and not all"
+    return words
 
 
 def waves_document(waves: Sequence[Wave], gate: Gate) -> dict[str, Any]:

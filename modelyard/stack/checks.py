@@ -90,7 +90,7 @@ def _left_out(config: Mapping[str, Any]) -> Iterator[Mistake]:
     left = [name for name, worker in WORKERS.items() if worker not in without]
     if isinstance(training, str) and WORKERS.get(training) in without:
         summary = f"training is {training}, but platform.without leaves out its workers"
-        other = f"set training to {' or '.join(left)}" if left else "leave out training too"
+        other = f"set training to {' or '.join(left)}" if left else "remove the key training"
         remedy = f"{other}, or drop {WORKERS[training]} from platform.without"
         yield Mistake((PREFIX + "training",), codes.CHOICE, summary, remedy)
 
@@ -122,10 +122,10 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
         for key in (key for key in (*_RAY_KINDS, "group") if isinstance(target, dict) and key in target):
             if role not in (("rayWorker",) if key == "group" else ("rayHead", "rayWorker")):
                 kind = _RAY_KINDS[named[0] if named else "rayCluster"]
-                summary = (
-                    f"{name((PREFIX + 'targets', role, key))} is set, but a {kind} has only Ray's head and workers"
-                )
-                remedy = "drop it: only rayWorker has a group" if key == "group" else "name a Deployment or StatefulSet"
+                why, remedy = f"a {kind} has only Ray's head and workers", "name a Deployment or StatefulSet"
+                if key == "group":
+                    why, remedy = "only rayWorker has a group", "drop it"
+                summary = f"{name((PREFIX + 'targets', role, key))} is set, but {why}"
                 yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
     head, worker = (_ray_object(targets.get(role)) for role in ("rayHead", "rayWorker"))
     at: Path = (PREFIX + "targets", "rayWorker")
@@ -142,7 +142,7 @@ def _ray_clusters(config: Mapping[str, Any], targets: Mapping[str, Any]) -> Iter
     if head != worker and not {"rayHead", "rayWorker"} & set(map(str, without)):
         role, other = ("rayHead", "rayWorker") if head is not None else ("rayWorker", "rayHead")
         key = (head or worker or ("rayCluster", ""))[0]
-        summary = f"{name((PREFIX + 'targets', role))} is in another {_RAY_KINDS[key]} than {other}"
+        summary = f"{name((PREFIX + 'targets', role))} is not in the same {_RAY_KINDS[key]} as {other}"
         remedy = f"name the same {_RAY_KINDS[key]} for rayHead and rayWorker, or leave out one with platform.without"
         yield Mistake((PREFIX + "targets", role, key), codes.FORM, summary, remedy)
     scaling = config.get(PREFIX + "autoscaling")
@@ -255,7 +255,8 @@ def _units(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[Mis
                 most = MOST_QUOTA if {"quotas", "quota"} & set(path) else MOST_CPU
                 if amount > most:
                     summary = f"{name(at)} is {text}: more than {most} cores"
-                    yield Mistake(at, codes.QUANTITY, summary, "500M is 500 million cores, 500m half a core")
+                    remedy = "write a number of cores such as 4; 500m is half a core, 500M is 500 million cores"
+                    yield Mistake(at, codes.QUANTITY, summary, remedy)
             elif key in _COUNTED:
                 if amount > MOST:
                     summary = f"{name(at)} is {text}: more than 1P"
@@ -348,6 +349,12 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
         ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))
         for index, resource in enumerate(resources if isinstance(resources, list) else ())
         if isinstance(resource, dict)
+    ]
+    jobs = config.get(PREFIX + "jobs")
+    places += [
+        ((PREFIX + "jobs", index, "spark", "idle"), job.get("spark"))
+        for index, job in enumerate(jobs if isinstance(jobs, list) else ())
+        if isinstance(job, dict)
     ]
     for path, values in places:
         value = values.get(path[-1]) if isinstance(values, dict) else None

@@ -52,7 +52,7 @@ _FORMS: dict[str, tuple[str, str]] = {
     "controller": ("the address of an API server", "write an IP address or host name such as 10.8.0.5, or a URL"),
     "promql": ("a query", "write PromQL without control characters"),
     "queue": ("the name of a queue", "use letters, digits and . _ : / -"),
-    "account": ("the number of an account", "write its twelve digits in quotes"),
+    "account": ("an AWS account ID", "write its twelve digits in quotes"),
     "vpc": ("the ID of a VPC", "write vpc- and its 8 or 17 digits, such as vpc-0a1b2c3d"),
     "subnet": ("the ID of a subnet", "write subnet- and its 8 or 17 digits, such as subnet-0a1b2c3d"),
     "bucket": ("a bucket", "write s3:// or gs:// and the bucket's name; prefixes are set where the bucket is used"),
@@ -61,10 +61,10 @@ _FORMS: dict[str, tuple[str, str]] = {
     "prefix": ("a prefix of objects", "use letters, digits and - _ . = between single /, with none at its ends"),
     "subfolder": ("a folder of the volume", "use letters, digits and - _ . = between single /, with none at its ends"),
     "region": ("the beginning of a region's name", "write one such as us-, eu-west or us-east-1"),
-    "mig-profile": ("a profile of MIG", "write it like 1g.10gb"),
+    "mig-profile": ("a MIG profile", "write one such as 1g.10gb"),
     "image": ("the name of an image", "write registry/repository:tag"),
     "resource": ("the name of a resource", "write one that nodes have, such as nvidia.com/gpu"),
-    "patch-version": ("a version of a patch", "write v1, v2, …"),
+    "patch-version": ("a patch version", "write v1, v2, …"),
 }
 """By format of the schema: what is wanted, and how to write it."""
 _INSIDE: dict[str, str] = {"prefix": "its bucket", "subfolder": "its volume"}
@@ -95,7 +95,7 @@ _NUMBERS: dict[str, str] = {
 _LOGINS: Mapping[Any, str] = {
     f"{PREFIX}autoscaling": "and give KEDA a TriggerAuthentication by the parameter authentication of its patches",
     f"{PREFIX}drain": "and pass them in the environment, such as MODELYARD_BROKER_USER, _PASSWORD and _URL",
-    f"{PREFIX}resources": "and say context, credentialsSecret or credentials beside it",
+    f"{PREFIX}resources": "and set context, credentialsSecret or credentials next to it",
 }
 """Where the credentials of an address belong, by section."""
 _SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")

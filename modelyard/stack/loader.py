@@ -46,7 +46,7 @@ def load(path: FilePath, shown: str, root: FilePath | None = None) -> Loaded:
     found = FILE_NAME.fullmatch(path.name)
     if found is None:
         summary = f"{plain(path.name)} is not the name of a stack file"
-        remedy = "name it Pulumi.<stack>.yaml; a stack's name has letters, digits, - _ and ."
+        remedy = "name it Pulumi.<stack>.yaml; a stack's name has letters, digits, -, _ and ."
         about = stack_of(path.name)
         wrong = Finding(codes.UNREADABLE, Severity.ERROR, summary, about, file=plain(shown, 200), remedy=remedy)
         return None, (wrong,)
@@ -129,9 +129,10 @@ def _key_service(document: Document) -> Iterator[Problem]:
     if not is_at_its_cloud(provider):
         yield Problem(
             codes.FORM,
-            f"secretsprovider {plain(hidden_text(provider), 200)} may lead to a server that only this file names",
+            f"secretsprovider {plain(hidden_text(provider), 200)} may name a server of this file's choice, and Pulumi "
+            "would send your cloud credentials there",
             *document.values[("secretsprovider",)],
-            "use a key at its cloud's own address; set another server in a variable such as AWS_ENDPOINT_URL",
+            "use a key at its cloud's own address; to use another server, set a variable such as AWS_ENDPOINT_URL",
         )
 
 

@@ -230,7 +230,7 @@ def lost_metrics_stop_nothing(subject: Subject, _: Params) -> Iterable[Finding]:
             f"{subject.name} stops training pods of {target} when Prometheus has no answer",
             field="spec.fallback" if strict else f"spec.triggers[{index}].metadata.ignoreNullValues",
             detail=f"{lacking} is missing",
-            remedy='set ignoreNullValues: "false" on the trigger and a fallback',
+            remedy='set ignoreNullValues: "false" on the trigger, and set spec.fallback',
         )
 
 

@@ -125,7 +125,7 @@ def test_options_that_contradict_each_other_are_refused(refused: Run, golden: An
                 "--output stacks/Pulumi.dev.yaml/a.sarif",
                 "--output .",
             )
-        )
+        ),
     )
 
 

@@ -49,6 +49,7 @@ def found(project: Any, refused: Any) -> list[tuple[str, str, str]]:
         ("trials: 0", "CFG012", "trials"),
         ("keep: 99999h", "CFG012", "keep"),
         ("timeLimit: 99999h", "CFG012", "timeLimit"),
+        ('spark: {version: "3.5.0", mostExecutors: 2, idle: 99999h}', "CFG012", "spark.idle"),
         ("rows: -5M", "CFG012", "rows"),
         ("requestTime: 0", "CFG012", "requestTime"),
         ('env: {A: "x\\0y"}', "CFG018", "env.A"),

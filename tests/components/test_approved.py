@@ -115,7 +115,7 @@ def test_another_value_of_the_same_owner_stops_the_step(answers: Answers, change
     answers(409, "Apply failed", [KUBECTL], live)
     with pytest.raises(pulumi.RunError) as caught:
         Guard(Live("dev")).check(target)
-    stale = f"the plan is stale: {SERVICE} was not changed: it has changed since the plan was made ("
+    stale = f"the plan is stale: {SERVICE} was not applied: it has changed since the plan was made ("
     assert str(caught.value).startswith(stale)
     assert said in str(caught.value)
     assert str(caught.value).endswith("(OWN011)")
@@ -139,10 +139,10 @@ def test_a_changed_secret_stops_the_step_and_is_not_shown(answers: Answers) -> N
 def test_a_deleted_or_created_object_stops_the_step(answers: Answers) -> None:
     target = service()
     answers(409, "Apply failed", [KUBECTL])
-    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is gone"):
+    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not applied: it is gone"):
         Guard(Live("dev")).check(target)
     answers(409, "Apply failed", [KUBECTL], target.before.reveal())
-    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not changed: it is new"):
+    with pytest.raises(pulumi.RunError, match=f"{SERVICE} was not applied: it is new"):
         Guard(Live("dev")).check(target._replace(before=Confidential(None)))
 
 

@@ -125,5 +125,5 @@ def test_a_wait_ends_when_its_owner_stops_it_or_exits(
     ended.wait()
     for value in (f"{os.getpid()}:{tmp_path / 'stop'}", f"{ended.pid}:{tmp_path / 'none'}"):
         monkeypatch.setenv(STOP, value)
-        with pytest.raises(pulumi.RunError, match="stopped while Ray had jobs"):
+        with pytest.raises(pulumi.RunError, match="stopped while waiting for Ray's jobs"):
             run(engine.hooks[f"drain {RAY}"])

@@ -91,7 +91,7 @@ def test_an_unreadable_engine_state_stops_the_run(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(program, "plan_live", plan_live)
     monkeypatch.setattr(pulumi, "get_stack", lambda: "dev")
     monkeypatch.chdir(ROOT)
-    with pytest.raises(pulumi.RunError, match="the engine's state cannot be read: pulumi is not on PATH"):
+    with pytest.raises(pulumi.RunError, match="Pulumi's state cannot be read: pulumi is not on PATH"):
         program.plan_of_stack()
 
 

@@ -103,8 +103,8 @@ def test_a_killed_engine_leaves_no_lock(dev: Environment) -> None:
         ended, _, said = run.end()
         assert run.running() == {}
     assert ended == 3, said
-    assert "error: the engine was killed while it ran apply dev" in words(said)
-    assert "is freed. modelyard apply dev finishes the rest" in words(said)
+    assert "error: Pulumi was killed while it ran apply dev" in words(said)
+    assert "is unlocked again. modelyard apply dev finishes the rest" in words(said)
     assert "Warning" not in said
     assert locks(dev) == []
     check_next_apply(dev)

@@ -329,7 +329,7 @@ def test_a_step_stops_if_a_controller_takes_the_replicas(tmp_path: Path) -> None
             _, errors = run.communicate()
         words = " ".join(errors.split())
         assert run.returncode == 4, words
-        assert f"the plan is stale: {CELERY} was not changed" in words
+        assert f"the plan is stale: {CELERY} was not applied" in words
         assert "would now take spec.replicas of keda-operator (scale)" in words
         assert "Traceback" not in words
         after = env.deployment(CELERY)

@@ -24,7 +24,7 @@ def queue(gpus: str) -> dict[str, object]:
 
 def test_a_killed_kueue_is_reported_and_restarts_with_the_lab(tmp_path: Path) -> None:
     with Lab.start(tmp_path) as lab:
-        with pytest.raises(LabError, match="no operator 'volcano'"):
+        with pytest.raises(LabError, match="unknown operator 'volcano'"):
             lab.start_operators("volcano")
         lab.start_operators("kueue")
         assert lab.status()["kueue"]

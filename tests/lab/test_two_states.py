@@ -91,7 +91,7 @@ def test_objects_missing_from_the_state_are_recovered(tmp_path: Path) -> None:
 
         refused = env.modelyard("destroy", "dev", "--yes", check=False)
         assert refused.returncode == 4
-        assert "the engine's state lacks deployment-ray-head, which dev created" in " ".join(refused.stderr.split())
+        assert "Pulumi's state lacks deployment-ray-head, which dev created" in " ".join(refused.stderr.split())
         assert deployments(env.lab) == here
         dropped = env.stack_file.read_text()
         document = yaml.safe_load(dropped)

@@ -39,7 +39,7 @@ def test_a_change_by_the_installer_during_a_drain_stops_the_step(tmp_path: Path)
             said.jobs = []
             ended, _, told = run.end()
         assert ended == 4, told
-        assert f"the plan is stale: {RAY} was not changed" in words(told)
+        assert f"the plan is stale: {RAY} was not applied" in words(told)
         assert f".resources.limits.memory {before} → 13Gi) (OWN011)" in words(told)
         left = env.deployment(RAY)
         assert worker(left)["resources"]["limits"]["memory"] == "13Gi"

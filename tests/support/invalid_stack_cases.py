@@ -67,7 +67,7 @@ CASES: list[Case] = [
         "m is thousandths of a byte; write 16Mi",
     ),
     ("modelyard:modelService: {volume: 50Pi}", codes.QUANTITY, 36, 'is "50Pi": more than 1Pi', "such as 16Gi"),
-    ("modelyard:rayWorker: {cpu: 500M}", codes.QUANTITY, 30, 'is "500M": more than 4096 cores', "500m half a core"),
+    ("modelyard:rayWorker: {cpu: 500M}", codes.QUANTITY, 30, 'is "500M": more than 4096 cores', "500m is half a core"),
     ("modelyard:rayWorker: {cpu: 4 cores}", codes.QUANTITY, 30, 'is "4 cores", not a', "did you mean 4?"),
     (
         "modelyard:jobs: [{name: a, type: training, model: {parameters: 7B}}]",
@@ -231,7 +231,7 @@ CASES: list[Case] = [
     ("modelyard:targets: {rayHead: {container: a.b}}", codes.FORM, 44, "not a Kubernetes name", "lower-case"),
     ('modelyard:modelService: {image: "a b"}', codes.FORM, 35, "not the name of an image", "registry/repository:tag"),
     ('modelyard:modelService: {image: ""}', codes.FORM, 35, "modelService.image is empty", "give a value"),
-    ("modelyard:patches: [{name: x, version: 1}]", codes.FORM, 42, "is 1, not a version of a patch", "write v1"),
+    ("modelyard:patches: [{name: x, version: 1}]", codes.FORM, 42, "is 1, not a patch version", "write v1"),
     ("modelyard:patches: '[{'", codes.SYNTAX, 22, "patches holds text in which the text is not YAML", "as YAML"),
     ("""modelyard:patches: '[{"name": "x", "name": "y"}]'""", codes.DUPLICATE_KEY, 22, "is given twice", "as YAML"),
     (f"modelyard:patches: '{'[' * 1000}'", codes.LIMIT, 22, "nested deeper than 64", "as YAML"),

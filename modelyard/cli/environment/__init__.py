@@ -80,5 +80,7 @@ def need_built(client: "Client", stack: "Stack", environment: "Environment | Non
         "failed": f"see why: kubectl logs --namespace {namespace} job/{job}; then {build}",
     }.get(state, build)
     raise Stop(
-        Exit.FINDINGS, f"environment {environment.name} {what} in namespace {namespace}; nothing was submitted", remedy
+        Exit.FINDINGS,
+        f"Python environment {environment.name} {what} in namespace {namespace}; nothing was submitted",
+        remedy,
     )

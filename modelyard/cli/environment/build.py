@@ -54,7 +54,7 @@ def run(args: Namespace) -> Exit:
     namespace = namespace_for(stack, args.team)
     made = environment_build(stack, library_of(root), environment, namespace)
     if not made.objects:
-        raise Stop(Exit.FINDINGS, "nothing is built", "", [one for one in made.findings if one.blocks])
+        raise Stop(Exit.FINDINGS, "nothing was built", "", [one for one in made.findings if one.blocks])
     key = made.key
     try:
         client = connect(stack.context)
@@ -119,5 +119,6 @@ def _end(client: "Client", key: "ObjectKey") -> str:
         patience.look()
         time.sleep(PAUSE)
     if state == "none":
-        raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", "it was deleted while it ran")
+        remedy = "it was deleted while it ran; build again"
+        raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", remedy)
     return state

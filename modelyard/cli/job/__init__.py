@@ -179,7 +179,8 @@ def the_run(listed: StackRuns, name: str) -> "Run":
         return ours[0]
     if ours:
         places = ", ".join(run.namespace for run in ours)
-        raise Stop(Exit.USAGE, f"several runs are named {name!r}: in {places}", "job submit did not create them")
+        remedy = "job submit did not create them; use kubectl"
+        raise Stop(Exit.USAGE, f"several runs are named {name!r}: in {places}", remedy)
     theirs = next((run for run in listed.others if run.name == name), None)
     if theirs is not None:
         summary = f"{safe(name)} is a run of stack {safe(theirs.stack)}, not of {listed.stack.name}"

@@ -178,7 +178,7 @@ def _prepared(call: Call, name: str, options: Options) -> _Prepared:
         problems.append(Problem(f"time_limit: {error}", "write seconds, or a text such as 90m"))
     if seconds is not None and not 0 < seconds <= durations.LONGEST:
         longest = durations.text(durations.LONGEST)
-        problems.append(Problem(f"time_limit is {options.time_limit}", f"write 1s to {longest}"))
+        problems.append(Problem(f"time_limit is {options.time_limit}", f"write a time from 1s to {longest}"))
     chosen = choose(
         stack.config,
         Choice(
@@ -308,7 +308,7 @@ def _cancel(client: "Client", stack: "Stack", key: "ObjectKey") -> None:
             sys.stderr.write(f"run {key.name} is cancelled\n")
     except (ClusterError, OvertakenError, RefusedError) as error:
         again = f"modelyard job cancel {stack.name} {key.name}"
-        sys.stderr.write(f"run {key.name} could not be cancelled ({error}); {again}\n")
+        sys.stderr.write(f"run {key.name} could not be cancelled ({error}); try again: {again}\n")
 
 
 def _words(stop: Stop) -> str:

@@ -75,7 +75,8 @@ def run(args: Namespace) -> Exit:
         raise Stop(Exit.FINDINGS, f"{run.name} is {run.state} and has no pod, so it has no log", why)
     workers = worker_count(run, args.run)
     if args.worker is not None and waits and workers is not None and args.worker >= workers:
-        raise Stop(Exit.USAGE, f"{run.name} has no worker {args.worker}", f"it has {plural(workers, 'worker')}")
+        have = f"it has {plural(workers, 'worker')}, counted from 0" if workers else "name one of its stages instead"
+        raise Stop(Exit.USAGE, f"{run.name} has no worker {args.worker}", have)
     if logs.known and not logs.wanted and not waits:
         have = ", ".join(str(source.worker) for source in logs.known if source.worker is not None) or "none"
         raise Stop(Exit.USAGE, f"{run.name} has no pod for worker {args.worker}", f"workers with a pod: {have}")

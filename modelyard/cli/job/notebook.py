@@ -226,7 +226,7 @@ def _create(client: "Client", made: Submission, *, dry: bool) -> "Created":
 
     answer = create(client, made.job, FIELD_MANAGER, dry=dry)
     if isinstance(answer, Refusal):
-        remedy = "nothing was submitted; correct what it names, or ask the cluster's administrator"
+        remedy = "nothing was submitted; correct what the message names, or ask the cluster's administrator"
         raise Stop(
             Exit.FINDINGS, f"the API server rejects job {made.key.namespace}/{made.key.name}: {answer.message}", remedy
         )
@@ -243,7 +243,8 @@ def _end(client: "Client", made: Submission, uid: str) -> str:
     while True:
         found = read(client, key)
         if found is None or found["metadata"]["uid"] != uid:
-            raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", "it was deleted while it ran")
+            remedy = "it was deleted while it ran; submit the notebook again"
+            raise Stop(Exit.FINDINGS, f"job {key.namespace}/{key.name} no longer exists", remedy)
         for condition in found.get("status", {}).get("conditions", ()):
             if condition.get("type") in ENDS and condition.get("status") == "True":
                 return ENDS[condition["type"]]

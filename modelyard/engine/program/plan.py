@@ -85,9 +85,7 @@ def _without_errors(name: str, result: Planned) -> Plan:
     assert result.state is not None
     if result.state.state_objects is None:
         # The engine would delete at the end what no plan contains.
-        raise pulumi.RunError(
-            f"{name} cannot be planned: the engine's state cannot be read: {result.state.state_error}"
-        )
+        raise pulumi.RunError(f"{name} cannot be planned: Pulumi's state cannot be read: {result.state.state_error}")
     plan = result.plan
     if not (pulumi.runtime.is_dry_run() or os.environ.get(NO_DRAIN)):
         plan = refused(plan)

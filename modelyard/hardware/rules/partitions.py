@@ -221,7 +221,7 @@ def _layout(stack: Stack, where: Path, partition: Partition, gpu: GpuModel, foun
             Severity.ERROR,
             (*where, name),
             f"the {gpu.short} has no MIG profile {name}",
-            f"its profiles are {_names(found)}",
+            f"use one of its profiles: {_names(found)}",
         )
     if lacking or not layout:
         return

@@ -136,8 +136,8 @@ def _memory(stack: Stack, pods: PodSizes, slice_gb: int | None) -> list[Finding]
                 Severity.WARNING,
                 path,
                 f"{field} is {spelled(memory)} per GPU, enough for the pod but not for a job on each GPU",
-                detail=f"{detail}. The pod has {spelled(times(memory, gpus))} for {gpus} GPUs. A job that uses one GPU "
-                f"of it needs {minimum} GB while the other GPUs train too; a job on all of them shares the whole.",
+                detail=f"{detail}. The pod has {spelled(times(memory, gpus))} for {gpus} GPUs. A job on one GPU "
+                f"needs {minimum} GB while the other GPUs train too; a job on all of them has all of the pod's memory.",
                 remedy=f"set {field} to {least_gi(minimum)}Gi, or keep it if each job uses all GPUs of its pod",
                 target=target,
             )

@@ -73,7 +73,7 @@ def _refused(query: Query, text: str, answer: Refused) -> Finding:
         target=query.target,
         field=query.field,
         detail=_shown(text),
-        remedy="correct the query, or ask the server that the autoscaler asks",
+        remedy="correct the query, or run the check against the server that the autoscaler uses",
     )
 
 
@@ -99,7 +99,8 @@ def _answered(query: Query, text: str, answer: Answer, valid: bool) -> Finding:
             remedy="append or vector(0) to the query, so that it always returns a number",
         )
     if answer.kind in ("matrix", "string"):
-        remedy = "give the window to a function, such as max_over_time" if answer.kind == "matrix" else ""
+        matrix = answer.kind == "matrix"
+        remedy = f"write a query that returns a number{', such as max_over_time of the window' * matrix}"
         return finding("AUT021", Severity.ERROR, f"the query returns a {answer.kind} now, not a number", remedy=remedy)
     (value,) = answer.values
     if math.isnan(value):

@@ -54,5 +54,5 @@ def check_notebook_servers(stack: Stack) -> Iterator[Finding]:
             Severity.WARNING,
             ("notebooks", "servers"),
             "notebook servers cannot submit jobs: notebooks.image is not set",
-            "set it to an image with papermill and the notebooks' kernel, or name an environment",
+            "set it to an image with papermill and the notebooks' kernel, or set notebooks.environment",
         )

@@ -138,7 +138,9 @@ def _made(stack: Stack, index: int, partition: Partition, node: Node, running: i
             ("partitions", index),
             f"{node.name} should have partition {partition.name}, but {problem}",
             remedy,
-            detail=f"{_run(running)} on its GPUs now: drain it before they are divided anew." if running else "",
+            detail=f"{_run(running)} on its GPUs now: drain the node before its GPUs are divided again."
+            if running
+            else "",
         )
 
 

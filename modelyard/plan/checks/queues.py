@@ -65,7 +65,7 @@ def _gpu(stack: Stack, index: int, flavor: Flavor) -> Iterator[Finding]:
             Severity.ERROR,
             ("flavors", index, "gpu"),
             f"{PRODUCT_LABEL} has {len(names) or 'no known'} values for {gpu.short}, but a flavor needs exactly one",
-            f"set one of them in the flavor's labels: {PRODUCT_LABEL}",
+            f"set {'one of them' if names else 'the value'} in the flavor's labels: {PRODUCT_LABEL}",
             detail=f"values of the product label: {have}",
         )
 

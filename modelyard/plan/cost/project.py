@@ -396,7 +396,7 @@ def _share(pods: Pods, node: Node) -> Fraction:
 
 def _homeless(pods: Pods) -> str:
     kind = "GPU node" if pods.gpus or _slices(pods.requests) else "node without GPUs"
-    return f"some pods can run on no known {kind}"
+    return f"no known {kind} can run some of the pods"
 
 
 def _by_gpu(pods: Pods, prices: Prices) -> tuple[dict[str, Fraction], dict[Price, None]]:

@@ -42,13 +42,13 @@ def let_go(name: str, body: dict[str, Any], back: Undo | None) -> Finding:
 
 
 def stranger(name: str, body: dict[str, Any]) -> Finding:
-    """The finding about an object with modelyard's patches that neither the stack nor the engine's state has."""
+    """The finding about an object with modelyard's patches that neither the stack nor Pulumi's state has."""
     return Finding(
         "OWN006",
         Severity.WARNING,
         f"{name} has patches that this stack never applied; an apply does not change it",
         target=name,
-        detail=f"it holds {annotations_of(body)[PATCHES_ANNOTATION]}, which the engine's state does not contain",
+        detail=f"it has {annotations_of(body)[PATCHES_ANNOTATION]}, which Pulumi's state does not contain",
         remedy="undo them with the stack and the state that applied them (PULUMI_BACKEND_URL)",
     )
 
@@ -58,7 +58,7 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
     return Finding(
         OTHER_STATE,
         Severity.WARNING,
-        f"the engine's state does not contain what {stack.name} has applied to {few(names)}",
+        f"Pulumi's state does not contain what {stack.name} has applied to {few(names)}",
         stack=stack.name,
         file=stack.file,
         detail="it is in another state of the same stack, or this state was lost; an apply continues from the objects' "
@@ -68,14 +68,14 @@ def two_states(stack: Stack, names: Sequence[str]) -> Finding:
 
 
 def unread(stack: Stack, why: str) -> Finding:
-    """The finding that a live plan cannot read what earlier applies left in the engine's state."""
+    """The finding that a live plan cannot read what earlier applies left in Pulumi's state."""
     return Finding(
         "OWN006",
         Severity.ADVICE,
-        f"what {stack.name} no longer defines is known from annotations only",
+        f"objects that {stack.name} no longer defines are known only by their annotations",
         stack=stack.name,
         file=stack.file,
-        detail=f"the engine's state, which has the full list, cannot be read: {why}",
+        detail=f"Pulumi's state, which has the full list, cannot be read: {why}",
         remedy="plan on a machine that can run pulumi and read its state (PULUMI_BACKEND_URL)",
     )
 
@@ -120,7 +120,7 @@ def doubts(name: str, kept: ReversibleRequest) -> Iterator[Finding]:
             Severity.WARNING,
             f"the earlier values of the fields that modelyard owns on {name} are unknown",
             target=name,
-            detail="the ledger is missing or unreadable, and the engine's state does not have them; an undo "
+            detail="the ledger is missing or unreadable, and Pulumi's state does not have them; an undo "
             "removes the fields, and each takes its default",
             remedy="if the defaults are right, do nothing; otherwise destroy, then apply the installer's values",
         )

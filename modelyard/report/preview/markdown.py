@@ -221,7 +221,7 @@ def _what(stack: StackDiff) -> str:
         words = "no object" if stack.submissions else "findings only"
     if stack.submissions:
         words += f", {len(stack.submissions)} {SUBMITTED}"
-    return words + (", another recorded platform" if stack.recorded else "")
+    return words + (", recorded platform changed" if stack.recorded else "")
 
 
 def _cost(stack: StackDiff) -> str:

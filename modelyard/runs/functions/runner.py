@@ -39,7 +39,10 @@ def main(folder: Path) -> int:
     state, value, text = _called(folder, settings)
     data = _sealed(settings, state, value, text)
     if len(data) > LIMIT:
-        words = f"the result has {len(data) >> 20} MiB compressed, and at most {LIMIT >> 20} MiB can come back"
+        words = (
+            f"the result has {len(data) >> 20} MiB compressed, and at most {LIMIT >> 20} MiB can come back; "
+            "save it on the workspace volume or other shared storage, and return its path"
+        )
         state, data = "failed", _sealed(settings, "failed", b"", words)
     # Now, because the caller listens no longer than until the outcome.
     atexit._run_exitfuncs()
@@ -56,7 +59,8 @@ def _called(folder: Path, settings: dict[str, Any]) -> tuple[str, bytes, str]:
     """Whether the call returned, raised or failed; the pickled result or exception; a traceback or a message."""
     if list(sys.version_info[:2]) != settings["python"]:
         here, there = (".".join(map(str, one)) for one in (sys.version_info[:2], settings["python"]))
-        return "failed", b"", f"the image has Python {here} and the call was pickled by Python {there}"
+        words = f"the image has Python {here} and the call was pickled by Python {there}; use the same version"
+        return "failed", b"", words
     # The caller's version, whatever the image has: versions do not read each other's pickles.
     sys.path.insert(0, str(folder / LIBRARY))
     import cloudpickle

@@ -256,7 +256,7 @@ def _run(stack: Stack, index: int, job: Job, one: Sized) -> Iterator[Finding]:
             (*where, "environment") if job.environment else where,
             f"job {job.name} uses Python environment {found.name} from the volume {found.claim}, "
             f"which Kueue does not copy to the clusters of team {team}",
-            f"provide the environment in the volume {found.claim} of each cluster, or put the packages into the image",
+            f"provide it in the volume {found.claim} of each cluster, or put the packages into the image",
         )
 
 
@@ -326,8 +326,8 @@ def _beside(stack: Stack, job: Job, one: Sized | None) -> Iterator[tuple[Path, s
     resource = one.resource if one is not None else None
     named = job.environment or (resource.environment if resource is not None else None)
     if run_environment(stack.config, named) is not None:
-        what = f"runs on Spark with the environment {named} of a volume"
-        yield (), what, "build its packages into the image, and use no environment"
+        what = f"runs on Spark with Python environment {named}, which is on a volume"
+        yield (), what, "build its packages into the image, and name no Python environment"
     if resource is not None and (resource.partition or resource.grow):
         what = f"runs on Spark with GPU slices of {resource.name}, but executors need whole GPUs"
         yield ("resource",), what, "name a resource with whole GPUs"

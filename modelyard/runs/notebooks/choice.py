@@ -130,9 +130,9 @@ def _flavor(
             return None
         parted = whole is not None and any(flavor in gpu_flavors(config, team) for flavor in able)
         summary = f"team {team.name} has no {'whole ' * parted}GPUs of {what or 'any flavor'}"
-        kind = f"{'whole ' * parted}GPUs"
-        have = f"{kind} of {listed([one.name for one in theirs], 'and')} only" if theirs else f"no {kind}"
-        remedy = f"its quotas have {have}"
+        remedy = "give it a quota of them"
+        if theirs:
+            remedy = f"choose a flavor that it has: {listed([one.name for one in theirs])}"
         problems.append(Problem(summary, remedy + "; or use --allocation partial" * parted))
     else:
         have = listed([f"{one.gpu or 'no GPU'} ({one.name or 'the stack'})" for one in known.values()])
@@ -171,7 +171,7 @@ def _part(
 ) -> Slice | None:
     """The slice of a submission that takes a part of a GPU: the only one that fits the choice."""
     if not config.partitions:
-        summary = "partial needs half a GPU, but no partition divides GPUs of the stack's nodes"
+        summary = "partial needs a slice of a GPU, but the stack has no partitions"
         problems.append(Problem(summary, "use --allocation single, or add modelyard:partitions"))
         return None
     names = [one.name for one in config.partitions]
@@ -181,18 +181,26 @@ def _part(
         return None
     if flavor is None:
         return None
-    found = [
-        (f"--partition {name}" + (f" --slice {profile}" if profile is not None else ""), part)
+    have = [
+        (name, profile, f"--partition {name}" + (f" --slice {profile}" if profile is not None else ""), part)
         for name, profile, part in parts(config, flavor)
+    ]
+    found = [
+        (options, part)
+        for name, profile, options, part in have
         if choice.partition in (None, name) and choice.slice in (None, profile)
     ]
-    asked = f"partition {choice.partition or 'of any name'}" + (f" with slice {choice.slice}" if choice.slice else "")
     if len(found) != 1:
         place = f"flavor {flavor.name}" if flavor.name else "the stack's GPU"
         if found:
             problems.append(Problem(f"{place} has several slices", " or ".join(one for one, _ in found)))
         else:
-            problems.append(Problem(f"{place} has no {asked}", f"the partitions are {', '.join(names)}"))
+            asked = " with ".join(
+                [f"partition {choice.partition}"] * bool(choice.partition)
+                + [f"slice {choice.slice}"] * bool(choice.slice)
+            )
+            remedy = f"use {listed([options for _, _, options, _ in have])}" if have else "use --allocation single"
+            problems.append(Problem(f"{place} has no {asked or 'partition'}", remedy))
         return None
     part = found[0][1]
     if team is not None and flavor not in gpu_flavors(config, team, (), part.resource):

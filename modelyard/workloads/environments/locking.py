@@ -110,7 +110,8 @@ def _wheels(environment: Environment, files: Files, held: Iterable[str]) -> dict
                 command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LONGEST, check=False
             )
         except subprocess.TimeoutExpired:
-            raise LockingError(f"pip did not end within {LONGEST // 60} minutes", "ask for fewer versions") from None
+            summary = f"pip did not end within {LONGEST // 60} minutes"
+            raise LockingError(summary, "allow fewer versions in its list") from None
         if done.returncode:
             # pip prints conflicting packages in its progress output, and the failure in its errors.
             why = _CONFLICT.search(done.stdout)
@@ -244,7 +245,7 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         summary = f"conda's solver did not end within {LONGEST // 60} minutes"
-        raise SolvingError(summary, "ask for fewer versions") from None
+        raise SolvingError(summary, "allow fewer versions in its list") from None
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         remedy = f"install py-rattler {SOLVER_VERSION} again"

@@ -164,7 +164,7 @@ def _drivers(stack: Stack, index: int, environment: Environment, nodes: Collecti
         if old:
             why = f"nodes have driver {', '.join(old[:4])}"
         elif not stated and have is not None and least is not None and have < least:
-            why = f"the platform's CUDA {platform.cuda} guarantees only driver {promised}, and no node label shows more"
+            why = f"the platform's CUDA {platform.cuda} guarantees only driver {promised}; no label shows a newer one"
         else:
             continue
         yield stack.finding(

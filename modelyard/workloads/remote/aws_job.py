@@ -135,7 +135,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
     if _NAME.fullmatch(job.name) is None:
         yield f"name is {job.name!r}: two to 32 lower-case letters, digits and dashes, a letter first"
     if re.fullmatch(r"\d{12}", job.account) is None:
-        yield f"account is {job.account!r}: an AWS account has twelve digits"
+        yield f"account is {job.account!r}: an AWS account ID has twelve digits"
     machine = types("aws").get(job.instance_type)
     if machine is None:
         near = instead(job.instance_type, types("aws"), "types")
@@ -145,7 +145,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
         yield f"instance_type is {job.instance_type}, which AWS does not offer in {job.region}; similar: {near}"
     for name, network in (("vpc", job.vpc), ("subnet", job.subnet)):
         if (found := _NETWORK.fullmatch(network)) is None or found[1] != name:
-            yield f"{name} is {network!r}: an id is needed, such as {name}-0a1b2c3d"
+            yield f"{name} is {network!r}: an ID is needed, such as {name}-0a1b2c3d"
     if _REPOSITORY.fullmatch(job.image) is None:
         yield f"image is {job.image!r}: an image in ECR with its tag or digest is needed"
     if not job.command:
@@ -172,7 +172,7 @@ def problems(job: RemoteJob) -> Iterator[str]:
     if job.key is not None and _KEY.fullmatch(job.key) is None:
         yield f"key is {job.key!r}: the ARN of a KMS key is needed, arn:aws:kms:REGION:ACCOUNT:key/ID"
     if job.port is not None and not (job.serves and 0 < job.port < 65536):
-        yield f"port is {job.port}: from 1 to 65535, of a job that serves"
+        yield f"port is {job.port}: only a job that serves has a port, from 1 to 65535"
     if taken := sorted(key for key in job.tags if key.startswith(("modelyard:", "aws:"))):
         yield f"tags have {', '.join(taken)}, which are reserved"
 

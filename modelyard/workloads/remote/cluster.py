@@ -26,7 +26,8 @@ def unfit(config: Config, resource: Resource, job: Job, workers: int) -> tuple[s
     assert cluster is not None
     way, model = data_of(resource), resource.remote.model
     if job.environment or resource.environment:
-        return "has an environment, which is built in the platform's cluster", "name an image that has its packages"
+        why = "has a Python environment, which is built in the platform's cluster"
+        return why, "name an image that has its packages"
     if job.engine != "job" or job.trials is not None or workers != 1:
         return (
             "has several workers, but a remote job has one",
@@ -157,8 +158,8 @@ def _one_controller(stack: Stack, where: Path, index: int, resource: Resource) -
                 "REM013",
                 Severity.ERROR,
                 (*where, "context"),
-                f"context {cluster.context} of {resource.name} points to one API server, "
-                f"but controller of {other.name} is {known.controller}",
+                f"{resource.name} and {other.name} share context {cluster.context} but have different controllers: "
+                f"{cluster.controller} and {known.controller}",
                 "correct controller of one of them, or give them different contexts",
             )
             return

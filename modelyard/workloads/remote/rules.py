@@ -279,7 +279,7 @@ def _apart(stack: Stack) -> Iterator[Finding]:
         counts[one.resource] = counts.get(one.resource, 0) + 1
         if counts[one.resource] > _MANY:
             continue
-        what = f"job {other.job} writes" if other.job else f"resource {other.resource} reads its data from"
+        what = f"job {other.job} writes to" if other.job else f"resource {other.resource} reads its data from"
         yield stack.finding(
             "REM011",
             Severity.ERROR,

@@ -321,7 +321,7 @@ def _fits_together(
         (
             "leastWorkers",
             job.grows and job.together is not None,
-            "workers that Ray adds later get any place",
+            "workers that Ray adds later are placed on any node",
             "drop leastWorkers or together",
         ),
         (

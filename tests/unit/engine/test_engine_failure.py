@@ -31,7 +31,7 @@ PROGRAM = "an unhandled error occurred: program exited with non-zero exit code: 
             "it: the",
             "log in",
         ),
-        (["failed to load checkpoint: EOF"], "an engine was killed while it wrote the state", "remove the empty"),
+        (["failed to load checkpoint: EOF"], "Pulumi was killed while it wrote the state", "remove the empty"),
         (["it: timed out waiting to be Ready"], "it: timed out", "kubectl describe pods"),
         (
             ["a: has not rolled out in 600 s: 0 of 1 workers ready"],
@@ -70,7 +70,7 @@ def test_messages(messages: list[str], summary: str, remedy: str) -> None:
         ),
         ("error: unknown shorthand flag: 'x'", "unknown shorthand flag"),
         ("first\nsecond\nthird\nfourth", "second\nthird\nfourth"),
-        ("", "the engine stopped without a message"),
+        ("", "Pulumi ended without a message"),
         (
             "Traceback (most recent call last):\n  import pulumi\n  dev ModuleNotFoundError: No module named 'pulumi'"
             "\n It looks like\n  error: an unhandled error occurred: program exited with non-zero exit code: 1",

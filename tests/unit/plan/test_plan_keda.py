@@ -196,8 +196,11 @@ def test_replicas_of_a_scaledobject_that_stays_are_not_taken_over(dev: Any) -> N
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        (scaler("HorizontalPodAutoscaler", "mine"), f"HorizontalPodAutoscaler mine scales {RAY} as well as KEDA would"),
-        (scaler("ScaledObject", "theirs"), f"ScaledObject theirs scales {RAY} as well as KEDA would"),
+        (
+            scaler("HorizontalPodAutoscaler", "mine"),
+            f"HorizontalPodAutoscaler mine scales {RAY}, which KEDA would scale too",
+        ),
+        (scaler("ScaledObject", "theirs"), f"ScaledObject theirs scales {RAY}, which KEDA would scale too"),
         (scaler("ScaledObject", "ray-training"), None),
         (scaler("HorizontalPodAutoscaler", "keda-hpa-ray-training", RAY, "ray-training"), None),
         (scaler("HorizontalPodAutoscaler", "service", "deployment-model-service"), None),

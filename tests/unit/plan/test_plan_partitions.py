@@ -508,7 +508,7 @@ def test_running_pods_of_a_wrongly_divided_node_are_reported(dev: Any) -> None:
     idle = runs._replace(requests={})
     site = with_nodes(dev.asking(partitions=(SHARED,)), there, pods=(runs, idle))
     (told,) = [one for one in site.plan().findings if one.code == "PAR016"]
-    assert told.detail == "1 pod runs on its GPUs now: drain it before they are divided anew."
+    assert told.detail == "1 pod runs on its GPUs now: drain the node before its GPUs are divided again."
 
 
 def test_placing_pods_counts_the_slices_of_nodes(dev: Any) -> None:

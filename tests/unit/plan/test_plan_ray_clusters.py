@@ -253,9 +253,9 @@ config:
     [
         ("", "rayCluster: c", "rayCluster: c", "lacks group"),
         ("", "rayCluster: c", "rayCluster: c, group: g, statefulSet: s", "both a StatefulSet and a RayCluster"),
-        ("", "rayCluster: c", "rayCluster: d, group: g", "is in another RayCluster than rayWorker"),
-        ("", "", "rayCluster: d, group: g", "is in another RayCluster than rayHead"),
-        ("", "rayCluster: c, group: g", "rayCluster: c, group: g", "a RayCluster has only Ray's head and workers"),
+        ("", "rayCluster: c", "rayCluster: d, group: g", "is not in the same RayCluster as rayWorker"),
+        ("", "", "rayCluster: d, group: g", "is not in the same RayCluster as rayHead"),
+        ("", "rayCluster: c, group: g", "rayCluster: c, group: g", "only rayWorker has a group"),
         (", without: [rayWorker, modelService]", "rayCluster: c", "", ""),
         (", mode: managed", "rayCluster: c", "rayCluster: c, group: g", "mode managed creates Deployments"),
         ("", "rayCluster: c", "rayCluster: c, group: g", ""),

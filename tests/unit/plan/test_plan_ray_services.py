@@ -214,10 +214,10 @@ config:
     [
         ("none", "rayService: s", "rayService: s, group: g", ""),
         ("none", "rayService: s", "rayService: s", "lacks group: a RayService may have"),
-        ("none", "rayService: s", "rayService: t, group: g", "is in another RayService than rayWorker"),
-        ("none", "rayCluster: s", "rayService: s, group: g", "is in another RayCluster than rayWorker"),
+        ("none", "rayService: s", "rayService: t, group: g", "is not in the same RayService as rayWorker"),
+        ("none", "rayCluster: s", "rayService: s, group: g", "is not in the same RayCluster as rayWorker"),
         ("none", "rayService: s", "rayCluster: c, rayService: s, group: g", "both a RayCluster and a RayService"),
-        ("none", "rayService: s, group: g", "rayService: s, group: g", "a RayService has only Ray's head and workers"),
+        ("none", "rayService: s, group: g", "rayService: s, group: g", "only rayWorker has a group"),
         ("annotations", "rayService: s", "rayService: s, group: g", "annotations, which cannot scale a RayService"),
     ],
 )

@@ -105,11 +105,11 @@ def test_a_malformed_rule(project: Project, change: tuple[str, str], said: str) 
 @pytest.mark.parametrize(
     ("more", "said", "remedy"),
     [
-        (", level='high'", "POL901 has the level high", "write mandatory, advisory or disabled"),
+        (", level='high'", "POL901 has the unknown level high", "write mandatory, advisory or disabled"),
         (", roles=['rayWorkr']", "POL901 looks at rayWorkr, which is not a workload", "did you mean rayWorker?"),
         (", kinds=['Deploymnt']", "POL901 looks at Deploymnt, which is not a known kind", "did you mean Deployment?"),
-        (", params=['most']", "params of POL901 is not a JSON Schema by name", "write params="),
-        (", params={'most': 3}", "params of POL901 is not a JSON Schema by name", "write params="),
+        (", params=['most']", "params of POL901 does not map each name to a JSON Schema", "write params="),
+        (", params={'most': 3}", "params of POL901 does not map each name to a JSON Schema", "write params="),
         (", needs=['most']", "POL901 needs most, which is not in its params", "add its schema"),
     ],
 )

@@ -268,7 +268,7 @@ DEEP = Resource("deep", "training", workers=2)
         (
             RUNS._replace(least_workers=1, engine="ray", team="vision", together="rack"),
             "RES211",
-            "cannot have leastWorkers: workers that Ray adds later get any place",
+            "cannot have leastWorkers: workers that Ray adds later are placed on any node",
         ),
         (
             RUNS._replace(least_workers=3, engine="ray", team="vision"),
