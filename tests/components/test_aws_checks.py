@@ -81,7 +81,7 @@ def test_supported_values_have_no_problems(change: dict[str, object]) -> None:
         (gpus("g6e.2xlarge", wanted=-1), r"wanted of gpu is -1, below least \(0\)"),
         (gpus("g6e.2xlarge", most=0), "gpu has most 0: set it to 1 or more"),
         (gpus("g6e.2xlarge", least=-1), "gpu has least -1: set it to 0 or more"),
-        (gpus("g6e.2xlarge", disk=-5), "gpu has a disk of -5 GiB: the machines' image has 20"),
+        (gpus("g6e.2xlarge", disk=-5), "gpu has a disk of -5 GiB: the machine image alone needs 20"),
         (gpus("g6e.2xlarge", disk=19), "gpu has a disk of 19 GiB"),
         (gpus("g6e.2xlarge", labels={"my pool": "a"}), "the label 'my pool': not a valid label key"),
         (gpus("g6e.2xlarge", labels={"pool": "a b"}), "the label 'pool' with 'a b': up to 63 letters"),
