@@ -131,7 +131,7 @@ CASES: list[Case] = [
         codes.FORM,
         82,
         "resources[0].remote.cluster.controller contains a user or a password",
-        "say context, credentialsSecret or credentials",
+        "set context, credentialsSecret or credentials",
     ),
     ("modelyard:autoscaling: {prometheus: prom:9090}", codes.FORM, 39, "autoscaling.prometheus", "http"),
     (
