@@ -213,7 +213,7 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
 
         parser = getattr(args, "sub_parser", parser)
         word = unknown[0].partition("=")[0]
-        kind, options = ("option", tuple(parser._option_string_actions)) if word.startswith("-") else ("argument", ())
+        kind, options = ("option", _shown_options(parser)) if word.startswith("-") else ("argument", ())
         begun = [option for option in options if option.startswith(word)] if word.startswith("--") else []
         if word in _ELSEWHERE and not begun and word not in options:
             raise Stop(Exit.USAGE, f"unknown option {word!r}", _ELSEWHERE[word])
@@ -222,6 +222,11 @@ def parsed(parser: Parser, words: Sequence[str]) -> Namespace:
         suggested = f"did you mean {listed(close)}? " if close else elsewhere if kind == "argument" else ""
         raise Stop(Exit.USAGE, f"unknown {kind} {plain(word)!r}", f"{suggested}see {parser.prog} --help")
     return args
+
+
+def _shown_options(parser: ArgumentParser) -> tuple[str, ...]:
+    """The options of a verb without earlier names, which its help does not show."""
+    return tuple(name for name, action in parser._option_string_actions.items() if action.help != SUPPRESS)
 
 
 def _ends_with_stack(parser: ArgumentParser) -> bool:

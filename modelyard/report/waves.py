@@ -28,7 +28,7 @@ def waves_text(waves: Sequence[Wave], gate: Gate, style: Style = PLAIN) -> list[
 
 
 def _gate_words(gate: Gate) -> str:
-    passes = ["its stacks match their stack files", "all their pods are up to date"]
+    passes = ["its stacks match their stack files", "all their pods are up to date and available"]
     words = listed([*passes, *(f"{query} is true" for query in gate.queries)], "and")
     if gate.bake:
         words += f", for {duration(gate.bake)}"

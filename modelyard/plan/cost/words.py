@@ -160,8 +160,12 @@ def short_cost(cost: StackCost) -> str:
         )
         more += f" ({source})" if more and source else ""
         return "; ".join([*filter(None, [more, f"{'total ' if more else ''}cost {UNKNOWN}{why}", spent]), *idle])
-    change = f"change {UNKNOWN}" if delta is None else _change(delta, "/h", "{} less", "{} more", "between {} and {}")
-    known = f"costs {money(will.usd)}, {change}" + (f" ({source})" if source else "")
+    listed = f" ({source})" if source else ""
+    known = (
+        f"costs {money(will.usd)}{listed}, change {UNKNOWN}"
+        if delta is None
+        else f"costs {money(will.usd)}, {_change(delta, '/h', '{} less', '{} more', 'between {} and {}')}{listed}"
+    )
     return "; ".join([*filter(None, [known, f"cost of {lacks} {UNKNOWN}{why}" if lacks else "", spent]), *idle])
 
 

@@ -108,16 +108,17 @@ def _number(stack: Stack, where: Path, one: Sized, part: Slice) -> Iterator[Find
         )
     if gpus < 2:
         return
-    shared = partition.mode != "mig" and partition.fail_requests_greater_than_one
+    # With MPS, the device plugin rejects such a request whatever the setting is.
+    rejects = partition.fail_requests_greater_than_one if partition.mode == "time-slicing" else partition.mode == "mps"
     yield stack.finding(
         "PAR013",
-        Severity.ERROR if shared else Severity.WARNING,
+        Severity.ERROR if rejects else Severity.WARNING,
         (*where, "gpus"),
         f"a pod of resource {one.resource.name} asks for {gpus} slices of partition {partition.name}, "
-        + ("but the device plugin refuses more than one" if shared else "but a process uses only one of them"),
+        + ("but the device plugin rejects more than one" if rejects else "but a process uses only one of them"),
         "set gpus to 1, and workers to more",
         detail="The pod would fail with UnexpectedAdmissionError."
-        if shared
+        if rejects
         else "Slices do not add up: a process sees one MIG slice, and several shares of a GPU are not a larger share.",
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from modelyard.findings import Severity
 from modelyard.hardware.partitions import slices
 from modelyard.kube.state import Node, Pod
 from modelyard.quantity import GB
@@ -334,7 +335,7 @@ def test_a_job_with_an_unknown_slice_is_not_submitted(dev: Any) -> None:
         (
             CHAT._replace(gpus=2),
             "PAR013",
-            "a pod of resource chat asks for 2 slices of partition shared, but the device plugin refuses more than one",
+            "a pod of resource chat asks for 2 slices of partition shared, but the device plugin rejects more than one",
         ),
         (
             CHAT._replace(gpus=0),
@@ -351,6 +352,20 @@ def test_a_job_with_an_unknown_slice_is_not_submitted(dev: Any) -> None:
 def test_a_wrong_request_for_a_slice_is_reported(dev: Any, resource: Resource, code: str | None, summary: str) -> None:
     told = [(one[0], one[2]) for one in findings_of(asking(dev, resource))]
     assert told == ([(code, summary)] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("partition", "severity"),
+    [
+        (SHARED, Severity.ERROR),
+        (SHARED._replace(fail_requests_greater_than_one=False), Severity.WARNING),
+        (EVEN, Severity.ERROR),
+        (EVEN._replace(fail_requests_greater_than_one=False), Severity.ERROR),
+    ],
+)
+def test_only_time_slicing_can_give_a_pod_several_shares(dev: Any, partition: Partition, severity: Severity) -> None:
+    site = asking(dev, CHAT._replace(gpus=2, partition=partition.name), TALK, partition)
+    assert [one.severity for one in site.plan().findings if one.code == "PAR013"] == [severity]
 
 
 @pytest.mark.parametrize(
