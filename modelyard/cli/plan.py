@@ -215,6 +215,7 @@ def _matrix(root: Path, args: Namespace, files: tuple[Path, ...], on: Executor) 
             Exit.USAGE,
             f"{', '.join(unknown)} matches no target of these stacks",
             "name a part of a target's name, or a workload such as rayWorker",
+            reasons,
         )
     found = tuple(row for row in rows(columns) if not matched or any(row.target in one for one in matched.values()))
     if args.json:

@@ -344,18 +344,13 @@ def _lengths(config: Mapping[str, Any], texts: Mapping[Path, str]) -> Iterator[M
             for key in keys
         ]
     places.append(((*_SERVERS, "kernelIdle"), _servers(config)))
-    resources = config.get(PREFIX + "resources")
-    places += [
-        ((PREFIX + "resources", index, "remote", "timeLimit"), resource.get("remote"))
-        for index, resource in enumerate(resources if isinstance(resources, list) else ())
-        if isinstance(resource, dict)
-    ]
-    jobs = config.get(PREFIX + "jobs")
-    places += [
-        ((PREFIX + "jobs", index, "spark", "idle"), job.get("spark"))
-        for index, job in enumerate(jobs if isinstance(jobs, list) else ())
-        if isinstance(job, dict)
-    ]
+    for section, part, key in (("resources", "remote", "timeLimit"), ("jobs", "spark", "idle")):
+        items = config.get(PREFIX + section)
+        places += [
+            ((PREFIX + section, index, part, key), item.get(part))
+            for index, item in enumerate(items if isinstance(items, list) else ())
+            if isinstance(item, dict)
+        ]
     for path, values in places:
         value = values.get(path[-1]) if isinstance(values, dict) else None
         if not isinstance(value, str):

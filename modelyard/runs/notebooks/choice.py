@@ -195,10 +195,8 @@ def _part(
         if found:
             problems.append(Problem(f"{place} has several slices", " or ".join(one for one, _ in found)))
         else:
-            asked = " with ".join(
-                [f"partition {choice.partition}"] * bool(choice.partition)
-                + [f"slice {choice.slice}"] * bool(choice.slice)
-            )
+            named = (("partition", choice.partition), ("slice", choice.slice))
+            asked = " with ".join(f"{what} {name}" for what, name in named if name)
             remedy = f"use {listed([options for _, _, options, _ in have])}" if have else "use --allocation single"
             problems.append(Problem(f"{place} has no {asked or 'partition'}", remedy))
         return None
