@@ -97,7 +97,7 @@ test-lab: lab ## the tests on the real engine and API server
 	@$(BIN)/pytest -q -n 3 --dist loadfile -o tmp_path_retention_policy=failed -m lab
 
 # A sixteenth of the rounds of the fuzzer; everything else is as in test-lab.
-test-lab-quick: lab ## one test of the lab for each verb and operator, for daily work: under eight minutes on two cores
+test-lab-quick: lab ## one test for each subject of the lab tests, for daily work: under eight minutes on two cores
 	@MODELYARD_FUZZ_SEEDS=1 MODELYARD_FUZZ_ROUNDS=500 $(BIN)/pytest -q -n 3 --dist loadfile -o tmp_path_retention_policy=failed -m quick tests/lab
 
 bench: lab ## measure against kubectl, Helm and Pulumi in one run; prints the table of docs/performance.md

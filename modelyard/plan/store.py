@@ -85,7 +85,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def seal(document: Mapping[str, Any]) -> str:
-    """SHA-256 of a plan document without its key ``seal``."""
+    """SHA-256 of a plan document without its key ``sha256``."""
     return hashlib.sha256(
         canonical({key: value for key, value in document.items() if key != "sha256"}).encode()
     ).hexdigest()
